@@ -7,7 +7,7 @@ Sizes are those of kube-scheduler's own benchmark (node-default and pod-default 
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -116,6 +116,11 @@ class Load:
         async with asyncio.TaskGroup() as group:
             for _ in range(IN_FLIGHT):
                 group.create_task(work())
+
+    async def delete_protected(self, paths: Sequence[str]) -> None:
+        """Delete objects with finalizers, where no controller runs that would remove these."""
+        await self.send("PATCH", [(path, {"metadata": {"finalizers": None}}) for path in paths])
+        await self.send("DELETE", [(path, DELETE_NOW) for path in paths])
 
     async def create_nodes(self, count: int) -> None:
         """Create empty Ready nodes."""

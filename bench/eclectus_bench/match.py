@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -58,9 +58,9 @@ def profile(sizes: Sizes) -> Path:
 
 
 @contextmanager
-def bench_plane() -> Iterator[ControlPlane]:
-    """A control plane for a bench; its logs are kept."""
-    with ControlPlane.started(OUTPUT / "cluster", PLANE) as plane:
+def bench_plane(*, pod_groups: bool = False) -> Iterator[ControlPlane]:
+    """A control plane for a bench, which serves PodGroups or not; its logs are kept."""
+    with ControlPlane.started(OUTPUT / "cluster", replace(PLANE, pod_groups=pod_groups)) as plane:
         try:
             yield plane
         finally:

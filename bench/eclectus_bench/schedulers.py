@@ -5,7 +5,7 @@ does not slow them down.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +27,9 @@ class SchedulerUnderTest:
     running: Callable[[], AbstractContextManager[int]]
 
 
-def kube_scheduler(plane: ControlPlane) -> SchedulerUnderTest:
-    """kube-scheduler, of the control plane's version."""
-    return SchedulerUnderTest(KUBE_SCHEDULER, "default-scheduler", lambda: _kube_scheduler(plane))
+def kube_scheduler(plane: ControlPlane, arguments: Sequence[str] = ()) -> SchedulerUnderTest:
+    """kube-scheduler, of the control plane's version, with further arguments."""
+    return SchedulerUnderTest(KUBE_SCHEDULER, "default-scheduler", lambda: _kube_scheduler(plane, arguments))
 
 
 def eclectus(plane: ControlPlane, profile: Path | None = None) -> SchedulerUnderTest:
@@ -42,8 +42,8 @@ def eclectus(plane: ControlPlane, profile: Path | None = None) -> SchedulerUnder
 
 
 @contextmanager
-def _kube_scheduler(plane: ControlPlane) -> Iterator[int]:
-    plane.start_kube_scheduler(QPS)
+def _kube_scheduler(plane: ControlPlane, arguments: Sequence[str]) -> Iterator[int]:
+    plane.start_kube_scheduler(QPS, arguments)
     try:
         yield plane.pids[KUBE_SCHEDULER]
     finally:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,9 +20,9 @@ from eclectus_bench.course.sizes import FULL, QUICK
 from eclectus_bench.drain import Drain
 from eclectus_bench.load import reach
 from eclectus_bench.schedulers import ECLECTUS, KUBE_SCHEDULER, SchedulerUnderTest
-from eclectus_bench.workloads import pods, report, run, surroundings
+from eclectus_bench.workloads import gangs, pods, report, run, surroundings
 from eclectus_bench.workloads.run import Measured
-from eclectus_bench.workloads.site import Sizes
+from eclectus_bench.workloads.site import Run, Site, Sizes
 from eclectus_bench.workloads.table import WORKLOADS, Workload
 from eclectus_e2e.errors import ApiError, StartError
 from eclectus_e2e.progress import Progress
@@ -32,7 +33,7 @@ SIZES = Sizes(nodes=100, pairs=1, pods=None, standing=4_000, waiting=10)
 
 
 def task_of(workload: Workload) -> Any:
-    found = workload.pod_of("pod", "eclectus", NAMESPACES)
+    found = workload.pod_of("pod-000004", "eclectus", NAMESPACES)
     found["metadata"] |= {"namespace": "measured", "uid": "uid"}
     return task_from(decode_pod(orjson.dumps(found)))
 
@@ -84,6 +85,51 @@ def test_pods_that_need_a_node_each_are_no_more_than_the_nodes_without_one() -> 
     assert BY_NAME["affinity"].count(SIZES) == 1_000
     assert BY_NAME["anti-affinity"].count(FULL.workloads) == 1_000
     assert FULL.workloads.standing_pods == 4_000
+
+
+# -- gangs ----------------------------------------------------------------------------------------------
+
+
+class SentRequests:
+    """Takes the place of Load: what was sent."""
+
+    def __init__(self) -> None:
+        self.created: list[Any] = []
+        self.deleted: list[str] = []
+
+    async def send(self, _method: str, requests: Iterable[tuple[str, Any]]) -> None:
+        self.created += [body for _, body in requests]
+
+    async def delete_protected(self, paths: Sequence[str]) -> None:
+        self.deleted += paths
+
+
+def test_every_pod_of_a_gang_has_a_group_that_starts_with_all_of_its_pods() -> None:
+    load: Any = SentRequests()
+    site = Site(load, SIZES, gangs.member, NAMESPACES, lambda text: None)
+    names = [f"pod-{at:06}" for at in range(7)]
+
+    async def created() -> None:
+        async with gangs.pod_groups(Run(site, "measured", "eclectus", names, lambda text: None)):
+            assert load.deleted == []
+
+    asyncio.run(created())
+    started = {
+        each["metadata"]["name"]: each["spec"]["schedulingPolicy"]["gang"]["minCount"]
+        for each in load.created
+    }
+    of_pods = Counter(
+        gangs.member(name, "eclectus", NAMESPACES)["spec"]["schedulingGroup"]["podGroupName"]
+        for name in names
+    )
+    assert started == of_pods == {"gang-000000": 3, "gang-000001": 3, "gang-000002": 1}
+    assert len(load.deleted) == 3
+
+
+def test_a_thousand_gangs_are_measured_and_both_schedulers_hold_to_them() -> None:
+    assert BY_NAME["gangs"].count(FULL.workloads) == 3_000
+    assert [each.name for each in WORKLOADS if each.kube_scheduler_gates] == ["gangs"]
+    assert task_of(BY_NAME["gangs"]).gang.name == "gang-000001"
 
 
 # -- the command line -----------------------------------------------------------------------------------
@@ -166,7 +212,7 @@ def test_a_workload_that_fails_stops_no_other(monkeypatch: pytest.MonkeyPatch) -
         return drained(scheduler.name, pair, 100)
 
     def scheduler(name: str) -> Any:
-        return lambda plane: SchedulerUnderTest(name, name, lambda: pytest.fail("it is not started"))
+        return lambda plane, *_: SchedulerUnderTest(name, name, lambda: pytest.fail("it is not started"))
 
     monkeypatch.setattr(run, "with_nodes", no_nodes)
     monkeypatch.setattr(run, "_run", fails_in_spread)

@@ -35,6 +35,8 @@ TABLE = {
     Permission("storage.k8s.io", "storageclasses", "watch"),
     Permission("storage.k8s.io", "csinodes", "list"),
     Permission("storage.k8s.io", "csinodes", "watch"),
+    Permission("storage.k8s.io", "volumeattachments", "list"),
+    Permission("storage.k8s.io", "volumeattachments", "watch"),
     Permission("storage.k8s.io", "csidrivers", "list"),
     Permission("storage.k8s.io", "csidrivers", "watch"),
     Permission("storage.k8s.io", "csistoragecapacities", "list"),

@@ -24,8 +24,8 @@ from eclectus.model.objects import (
     UsedClaim,
     WeightedTerm,
 )
-from eclectus.model.volumes import AttachLimits
-from storage import LATE, make_claim
+from eclectus.model.volumes import AttachLimits, Attachment
+from storage import LATE, make_claim, make_volume
 
 PORT, DRIVER = HostPort(80), "csi.example"
 APART = PodAffinityTerm("zone", (Requirement("app", "In", ("a",)),), ("default",))
@@ -55,8 +55,13 @@ PODS = st.builds(
     node=st.sampled_from("nmo"),
 )
 LIMITS = st.builds(AttachLimits, st.sampled_from("nm"), st.just(((DRIVER, 3),)))
-Step = Node | Task | AttachLimits | str
-STEPS = st.lists(NODES | PODS | LIMITS | st.sampled_from(["-n", "-m", "v", "w", "x"]), max_size=12)
+ATTACHMENTS = st.builds(
+    Attachment, st.sampled_from("ab"), st.sampled_from("nm"), st.just("v"), st.just(DRIVER)
+)
+Step = Node | Task | AttachLimits | Attachment | str
+STEPS = st.lists(
+    NODES | PODS | LIMITS | ATTACHMENTS | st.sampled_from(["-n", "-m", "v", "w", "x"]), max_size=12
+)
 
 
 class Copied:
@@ -77,6 +82,8 @@ class Copied:
                     self.placed.set(step, step.node, 0.0)
                 case AttachLimits():
                     self.cluster.set_attach_limits(step)
+                case Attachment():
+                    self.cluster.set_attachment(step)
                 case str() if step[0] == "-":
                     if step[1:] in self.cluster.rows:
                         self.placed.remove_node(step[1:])
@@ -93,7 +100,7 @@ class Copied:
         cluster, rows = self.cluster, range(len(self.cluster.names))
         arrays = (cluster.layers, cluster.scored, cluster.present, cluster.cordoned, cluster.background_free)
         groups = cluster.pods.matching(None, ())
-        free = cluster.claim_users.free(DRIVER)
+        free = cluster.attached.free(DRIVER)
         return {
             "rows": (dict(cluster.rows), list(cluster.names), dict(cluster.columns)),
             "arrays": [each.tolist() for each in arrays],
@@ -130,6 +137,7 @@ def new() -> Copied:
     cluster = Cluster(rows=2)  # so that rows are added
     cluster.storage.set_class(LATE)
     cluster.storage.set_claim(make_claim())
+    cluster.set_volume(make_volume("v", driver=DRIVER))
     return Copied(cluster, PlacedPods(cluster))
 
 

@@ -22,6 +22,8 @@ from eclectus.model.commands import (
 )
 from eclectus.model.events import (
     AttachLimitsSeen,
+    AttachmentGone,
+    AttachmentSeen,
     BindConfirmed,
     BindRefused,
     Event,
@@ -38,7 +40,7 @@ from eclectus.model.events import (
     VolumeSeen,
 )
 from eclectus.model.objects import Task
-from eclectus.model.volumes import READ_WRITE_ONCE_POD, AttachLimits, FreeStorage, StorageClass
+from eclectus.model.volumes import READ_WRITE_ONCE_POD, AttachLimits, Attachment, FreeStorage, StorageClass
 from eclectus.policies.place.allocation import LeastAllocated
 from operations import operations
 from storage import AT_ONCE, GIB, LATE, LOCAL, in_term, make_claim, make_volume, named, seen, with_claims
@@ -432,6 +434,34 @@ def test_a_volume_that_is_attached_counts_once(world: World) -> None:
     assert world.binds(TaskSeen(with_claims("a", "data"))) == {"a": "n1"}
     world.step(BindConfirmed("uid-a", "n1"))
     assert world.binds(TaskSeen(with_claims("b", "data"))) == {"b": "n1"}
+
+
+def test_a_volume_that_is_still_attached_counts_until_it_is_detached(world: World) -> None:
+    world.step(
+        *(AttachLimitsSeen(AttachLimits(f"n{at}", (("csi.example", int(at == 1)),))) for at in range(3))
+    )
+    for name in ("old", "new"):
+        volume = make_volume(f"v-{name}", claim=name, driver="csi.example")
+        world.step(*seen(make_claim(name, volume=f"v-{name}"), volume))
+    attached = AttachmentSeen(Attachment("csi-1", "n1", "v-old", "csi.example"))
+    assert world.binds(attached, TaskSeen(with_claims("a", "old"))) == {}, "as new it counts once more"
+    world.step(TaskGone("uid-a"))
+    assert world.binds(TaskSeen(with_claims("b", "new"))) == {}
+    (report,) = (each for each in world.step(after=1.5) if isinstance(each, Report) and each.uid == "uid-b")
+    assert "3 node(s) exceed max volume count" in report.message
+    assert world.binds(AttachmentGone("csi-1")) == {"b": "n1"}
+
+
+def test_a_volume_that_is_used_and_attached_counts_once(world: World) -> None:
+    world.step(
+        *(AttachLimitsSeen(AttachLimits(f"n{at}", (("csi.example", 2 * int(at == 1)),))) for at in range(3))
+    )
+    for at in range(2):
+        volume = make_volume(f"v{at}", claim=f"c{at}", driver="csi.example")
+        world.step(*seen(make_claim(f"c{at}", volume=f"v{at}"), volume))
+    assert world.binds(TaskSeen(with_claims("a", "c0"))) == {"a": "n1"}
+    world.step(BindConfirmed("uid-a", "n1"), AttachmentSeen(Attachment("csi-1", "n1", "v0", "csi.example")))
+    assert world.binds(TaskSeen(with_claims("b", "c1"))) == {"b": "n1"}
 
 
 # -- bookkeeping ---------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.rules import volume_limits, volume_restrictions, volume_zone
 from eclectus.feasibility.rules.volume_zone import ZONE_LABELS
 from eclectus.model.objects import Spec, Task, VolumeNeeds, VolumeUse
-from eclectus.model.volumes import AttachLimits
+from eclectus.model.volumes import AttachLimits, Attachment
 from storage import make_claim, make_volume, with_claims
 
 GA_ZONE, BETA_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
@@ -48,9 +49,32 @@ def test_zones_by_every_combination_of_labels() -> None:
 LIMITS = {"n0": 0, "n1": 2, "n2": 5}  # n3 has none
 
 
-def dumb_attached(pods: dict[Task, str], node: str, drivers: dict[str, str], driver: str) -> set[str]:
-    keys = {f"default/{claim.name}" for pod, at in pods.items() if at == node for claim in pod.claims}
-    return {key for key in keys if drivers[key] == driver}
+class Attached(NamedTuple):
+    """Claims c0 to c7, whose volumes v-c0 to v-c7 have these drivers; c6 and c7 have one handle."""
+
+    drivers: dict[str, str]  # by the key of the claim
+    pods: dict[Task, str]  # -> node
+    attachments: dict[str, Attachment]
+
+    def used(self, node: str, driver: str) -> set[str]:
+        """The keys of claims that pods on the node use, of this driver."""
+        keys = {
+            f"default/{claim.name}" for pod, at in self.pods.items() if at == node for claim in pod.claims
+        }
+        return {key for key in keys if self.drivers[key] == driver}
+
+    def volumes(self, node: str, driver: str) -> set[str]:
+        """The handles of this driver's volumes that are in use on the node, or attached to it."""
+        used = {handle_of(key.partition("/")[2]) for key in self.used(node, driver)}
+        for each in self.attachments.values():
+            claim = each.volume.removeprefix("v-")
+            if (each.node, each.driver) == (node, driver) and self.drivers.get(f"default/{claim}"):
+                used.add(handle_of(claim))
+        return used
+
+
+def handle_of(claim: str) -> str:
+    return "one" if claim in ("c6", "c7") else claim
 
 
 def cluster_with_limits(drivers: dict[str, str]) -> Cluster:
@@ -60,7 +84,7 @@ def cluster_with_limits(drivers: dict[str, str]) -> Cluster:
     for key, driver in drivers.items():
         name = key.partition("/")[2]
         cluster.storage.set_claim(make_claim(name, volume=f"v-{name}"))
-        cluster.storage.set_volume(make_volume(f"v-{name}", claim=name, driver=driver))
+        cluster.set_volume(make_volume(f"v-{name}", claim=name, driver=driver, handle=handle_of(name)))
     return cluster
 
 
@@ -68,8 +92,9 @@ def cluster_with_limits(drivers: dict[str, str]) -> Cluster:
 def test_volume_limits_and_exclusive_claims_as_by_a_loop(seed: int) -> None:
     rng = Random(seed)
     drivers = {f"default/c{at}": rng.choice(["d0", "d0", "d1", ""]) for at in range(8)}
-    cluster, pods = cluster_with_limits(drivers), dict[Task, str]()
+    cluster, pods, attachments = cluster_with_limits(drivers), dict[Task, str](), dict[str, Attachment]()
     for step in range(60):
+        move_attachment(cluster, attachments, rng)
         if pods and rng.random() < 0.4:
             pod = rng.choice(list(pods))
             cluster.release(cluster.rows[pods.pop(pod)], pod)
@@ -77,21 +102,33 @@ def test_volume_limits_and_exclusive_claims_as_by_a_loop(seed: int) -> None:
             pod = with_claims(f"p{step}", *(f"c{at}" for at in rng.sample(range(8), rng.randrange(1, 4))))
             pods[pod] = f"n{rng.randrange(4)}"
             cluster.hold(cluster.rows[pods[pod]], pod)
-        check(cluster, pods, drivers, rng)
+        check(cluster, Attached(drivers, pods, attachments), rng)
 
 
-def check(cluster: Cluster, pods: dict[Task, str], drivers: dict[str, str], rng: Random) -> None:
+def move_attachment(cluster: Cluster, attachments: dict[str, Attachment], rng: Random) -> None:
+    """A volume, perhaps one that does not exist, is attached somewhere else, or nowhere any more."""
+    name, node = f"a{rng.randrange(5)}", f"n{rng.randrange(5)}"  # there is no n4
+    if rng.random() < 0.4:
+        attachments.pop(name, None)
+        cluster.drop_attachment(name)
+    else:
+        attachments[name] = Attachment(name, node, f"v-c{rng.randrange(9)}", rng.choice(["d0", "d1"]))
+        cluster.set_attachment(attachments[name])
+
+
+def check(cluster: Cluster, there: Attached, rng: Random) -> None:
+    drivers, pods = there.drivers, there.pods
     asked = rng.sample(sorted(drivers), rng.randrange(1, 4))
     spec = asking(asked, drivers, rng.sample(asked, rng.randrange(len(asked) + 1)))
     node = rng.choice(list(cluster.rows))
     removed = [pod for pod, at in pods.items() if at == node and rng.random() < 0.5]
     for name, row in cluster.rows.items():
         rows, left = np.array([row]), {pod: at for pod, at in pods.items() if pod not in removed}
-        assert volume_limits.RULE.holds(cluster, spec, rows)[0] == dumb_within(pods, name, drivers, spec)
+        assert volume_limits.RULE.holds(cluster, spec, rows)[0] == dumb_within(there, name, spec)
         assert volume_restrictions.RULE.holds(cluster, spec, rows)[0] == dumb_is_free(pods, spec)
         if name == node:
             within = volume_limits.RULE.holds_without(cluster, spec, row, removed)
-            assert within == dumb_within(left, name, drivers, spec)
+            assert within == dumb_within(there._replace(pods=left), name, spec)
             is_free = volume_restrictions.RULE.holds_without(cluster, spec, row, removed)
             assert is_free == dumb_is_free(left, spec)
 
@@ -107,13 +144,13 @@ def asking(keys: list[str], drivers: dict[str, str], shared: list[str]) -> Spec:
     return make_spec(volume_use=use)
 
 
-def dumb_within(pods: dict[Task, str], node: str, drivers: dict[str, str], spec: Spec) -> bool:
+def dumb_within(there: Attached, node: str, spec: Spec) -> bool:
     limits = {"d0": LIMITS[node], "d1": 1} if node in LIMITS else {}
     for driver, limit in limits.items():
-        attached = dumb_attached(pods, node, drivers, driver)
+        used = there.used(node, driver)
         new = dict(spec.volume_use.attached).get(driver, 0)
-        new += sum(one == driver and key not in attached for one, key in spec.volume_use.attached_shared)
-        if new and len(attached) + new > limit:
+        new += sum(one == driver and key not in used for one, key in spec.volume_use.attached_shared)
+        if new and len(there.volumes(node, driver)) + new > limit:
             return False
     return True
 
@@ -138,7 +175,7 @@ def test_a_claim_that_gets_another_driver_is_counted_under_it() -> None:
     cluster = cluster_with_limits({"default/c": "d0"})
     cluster.hold(cluster.rows["n1"], with_claims("p", "c"))
     cluster.storage.set_volume(make_volume("v-c", claim="c", driver="d1"))
-    assert cluster.claim_users.driver_changed("default/c") == [cluster.rows["n1"]]
-    free = cluster.claim_users.free("d1")
+    assert cluster.claim_users.volume_changed("default/c") == [cluster.rows["n1"]]
+    free = cluster.attached.free("d1")
     assert free is not None
     assert free[cluster.rows["n1"]] == 0

@@ -11,6 +11,7 @@ from eclectus.kube.decoding import decode_pod
 from eclectus.kube.quantity import MOST
 from eclectus.kube.storage.translate import (
     attach_limits_from,
+    attachment_from,
     claim_from,
     free_storage_from,
     storage_class_from,
@@ -20,7 +21,7 @@ from eclectus.kube.storage.translate import (
 from eclectus.kube.translate import task_from
 from eclectus.model.errors import MalformedError
 from eclectus.model.objects import Requirement, Term, UsedClaim
-from eclectus.model.volumes import AttachLimits, FreeStorage, StorageClass, Volume, VolumeClaim
+from eclectus.model.volumes import AttachLimits, Attachment, FreeStorage, StorageClass, Volume, VolumeClaim
 
 META = {"name": "a", "namespace": "default", "uid": "u", "resourceVersion": "7"}
 HOST = "kubernetes.io/hostname"
@@ -105,6 +106,7 @@ def test_every_field_of_a_volume() -> None:
         labels=(("tier", "gold"),),
         affinity=(Term((Requirement(HOST, "In", ("n1",)),)),),
         driver="csi.example",
+        handle="h",
         deleting=True,
         claim="default/data",
         claim_uid="c",
@@ -139,6 +141,21 @@ def test_a_storage_class() -> None:
 def test_the_limits_of_a_csi_node() -> None:
     drivers = [{"name": "b", "allocatable": {"count": 3}}, {"name": "a", "allocatable": {}}, {"name": "c"}]
     assert attach_limits_from(raw({"drivers": drivers}))[0] == AttachLimits("a", (("b", 3),))
+
+
+@pytest.mark.parametrize(
+    ("spec", "found"),
+    [
+        ({"source": {"persistentVolumeName": "v"}}, Attachment("a", "n", "v", "d")),
+        ({"source": {"inlineVolumeSpec": {}}}, None),
+        ({"source": {"persistentVolumeName": "v"}, "attacher": ""}, None),
+    ],
+)
+def test_an_attachment_counts_if_it_names_a_volume_and_a_driver(
+    spec: dict[str, Any], found: Attachment | None
+) -> None:
+    attachment, name, version = attachment_from(raw({"attacher": "d", "nodeName": "n", **spec}))
+    assert (attachment, name, version) == (found, "a", "7")
 
 
 ZONE_1 = {"matchLabels": {"zone": "z1"}}

@@ -1,4 +1,4 @@
-"""Whatever anybody writes in claims, volumes, StorageClasses and pods is read, and nothing fails.
+"""Whatever anybody writes in claims, volumes, StorageClasses, attachments and pods is read; nothing fails.
 
 Objects come, change and go in any order, also while binds wait for them, and binds succeed or are refused.
 """
@@ -114,6 +114,7 @@ class Cluster:
         self._take([BindRefused(bind.uid, bind.node, "gone") for bind in self._binds])
         state = self.engine._state
         assert (len(state.volumes), state.cluster.storage.decisions, len(state.pending)) == (0, {}, 0)
+        assert (len(state.cluster.attachments), state.cluster.attached._holders) == (0, {})
 
 
 def run(data: st.DataObject, place: type[PlacePolicy]) -> None:

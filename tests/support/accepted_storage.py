@@ -10,7 +10,8 @@ from accepted import AMOUNTS, NODE_AFFINITY, REQUIRED, SELECTORS, TEXTS, Drawn, 
 from eclectus.kube.storage.translate import BETA_STORAGE_CLASS, BIND_COMPLETED, SELECTED_NODE
 
 CLAIMS, VOLUMES, CLASSES = ("c0", "c1", "c2"), ("v0", "v1", "v2"), ("k0", "k1", "k2")
-NODES, PODS = ("n0", "n1"), ("p0", "p1", "p2", "p3")
+NODES, PODS, ATTACHMENTS = ("n0", "n1"), ("p0", "p1", "p2", "p3"), ("a0", "a1", "a2")
+DRIVERS = one_of(["csi.a", "csi.b"])
 UIDS = one_of(["uid-0", "uid-1"])  # a claim may be deleted and created again
 MODES = many(one_of(["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"]), max_size=2)
 SIZES = st.fixed_dictionaries({}, optional={"storage": AMOUNTS.map(lambda amount: amount[0])})
@@ -61,7 +62,7 @@ _VOLUME = _named(
                     {"namespace": st.just("default"), "name": one_of(CLAIMS), "uid": st.just("") | UIDS}
                 ),
                 "nodeAffinity": some({"required": NODE_AFFINITY.map(lambda drawn: drawn[REQUIRED])}),
-                "csi": some({"driver": one_of(["csi.a", "csi.b"])}),
+                "csi": some({"driver": DRIVERS, "volumeHandle": one_of(["h", "i"])}),
                 "volumeMode": one_of(["Block", "Filesystem"]),
                 "volumeAttributesClassName": one_of(["", "gold"]),
             },
@@ -95,11 +96,30 @@ _CSI_NODE = _named(
             {
                 "drivers": many(
                     some(
-                        {"name": one_of(["csi.a", "csi.b"])},
+                        {"name": DRIVERS},
                         optional={"allocatable": some({"count": one_of([None, 0, 1, 2**31 - 1])})},
                     ),
                     max_size=2,
                 )
+            }
+        )
+    },
+)
+_ATTACHMENT = _named(
+    "volumeattachments",
+    ATTACHMENTS,
+    {
+        "spec": some(
+            {
+                "attacher": DRIVERS,
+                "nodeName": one_of([*NODES, "gone"]),
+                "source": some(
+                    {},
+                    optional={
+                        "persistentVolumeName": one_of([*VOLUMES, "gone"]),
+                        "inlineVolumeSpec": st.just({}),
+                    },
+                ),
             }
         )
     },
@@ -127,6 +147,6 @@ _POD = _named(
 )
 
 OBJECTS: st.SearchStrategy[tuple[str, Any]] = st.one_of(
-    _CLAIM, _CLAIM, _VOLUME, _VOLUME, _CLASS, _CSI_NODE, _POD, _POD
+    _CLAIM, _CLAIM, _VOLUME, _VOLUME, _CLASS, _CSI_NODE, _ATTACHMENT, _POD, _POD
 )
 """The name of a kind and an object of it, without uid of pods and without version."""

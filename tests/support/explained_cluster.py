@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 from eclectus.kubeclient.errors import MissingError, RejectedError
 from live_cluster import Admin, Scheduler, pod, wait
+from pod_groups import pod_group
 from secured_pages import page, token_of
 
 NAMESPACE, ELSEWHERE = "explain", "explain-elsewhere"
@@ -14,6 +15,7 @@ STORAGE_CLASSES, VOLUMES = "/apis/storage.k8s.io/v1/storageclasses", f"{CORE}/pe
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 POLICIES = f"{ADMISSION}/validatingadmissionpolicies"
 POLICY_BINDINGS = f"{ADMISSION}/validatingadmissionpolicybindings"
+POD_GROUPS = f"/apis/scheduling.k8s.io/v1alpha2/namespaces/{NAMESPACE}/podgroups"
 SPARING = "explain-sparing"  # the schedulerName of a profile that evicts nobody
 LEARNING = "explain-learning"  # and of one for which a dead node is the last choice
 PROFILES = [
@@ -102,6 +104,7 @@ WAITING = [
     pod("budget", cpu="2", affinity=on("n03"), scheduler=SPARING, priorityClassName="explain-urgent"),
     pod("nominated", nodeSelector=NEXT["n04"]),
     pod("crowded", nodeSelector=NEXT["n05"]),
+    *(pod(f"member-{at}", schedulingGroup={"podGroupName": "train"}) for at in range(2)),
 ]
 
 
@@ -162,6 +165,7 @@ def populate(admin, other):
     other.patch(path, {"status": {"nominatedNodeName": "n04"}})
     put_volume_in_another_zone(admin)
     refuse_binds_of(admin, "refused")
+    admin.send("POST", POD_GROUPS, pod_group("train", 4))
     admin.create(WAITING)
 
 

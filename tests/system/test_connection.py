@@ -88,6 +88,7 @@ def test_missing_permissions_are_a_line_for_each_object_that_is_needed(control_p
         "persistentvolumeclaims",
         "persistentvolumes",
         "storageclasses",
+        "volumeattachments",
     ]
     selectors = ["replicasets", "replicationcontrollers", "services", "statefulsets"]
     groups = ["podgroups.scheduling.k8s.io", "podgroups.scheduling.x-k8s.io"]

@@ -122,6 +122,13 @@ def test_a_gated_pod_names_its_gates(world):
     assert (found["state"], found["waiting"]["gates"]) == ("gated", ["example.com/wait"])
 
 
+def test_a_pod_of_a_gang_says_how_many_of_its_members_are_there(world):
+    found = explained(world, "member-0")
+    short = f"PodGroup {NAMESPACE}/train has 2 of the 4 pods that start together"
+    assert (found["state"], found["summary"]) == ("gang", short)
+    assert world.admin.condition("member-0")["message"] == short
+
+
 def test_a_pod_of_an_unknown_scheduler_names_those_that_are_served(world):
     found = explained(world, "typo")
     assert (found["state"], found["schedulerName"]) == ("otherScheduler", "eclectsu")
@@ -256,6 +263,13 @@ def test_the_command_asks_the_leader_whose_certificate_the_lease_names(world, tm
     )
     assert ended.returncode == 0, ended.stderr
     assert "Insufficient cpu" in ended.stdout
+
+
+def test_the_command_says_how_many_members_of_a_gang_are_there(world, tmp_path):
+    (tmp_path / "token").write_text(world.tokens["explain-pods"])
+    ended = command(world, "pod/member-1", "--token-file", str(tmp_path / "token"))
+    assert ended.returncode == 0, ended.stderr
+    assert "has 2 of the 4 pods that start together" in ended.stdout
 
 
 def test_the_command_asks_what_would_be_different(world, tmp_path):

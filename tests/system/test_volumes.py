@@ -17,6 +17,7 @@ pytestmark = pytest.mark.live
 NODES = "/api/v1/nodes"
 STORAGE = "/apis/storage.k8s.io/v1"
 VOLUMES, CLASSES, DRIVERS = "/api/v1/persistentvolumes", f"{STORAGE}/storageclasses", f"{STORAGE}/csidrivers"
+CSI_NODES, ATTACHMENTS = f"{STORAGE}/csinodes", f"{STORAGE}/volumeattachments"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 PROVISIONER = "fake.example.com"
 DISK_LABEL = "example.com/disk"  # of the nodes with volumes: their own names
@@ -146,6 +147,34 @@ def test_pods_go_where_their_volumes_are_or_can_be(control_plane, admin, schedul
     admin.send("POST", VOLUMES, volume(f"{storage}again", f"{storage}now", "n04"))
     admin.send("POST", claims_of(admin), claim("later", f"{storage}now"))
     wait("the claim is used", lambda: admin.bound().get("missing") == "n04")
+
+
+def test_a_volume_that_is_attached_counts_until_it_is_detached(admin, scheduler, storage):
+    driver, attachment = f"{storage}driver", f"{storage}attachment"
+    make_class(admin, f"{storage}csi", "kubernetes.io/no-provisioner", "Immediate")
+    for name in ("old", "new"):
+        csi = {"local": None, "nodeAffinity": None, "csi": {"driver": driver, "volumeHandle": name}}
+        reference = {"claimRef": {"namespace": admin.namespace, "name": name}}
+        admin.send("POST", VOLUMES, volume(f"{storage}{name}", f"{storage}csi", "", **csi, **reference))
+        admin.send("POST", claims_of(admin), claim(name, f"{storage}csi"))
+    for name in (each["metadata"]["name"] for each in admin.send("GET", NODES)["items"]):
+        drivers = [{"name": driver, "nodeID": name, "allocatable": {"count": int(name == "n02")}}]
+        admin.send("POST", CSI_NODES, {"metadata": {"name": name}, "spec": {"drivers": drivers}})
+    source = {"persistentVolumeName": f"{storage}old"}
+    spec = {"attacher": driver, "nodeName": "n02", "source": source}
+    admin.send("POST", ATTACHMENTS, {"metadata": {"name": attachment}, "spec": spec})
+    try:
+        scheduler().wait_deciding()
+        # 1. No pod uses the volume on n02, and no other volume has room beside it.
+        admin.create([with_claim("wants-to-attach", "new")])
+        full = "12 node(s) exceed max volume count"
+        wait("it is refused", lambda: full in (admin.condition("wants-to-attach") or {}).get("message", ""))
+        # 2. Then it is detached.
+        admin.send("DELETE", f"{ATTACHMENTS}/{attachment}")
+        wait("the pod is bound", lambda: admin.bound().get("wants-to-attach") == "n02")
+    finally:
+        admin.send("DELETE", CSI_NODES)
+        admin.send("DELETE", ATTACHMENTS)
 
 
 def test_volumes_are_made_where_storage_is_free(control_plane, admin, scheduler, storage):

@@ -27,14 +27,14 @@ def parse(description: str | None, arguments: Sequence[str]) -> argparse.Namespa
     parser.add_argument(
         "--only",
         choices=PARTS,
-        help="measure one part (all: about 50 minutes on two idle cores; workloads: 30; others: up to 10)",
+        help="measure one part (all: about 50 minutes on two idle cores; workloads: 35; others: up to 10)",
     )
     nodes, pods, pairs = FULL.match.nodes, FULL.match.pods, FULL.match.pairs
     parser.add_argument(
         "--nodes", type=_positive, help=f"nodes of the match and of workloads; {nodes:,} by default"
     )
     parser.add_argument(
-        "--pods", type=_positive, help=f"pods of a backlog; {pods:,}, of a workload 1,000 or 2,000 by default"
+        "--pods", type=_positive, help=f"pods of a backlog; {pods:,}, of a workload 1,000 to 3,000 by default"
     )
     parser.add_argument(
         "--pairs", type=_positive, help=f"of drains, of streams, of runs of a workload; {pairs} by default"

@@ -33,16 +33,20 @@ def measure(workloads: Sequence[Workload], sizes: Sizes) -> list[Measured]:
 
     A workload that fails is reported, and the others are run all the same.
     """
-    with bench_plane() as plane, Progress("workloads") as progress:
+    with bench_plane(pod_groups=_any_gangs(workloads)) as plane, Progress("workloads") as progress:
         return uvloop.run(_measure(workloads, sizes, plane, progress))
 
 
 def profile(workload: Workload, sizes: Sizes) -> Path:
     """Profile one run by Eclectus alone with cProfile; returns the file with its time by function."""
     file = match.OUTPUT / f"profile-{workload.name}.txt"
-    with bench_plane() as plane, Progress("profile") as progress:
+    with bench_plane(pod_groups=_any_gangs([workload])) as plane, Progress("profile") as progress:
         uvloop.run(_profile(workload, sizes, plane, progress, file))
     return file
+
+
+def _any_gangs(workloads: Sequence[Workload]) -> bool:
+    return any(each.kube_scheduler_gates for each in workloads)
 
 
 async def _profile(
@@ -58,10 +62,11 @@ async def _profile(
 async def _measure(
     workloads: Sequence[Workload], sizes: Sizes, plane: ControlPlane, progress: Progress
 ) -> list[Measured]:
-    schedulers, found = (kube_scheduler(plane), eclectus(plane)), list[Measured]()
+    ours, found = eclectus(plane), list[Measured]()
     async with with_nodes(sizes.nodes, plane, progress) as load:
         for workload in workloads:
             drains, problem = list[Drain](), ""
+            schedulers = (kube_scheduler(plane, workload.kube_scheduler_gates), ours)
             site = _site(workload, sizes, schedulers, load, progress)
             try:
                 async with workload.around_all(site):

@@ -4,11 +4,11 @@ No controller runs that would bind or protect them, so they are created as bound
 removed before they are deleted.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from eclectus_bench.drain import UntilSettled
-from eclectus_bench.load import DELETE_NOW, Load, Object, node_name
+from eclectus_bench.load import DELETE_NOW, Object, node_name
 from eclectus_bench.workloads.site import Run, Site
 
 DRIVER = "csi.bench.example"
@@ -42,13 +42,8 @@ async def bound_claims(run: Run) -> AsyncIterator[UntilSettled | None]:
     try:
         yield None
     finally:
-        await _delete(load, [f"{claims_path}/{each}" for each in names])
-        await _delete(load, [f"{VOLUMES_PATH}/{_volume_name(namespace, each)}" for each in names])
-
-
-async def _delete(load: Load, paths: Sequence[str]) -> None:
-    await load.send("PATCH", [(path, {"metadata": {"finalizers": None}}) for path in paths])
-    await load.send("DELETE", [(path, DELETE_NOW) for path in paths])
+        await load.delete_protected([f"{claims_path}/{each}" for each in names])
+        await load.delete_protected([f"{VOLUMES_PATH}/{_volume_name(namespace, each)}" for each in names])
 
 
 def _volume_name(namespace: str, claim: str) -> str:

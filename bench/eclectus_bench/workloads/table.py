@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 from eclectus_bench.drain import UntilSettled
-from eclectus_bench.workloads import pods, storage, surroundings
+from eclectus_bench.workloads import gangs, pods, storage, surroundings
 from eclectus_bench.workloads.site import PodOf, Run, Site, Sizes
 
 LARGE, VERY_LARGE = 5_000, 15_000  # nodes
@@ -29,6 +29,8 @@ class Workload:
     one_a_node: bool = False  # each pod, standing or measured, needs a node of its own
     around_all: Callable[[Site], AbstractAsyncContextManager[None]] = surroundings.nothing_more
     around_run: Callable[[Run], AbstractAsyncContextManager[UntilSettled | None]] = surroundings.no_others
+
+    kube_scheduler_gates: tuple[str, ...] = ()  # arguments, for PodGroups; the API server serves them then
 
     def ratio_least(self, nodes: int) -> float | None:
         """The wanted ratio with so many nodes; None on smaller clusters, for which nothing is wanted."""
@@ -101,5 +103,14 @@ WORKLOADS = (
         pod_of=pods.with_volume,
         around_all=storage.attach_limits,
         around_run=storage.bound_claims,
+    ),
+    Workload(
+        "gangs",
+        "pods that start together, in PodGroups of three",
+        ((LARGE, 1.5),),
+        pods_a_run=1_000 * gangs.MEMBERS,
+        pod_of=gangs.member,
+        around_run=gangs.pod_groups,
+        kube_scheduler_gates=gangs.KUBE_SCHEDULER_GATES,
     ),
 )

@@ -9,7 +9,14 @@ from eclectus.model.job import Job
 from eclectus.model.learned import LearnedNode
 from eclectus.model.objects import Budget, Node, Pairs, Task
 from eclectus.model.selectors import PodSelector
-from eclectus.model.volumes import AttachLimits, FreeStorage, StorageClass, Volume, VolumeClaim
+from eclectus.model.volumes import (
+    AttachLimits,
+    Attachment,
+    FreeStorage,
+    StorageClass,
+    Volume,
+    VolumeClaim,
+)
 
 
 class NodeSeen(Struct, frozen=True, gc=False, tag=True):
@@ -179,6 +186,18 @@ class AttachLimitsGone(Struct, frozen=True, gc=False, tag=True):
     node: str
 
 
+class AttachmentSeen(Struct, frozen=True, gc=False, tag=True):
+    """A VolumeAttachment exists, as given."""
+
+    attachment: Attachment
+
+
+class AttachmentGone(Struct, frozen=True, gc=False, tag=True):
+    """A VolumeAttachment no longer exists, or names no PersistentVolume."""
+
+    name: str
+
+
 class JobSeen(Struct, frozen=True, gc=False, tag=True):
     """A DAG job exists, as given."""
 
@@ -249,6 +268,8 @@ Event = (
     | StorageDriverGone
     | AttachLimitsSeen
     | AttachLimitsGone
+    | AttachmentSeen
+    | AttachmentGone
     | NamespaceSeen
     | NamespaceGone
     | PodSelectorSeen

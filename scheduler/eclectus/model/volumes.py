@@ -5,6 +5,8 @@ Sizes are in bytes. A name of a claim alone is not unique: its key is `namespace
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from msgspec import Struct
 
 from eclectus.model.objects import Pairs, Requirement, Term
@@ -13,6 +15,14 @@ NO_PROVISIONER = "kubernetes.io/no-provisioner"
 """The provisioner of a StorageClass whose PersistentVolumes an administrator makes."""
 
 READ_WRITE_ONCE_POD = "ReadWriteOncePod"
+
+
+class AttachedVolume(NamedTuple):
+    """What a volume is attached to nodes as: two PersistentVolumes with one handle are one volume."""
+
+    driver: str
+    handle: str = ""
+    claim: str = ""  # key of the claim, while the volume is yet to be provisioned and has no handle
 
 
 class VolumeClaim(Struct, frozen=True, gc=False):
@@ -52,6 +62,7 @@ class Volume(Struct, frozen=True, gc=False):
     labels: Pairs = ()
     affinity: tuple[Term, ...] | None = None  # of the node: at least one term must hold; None is any node
     driver: str = ""  # of CSI; empty: another type of volume
+    handle: str = ""  # by which its driver knows it
     is_available: bool = False  # status.phase
     deleting: bool = False
     claim: str = ""  # key of the claim for which it is reserved, or to which it is bound
@@ -60,6 +71,10 @@ class Volume(Struct, frozen=True, gc=False):
     def is_reserved_for(self, claim: VolumeClaim) -> bool:
         """Whether it is reserved for this claim or bound to it."""
         return self.claim == claim.key and self.claim_uid in ("", claim.uid)
+
+    def attached_by(self, driver: str) -> AttachedVolume:
+        """What it is when this driver attaches it; on a tape without handles its name stands for its own."""
+        return AttachedVolume(driver, self.handle or self.name)
 
 
 class StorageClass(Struct, frozen=True, gc=False):
@@ -81,6 +96,15 @@ class AttachLimits(Struct, frozen=True, gc=False):
 
     node: str
     limits: tuple[tuple[str, int], ...] = ()  # (driver, count); a driver that is missing has no limit
+
+
+class Attachment(Struct, frozen=True, gc=False):
+    """A VolumeAttachment, as last seen: a volume is attached to a node, or is about to be."""
+
+    name: str
+    node: str
+    volume: str  # name of the PersistentVolume
+    driver: str  # of CSI, which attaches it
 
 
 class FreeStorage(Struct, frozen=True, gc=False):

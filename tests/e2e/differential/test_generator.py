@@ -50,6 +50,7 @@ IN_CLUSTERS = [
     '"labels": {}',
     "deletionTimestamp",
     "csinodes",
+    "volumeattachments",
     "__",
 ]
 

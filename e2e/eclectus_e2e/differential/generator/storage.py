@@ -1,4 +1,4 @@
-"""Random claims and volumes: bound, free of a volume, missing one, and being deleted; and limits of drivers.
+"""Random claims and volumes: bound, free of a volume, missing one, being deleted; attachments, and limits.
 
 No claim can get a volume from the pod that asks: the scheduler's steps before such a bind would change the
 cluster under the next question. tests/system/test_volumes.py has those.
@@ -38,7 +38,7 @@ _KINDS = (
 
 
 def make_storage(rng: Random, cluster: str, nodes: tuple[str, ...]) -> dict[str, Object]:
-    """Claims and volumes, with the cluster's name in theirs, and CSINodes; by their paths."""
+    """Claims, volumes and attachments, with the cluster's name in theirs, and CSINodes; by their paths."""
     objects: dict[str, Object] = {}
     for namespace in NAMESPACES:
         for at, kind in enumerate(rng.sample(_KINDS, rng.randint(0, 5))):
@@ -51,7 +51,7 @@ def make_storage(rng: Random, cluster: str, nodes: tuple[str, ...]) -> dict[str,
                 "metadata": {"name": node},
                 "spec": {"drivers": [driver]},
             }
-    return objects
+    return objects | _attachments(rng, cluster, objects, nodes)
 
 
 def claims_of(objects: dict[str, Object], namespace: str) -> tuple[str, ...]:
@@ -99,6 +99,26 @@ def _volume(rng: Random, kind: str, reference: Object, nodes: tuple[str, ...]) -
         term = {"matchExpressions": [{"key": key, "operator": "In", "values": values}]}
         spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
     return {"metadata": metadata, "spec": spec}
+
+
+def _attachments(
+    rng: Random, cluster: str, volumes: dict[str, Object], nodes: tuple[str, ...]
+) -> dict[str, Object]:
+    """Some volumes, used or not, are attached to a node, by their driver or another; one does not exist."""
+    names = [path.rpartition("/")[2] for path in volumes if "/persistentvolumes/" in path]
+    objects: dict[str, Object] = {}
+    for name in (*names, f"{MISSING}-{cluster}"):
+        if chance(rng, 30):
+            spec = {
+                "attacher": rng.choice([DRIVER, DRIVER, "other.example.com"]),
+                "nodeName": rng.choice(nodes),
+                "source": {"persistentVolumeName": name},
+            }
+            objects[f"/apis/storage.k8s.io/v1/volumeattachments/{name}"] = {
+                "metadata": {"name": name},
+                "spec": spec,
+            }
+    return objects
 
 
 def _mode(kind: str) -> str:

@@ -1,40 +1,37 @@
-"""Which claims the pods on each row use, and how many volumes of each CSI driver are attached there.
-
-A volume that several pods of a node use is attached once. A claim has one volume, so claims are counted.
-"""
+"""Which claims the pods on each row use; the volumes of those claims are attached there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
-
+from eclectus.cluster.volumes.attached import AttachedVolumes
 from eclectus.model.objects import Task
-
-Counts = NDArray[np.int64]
-NO_LIMIT = np.iinfo(np.int64).max
+from eclectus.model.volumes import AttachedVolume
 
 
 class ClaimUsers:
-    """Pods on nodes by the claims that they use. `driver` returns the CSI driver of a claim by its key."""
+    """Pods on nodes by the claims that they use.
 
-    def __init__(self, rows: int, driver: Callable[[str], str]) -> None:
-        self._rows, self._driver = rows, driver
+    `attached_as`: key of a claim -> what its volume is attached as; those of claims in use are held in
+    `attached`.
+    """
+
+    def __init__(
+        self, attached_as: Callable[[str], AttachedVolume | None], attached: AttachedVolumes
+    ) -> None:
+        self._attached_as, self._attached = attached_as, attached
         self._users: dict[str, dict[int, int]] = {}  # key of a claim -> row -> pods
-        self._counted: dict[str, str] = {}  # key of a claim that is used -> the driver it is counted under
-        self._attached: dict[str, Counts] = {}  # driver -> volumes on each row
-        self._limits: dict[str, Counts] = {}  # driver -> the most volumes on each row
+        self._held: dict[str, AttachedVolume] = {}  # key of a claim that is used -> as what it is counted
         self._changed: dict[str, None] = {}
         self._contended: dict[str, int] = {}  # key of a claim -> pods that wait whose rules read who uses it
 
-    def detach(self) -> Self:
-        """Itself, a shallow copy; from now on it shares nothing that changes with the original."""
+    def detach(self, attached: AttachedVolumes) -> Self:
+        """Itself, a shallow copy, for a copy of the volumes; it shares nothing that changes."""
+        self._attached = attached
         self._users = {key: dict(rows) for key, rows in self._users.items()}
-        self._attached = {driver: counts.copy() for driver, counts in self._attached.items()}
-        self._limits = {driver: counts.copy() for driver, counts in self._limits.items()}
-        self._counted, self._changed = dict(self._counted), dict(self._changed)
+        self._held, self._changed = dict(self._held), dict(self._changed)
         self._contended = dict(self._contended)
         return self
 
@@ -44,10 +41,10 @@ class ClaimUsers:
         """A pod with claims has come to the row; whether any row may have changed for a pod that waits."""
         for key in claim_keys(task):
             rows = self._users.setdefault(key, {})
-            if not rows:
-                self._counted[key] = self._driver(key)
-            if row not in rows:
-                self._count(self._counted[key], row, 1)
+            volume = self._held.get(key) if rows else self._attached_as(key)
+            if volume is not None and row not in rows:
+                self._held[key] = volume
+                self._attached.hold(volume, row)
             rows[row] = rows.get(row, 0) + 1
             self._changed[key] = None
         return self._is_contended(task)
@@ -59,9 +56,11 @@ class ClaimUsers:
             rows[row] -= 1
             if not rows[row]:
                 del rows[row]
-                self._count(self._counted[key], row, -1)
+                if key in self._held:
+                    self._attached.release(self._held[key], row)
             if not rows:
-                del self._users[key], self._counted[key]
+                del self._users[key]
+                self._held.pop(key, None)
             self._changed[key] = None
         return self._is_contended(task)
 
@@ -74,16 +73,20 @@ class ClaimUsers:
     def _is_contended(self, task: Task) -> bool:
         return bool(self._contended) and any(key in self._contended for key in claim_keys(task))
 
-    def driver_changed(self, key: str) -> list[int]:
-        """The claim may have another driver now; returns the rows on which the counts have changed."""
-        before = self._counted.get(key)
-        if before is None or (driver := self._driver(key)) == before:
+    def volume_changed(self, key: str) -> list[int]:
+        """The claim may have another volume now; returns the rows on which the counts may have changed."""
+        rows = list(self._users.get(key, ()))
+        before, now = self._held.get(key), self._attached_as(key) if rows else None
+        if before == now:
             return []
-        self._counted[key] = driver
-        rows = list(self._users[key])
         for row in rows:
-            self._count(before, row, -1)
-            self._count(driver, row, 1)
+            if before is not None:
+                self._attached.release(before, row)
+            if now is not None:
+                self._attached.hold(now, row)
+        self._held.pop(key, None)
+        if now is not None:
+            self._held[key] = now
         return rows
 
     def pods(self, key: str) -> int:
@@ -94,54 +97,22 @@ class ClaimUsers:
         """How many pods use the claim, by row."""
         return self._users.get(key, {})
 
-    def counted_driver(self, key: str) -> str:
-        """The driver under which a claim that pods on nodes use is counted; empty: it is not."""
-        return self._counted.get(key, "")
+    def detached(self, row: int, removed: Collection[Task]) -> tuple[frozenset[str], Mapping[str, int]]:
+        """What these pods of the row alone hold there.
+
+        Returns the keys of the claims that no other pod uses on the row, and driver -> volumes that would
+        be attached there no longer.
+        """
+        leaving = Counter(key for pod in removed for key in claim_keys(pod))
+        there = {key: self.pods_by_row(key).get(row, 0) for key in leaving}
+        keys = frozenset(key for key, pods in leaving.items() if 0 < there[key] <= pods)
+        volumes = (self._held[key] for key in keys if key in self._held)
+        return keys, self._attached.without(row, volumes)
 
     def take_changed(self) -> dict[str, None]:
         """The keys of claims that more or fewer pods use than at the last call."""
         changed, self._changed = self._changed, {}
         return changed
-
-    # -- limits of nodes -----------------------------------------------------------------------------
-
-    def set_limits(self, row: int, limits: Iterable[tuple[str, int]]) -> None:
-        """The most volumes of each CSI driver on a row; of a driver that is not named any number."""
-        for counts in self._limits.values():
-            counts[row] = NO_LIMIT
-        for driver, count in limits:
-            if driver not in self._limits:
-                self._limits[driver] = np.full(self._rows, NO_LIMIT)
-            self._limits[driver][row] = count
-
-    def resemble(self, row: int, other: int) -> None:
-        """The limits of a row are those of another one."""
-        for counts in self._limits.values():
-            counts[row] = counts[other]
-
-    def grow_rows(self, rows: int) -> None:
-        """There are `rows` rows now."""
-        more = (0, rows - self._rows)
-        self._rows = rows
-        self._attached = {driver: np.pad(each, more) for driver, each in self._attached.items()}
-        self._limits = {
-            driver: np.pad(each, more, constant_values=NO_LIMIT) for driver, each in self._limits.items()
-        }
-
-    def free(self, driver: str) -> Counts | None:
-        """How many more volumes of this driver can be attached on each row; None where none has a limit."""
-        limits = self._limits.get(driver)
-        if limits is None:
-            return None
-        attached = self._attached.get(driver)
-        return limits if attached is None else limits - attached
-
-    def _count(self, driver: str, row: int, volumes: int) -> None:
-        if not driver:
-            return
-        if driver not in self._attached:
-            self._attached[driver] = np.zeros(self._rows, dtype=np.int64)
-        self._attached[driver][row] += volumes
 
 
 def claim_keys(task: Task) -> Sequence[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from eclectus.model.volumes import FreeStorage, StorageClass, Volume, VolumeClaim
+from eclectus.model.volumes import AttachedVolume, FreeStorage, StorageClass, Volume, VolumeClaim
 
 
 class Decision(NamedTuple):
@@ -197,16 +197,18 @@ class Storage:
         names = self._reserved.get(claim.key, ())
         return [each for name in names if (each := self._volumes[name]).is_reserved_for(claim)]
 
-    def driver(self, key: str) -> str:
-        """The CSI driver that attaches the claim's volume; empty if there is none, or it is not known."""
+    def attached_as(self, key: str) -> AttachedVolume | None:
+        """What the claim's volume is attached as; None: by no CSI driver, or by none that is known."""
         claim = self._claims.get(key)
         if claim is None:
-            return ""
+            return None
         volume = self._volumes.get(claim.volume)
         if volume is not None:
-            return volume.driver
+            return volume.attached_by(volume.driver) if volume.driver else None
         storage_class = self._classes.get(claim.storage_class)
-        return storage_class.provisioner if storage_class is not None and storage_class.provisions else ""
+        if storage_class is None or not storage_class.provisions:
+            return None
+        return AttachedVolume(storage_class.provisioner, claim=key)
 
     def take_changed(self) -> tuple[dict[str, None], set[str]]:
         """Keys of claims of which something has changed since the last call, and names of StorageClasses."""

@@ -90,7 +90,7 @@ class PodVolumes:
         """After the events of a step: the pods whose claims, or the users of whose claims, have changed."""
         changed, classes = self._storage.take_changed()
         for key in changed:
-            for row in self._cluster.claim_users.driver_changed(key):
+            for row in self._cluster.claim_users.volume_changed(key):
                 self._cluster.usage.record(row)
         # Where several pods wait for a claim they share it, whoever else uses it.
         used = self._cluster.claim_users.take_changed()

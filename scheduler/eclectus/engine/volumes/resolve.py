@@ -122,15 +122,15 @@ def _use(
     storage: Storage, claims: Sequence[VolumeClaim], is_shared: Callable[[str], bool], own: dict[str, bool]
 ) -> VolumeUse:
     shared = {claim.key for claim in claims if is_shared(claim.key)}
-    drivers = {claim.key: driver for claim in claims if (driver := storage.driver(claim.key))}
+    volumes = {claim.key: volume for claim in claims if (volume := storage.attached_as(claim.key))}
     exclusive = (
         claim.key
         for claim in claims
         if claim.key in shared and READ_WRITE_ONCE_POD in claim.access_modes and not own[claim.key]
     )
-    alone = Counter(driver for key, driver in drivers.items() if key not in shared)
+    alone = {volume for key, volume in volumes.items() if key not in shared}
     return VolumeUse(
         exclusive=tuple(exclusive),
-        attached=tuple(sorted(alone.items())),
-        attached_shared=tuple(sorted((driver, key) for key, driver in drivers.items() if key in shared)),
+        attached=tuple(sorted(Counter(volume.driver for volume in alone).items())),
+        attached_shared=tuple(sorted((each.driver, key) for key, each in volumes.items() if key in shared)),
     )

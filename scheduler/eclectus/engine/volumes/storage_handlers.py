@@ -9,6 +9,8 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.model.events import (
     AttachLimitsGone,
     AttachLimitsSeen,
+    AttachmentGone,
+    AttachmentSeen,
     FreeStorageGone,
     FreeStorageSeen,
     StorageClassGone,
@@ -29,8 +31,8 @@ def storage_handlers(cluster: Cluster) -> Mapping[type, Callable[[Any], None]]:
     return {
         VolumeClaimSeen: lambda event: storage.set_claim(event.claim),
         VolumeClaimGone: lambda event: storage.drop_claim(event.key),
-        VolumeSeen: lambda event: storage.set_volume(event.volume),
-        VolumeGone: lambda event: storage.drop_volume(event.name),
+        VolumeSeen: lambda event: cluster.set_volume(event.volume),
+        VolumeGone: lambda event: cluster.drop_volume(event.name),
         StorageClassSeen: lambda event: storage.set_class(event.storage_class),
         StorageClassGone: lambda event: storage.drop_class(event.name),
         FreeStorageSeen: lambda event: storage.set_free(event.free),
@@ -39,4 +41,6 @@ def storage_handlers(cluster: Cluster) -> Mapping[type, Callable[[Any], None]]:
         StorageDriverGone: lambda event: storage.set_driver(event.name, False),
         AttachLimitsSeen: lambda event: cluster.set_attach_limits(event.limits),
         AttachLimitsGone: lambda event: cluster.set_attach_limits(AttachLimits(event.node)),
+        AttachmentSeen: lambda event: cluster.set_attachment(event.attachment),
+        AttachmentGone: lambda event: cluster.drop_attachment(event.name),
     }

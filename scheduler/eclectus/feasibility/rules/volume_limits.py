@@ -1,12 +1,12 @@
 """NodeVolumeLimits: a CSI driver can attach so many volumes to a node, as its CSINode says.
 
-Volumes count that the claims of pods on the node name. kube-scheduler also counts VolumeAttachments of
-volumes that no pod uses any more, which are detached soon.
+Volumes count that the claims of pods on the node name, and those that are attached to it. As in
+kube-scheduler a volume of the pod to be placed that is attached to the node, and that no pod there uses,
+counts as attached and as new.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping
 
 import numpy as np
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.volumes.claim_users import claim_keys
 from eclectus.feasibility.rules.rule import Mask, Rule
 from eclectus.model.objects import Spec, Task
 
@@ -24,21 +23,18 @@ def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
 
 
 def _holds_without(cluster: Cluster, spec: Spec, row: int, removed: Collection[Task]) -> bool:
-    users = cluster.claim_users
-    leaving = Counter(key for pod in removed for key in claim_keys(pod))
-    detached = frozenset(key for key, pods in leaving.items() if users.pods_by_row(key).get(row, 0) <= pods)
-    freed = Counter(users.counted_driver(key) for key in detached)
+    detached, freed = cluster.claim_users.detached(row, removed)
     return bool(_limits_hold(cluster, spec, np.array([row]), freed, detached)[0])
 
 
 def _limits_hold(
     cluster: Cluster, spec: Spec, rows: Rows, freed: Mapping[str, int], detached: Collection[str]
 ) -> Mask:
-    """`freed`: driver -> volumes that are attached to these rows no longer; `detached`: their claims."""
+    """`freed`: driver -> volumes attached there no longer; `detached`: claims used there no longer."""
     holds = np.ones(len(rows), dtype=bool)
     use = spec.volume_use
     for driver in dict.fromkeys((*dict(use.attached), *dict(use.attached_shared))):
-        free = cluster.claim_users.free(driver)
+        free = cluster.attached.free(driver)
         if free is not None:
             new = _to_attach(cluster, spec, driver, rows, detached)
             holds &= (new == 0) | (free[rows] + freed.get(driver, 0) >= new)

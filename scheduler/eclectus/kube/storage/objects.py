@@ -52,6 +52,7 @@ class CsiSource(ApiObject, frozen=True):
     """spec.csi of a PersistentVolume."""
 
     driver: str = ""
+    volume_handle: str = ""
 
 
 class VolumeSpec(ApiObject, frozen=True):
@@ -127,6 +128,27 @@ class CsiNode(ApiObject, frozen=True):
 
     metadata: Metadata
     spec: CsiNodeSpec = CsiNodeSpec()
+
+
+class AttachmentSource(ApiObject, frozen=True):
+    """spec.source of a VolumeAttachment."""
+
+    persistent_volume_name: str | None = None
+
+
+class AttachmentSpec(ApiObject, frozen=True):
+    """spec of a VolumeAttachment."""
+
+    attacher: str = ""
+    node_name: str = ""
+    source: AttachmentSource = AttachmentSource()
+
+
+class VolumeAttachment(ApiObject, frozen=True):
+    """storage.k8s.io/v1 VolumeAttachment."""
+
+    metadata: Metadata
+    spec: AttachmentSpec = AttachmentSpec()
 
 
 class StorageCapacity(ApiObject, frozen=True):

@@ -21,6 +21,7 @@ from eclectus.kube.storage.objects import (
     PersistentVolumeClaim,
     StorageCapacity,
     StorageClass,
+    VolumeAttachment,
     VolumeNodeAffinity,
 )
 from eclectus.model import volumes as model
@@ -74,6 +75,7 @@ def volume_from(raw: bytes | Raw) -> tuple[model.Volume, str]:
         labels=pairs(meta.labels),
         affinity=_affinity(meta.name, spec.node_affinity),
         driver="" if spec.csi is None else spec.csi.driver,
+        handle="" if spec.csi is None else spec.csi.volume_handle,
         is_available=volume.status.phase == "Available",
         deleting=meta.deletion_timestamp is not None,
         claim="" if claim is None else full_name(claim.namespace, claim.name),
@@ -107,6 +109,21 @@ def attach_limits_from(raw: bytes | Raw) -> tuple[model.AttachLimits, str]:
         if driver.allocatable is not None and driver.allocatable.count is not None
     )
     return model.AttachLimits(node.metadata.name, tuple(sorted(limits))), node.metadata.resource_version
+
+
+def attachment_from(raw: bytes | Raw) -> tuple[model.Attachment | None, str, str]:
+    """A VolumeAttachment, None if it names no PersistentVolume; its name and its resourceVersion.
+
+    Whether it is attached already is not read: what is about to be counts too, as in kube-scheduler. Raises
+    MalformedError likewise.
+    """
+    each = decode(_ATTACHMENT, "VolumeAttachment", raw)
+    meta, spec = each.metadata, each.spec
+    volume = spec.source.persistent_volume_name
+    if volume is None or not spec.attacher:
+        return None, meta.name, meta.resource_version
+    found = model.Attachment(meta.name, spec.node_name, volume, spec.attacher)
+    return found, meta.name, meta.resource_version
 
 
 def free_storage_from(raw: bytes | Raw) -> tuple[model.FreeStorage | None, str, str]:
@@ -158,4 +175,5 @@ def _affinity(name: str, affinity: VolumeNodeAffinity | None) -> tuple[Term, ...
 
 _CLAIM, _VOLUME = Decoder(PersistentVolumeClaim), Decoder(PersistentVolume)
 _STORAGE_CLASS, _CSI_NODE = Decoder(StorageClass), Decoder(CsiNode)
+_ATTACHMENT = Decoder(VolumeAttachment)
 _STORAGE_CAPACITY, _CSI_DRIVER = Decoder(StorageCapacity), Decoder(CsiDriver)

@@ -6,6 +6,7 @@ from msgspec import Raw
 
 from eclectus.kube.storage.translate import (
     attach_limits_from,
+    attachment_from,
     claim_from,
     free_storage_from,
     storage_class_from,
@@ -18,6 +19,8 @@ from eclectus.live.watch.watched import ObservedObject, WatchedKind
 from eclectus.model.events import (
     AttachLimitsGone,
     AttachLimitsSeen,
+    AttachmentGone,
+    AttachmentSeen,
     Event,
     FreeStorageGone,
     FreeStorageSeen,
@@ -111,6 +114,24 @@ class WatchedCsiNodes(_StorageKind):
         return AttachLimitsGone(key)
 
 
+class WatchedAttachments(_StorageKind):
+    """VolumeAttachments."""
+
+    name, kind = "volumeattachments", "VolumeAttachment"
+    path = "/apis/storage.k8s.io/v1/volumeattachments"
+    undefined = "volumes that no pod uses any more do not count against the limits of nodes"
+
+    def observe(self, raw: Raw, now: float) -> ObservedObject:
+        """AttachmentSeen, or AttachmentGone for one that names no PersistentVolume."""
+        del now
+        found, name, version = attachment_from(raw)
+        return ObservedObject(name, version, self.gone(name) if found is None else AttachmentSeen(found))
+
+    def gone(self, key: str) -> Event:
+        """AttachmentGone."""
+        return AttachmentGone(key)
+
+
 class WatchedStorageDrivers(_StorageKind):
     """CSIDrivers."""
 
@@ -154,6 +175,7 @@ def storage_kinds(states: ClaimStates) -> list[WatchedKind]:
         WatchedVolumes(),
         WatchedStorageClasses(),
         WatchedCsiNodes(),
+        WatchedAttachments(),
         WatchedStorageDrivers(),
         WatchedFreeStorage(),
     ]

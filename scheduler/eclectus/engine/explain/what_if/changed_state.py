@@ -101,7 +101,7 @@ def _add_nodes(cluster: Cluster, change: AddNodes) -> dict[int, int]:
             number += 1
         row = _set_node(cluster, _named(model, name), change.edits)
         like[row] = other = cluster.rows[change.like]
-        cluster.claim_users.resemble(row, other)
+        cluster.attached.resemble(row, other)
         for reach in cluster.reach.values():
             reach.resemble(row, other)
     return like
