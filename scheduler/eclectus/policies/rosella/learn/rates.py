@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eclectus.framework import Completion
+from eclectus.maths.estimators.common_changes import CommonChanges
 from eclectus.maths.estimators.ratio import NEGLIGIBLE, Floats, RatioMatrix, confidence, relative_error
 from eclectus.maths.estimators.samples import Samples
 from eclectus.maths.estimators.spread import Spread
@@ -16,7 +17,6 @@ from eclectus.maths.window import window_length
 from eclectus.policies.rosella.learn.cells import Cell, NodeCells
 from eclectus.policies.rosella.learn.comparable import EndedShapes
 from eclectus.policies.rosella.learn.running import Running
-from eclectus.policies.rosella.learn.shock import Shocks
 
 FORGET_HALF_LIVES = 4.0  # after so long without a sample a cell is dropped
 NODES_CHECKED = 16  # for such cells with each fit: all 320,000 cells of 5,000 nodes would take 0.2 s
@@ -55,7 +55,7 @@ class Rates:
         self._window_lengths: list[int] = []  # and the number kept of each node
         self._nodes: dict[int, NodeCells] = {}
         self._next_checked = 0  # the row from which the next check for old samples begins
-        self._shocks = Shocks()
+        self._common_changes = CommonChanges()
 
     # -- rows and workloads --------------------------------------------------------------------
 
@@ -67,13 +67,13 @@ class Rates:
     def remove_node(self, row: int) -> None:
         """Forget the row."""
         del self._nodes[row]
-        self._shocks.forget(row)
+        self._common_changes.forget(row)
         self.matrix.clear_row(row)
 
     def clear(self, row: int) -> None:
         """Drop all samples of the row."""
         self._nodes[row] = NodeCells()
-        self._shocks.forget(row)
+        self._common_changes.forget(row)
         self.matrix.clear_row(row)
 
     def workload(self, name: str) -> int:
@@ -119,15 +119,15 @@ class Rates:
         cell.samples.add(at, seconds)
         weight = self.matrix.weight(at)
         is_first = self.matrix.add(workload, row, weight - gone, weight * seconds - took)
-        is_shock = self._heed_alarm(workload, done, running)
+        is_common = self._heed_alarm(workload, done, running)
         self.ended.add(workload, requests, weight, seconds)
         self.recent[workload] += weight
         self._sample_counts[workload] += 1
         self._tally.samples += 1
-        self._shocks.samples += 1
+        self._common_changes.samples += 1
         # The first samples of a workload come from its shortest tasks, which end first: its size is fitted
         # again each time the number of samples has doubled, however little time has passed.
-        return is_first or is_shock or self._sample_counts[workload].bit_count() == 1
+        return is_first or is_common or self._sample_counts[workload].bit_count() == 1
 
     def _test_for_change(self, workload: int, done: Completion, running: Mapping[str, Running]) -> None:
         score = self._spread[workload].score(done.seconds * self.matrix.rate.item(workload, done.row))
@@ -146,7 +146,7 @@ class Rates:
         if not stale or len(stale) < len(node.by_workload):
             return False
         known = np.flatnonzero(self.matrix.samples > NEGLIGIBLE)
-        return self._shocks.alarm(done.row, stale[0][1], known)
+        return self._common_changes.alarm(done.row, stale[0][1], known)
 
     def _scores_so_far(self, done: Completion, running: Mapping[str, Running]) -> dict[int, float]:
         """The sums over the tasks that go on running when this one has ended, by workload."""
@@ -164,8 +164,8 @@ class Rates:
         self._drop(workload, row, len(samples) - samples.count_since(since))
 
     def _drop_outdated(self) -> None:
-        """Drop samples from before a shock; their nodes' tests begin again."""
-        for row, since in self._shocks.take_outdated():
+        """Drop samples from before a common change; their nodes' tests begin again."""
+        for row, since in self._common_changes.take_outdated():
             for workload in self._nodes[row].by_workload:
                 self.drop_before(workload, row, since)
             self._nodes[row].reset_tests()

@@ -1,7 +1,6 @@
-"""Shocks: many nodes change speed at about the same time, so what is known of the others is in doubt too.
+"""Common changes: many nodes change speed at about the same time, and what is known of others is in doubt.
 
-Q. Wu, Z. Liu, "Rosella", 2020, ask how soon a scheduler recovers after a shock. An alarm (maths/cusum.py)
-needs ends of tasks on the node itself. Of a node that became faster there are none: it was slow, so nothing
+Q. Wu, Z. Liu, "Rosella", 2020, ask how soon a scheduler recovers then. An alarm (maths/cusum.py) needs ends of tasks on the node itself. Of a node that became faster there are none: it was slow, so nothing
 is sent there while its old speed is believed, although others are full. But where every third node has
 changed within a short time, the rest have probably changed as well: their samples from before are dropped,
 and they count as typical until they have new ones, as after a start.
@@ -30,7 +29,7 @@ class _Alarm(NamedTuple):
     since: float  # when the node changed
 
 
-class Shocks:
+class CommonChanges:
     """The newest alarms of one namespace by node, and the rows of which older samples are to be dropped."""
 
     def __init__(self) -> None:
@@ -39,7 +38,7 @@ class Shocks:
         self._outdated: dict[int, float] = {}
 
     def alarm(self, row: int, since: float, known: NDArray[np.intp]) -> bool:
-        """Count an alarm of a whole node; whether it makes a shock. `known`: the rows with samples.
+        """Count an alarm of a whole node; whether it makes a common change. `known`: the rows with samples.
 
         The nodes that have raised an alarm are judged by their own.
         """
