@@ -67,6 +67,12 @@ class NodeCells:
             self.by_workload[each].running = running.get(each, 0.0)
         self.running = sum(running.values())
 
+    def reset_tests(self) -> None:
+        """Start all tests again from 0."""
+        self.sums = AT_REST
+        for each in self.by_workload.values():
+            each.sums = AT_REST
+
     def check_alarm(self, workload: int, threshold: float) -> Stale:
         """What the newest score, of this workload, has shown to be outdated; empty without an alarm.
 
@@ -74,9 +80,7 @@ class NodeCells:
         """
         since = changed_since(self.sums, threshold + log(len(self.by_workload)))
         if since is not None:
-            self.sums = AT_REST
-            for each in self.by_workload.values():
-                each.sums = AT_REST
+            self.reset_tests()
             return [(each, since) for each in self.by_workload]
         cell = self.by_workload[workload]
         since = changed_since(cell.sums, threshold)

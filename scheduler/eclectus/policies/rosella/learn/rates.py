@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from eclectus.framework import Completion
-from eclectus.maths.estimators.ratio import Floats, RatioMatrix, confidence, relative_error
+from eclectus.maths.estimators.common_changes import CommonChanges
+from eclectus.maths.estimators.ratio import NEGLIGIBLE, Floats, RatioMatrix, confidence, relative_error
 from eclectus.maths.estimators.samples import Samples
 from eclectus.maths.estimators.spread import Spread
 from eclectus.maths.products import sum_of_products
@@ -54,6 +55,7 @@ class Rates:
         self._window_lengths: list[int] = []  # and the number kept of each node
         self._nodes: dict[int, NodeCells] = {}
         self._next_checked = 0  # the row from which the next check for old samples begins
+        self._common_changes = CommonChanges()
 
     # -- rows and workloads --------------------------------------------------------------------
 
@@ -65,11 +67,13 @@ class Rates:
     def remove_node(self, row: int) -> None:
         """Forget the row."""
         del self._nodes[row]
+        self._common_changes.forget(row)
         self.matrix.clear_row(row)
 
     def clear(self, row: int) -> None:
         """Drop all samples of the row."""
         self._nodes[row] = NodeCells()
+        self._common_changes.forget(row)
         self.matrix.clear_row(row)
 
     def workload(self, name: str) -> int:
@@ -115,22 +119,23 @@ class Rates:
         cell.samples.add(at, seconds)
         weight = self.matrix.weight(at)
         is_first = self.matrix.add(workload, row, weight - gone, weight * seconds - took)
-        self._heed_alarm(workload, done, running)
+        is_common = self._heed_alarm(workload, done, running)
         self.ended.add(workload, requests, weight, seconds)
         self.recent[workload] += weight
         self._sample_counts[workload] += 1
         self._tally.samples += 1
+        self._common_changes.samples += 1
         # The first samples of a workload come from its shortest tasks, which end first: its size is fitted
         # again each time the number of samples has doubled, however little time has passed.
-        return is_first or self._sample_counts[workload].bit_count() == 1
+        return is_first or is_common or self._sample_counts[workload].bit_count() == 1
 
     def _test_for_change(self, workload: int, done: Completion, running: Mapping[str, Running]) -> None:
         score = self._spread[workload].score(done.seconds * self.matrix.rate.item(workload, done.row))
         scores = self._scores_so_far(done, running)
         self._nodes[done.row].add_score(workload, score, scores, done.at, self._test.slack)
 
-    def _heed_alarm(self, workload: int, done: Completion, running: Mapping[str, Running]) -> None:
-        """Drop the samples that an alarm shows to be outdated."""
+    def _heed_alarm(self, workload: int, done: Completion, running: Mapping[str, Running]) -> bool:
+        """Drop the samples that an alarm shows to be outdated; whether those of other nodes are, too."""
         node = self._nodes[done.row]
         stale = node.check_alarm(workload, self._test.threshold)
         for outdated, since in stale:
@@ -138,6 +143,10 @@ class Rates:
             self.drop_before(outdated, done.row, since)
         if stale:
             node.count_running([each for each, _ in stale], self._scores_so_far(done, running))
+        if not stale or len(stale) < len(node.by_workload):
+            return False
+        known = np.flatnonzero(self.matrix.samples > NEGLIGIBLE)
+        return self._common_changes.alarm(done.row, stale[0][1], known)
 
     def _scores_so_far(self, done: Completion, running: Mapping[str, Running]) -> dict[int, float]:
         """The sums over the tasks that go on running when this one has ended, by workload."""
@@ -153,6 +162,13 @@ class Rates:
         """Drop the samples of one cell from before that time."""
         samples = self._nodes[row].by_workload[workload].samples
         self._drop(workload, row, len(samples) - samples.count_since(since))
+
+    def _drop_outdated(self) -> None:
+        """Drop samples from before a common change; their nodes' tests begin again."""
+        for row, since in self._common_changes.take_outdated():
+            for workload in self._nodes[row].by_workload:
+                self.drop_before(workload, row, since)
+            self._nodes[row].reset_tests()
 
     def _drop(self, workload: int, row: int, count: int) -> None:
         gone, took = self._remove_oldest(self._nodes[row].by_workload[workload], count)
@@ -187,6 +203,7 @@ class Rates:
 
     def refresh(self, nodes: int, error: float) -> None:
         """Fit all rates to all samples, and window lengths to the target relative error."""
+        self._drop_outdated()
         self.matrix.refresh()
         self._window_lengths = [
             window_length(nodes, error, spread.variation, most=self._window) for spread in self._spread
