@@ -199,7 +199,7 @@ class Nominations:
 
     def _is_kept(self, task: Task, row: int) -> bool:
         order = self._order_of(task)
-        if not order.traits.reserves_nodes:
+        if not order.traits.reserves_nodes or self._state.may_evict_for(task):
             return False
         try:
             return order.keeps_node(self._state.view, task, row)

@@ -2,7 +2,8 @@
 
 A reservation is a nomination without victims (nominations.py): room counts as held for the task, what ends on
 the node adds to it, and the task is bound as soon as it fits. Whether it still holds, the Order is asked by
-`keeps_node`. The policy is a plug-in: what it asks for in error, or raises, becomes a Fault with its name.
+`keeps_node`. No node is reserved for a task for which pods of lower priority may be evicted: Relieve policies
+make room for it. The Order is a plug-in: what it asks for in error, or raises, becomes a Fault with its name.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ class ReservedNodes:
         if not waiting:
             state.reserving.discard(key)
             return
+        may_reserve = [task for task in waiting if not state.may_evict_for(task)]
         try:
-            refused = Refused(task_class, _first_of_each_group(order, waiting))
+            refused = Refused(task_class, _first_of_each_group(order, may_reserve))
             for action in order.reserve_nodes(state.view, refused):
                 self._effects.put_in_force(Order, refused, action)
         except Exception as error:  # a plug-in's defect must not stop the others

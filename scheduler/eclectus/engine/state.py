@@ -277,6 +277,11 @@ class State:
         if may_have_to and self.profiles[task.profile].relieve.evicts:
             self.relief.add_waiting((task.profile, (task.spec, task.workload)))
 
+    def may_evict_for(self, task: Task) -> bool:
+        """Whether its profile evicts pods, and one that is on a node has a lower priority."""
+        evicts = self.profiles[task.profile].relieve.evicts
+        return evicts and task.preempts and task.priority > self.placed.lowest_priority
+
     def report(self, task: Task, reason: ReportReason, message: str) -> None:
         """Write on the pod why it is not placed, unless it says so already."""
         on_the_pod = self._pending.get(task.uid, task).reported

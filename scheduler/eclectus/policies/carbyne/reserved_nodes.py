@@ -46,9 +46,7 @@ class ReservedNodes:
         """Reserve a node for each job of which the first task has waited for long enough."""
         self._forget_ended(view)
         for task in refused.tasks:
-            if not self._has_waited(view, task) or task.job in self._reserved:
-                continue
-            if len(self._reserved) >= max(int(len(view.cluster) * NODES_PART), 1):
+            if not self._has_waited(view, task) or not self._may_reserve(view, task):
                 continue
             found = node_with_room_soonest(view, view.task_class(task))
             if found is None:
@@ -62,7 +60,7 @@ class ReservedNodes:
         found = self._planner.stage_of(view, task)
         if found is None:
             return False
-        if task.job not in self._reserved:
+        if self._may_reserve(view, task):
             self._take_over(view, task, row)
         reservation = self._reserved.get(task.job)
         if reservation is None or reservation.task != task.uid:
@@ -96,13 +94,15 @@ class ReservedNodes:
         self._reserved[task.job] = _Reservation(task.uid, view.cluster.names[row], until)
 
     def _take_over(self, view: View, task: Task, row: int) -> None:
-        """The reservation of a process before, of which only the status of the task tells.
-
-        While pods of lower priority are on nodes, a nomination may be for the sake of evictions.
-        """
+        """The reservation of a process before, of which only the status of the task tells."""
         at = room_at(view, view.task_class(task), row, task)
-        if at is not None and task.priority <= view.lowest_priority:
+        if at is not None:
             self._set(view, task, row, at)
+
+    def _may_reserve(self, view: View, task: Task) -> bool:
+        """Whether the job of the task has no node yet, and all jobs have few."""
+        most = max(int(len(view.cluster) * NODES_PART), 1)
+        return task.job not in self._reserved and len(self._reserved) < most
 
     def _has_waited(self, view: View, task: Task) -> bool:
         """Whether the task, which has no room now, has been due without room for long enough."""
