@@ -30,8 +30,8 @@ from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.node_dispatch import NodeDispatch
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.placement import Placement
-from eclectus.engine.relief import Relief
-from eclectus.engine.reserved_nodes import ReservedNodes
+from eclectus.engine.refused.relief import Relief
+from eclectus.engine.refused.reserved_nodes import ReservedNodes
 from eclectus.engine.state import State
 from eclectus.engine.wait_limit import WaitLimit
 from eclectus.framework import Learn, LearnedCell, Profile
