@@ -173,7 +173,10 @@ def test_the_table_of_jobs():
     assert " ".join(line.split()) == "etl Running 3/8 cpu=1.5 memory=1.5Gi cpu=0.5 - 100s in 100s 5m"
     heads, line = job_table([row(HALF, spec={"pool": "night"})], NOW, all_namespaces=True, wide=True)
     assert heads.split()[0] == "NAMESPACE"
-    assert " ".join(line.split()).endswith("5m night 2 times, 12s cpu=1234 memory=5Gi -")
+    assert " ".join(line.split()).endswith("5m night 2 times, 12s cpu=1234 memory=5Gi - -")
+    reserved = row({**HALF, "plan": {**PLAN, "reservedNode": "n7"}})
+    _, line = job_table([reserved], NOW, all_namespaces=False, wide=True)
+    assert line.split()[-1] == "n7"
 
 
 def test_a_job_that_has_ended_holds_nothing_and_keeps_what_it_has_lent_in_all():

@@ -43,8 +43,8 @@ WAYS = {
     "carbyne-bounded": (Rosella, EXACT, NoRelief),
 }
 ORDERS = {
-    "carbyne": partial(Carbyne, altruism=0.5),
-    "carbyne-bounded": partial(Carbyne, overhang="bounded"),
+    "carbyne": partial(Carbyne, altruism=0.5, reserve_after=5.0),
+    "carbyne-bounded": partial(Carbyne, overhang="bounded", reserve_after=1.0),
 }
 
 

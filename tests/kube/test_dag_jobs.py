@@ -152,6 +152,7 @@ def test_a_plan_is_written_in_kubernetes_units() -> None:
         "slipSeconds": 0.5,
         "lent": {"cpu": "500m"},
         "borrowed": {},
+        "reservedNode": None,
         "lentSeconds": {"cpu": 1.25, "memory": 2147483648.0},
         "borrowedSeconds": {},
     }

@@ -233,6 +233,18 @@ def test_the_ranks_of_an_order_follow_the_time_only_if_it_says_so(choice: Any) -
     assert (ranks[0] != ranks[1]) == (order.traits.ranks_by_time and hands_out)
 
 
+@pytest.mark.parametrize("choice", ALL["order"], ids=str)
+def test_an_order_reserves_nodes_only_if_it_says_so(choice: Any) -> None:
+    """A task of a DAG job waits for long behind pods of others, on nodes that it could have."""
+    order = dataclasses.replace(choice.policy)
+    world = World(make_engine(LeastAllocated(), order=order), make_node(cpu=2))
+    world.step(JobSeen(job("large", stage("s", 1, 2000, 30.0))))
+    world.add(*numbered(2, "other"))
+    world.add(make_task("large", cpu=2, created=1.0, job="uid-large", stage="s"))
+    world.sleep(100.0)
+    assert bool(world.nominations) == order.traits.reserves_nodes
+
+
 # -- Relieve ---------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 from msgspec.structs import replace
@@ -9,6 +11,7 @@ from msgspec.structs import replace
 import engine_invariants as invariants
 from builders import make_spec, make_task
 from eclectus.model.job import Job, JobStage
+from eclectus.policies.carbyne import Carbyne
 from engine_machine import PICK, EngineMachine
 
 SECONDS = st.sampled_from([None, 0.0, 1.0, 30.0])
@@ -66,6 +69,20 @@ class DagEngineMachine(EngineMachine):
     def drop_job(self, pick: int) -> None:
         if uid := self._pick(self.server.jobs, pick):
             self.server.drop_job(uid)
+
+    def reserved_for(self) -> Collection[str]:
+        reserved = self._order()._reserved_nodes
+        view = self.engine._state.view
+        return {each.task for job, each in reserved._reserved.items() if reserved.node_for(view, job)}
+
+    def _order(self) -> Carbyne:
+        order = self.engine._state.profiles["eclectus"].order
+        assert isinstance(order, Carbyne)
+        return order
+
+    @invariant()
+    def few_nodes_are_reserved(self) -> None:
+        assert len(self.reserved_for()) <= max(len(self.engine._state.cluster) // 10, 1)
 
     @invariant()
     def the_counts_of_jobs_match_the_delivered_events(self) -> None:

@@ -118,6 +118,7 @@ class PlanStatus(Struct, frozen=True, rename="camel"):
     slip_seconds: float = 0.0
     lent: Mapping[str, str | int] = {}
     borrowed: Mapping[str, str | int] = {}
+    reserved_node: str | None = None
     lent_seconds: Mapping[str, float] = {}
     borrowed_seconds: Mapping[str, float] = {}
 

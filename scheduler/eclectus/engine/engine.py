@@ -30,7 +30,8 @@ from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.node_dispatch import NodeDispatch
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.placement import Placement
-from eclectus.engine.relief import Relief
+from eclectus.engine.refused.relief import Relief
+from eclectus.engine.refused.reserved_nodes import ReservedNodes
 from eclectus.engine.state import State
 from eclectus.engine.wait_limit import WaitLimit
 from eclectus.framework import Learn, LearnedCell, Profile
@@ -57,6 +58,7 @@ class Engine:
         self._gang_turns = GangTurns(self._state, self._nominations)
         self._wait_limit = WaitLimit(self._state, self._nominations)
         self._relief = Relief(self._state, effects)
+        self._reserved_nodes = ReservedNodes(self._state, effects)
         self._explanations = Explanations(self._state)
         self._handlers: dict[type, Callable[[Any], None]] = {
             **self._event_handlers.handlers,
@@ -94,6 +96,7 @@ class Engine:
         if now >= self._recheck_at:
             self._recheck_at = now + RECHECK_SECONDS
             self._placement.recheck()
+            self._nominations.review_kept()
         #    Gangs whose pods have come or gone, or whose back-off is over, get or lose their turn.
         if state.gangs.has_changed or state.gangs.next_due() <= now:
             self._gang_turns.update()
@@ -111,6 +114,10 @@ class Engine:
         if state.relief.next_due() <= now:
             self._relief.relieve()
             self._nominations.dispatch_changed()
+        #    Nodes are kept free for others of them, when their Orders say so.
+        if state.reserving.next_due() <= now:
+            self._reserved_nodes.reserve()
+            self._nominations.dispatch_changed()
         # 7. Pods that still wait are reported, when their reports are due and all have been asked about.
         at = state.reports.next_due()
         if at <= now and not self._placement.goes_on:
@@ -124,7 +131,7 @@ class Engine:
         """When the next step is due, at the latest at this time; seconds, inf for never."""
         state, now = self._state, self._state.now
         if state.class_queues.waiting:  # only tasks there can be unschedulable or deferred
-            at = min(at, self._recheck_at, self._placement.next_until)
+            at = min(at, self._recheck_at, self._placement.next_until, max(state.reserving.next_due(), now))
             if self._placement.is_due:
                 at = now
         if state.class_queues.waiting or state.node_queues:

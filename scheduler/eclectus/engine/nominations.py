@@ -6,6 +6,8 @@ kube-scheduler's filters. The pod still waits in its class queue: room elsewhere
 
 Rules of kube-scheduler: the nominated node is tried before all others; room held for a pod of lower priority
 is free to a pod of higher priority; a nominated pod whose room cannot come any more is no longer nominated.
+Room comes from pods of lower priority that are on their way out or, where the pod's Order keeps the node free
+for it, from any that end.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from math import inf
 from eclectus.engine.queues.pending_class import PendingClass
 from eclectus.engine.state import State
 from eclectus.feasibility.room_without import RoomWithout
+from eclectus.framework import Order
 from eclectus.model.objects import Task
 
 
@@ -82,13 +85,16 @@ class Nominations:
         state.nominate(task, node)
 
     def withdraw(self, task: Task) -> None:
-        """Hold no room for this nominated pod any more. Relieve policies are soon asked about it again."""
-        state = self._state
+        """Hold no room for this nominated pod any more. Policies are soon asked about it again."""
+        state, profile = self._state, self._state.profiles[task.profile]
         self._withdrawn[task.uid] = self._placed.node_of(task.uid)
         self._placed.remove(task.uid)
         state.nominate(task, "")
-        if state.profiles[task.profile].relieve.evicts:
-            state.relief.ask_again((task.profile, (task.spec, task.workload)), state.now)
+        key = (task.profile, (task.spec, task.workload))
+        if profile.relieve.evicts:
+            state.relief.ask_again(key, state.now)
+        if profile.order.traits.reserves_nodes:
+            state.reserving.ask_again(key, state.now)
 
     # -- binding -------------------------------------------------------------------------------
 
@@ -111,6 +117,12 @@ class Nominations:
         for node in nodes:
             self._dispatch(node)
         self._changed.update(nodes)
+
+    def review_kept(self) -> None:
+        """Ask Orders whether they still keep nodes free: a reason may end although no node has changed."""
+        for node in list(self._placed.nominated_nodes):
+            if any(self._order_of(task).traits.reserves_nodes for task in self._ours_on(node)):
+                self._dispatch(node)
 
     def _has_pod_rules(self, node: str) -> bool:
         """Whether a change of another node may have opened this one to a pod that is nominated to it."""
@@ -172,12 +184,31 @@ class Nominations:
         return room.fits
 
     def _may_get_room(self, task: Task, row: int) -> bool:
-        """Whether a pod of lower priority is on its way out: evicted, or being deleted for another reason."""
+        """Whether a pod of lower priority is on its way out: evicted, or being deleted for another reason.
+
+        Or whether the node is kept free for the pod.
+        """
         evicted = self._state.evicted
-        return bool(self._state.view.task_class(task).scalars.feasible[row]) and any(
+        if not self._state.view.task_class(task).scalars.feasible[row]:
+            return False
+        is_leaving = any(
             pod.priority < task.priority and (pod.deleting or pod.uid in evicted)
             for pod, _ in self._placed.bound_on(row)
         )
+        return is_leaving or self._is_kept(task, row)
+
+    def _is_kept(self, task: Task, row: int) -> bool:
+        order = self._order_of(task)
+        if not order.traits.reserves_nodes or self._state.may_evict_for(task):
+            return False
+        try:
+            return order.keeps_node(self._state.view, task, row)
+        except Exception as error:  # a plug-in's defect must not stop the others
+            self._state.fault(order, f"{type(error).__name__}: {error}")
+            return False
+
+    def _order_of(self, task: Task) -> Order:
+        return self._state.profiles[task.profile].order
 
     def _ours_on(self, node: str) -> list[Task]:
         return [task for task in self._placed.nominated_on(node) if task.uid in self._state.pending]

@@ -13,6 +13,7 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     evicted         pods for which an eviction was sent, as long as they exist
     budgets         PodDisruptionBudgets
     relief          classes of refused tasks, and when Relieve policies are asked about them
+    reserving       likewise, and when Orders that reserve nodes are
     reports         pods that get a PodScheduled=False condition, and when
     waiting_times   pods that wait, and when they have waited for longer than their profile allows
     volumes         the claims of pods that wait, and what is decided for them
@@ -80,6 +81,7 @@ class State:
         self.gangs = Gangs()
         self.budgets = Budgets()
         self.relief = ReliefSchedule()
+        self.reserving = ReliefSchedule()
         self.reports = ReportSchedule()
         self.waiting_times = WaitingTimes(
             {each.scheduler_name: each.settings.wait_limit for each in profiles}
@@ -260,9 +262,11 @@ class State:
         self._evicted.pop(uid, None)
 
     def refused(self, profile: str, class_key: ClassKey) -> None:
-        """Tasks of this profile and class were refused: its Relieve policy is to be asked about them."""
+        """Tasks of this profile and class were refused: its policies are to be asked about them."""
         if self.profiles[profile].relieve.evicts:
             self.relief.add((profile, class_key))
+        if self.profiles[profile].order.traits.reserves_nodes:
+            self.reserving.add_waiting((profile, class_key))
 
     def waits(self, task: Task) -> None:
         """The task waits for a busy node by a policy: other pods may have to make room for it too.
@@ -272,6 +276,11 @@ class State:
         may_have_to = task.priority > self.placed.lowest_priority or task.uid in self.node_queues
         if may_have_to and self.profiles[task.profile].relieve.evicts:
             self.relief.add_waiting((task.profile, (task.spec, task.workload)))
+
+    def may_evict_for(self, task: Task) -> bool:
+        """Whether its profile evicts pods, and one that is on a node has a lower priority."""
+        evicts = self.profiles[task.profile].relieve.evicts
+        return evicts and task.preempts and task.priority > self.placed.lowest_priority
 
     def report(self, task: Task, reason: ReportReason, message: str) -> None:
         """Write on the pod why it is not placed, unless it says so already."""

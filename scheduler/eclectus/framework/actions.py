@@ -1,6 +1,6 @@
 """The actions with which a Place policy answers pending tasks, and a Relieve policy refused ones.
 
-And `Withheld`, with which an Order keeps tasks from being offered.
+And what an Order may answer: `Withheld` keeps tasks from being offered, `Reserve` keeps a node free for one.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import ClassVar, Protocol
 
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework.actions import Action, ReliefAction, Withheld
+from eclectus.framework.actions import Action, ReliefAction, Reserve, Withheld
 from eclectus.framework.policy import Policy
 from eclectus.framework.profile_settings import ProfileSettings
 from eclectus.framework.traits import LineTraits, OrderTraits, PlaceTraits
@@ -171,6 +171,25 @@ class Order(Accounted, ABC):
         """
         del view
         return ()
+
+    def reserve_nodes(self, view: View, refused: Refused) -> Iterator[Reserve]:
+        """Nodes to be kept free for refused tasks until they have room, though nobody is evicted there.
+
+        `refused` has the first task of each group, whatever its `preemptionPolicy`. Asked about a class that
+        has been refused, at once and then every 1 to 30 s, and only if the order's traits say that it
+        reserves nodes.
+        """
+        del view, refused
+        return iter(())
+
+    def keeps_node(self, view: View, task: Task, row: int) -> bool:
+        """Whether a node is still kept free for this task, which is nominated to it and does not fit yet.
+
+        Asked when the node has changed, and every 30 s. The task need not be one for which this order has
+        reserved the node: a process before may have done so, or it was nominated for another reason.
+        """
+        del view, task, row
+        return False
 
 
 class PlacePolicy(Accounted, ABC):

@@ -22,6 +22,8 @@ class OrderTraits:
     """Its groups are paths, `team/job`, and a rank depends on what is counted of the path's prefixes too."""
     withholds: bool = False
     """It may answer Withheld instead of a rank."""
+    reserves_nodes: bool = False
+    """It may answer `reserve_nodes` with Reserve, and is asked by `keeps_node` how long that holds."""
 
 
 @dataclass(frozen=True, slots=True)

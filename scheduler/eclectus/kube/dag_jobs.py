@@ -110,6 +110,7 @@ def plan_status(plan: JobPlan, before: PlanStatus | None = None) -> dict[str, An
         "slipSeconds": rounded(plan.slip_seconds),
         "lent": _quantities(plan.lent, before.lent),
         "borrowed": _quantities(plan.borrowed, before.borrowed),
+        "reservedNode": plan.reserved_node or None,
         "lentSeconds": _numbers(plan.lent_seconds),
         "borrowedSeconds": _numbers(plan.borrowed_seconds),
     }

@@ -51,5 +51,6 @@ class JobPlan(Struct, frozen=True, gc=False):
     slip_seconds: float = 0.0
     lent: Amounts = ()  # of its share, what it leaves to others now
     borrowed: Amounts = ()  # what it holds above its share now
+    reserved_node: str = ""  # which is kept free for one of its tasks; empty: none is
     lent_seconds: Amounts = ()  # in all, amounts times seconds: added by the engine
     borrowed_seconds: Amounts = ()

@@ -61,7 +61,8 @@ def dag(
     beyond it. FINISH is how long the rest of the job would take inside its share, DEADLINE when it would end:
     what is lent must not delay it beyond. With `-o wide`, MOVED is how often and by how much that was moved
     to a later time, LENT-SECONDS and BORROWED-SECONDS are what was lent and borrowed in all: cores or GiB
-    times seconds. A scheduler whose order plans DAG jobs writes these; `-` without.
+    times seconds, RESERVED is the node that is kept free for a large task. A scheduler whose order plans DAG
+    jobs writes these; `-` without.
 
     Of a stage, DUE is when its next task must start for the deadline, by its estimate and those of the stages
     behind it alone; inside its share a job may have to start it earlier.

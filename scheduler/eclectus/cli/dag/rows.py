@@ -71,6 +71,7 @@ def _row(job: DagJob, waits: Waits, now: datetime) -> Row:
         "share": dict(held.share),
         "lent": dict(held.lent),
         "borrowed": dict(held.borrowed),
+        "reservedNode": held.reserved_node,
         "lentSeconds": dict(plan.lent_seconds),
         "borrowedSeconds": dict(plan.borrowed_seconds),
         "finishSeconds": held.finish_seconds,

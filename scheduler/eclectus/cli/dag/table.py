@@ -20,7 +20,7 @@ def jobs(found: Sequence[Row], now: datetime, *, all_namespaces: bool, wide: boo
     if all_namespaces:
         heads.insert(0, "NAMESPACE")
     if wide:
-        heads += ["POOL", "MOVED", "LENT-SECONDS", "BORROWED-SECONDS"]
+        heads += ["POOL", "MOVED", "LENT-SECONDS", "BORROWED-SECONDS", "RESERVED"]
     yield from aligned([heads, *(_cells(row, now, all_namespaces, wide) for row in found)])
     for row in found:
         if row["message"]:
@@ -56,6 +56,7 @@ def _cells(row: Row, now: datetime, all_namespaces: bool, wide: bool) -> list[st
     if wide:
         cells += [row["pool"] or ABSENT, f"{moved} times, {span(row['slipSeconds'])}" if moved else ABSENT]
         cells += [_amounts(row[each]) for each in ("lentSeconds", "borrowedSeconds")]
+        cells.append(row["reservedNode"] or ABSENT)
     return cells
 
 

@@ -89,7 +89,8 @@ def _head(pod: PodExplanation) -> Iterator[Field]:
     if pod.nomination is not None:
         each = pod.nomination
         leaving = f"; on their way out there: {pods(each.leaving)}" if each.leaving else ""
-        yield "Nominated", f"to node {each.node} for {span(each.since)}{leaving}"
+        kept = "; the node is kept free for it until pods there have ended" if each.reserved else ""
+        yield "Nominated", f"to node {each.node} for {span(each.since)}{leaving}{kept}"
     yield from _attempts(pod)
     if pod.placement is not None:
         yield from _placement(pod.placement)

@@ -1,4 +1,7 @@
-"""The effects of what Relieve policies answer with: room is held for refused tasks, and pods are evicted."""
+"""The effects of answers about refused tasks: room is held for them, and pods are evicted.
+
+Relieve policies answer so, and Orders that reserve nodes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of effects: which role may answer with an action, how it is validated, and how it is applied.
+"""The table of effects: which roles may answer with an action, how it is validated, and how it is applied.
 
 Every action is in force before the next one is asked for. A validation changes nothing, so a refused action
 has no effect at all.
@@ -19,6 +19,7 @@ from eclectus.framework import (
     Defer,
     Enqueue,
     Evict,
+    Order,
     Place,
     PlacePolicy,
     Refused,
@@ -36,7 +37,7 @@ Asked = SchedulingCycle | Refused
 class Effect(NamedTuple):
     """Of one type of action. Both functions are given what the policy was asked about, and the action."""
 
-    role: type
+    roles: tuple[type, ...]
     validate: Callable[[Any, Any], None]  # raises PolicyError
     apply: Callable[[Any, Any], None]
 
@@ -47,13 +48,13 @@ class Effects:
     def __init__(self, state: State, node_dispatch: NodeDispatch, nominations: Nominations) -> None:
         placing, relieving = Placing(state, node_dispatch), Relieving(state, nominations)
         self._table: Mapping[type, Effect] = {
-            Place: Effect(PlacePolicy, placing.validate_place, placing.place),
-            Defer: Effect(PlacePolicy, placing.validate_defer, placing.defer),
-            Enqueue: Effect(PlacePolicy, placing.validate_enqueue, placing.enqueue),
-            ReserveMany: Effect(PlacePolicy, placing.validate_reserve_many, placing.reserve_many),
-            Unschedulable: Effect(PlacePolicy, placing.validate_unschedulable, placing.unschedulable),
-            Reserve: Effect(Relieve, relieving.validate_reserve, relieving.reserve),
-            Evict: Effect(Relieve, relieving.validate_evict, relieving.evict),
+            Place: Effect((PlacePolicy,), placing.validate_place, placing.place),
+            Defer: Effect((PlacePolicy,), placing.validate_defer, placing.defer),
+            Enqueue: Effect((PlacePolicy,), placing.validate_enqueue, placing.enqueue),
+            ReserveMany: Effect((PlacePolicy,), placing.validate_reserve_many, placing.reserve_many),
+            Unschedulable: Effect((PlacePolicy,), placing.validate_unschedulable, placing.unschedulable),
+            Reserve: Effect((Relieve, Order), relieving.validate_reserve, relieving.reserve),
+            Evict: Effect((Relieve,), relieving.validate_evict, relieving.evict),
         }
 
     def put_in_force(self, role: type, asked: Asked, action: object) -> None:
@@ -62,7 +63,7 @@ class Effects:
         Raises PolicyError if the action must not be put in force; nothing has changed then.
         """
         effect = self._table.get(type(action))
-        if effect is None or effect.role is not role:
+        if effect is None or role not in effect.roles:
             raise PolicyError(f"{action!r} is not an action with which a {role.__name__} policy may answer")
         effect.validate(asked, action)
         effect.apply(asked, action)

@@ -6,7 +6,7 @@ date here, and a policy might see later that somebody has asked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -115,7 +115,16 @@ def _nomination(state: State, uid: str, now: float) -> Nomination | None:
     node, since = state.placed.node_of(uid), state.placed.held_since(uid)
     row = state.cluster.rows.get(node)
     leaving = [] if row is None else leaving_on(state, row)
-    return Nomination(node, now - (now if since is None else since), named(state, leaving))
+    waits = now - (now if since is None else since)
+    return Nomination(node, waits, named(state, leaving), _is_reserved(state, uid, leaving))
+
+
+def _is_reserved(state: State, uid: str, leaving: Sequence[Task]) -> bool:
+    """Whether its Order keeps the node free for it, rather than that it waits for evicted pods."""
+    task = state.pending.get(uid)
+    if task is None or leaving or state.may_evict_for(task):
+        return False
+    return state.profiles[task.profile].order.traits.reserves_nodes
 
 
 def _attempts(state: State, task: Task, now: float) -> Attempts:

@@ -1,4 +1,6 @@
-"""When the Relieve policies are asked about which class: at once, later again, or not at all.
+"""When policies are asked about which refused class: at once, later again, or not at all.
+
+Relieve policies have one such schedule, and Orders that reserve nodes another.
 
 A class is asked about when no node has room for its tasks, whether they are refused or wait for a busy node;
 when tasks join it; and when a pod of it loses its nomination. While nothing helps it is asked about again

@@ -141,7 +141,7 @@ class PlannedJob:
                 if not stage.is_done:
                     return None
                 seconds = 0.0
-            running = Counter(_time_left(seconds, now, since(uid)) for uid in stage.on_nodes)
+            running = Counter(time_left(seconds, now, since(uid)) for uid in stage.on_nodes)
             if running:
                 self._first_end = min(self._first_end, now + min(running))
             whole = tuple(int(amount) for amount in self.demands[at])
@@ -193,9 +193,15 @@ class PlannedJob:
 
     # -- the share ---------------------------------------------------------------------------------
 
-    def has_share_for(self, at: int) -> bool:
-        """Whether its share holds one more task of a stage; a first task may exceed it."""
-        return not any(self.usage) or fits_beside(self.demands[at], self.usage, self.share)
+    def has_share_for(self, at: int, *, is_held: bool = False) -> bool:
+        """Whether its share holds one more task of a stage; a first task may exceed it.
+
+        `is_held`: the task counts already in what the job holds.
+        """
+        demand, usage = self.demands[at], self.usage
+        if is_held:
+            usage = tuple(all_ - own for all_, own in zip(usage, demand, strict=True))
+        return not any(usage) or fits_beside(demand, usage, self.share)
 
     def entitled(self) -> Vector:
         """What it may still take of its share: no more than its tasks that have not started request."""
@@ -234,5 +240,6 @@ def size_of(demand: Vector, capacity: Vector) -> float:
     return sqrt(sum((amount / most) ** 2 for amount, most in zip(demand, capacity, strict=True) if most))
 
 
-def _time_left(seconds: float, now: float, since: float | None) -> float:
+def time_left(seconds: float, now: float, since: float | None) -> float:
+    """How long a task of this run time is still expected to run; `since`: its start, None for none yet."""
     return max(seconds if since is None else since + seconds - now, RESIDUAL * seconds)

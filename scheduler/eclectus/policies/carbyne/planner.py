@@ -15,6 +15,7 @@ from eclectus.framework import View
 from eclectus.framework.jobs import KnownJob
 from eclectus.maths.stage_ranks.table import StageRanks
 from eclectus.model.job import JobPlan
+from eclectus.model.objects import Task
 from eclectus.policies.carbyne.changed_plans import ChangedPlans
 from eclectus.policies.carbyne.entitlements import Entitlements
 from eclectus.policies.carbyne.next_starts import NextStarts
@@ -224,6 +225,13 @@ class Planner:
         """Of all nodes, by resource."""
         return self._offered.capacity
 
+    def stage_of(self, view: View, task: Task) -> tuple[PlannedJob, int] | None:
+        """The job of a task and the index of its stage; None if it belongs to no job that is planned."""
+        found, job = view.jobs.of(task), self.jobs.get(task.job)
+        if found is None or job is None or job.known is not found[0]:
+            return None
+        return job, found[0].index_of(found[1])
+
     def vector(self, amounts: Iterable[tuple[str, int]]) -> Vector:
         """Amounts in the planner's order; of resources that no node offers nothing."""
         return self._offered.vector(amounts)
@@ -236,6 +244,10 @@ class Planner:
         """Whether beside this demand what all other jobs are entitled to remains free."""
         held = self.vector(view.shares(self._owner).held("").items())
         return self.entitlements.leave_room(uid, demand, held, self.capacity)
+
+    def record_plan(self, uid: str) -> None:
+        """Something that is written with the plan of a job has changed."""
+        self._changed_plans.record(uid)
 
     def take_plans(self) -> Iterator[tuple[str, JobPlan]]:
         """The plans that have changed since the last call."""

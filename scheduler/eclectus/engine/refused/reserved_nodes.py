@@ -1,0 +1,65 @@
+"""Reserved nodes: Orders are asked for which refused tasks a node is to be kept free until they have room.
+
+A reservation is a nomination without victims (nominations.py): room counts as held for the task, what ends on
+the node adds to it, and the task is bound as soon as it fits. Whether it still holds, the Order is asked by
+`keeps_node`. No node is reserved for a task for which pods of lower priority may be evicted: Relieve policies
+make room for it. The Order is a plug-in: what it asks for in error, or raises, becomes a Fault with its name.
+"""
+
+from __future__ import annotations
+
+from eclectus.engine.effects.table import Effects
+from eclectus.engine.schedules.relief import RefusedKey
+from eclectus.engine.state import State
+from eclectus.framework import Order, Refused
+from eclectus.model.errors import PolicyError
+from eclectus.model.objects import Task
+
+CLASSES_MOST = 16  # in one step, so that it stays short
+
+
+class ReservedNodes:
+    """Asks about the classes that are due."""
+
+    def __init__(self, state: State, effects: Effects) -> None:
+        self._state, self._effects = state, effects
+
+    def reserve(self) -> None:
+        """Ask about the classes that are due; those that are too many for one step stay due."""
+        due = self._state.reserving.take_due(self._state.now)
+        for key in due[CLASSES_MOST:]:
+            self._state.reserving.add(key)
+        for key in due[:CLASSES_MOST]:
+            self._reserve(key)
+
+    def _reserve(self, key: RefusedKey) -> None:
+        state, order = self._state, self._state.profiles[key[0]].order
+        task_class = state.view.classes.current(*key[1])
+        waiting = [] if task_class.fits_now_count else self._waiting(key)
+        if not waiting:
+            state.reserving.discard(key)
+            return
+        may_reserve = [task for task in waiting if not state.may_evict_for(task)]
+        try:
+            refused = Refused(task_class, _first_of_each_group(order, may_reserve))
+            for action in order.reserve_nodes(state.view, refused):
+                self._effects.put_in_force(Order, refused, action)
+        except Exception as error:  # a plug-in's defect must not stop the others
+            message = str(error) if isinstance(error, PolicyError) else f"{type(error).__name__}: {error}"
+            state.fault(order, message)
+        state.reserving.ask_again(key, state.now)
+
+    def _waiting(self, key: RefusedKey) -> list[Task]:
+        """The tasks for which no room is held, highest priority first, then each class queue in its order."""
+        placed = self._state.placed
+        tasks = (
+            task for task in self._state.class_queues.of_class(*key) if not placed.is_nominated(task.uid)
+        )
+        return sorted(tasks, key=lambda task: -task.priority)
+
+
+def _first_of_each_group(order: Order, tasks: list[Task]) -> list[Task]:
+    first: dict[str, Task] = {}
+    for task in tasks:
+        first.setdefault(order.group(task), task)
+    return list(first.values())

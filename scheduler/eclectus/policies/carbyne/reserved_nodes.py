@@ -1,0 +1,126 @@
+"""The nodes that are kept free for due tasks which have found no room for long.
+
+What a reservation costs others is bounded: it counts as held by its job, so it stays within the job's share;
+a job has one at a time; and all of them together take a small part of the nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+from typing import NamedTuple
+
+from eclectus.framework import Refused, Reserve, View
+from eclectus.model.objects import Task
+from eclectus.policies.carbyne.planner import Planner
+from eclectus.policies.carbyne.room_soon import node_with_room_soonest, room_at
+
+NODES_PART = 0.1  # of all nodes, that are kept free at a time; one at least
+LEAST_SECONDS = 300.0  # for which a node is kept free, or…
+MOST_TIMES = 2.0  # …so many times as long as room is expected to take, if that is known and longer
+
+
+class _Reservation(NamedTuple):
+    task: str  # uid
+    node: str
+    until: float  # seconds
+
+
+class _Wait(NamedTuple):
+    task: str  # uid of the first task of a stage
+    since: float  # when it was first found to be due and without room, seconds
+
+
+class ReservedNodes:
+    """For whom a node is kept free, and who has waited for one for how long.
+
+    `after`: how long a due task finds no room before a node is reserved for it, seconds.
+    """
+
+    def __init__(self, planner: Planner, after: float) -> None:
+        self._planner, self._after = planner, after
+        self._waits: dict[str, dict[int, _Wait]] = {}  # by job and stage
+        self._reserved: dict[str, _Reservation] = {}  # by job
+
+    def reserve(self, view: View, refused: Refused) -> Iterator[Reserve]:
+        """Reserve a node for each job of which the first task has waited for long enough."""
+        self._forget_ended(view)
+        for task in refused.tasks:
+            if not self._has_waited(view, task) or not self._may_reserve(view, task):
+                continue
+            found = node_with_room_soonest(view, view.task_class(task))
+            if found is None:
+                return  # nor would any node have room for another task of the class
+            self._set(view, task, *found)
+            yield Reserve(task, found[0])
+
+    def keeps(self, view: View, task: Task, row: int) -> bool:
+        """Whether the node of this row is still kept free for the task, which is nominated to it."""
+        self._forget_ended(view)
+        found = self._planner.stage_of(view, task)
+        if found is None:
+            return False
+        if self._may_reserve(view, task):
+            self._take_over(view, task, row)
+        reservation = self._reserved.get(task.job)
+        if reservation is None or reservation.task != task.uid:
+            return False
+        job, at = found
+        is_due = job.known.is_ready(job.known.stages[at]) and not job.known.job.suspended
+        if is_due and job.has_share_for(at, is_held=True) and view.now < reservation.until:
+            return True
+        del self._reserved[task.job]
+        self._waits.setdefault(task.job, {})[at] = _Wait(task.uid, view.now)
+        return False
+
+    def placed(self, task: Task) -> None:
+        """The task is bound, to the node that was reserved for it or to another."""
+        reservation = self._reserved.get(task.job)
+        if reservation is not None and reservation.task == task.uid:
+            del self._reserved[task.job]
+            self._planner.record_plan(task.job)
+
+    def node_for(self, view: View, job: str) -> str:
+        """The node that is kept free for a task of the job; empty for none."""
+        reservation = self._reserved.get(job)
+        return reservation.node if reservation is not None and view.is_nominated(reservation.task) else ""
+
+    # -- the parts of it -----------------------------------------------------------------------------
+
+    def _set(self, view: View, task: Task, row: int, at: float) -> None:
+        """Reserve the node of this row. `at`: when it should have room, seconds; inf if that is unknown."""
+        expected = 0.0 if at == inf else MOST_TIMES * (at - view.now)
+        until = view.now + max(expected, LEAST_SECONDS)
+        self._reserved[task.job] = _Reservation(task.uid, view.cluster.names[row], until)
+
+    def _take_over(self, view: View, task: Task, row: int) -> None:
+        """The reservation of a process before, of which only the status of the task tells."""
+        at = room_at(view, view.task_class(task), row, task)
+        if at is not None:
+            self._set(view, task, row, at)
+
+    def _may_reserve(self, view: View, task: Task) -> bool:
+        """Whether the job of the task has no node yet, and all jobs have few."""
+        most = max(int(len(view.cluster) * NODES_PART), 1)
+        return task.job not in self._reserved and len(self._reserved) < most
+
+    def _has_waited(self, view: View, task: Task) -> bool:
+        """Whether the task, which has no room now, has been due without room for long enough."""
+        found = self._planner.stage_of(view, task)
+        if found is None:
+            return False
+        job, at = found
+        waits = self._waits.setdefault(task.job, {})
+        if not (job.has_share_for(at) and job.due(at, view.now)):
+            waits.pop(at, None)
+            return False
+        if at not in waits or waits[at].task != task.uid:
+            waits[at] = _Wait(task.uid, view.now)
+        return view.now - waits[at].since >= self._after
+
+    def _forget_ended(self, view: View) -> None:
+        """Reservations whose tasks are not nominated any more, and jobs that are gone."""
+        for job in [job for job, each in self._reserved.items() if not view.is_nominated(each.task)]:
+            del self._reserved[job]
+        if len(self._waits) > len(self._planner.jobs):
+            self._waits = {job: each for job, each in self._waits.items() if job in self._planner.jobs}
