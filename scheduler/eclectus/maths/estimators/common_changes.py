@@ -1,10 +1,10 @@
 """Common changes: many nodes change speed at about the same time, and what is known of others is in doubt.
 
-Q. Wu, Z. Liu, "Rosella", 2020, ask how soon a scheduler recovers then. An alarm (maths/cusum.py) needs ends of
-tasks on the node itself. Of a node that became faster there are none: it was slow, so nothing is sent there while
-its old speed is believed, although others are full. But where every third node has changed within a short
-time, the rest have probably changed as well: their samples from before are dropped, and they count as
-typical until they have new ones, as after a start.
+Q. Wu, Z. Liu, "Rosella", 2020, ask how soon a scheduler recovers then. An alarm (maths/cusum.py) needs ends
+of tasks on the node itself. Of a node that became faster there are none: it was slow, so nothing is sent
+there while its old speed is believed, although others are full. But where every third node has changed
+within a short time, the rest have probably changed as well: their samples from before are dropped, and they
+count as typical until they have new ones, as after a start.
 
 Only alarms over all workloads of a node count, since those over one may be a change of that workload alone.
 With a false alarm of a node in about 1,500 samples, about one node in a hundred has one within the time
