@@ -380,7 +380,7 @@ def test_a_pod_on_a_node_attracts_those_that_its_terms_match() -> None:
 def test_nodes_that_preferences_cannot_tell_apart_are_one_group() -> None:
     many = 3 * node_groups.MAX_APART
     cluster = cluster_of(*(node(f"n{at}", host=f"n{at}", zone=str(at % 2)) for at in range(many)))
-    spread = tuple(SpreadConstraint(key, "shop", WEB) for key in ("host", "zone"))
+    spread = tuple(SpreadConstraint(key, "shop", WEB, counts_itself=True) for key in ("host", "zone"))
     task_class = TaskClass(cluster, Spec(preferred_spread=spread), "")
     groups = task_class.node_groups
     assert groups is not None
