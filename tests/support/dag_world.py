@@ -63,6 +63,7 @@ class DagWorld:
         self.reports: list[Report] = []
         self.commands: list[Command] = []
         self._started: dict[str, float] = {}  # by uid of a task
+        self._succeeded: list[TaskSeen] = []  # as they ended; such pods stay until their job is deleted
         self._ending: list[tuple[float, int, str]] = []
         self._serial = 0
         self.step(Resumed(), *map(NodeSeen, self.nodes))
@@ -106,15 +107,17 @@ class DagWorld:
         """Another process takes over. It sees nodes, jobs with what was written to them, and pods."""
         self.engine = engine
         jobs = [JobSeen(self._written(each)) for each in self.jobs.values() if each.name not in self.ends]
-        self.step(Resumed(), *map(NodeSeen, self.nodes), *jobs, *map(self._as_listed, self.tasks.values()))
+        pods = *self._succeeded, *map(self._as_listed, self.tasks.values())
+        self.step(Resumed(), *map(NodeSeen, self.nodes), *jobs, *pods)
 
     def _written(self, each: Job) -> Job:
         """The job with the status that its controller and the process before have written."""
         stages = tuple(replace(of, succeeded=self.done.get((each.name, of.name), 0)) for of in each.stages)
+        each = replace(each, stages=stages)
+        if each.name not in self.plans:
+            return each
         plan = self.plans[each.name][-1]
-        return replace(
-            each, stages=stages, deadline=plan.deadline, slips=plan.slips, slip_seconds=plan.slip_seconds
-        )
+        return replace(each, deadline=plan.deadline, slips=plan.slips, slip_seconds=plan.slip_seconds)
 
     def _as_listed(self, task: Task) -> TaskSeen:
         if not task.node:
@@ -170,7 +173,8 @@ class DagWorld:
             del self.tasks[uid]
             self.done[key] = self.done.get(key, 0) + 1
             started = at - self._seconds(owner, task.stage)
-            events.append(TaskSeen(replace(task, phase="Succeeded", started=started, finished=at)))
+            self._succeeded.append(TaskSeen(replace(task, phase="Succeeded", started=started, finished=at)))
+            events.append(self._succeeded[-1])
         for owner in owners.values():
             events += self._create(owner)
             if all(self.done.get((owner.name, each.name), 0) == each.tasks for each in owner.stages):
