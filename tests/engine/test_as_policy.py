@@ -43,7 +43,7 @@ def test_every_policy_says_where_or_why_not() -> None:
     world = waiting()
     for name in table.PLACE:
         found = answer(world, name)
-        assert found.policy == name
+        assert found.policy == f"place/{name}"
         if found.answered == "places":
             assert found.node in ("small", "large")
             assert {each.node for each in found.candidates} <= {"small", "large"}
@@ -82,7 +82,7 @@ def test_policies_with_node_queues_say_so(name: str) -> None:
 def test_without_a_name_the_policy_of_the_profile_answers_with_its_settings() -> None:
     world, plain = (waiting(MostAllocated(resources=each)) for each in ({"memory": 1}, {"cpu": 1}))
     found = world.engine.explain_what_if("default", "a", Question(), world.now).placement
-    assert (found.policy, found.answered, found.node) == ("MostAllocated", "places", "small")
+    assert (found.policy, found.answered, found.node) == ("place/most-allocated", "places", "small")
     assert found.candidates == answer(world, "most-allocated").candidates
     assert found.candidates != answer(plain, "most-allocated").candidates
 
@@ -144,7 +144,7 @@ def test_a_policy_that_fails_refuses_or_cannot_be_made_again() -> None:
     assert (refused.answered, refused.reason) == ("refuses", "its budget is spent")
     assert answer(world, "plain", Plain()).answered == "cannotSay"
     sentence = world.engine.explain_what_if("default", "a", Question((), (), Refusing()), 0.0)
-    said = "2 nodes would have room, and refusing would refuse it: its budget is spent"
+    said = "2 nodes would have room, and Refusing would refuse it: its budget is spent"
     assert sentence.summary == said
 
 

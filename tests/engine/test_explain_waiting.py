@@ -46,7 +46,7 @@ def test_a_pod_in_a_node_queue_says_how_many_are_ahead() -> None:
     found = explain(world, "t2", after=4.0)
     assert found.waiting is not None
     assert (found.state, found.waiting.ahead, found.waiting.nodes) == ("nodeQueue", 1, ("n0",))
-    assert (found.waiting.since, found.waiting.policy) == (4.0, "FifoLine")
+    assert (found.waiting.since, found.waiting.policy) == (4.0, "line/fifo")
     assert found.summary == "in the queue of node n0, 1 pods ahead"
 
 

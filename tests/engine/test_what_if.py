@@ -202,7 +202,7 @@ def test_a_busy_faster_node_would_be_waited_for() -> None:
     world.add(make_task("a"))
     found = ask(world, "node=slow,taint-=gpu")
     assert (found.placement.answered, found.placement.node) == ("defers", "fast")
-    assert found.summary == "1 node would have room, and Rosella would let it wait for node fast"
+    assert found.summary == "1 node would have room, and place/rosella would let it wait for node fast"
 
 
 def test_a_node_that_is_added_is_as_fast_as_the_one_that_it_is_like() -> None:

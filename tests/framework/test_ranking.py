@@ -164,7 +164,8 @@ def test_scores_that_other_pods_change_are_weighed_again_at_the_cost_of_one_node
     def weigh(each_class: TaskClass, unweighed: np.ndarray, rows: np.ndarray | slice) -> np.ndarray:
         return unweighed - each_class.preference_score[rows]
 
-    ranking, best = Ranking(task_class, cost, weigh=weigh), []
+    ranking, best = Ranking(task_class, cost), []
+    ranking.weigh = weigh
     for row in (0, 1, 2):
         task_class.refresh()
         ranking.refresh(0)
@@ -181,7 +182,8 @@ def test_with_another_epoch_of_weights_no_cost_is_computed_again() -> None:
         evaluated.append(len(rows))
         return rows.astype(float)
 
-    ranking = Ranking(TaskClass(cluster, make_spec(), ""), cost, weigh=lambda _, unweighed, rows: unweighed)
+    ranking = Ranking(TaskClass(cluster, make_spec(), ""), cost)
+    ranking.weigh = lambda _, unweighed, rows: unweighed
     ranking.refresh(0, "first")
     assert ranking.best() == (0, 0.0)
     ranking.weigh = lambda _, unweighed, rows: -unweighed

@@ -1,4 +1,4 @@
-"""The scheduler is killed at each of its requests, before it arrives or before it is answered; another goes on."""
+"""The scheduler is killed at each of its requests, which arrives or does not; another process goes on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from eclectus.policies.place.fit import BestFit
 REQUESTS = Bind, RecordPlan
 
 
-class Killed(Exception):
+class KilledError(Exception):
     """The process has ended."""
 
 
@@ -33,7 +33,7 @@ class KilledOnce(DagWorld):
             if self.requests == self.kill_at:
                 if self.arrives:
                     super()._answer(command)
-                raise Killed
+                raise KilledError
         return super()._answer(command)
 
 
@@ -54,7 +54,7 @@ def run_killed_at(request: int, *, arrives: bool) -> KilledOnce:
     for part in todo:
         try:
             part()
-        except Killed:
+        except KilledError:
             run.restart(engine())
     return run if len(run.ends) == 2 else run.run()  # type: ignore[return-value]
 

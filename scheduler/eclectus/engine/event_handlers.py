@@ -12,10 +12,10 @@ from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.pod_specs.namespaces import NamespaceSelectors
 from eclectus.engine.pod_specs.profile_rules import ProfileRules
+from eclectus.engine.pod_specs.waiting_specs import WaitingSpecs
 from eclectus.engine.refusal_handlers import RefusalHandlers
 from eclectus.engine.state import State
 from eclectus.engine.volumes.storage_handlers import storage_handlers
-from eclectus.engine.waiting_specs import WaitingSpecs
 from eclectus.model.events import (
     BindConfirmed,
     BudgetGone,

@@ -1,8 +1,8 @@
 """The extension points that policies implement, what they may read, and what they may answer.
 
 `roles`: the roles a policy may play. `view`: what it may read. `actions`: what it may answer. `learner`: the
-role of a learner. `traits`: what a policy says of itself, `policy`: its name. All names are to be had from
-here. docs/framework.md walks through them.
+role of a learner. `traits`: what a policy says of itself. All names are to be had from here.
+docs/framework.md walks through them.
 """
 
 from eclectus.framework.actions import (
@@ -20,7 +20,6 @@ from eclectus.framework.actions import (
 )
 from eclectus.framework.learner import Completion, Learn, LearnedCell, Speeds
 from eclectus.framework.node_prices import NodePrices
-from eclectus.framework.policy import Policy
 from eclectus.framework.profile_settings import ProfileSettings
 from eclectus.framework.roles import (
     Accounted,
@@ -33,7 +32,7 @@ from eclectus.framework.roles import (
     Refused,
     Relieve,
 )
-from eclectus.framework.traits import LineTraits, OrderTraits, PlaceTraits
+from eclectus.framework.traits import LineTraits, OrderTraits, PlaceTraits, Policy
 from eclectus.framework.view import View
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from eclectus.framework.policy import Policy
+from eclectus.framework.traits import Policy
 from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary, NodeState
 from eclectus.model.objects import Amounts
 

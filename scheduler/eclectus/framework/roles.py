@@ -15,9 +15,8 @@ from typing import ClassVar, Protocol
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.actions import Action, ReliefAction, Reserve, Withheld
-from eclectus.framework.policy import Policy
 from eclectus.framework.profile_settings import ProfileSettings
-from eclectus.framework.traits import LineTraits, OrderTraits, PlaceTraits
+from eclectus.framework.traits import LineTraits, OrderTraits, PlaceTraits, Policy
 from eclectus.framework.view import View
 from eclectus.maths.numbers import Floats
 from eclectus.model.job import JobPlan

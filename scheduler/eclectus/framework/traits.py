@@ -8,6 +8,21 @@ of the plainest policy of a role. tests/policies/test_traits.py checks that they
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
+
+
+class Policy:
+    """A policy of one role. As text it is its role and the name that a configuration gives it."""
+
+    title: ClassVar[str]
+    """`place/phoenix`, as the table of policies says; of a class that is in no table its own name."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.title = cls.__name__
+
+    def __str__(self) -> str:
+        return self.title
 
 
 @dataclass(frozen=True, slots=True)

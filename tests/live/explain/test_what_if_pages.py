@@ -22,7 +22,7 @@ def test_the_question_reaches_the_engine(world):
     texts = ("node=n1,taint+=a=b:NoExecute", "request.cpu=1")
     status, body = answer(world, path(*texts, asPolicy="least-allocated"), "admin")
     assert (status, body["changes"], body["summary"]) == (200, list(texts), "it would fit on no node")
-    assert world.asked[0] == ("shop", "web", texts, "least-allocated")
+    assert world.asked[0] == ("shop", "web", texts, "place/least-allocated")
 
 
 @pytest.mark.parametrize(
