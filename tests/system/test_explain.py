@@ -221,7 +221,7 @@ def test_a_node_without_its_taint_would_get_the_pod_which_stays_where_it_is(worl
 def test_without_a_pod_of_another_namespace_the_pod_would_fit(world):
     question = [("whatIf", f"delete-pod={ELSEWHERE}/full"), ("asPolicy", "kube")]
     found = explained(world, "crowded", what_if=question)
-    assert (found["placement"]["policy"], found["placement"]["node"]) == ("kube", "n05")
+    assert (found["placement"]["policy"], found["placement"]["node"]) == ("place/kube", "n05")
     assert ask(world, "crowded", "explain-pods", what_if=question)[0] == 403
 
 
