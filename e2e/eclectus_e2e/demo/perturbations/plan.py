@@ -107,16 +107,19 @@ class Plan:
 
 
 def quick_settings(seed: int) -> Settings:
-    """A shorter experiment with shorter work: about two minutes."""
+    """A shorter experiment with shorter work: about two minutes.
+
+    At a load of 0.25 the faster of two equal nodes took all: no pod stood still on the other when it froze.
+    """
     return Settings(
-        load=0.25,
-        work_scale=0.3,
-        learn_seconds=16.0,
+        load=0.35,
+        work_scale=0.4,
+        learn_seconds=20.0,
         recover_seconds=35.0,
         rest_seconds=3.0,
         after_seconds=1.0,
         # Untried work is not penalised: at so low a load no real pod would run on the node that freezes.
-        learn={"certainty": 1.0, "spare_share": 0.2, "capacity": 53.0, "untried_share": 1.0},
+        learn={"certainty": 1.0, "spare_share": 0.2, "capacity": 39.7, "untried_share": 1.0},
         seed=seed,
     )
 

@@ -110,7 +110,10 @@ class _Timeline:
     async def _until_busy(self, api: Api, node: str) -> None:
         """Wait until so many pods run on the node that its silence will show, or until BUSY_SECONDS."""
         deadline = time.time() + BUSY_SECONDS
-        while await load.running_on_node(api, node) < SILENT_PODS and time.time() < deadline:  # noqa: ASYNC110
+        while await load.running_on_node(api, node) < SILENT_PODS:
+            if time.time() > deadline:
+                self.screen.say(f"fewer than {SILENT_PODS} pods run on {node}: its silence may not show")
+                return
             await asyncio.sleep(POLL_SECONDS)
 
     async def _set_speeds(self, event: str, text: str, speeds: Mapping[str, float]) -> None:
