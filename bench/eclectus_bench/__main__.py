@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import orjson
 
 from eclectus.policies.table import PLACE
-from eclectus_bench import decisions, engine, match, plans, preemption, simulator, startup
+from eclectus_bench import decisions, engine, match, plans, prebind, preemption, simulator, startup
 from eclectus_bench.course import options as command_line
 from eclectus_bench.course.sizes import Course
 from eclectus_bench.decisions import DecisionCost
@@ -59,6 +59,8 @@ def main(arguments: Sequence[str]) -> int:
     rows = _measure_workloads(options.rows, course.workloads) if _wants_plane(options, "workloads") else []
     if _wants_plane(options, "preemption"):
         _measure_preemption(course.preemption)
+    if _wants_plane(options, "prebind"):
+        _measure_prebind(course.prebind)
     if _wants_plane(options, "startup"):
         print("\n" + "\n".join(startup.lines(startup.measure(course.starts))), flush=True)
     file = OUTPUT / "report.json"
@@ -149,6 +151,15 @@ def _measure_preemption(sizes: preemption.Sizes) -> None:
     low = sizes.nodes * preemption.PODS_ON_A_NODE
     print(f"\n{sizes.preemptors:,} preemptors on {sizes.nodes:,} nodes full of {low:,} pods", flush=True)
     print("\n".join(preemption.lines(preemption.measure(sizes))), flush=True)
+
+
+def _measure_prebind(sizes: prebind.Sizes) -> None:
+    print(
+        f"\n{sizes.pods:,} pods on {sizes.nodes:,} nodes, without and beside {sizes.waiting} that wait "
+        f"{sizes.provision_seconds:g} s for volumes, pairs: {sizes.pairs}",
+        flush=True,
+    )
+    print("\n".join(prebind.lines(prebind.measure(sizes))), flush=True)
 
 
 def _profile(course: Course, options: argparse.Namespace) -> int:

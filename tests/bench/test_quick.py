@@ -104,6 +104,21 @@ def test_on_a_control_plane_preemptors_of_both_schedulers_get_their_nodes(
 
 
 @pytest.mark.live
+def test_on_a_control_plane_plain_pods_are_measured_beside_pods_that_wait_for_volumes(
+    output: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if clusters.choice():
+        pytest.skip("the bench builds its control plane itself")
+    quick(output, "--only", "prebind")
+    printed = capsys.readouterr().out
+    waiting = QUICK.prebind.waiting
+    bound = dict(re.findall(rf"1, (\w+): \d+ pods/s, (\d+) of the {waiting} others", printed))
+    assert int(bound["without"]) == waiting
+    assert int(bound["beside"]) > 0  # provisioned while the plain pods arrived
+    assert "beside over without: " in printed
+
+
+@pytest.mark.live
 def test_on_a_control_plane_workloads_of_every_kind_of_surroundings_are_compared(
     output: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

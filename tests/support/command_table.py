@@ -67,6 +67,7 @@ NOT_RUN = {
     "make bench BENCH='--only decisions'": "a part of `make bench`",
     "make bench BENCH='--only engine'": "a part of `make bench`",
     "make bench BENCH='--only plans'": "a part of `make bench`",
+    "make bench BENCH='--only prebind'": "a part of `make bench`",
     "make bench BENCH='--only preemption'": "a part of `make bench`",
     "make bench BENCH='--only rules'": "a part of `make bench`",
     "make bench BENCH='--only simulator'": "a part of `make bench`",

@@ -16,6 +16,7 @@ PARTS = (
     "match",
     "workloads",
     "preemption",
+    "prebind",
     "startup",
 )
 

@@ -37,7 +37,7 @@ async def bound_claims(run: Run) -> AsyncIterator[UntilSettled | None]:
     load, names, namespace = run.site.load, run.names, run.namespace
     claims_path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims"
     run.say(f"creating {len(names)} volumes and claims")
-    await load.send("POST", [(VOLUMES_PATH, _volume(namespace, each)) for each in names])
+    await load.send("POST", [(VOLUMES_PATH, bound_volume(namespace, each)) for each in names])
     await load.send("POST", [(claims_path, _claim(namespace, each)) for each in names])
     try:
         yield None
@@ -60,7 +60,8 @@ def _csi_node(node: str) -> Object:
     }
 
 
-def _volume(namespace: str, claim: str) -> Object:
+def bound_volume(namespace: str, claim: str, **spec: str) -> Object:
+    """A volume of the driver that is reserved for this claim."""
     name = _volume_name(namespace, claim)
     return {
         "apiVersion": "v1",
@@ -77,6 +78,7 @@ def _volume(namespace: str, claim: str) -> Object:
                 "namespace": namespace,
                 "name": claim,
             },
+            **spec,
         },
     }
 
