@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import orjson
 
 from eclectus.policies.table import PLACE
-from eclectus_bench import decisions, engine, match, plans, prebind, preemption, simulator, startup
+from eclectus_bench import decisions, engine, match, plans, preemption, simulator, startup
 from eclectus_bench.course import options as command_line
 from eclectus_bench.course.sizes import Course
 from eclectus_bench.decisions import DecisionCost
@@ -25,9 +25,9 @@ from eclectus_bench.report import (
 from eclectus_bench.rules import measure as rules
 from eclectus_bench.rules.measure import RuleCost
 from eclectus_bench.simulator import SimulatorCost
+from eclectus_bench.workloads import prebind, site
 from eclectus_bench.workloads import report as workload_report
 from eclectus_bench.workloads import run as workloads
-from eclectus_bench.workloads import site
 from eclectus_bench.workloads.table import Workload
 from eclectus_e2e.errors import E2EError
 from eclectus_e2e.progress import Progress

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from eclectus_bench import decisions, engine, plans, prebind, preemption, simulator
+from eclectus_bench import decisions, engine, plans, preemption, simulator
 from eclectus_bench.match import Sizes
 from eclectus_bench.rules import measure as rules
+from eclectus_bench.workloads import prebind
 from eclectus_bench.workloads import site as workloads
 
 
