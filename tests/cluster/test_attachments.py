@@ -16,7 +16,7 @@ LIMIT = 10
 
 def counted(cluster: Cluster, driver: str) -> dict[str, int]:
     """Volumes attached to each node, from what is free of its limit."""
-    free = cluster.attached.free(driver)
+    free = cluster.volumes.attached.free(driver)
     assert free is not None
     return {node: LIMIT - int(free[row]) for node, row in cluster.rows.items()}
 
@@ -34,26 +34,26 @@ def test_attachments_count_as_by_a_loop(seed: int) -> None:
     rng, cluster = Random(seed), Cluster(rows=2)  # so that rows are added
     attachments, volumes, nodes = dict[str, Attachment](), dict[str, str](), set[str]()
     for name in "nmop":
-        cluster.set_attach_limits(AttachLimits(name, (("d", LIMIT), ("e", LIMIT))))
+        cluster.volumes.set_attach_limits(AttachLimits(name, (("d", LIMIT), ("e", LIMIT))))
     cluster.set_node(make_node("always"))
-    cluster.set_attach_limits(AttachLimits("always", (("d", LIMIT), ("e", LIMIT))))
+    cluster.volumes.set_attach_limits(AttachLimits("always", (("d", LIMIT), ("e", LIMIT))))
     for _ in range(150):
         name, node, volume = rng.choice("abcdef"), rng.choice("nmop"), rng.choice("uvw")
         match rng.randrange(6):
             case 0 | 1:
                 attachments[name] = Attachment(name, node, volume, rng.choice("de"))
-                cluster.set_attachment(attachments[name])
+                cluster.volumes.set_attachment(attachments[name])
             case 2:
                 attachments.pop(name, None)
-                cluster.drop_attachment(name)
+                cluster.volumes.drop_attachment(name)
             case 3:
                 volumes[volume] = rng.choice(["", "h", "i"])
-                cluster.set_volume(
+                cluster.volumes.set_volume(
                     make_volume(volume, driver=volumes[volume] and "any", handle=volumes[volume])
                 )
             case 4:
                 volumes.pop(volume, None)
-                cluster.drop_volume(volume)
+                cluster.volumes.drop_volume(volume)
             case _:
                 move_node(cluster, nodes, node)
         for driver in "de":
@@ -73,11 +73,11 @@ def test_nothing_is_kept_of_attachments_that_have_gone() -> None:
     cluster = Cluster()
     cluster.set_node(make_node("n"))
     for at in range(100):
-        cluster.set_volume(make_volume(f"v{at}", driver="d"))
-        cluster.set_attachment(Attachment(f"a{at}", "n", f"v{at}", "d"))
-    assert len(cluster.attachments) == 100
+        cluster.volumes.set_volume(make_volume(f"v{at}", driver="d"))
+        cluster.volumes.set_attachment(Attachment(f"a{at}", "n", f"v{at}", "d"))
+    assert len(cluster.volumes.attachments) == 100
     for at in range(100):
-        cluster.drop_attachment(f"a{at}")
-    found = cluster.attachments
+        cluster.volumes.drop_attachment(f"a{at}")
+    found = cluster.volumes.attachments
     assert (len(found), found._of_node, found._of_volume, found._counted) == (0, {}, {}, {})
-    assert cluster.attached._holders == {}
+    assert cluster.volumes.attached._holders == {}

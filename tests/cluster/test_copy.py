@@ -81,9 +81,9 @@ class Copied:
                 case Task():
                     self.placed.set(step, step.node, 0.0)
                 case AttachLimits():
-                    self.cluster.set_attach_limits(step)
+                    self.cluster.volumes.set_attach_limits(step)
                 case Attachment():
-                    self.cluster.set_attachment(step)
+                    self.cluster.volumes.set_attachment(step)
                 case str() if step[0] == "-":
                     if step[1:] in self.cluster.rows:
                         self.placed.remove_node(step[1:])
@@ -100,7 +100,7 @@ class Copied:
         cluster, rows = self.cluster, range(len(self.cluster.names))
         arrays = (cluster.layers, cluster.scored, cluster.present, cluster.cordoned, cluster.background_free)
         groups = cluster.pods.matching(None, ())
-        free = cluster.attached.free(DRIVER)
+        free = cluster.volumes.attached.free(DRIVER)
         return {
             "rows": (dict(cluster.rows), list(cluster.names), dict(cluster.columns)),
             "arrays": [each.tolist() for each in arrays],
@@ -120,7 +120,7 @@ class Copied:
             ),
             "terms": (len(cluster.anti_affinity), len(cluster.preferences)),
             "with term": [sorted(each.pods.items()) for each in cluster.pods.with_term(APART)],
-            "claims": dict(cluster.claim_users.pods_by_row("default/data")),
+            "claims": dict(cluster.volumes.claim_users.pods_by_row("default/data")),
             "free volumes": None if free is None else free.tolist(),
             "placed": [(each, self.placed.node_of(each.uid)) for each in self.placed.tasks()],
             "on rows": [sorted(each.uid for each, _ in self.placed.on_row(row)) for row in rows],
@@ -135,9 +135,9 @@ def _by_code(cluster: Cluster) -> list[str | None]:
 
 def new() -> Copied:
     cluster = Cluster(rows=2)  # so that rows are added
-    cluster.storage.set_class(LATE)
-    cluster.storage.set_claim(make_claim())
-    cluster.set_volume(make_volume("v", driver=DRIVER))
+    cluster.volumes.storage.set_class(LATE)
+    cluster.volumes.storage.set_claim(make_claim())
+    cluster.volumes.set_volume(make_volume("v", driver=DRIVER))
     return Copied(cluster, PlacedPods(cluster))
 
 

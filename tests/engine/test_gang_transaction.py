@@ -59,7 +59,7 @@ def fingerprint(state: State) -> dict[str, Any]:
         "priorities": +placed._priorities,
         "assumed": dict(placed.assumed),
         "shares": [(each._held, each._counted) for each in state.accounts.shares.values()],
-        "volumes": (dict(cluster.storage.decisions), dict(storage._binding), dict(storage._waits)),
+        "volumes": (dict(cluster.volumes.storage.decisions), dict(storage._binding), dict(storage._waits)),
         "queued": sorted(state.class_queues.waiting),
         "random": state.view.rng.getstate(),
         "commands": list(state._commands),

@@ -217,4 +217,4 @@ def test_volumes_are_never_given_twice_and_pods_do_not_wait_in_vain(
         assert state.view.classes.recheck(task.spec, task.workload), "a class differs from one made afresh"
     while world.pods:
         world.step(*world.end_pod(), *world.answer())
-    assert (len(state.volumes), state.cluster.storage.decisions) == (0, {})
+    assert (len(state.volumes), state.cluster.volumes.storage.decisions) == (0, {})

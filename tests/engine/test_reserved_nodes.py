@@ -58,11 +58,13 @@ def reserving(order: Order | None = None, relieve: Relieve | None = None, **larg
 def test_the_room_that_comes_on_a_reserved_node_is_kept_and_nobody_is_evicted() -> None:
     world = reserving()
     assert world.tasks["large"].nominated == "n"
+    assert world.engine.queue_counts().nominated == 1
     world.end("small-0")
     world.add(make_task("later", created=0.0))
     assert world.node_of("later") == ""
     world.end("small-1")
     assert world.placed() == {"large": "n"}
+    assert world.engine.queue_counts().nominated == 0
     assert (world.evictions, world.faults) == ([], [])
 
 

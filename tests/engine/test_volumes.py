@@ -474,8 +474,8 @@ def test_nothing_is_kept_of_pods_that_have_gone(world: World) -> None:
         world.step(TaskSeen(with_claims(f"a{at}", f"c{at}")))
     for at in range(100):
         world.step(TaskGone(f"uid-a{at}"), VolumeClaimGone(f"default/c{at}"))
-    assert (len(state.volumes), len(state.cluster.storage.claims)) == (0, 0)
-    assert len(state.cluster.reach) <= 64
+    assert (len(state.volumes), len(state.cluster.volumes.storage.claims)) == (0, 0)
+    assert len(state.cluster.volumes.reach) <= 64
 
 
 # -- what tenants can make it cost -------------------------------------------------------------------
@@ -500,7 +500,7 @@ def test_claims_of_many_sizes_share_what_is_known_of_a_class_without_volumes(wor
     claims = [make_claim(f"c{at}", size=1 + at) for at in range(20)]
     world.step(*seen(*claims))
     world.step(*(TaskSeen(with_claims(f"p{at}", f"c{at}", cpu=99)) for at in range(20)))
-    reach = world.engine._state.cluster.reach
+    reach = world.engine._state.cluster.volumes.reach
     assert len(reach) == 20
     assert len({id(each.now) for each in reach.values()}) == 1
 

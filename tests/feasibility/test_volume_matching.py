@@ -34,7 +34,7 @@ def dumb_plan(
 
     None if a claim gets nothing; `short` if storage is the reason.
     """
-    node, storage = cluster.node(name), cluster.storage
+    node, storage = cluster.node(name), cluster.volumes.storage
     assert node is not None
     labels = dict(node.labels)
     free = sorted((each for each in storage.volumes.values() if not each.claim), key=lambda each: each.size)
@@ -86,10 +86,10 @@ def random_cluster(rng: Random) -> Cluster:
     cluster = make_cluster(*nodes)
     zoned = StorageClass("zoned", "csi.example", True, (in_term("zone", rng.choice(ZONES)),))
     for each in (LATE, LOCAL, zoned):
-        cluster.storage.set_class(each)
+        cluster.volumes.storage.set_class(each)
     for at in range(rng.randrange(20)):
         where = rng.choice([{"nodes": [f"n{rng.randrange(12)}"]}, {"zone": rng.choice(ZONES)}, {}])
-        cluster.storage.set_volume(
+        cluster.volumes.storage.set_volume(
             make_volume(
                 f"v{at}",
                 rng.randrange(1, 5),
@@ -109,7 +109,7 @@ def random_storage(rng: Random, cluster: Cluster) -> Published:
     """Free storage of zones and nodes that are selected in several ways, where the driver publishes it."""
     if rng.random() < 0.3:
         return None
-    cluster.storage.set_driver("csi.example", True)
+    cluster.volumes.storage.set_driver("csi.example", True)
     found = []
     for at in range(rng.randrange(16)):
         zone, host = Requirement("zone", "In", (rng.choice(ZONES),)), f"n{rng.randrange(14)}"
@@ -117,7 +117,7 @@ def random_storage(rng: Random, cluster: Cluster) -> Published:
         others = Requirement("zone", "NotIn", (rng.choice(ZONES),))
         nodes = rng.choice([(zone,), (of_node,), (of_node, zone), (others,), (zone, others), ()])
         found.append(FreeStorage(f"d/{at}", "zoned", rng.randrange(6) * GIB, nodes))
-        cluster.storage.set_free(found[-1])
+        cluster.volumes.storage.set_free(found[-1])
     return found
 
 
@@ -148,7 +148,9 @@ def test_the_same_nodes_and_volumes_as_by_a_loop(seed: int) -> None:
         assert is_short[row] == (expected == "short"), name
         if isinstance(expected, list):
             names = matching.plan(claims, row)
-            assert [cluster.storage.volumes[each].size if each else None for each in names] == expected
+            assert [
+                cluster.volumes.storage.volumes[each].size if each else None for each in names
+            ] == expected
             assert len({each for each in names if each}) == sum(map(bool, names))
     assert where.sum() == sum(bool(where[row]) for row in cluster.rows.values())
 
@@ -160,33 +162,35 @@ def test_masks_follow_volumes_nodes_and_decisions() -> None:
     claims = (UnboundClaim("local", 1), UnboundClaim("zoned", 2))
     number = reaches.hold(claims)
     for step in range(250):
-        free = cluster.storage.available("local")
+        free = cluster.volumes.storage.available("local")
         match rng.randrange(5):
             case 0:
-                cluster.storage.set_volume(
+                cluster.volumes.storage.set_volume(
                     make_volume(f"w{step}", storage_class="local", nodes=[f"n{rng.randrange(12)}"])
                 )
             case 1 if free:
-                cluster.storage.drop_volume(rng.choice(free).name)
+                cluster.volumes.storage.drop_volume(rng.choice(free).name)
             case 2 if free:
-                cluster.storage.decide(f"default/c{step}", Decision("n0", rng.choice(free).name))
+                cluster.volumes.storage.decide(f"default/c{step}", Decision("n0", rng.choice(free).name))
                 reaches.follow_bind()
-                assert np.array_equal(cluster.reach[number].now, VolumeMatching(cluster).where(claims))
+                assert np.array_equal(
+                    cluster.volumes.reach[number].now, VolumeMatching(cluster).where(claims)
+                )
             case 3:
                 nodes = (Requirement("zone", "In", (rng.choice(ZONES),)),)
-                cluster.storage.set_free(FreeStorage("d/s", "zoned", rng.randrange(4), nodes))
-                cluster.storage.set_driver("csi.example", rng.random() < 0.8)
+                cluster.volumes.storage.set_free(FreeStorage("d/s", "zoned", rng.randrange(4), nodes))
+                cluster.volumes.storage.set_driver("csi.example", rng.random() < 0.8)
             case _:
                 at = rng.randrange(14)
                 labels = {**named(f"n{at}"), "zone": rng.choice(ZONES)}
                 cluster.set_node(make_node(f"n{at}", labels=labels))
-        before, cursor = cluster.reach[number].known.gets, cluster.shape.head
+        before, cursor = cluster.volumes.reach[number].known.gets, cluster.shape.head
         if step % 10 == 5:
             reaches.release(number)  # no pod waits until the next step
         reaches.follow_events()
         if step % 10 == 5:
             assert reaches.hold(claims) == number
-        known = cluster.reach[number].known
+        known = cluster.volumes.reach[number].known
         assert np.array_equal(known, VolumeMatching(cluster).where(claims))
         changed = cluster.shape.since(cursor)
         assert changed is not None
@@ -197,7 +201,7 @@ def test_masks_follow_volumes_nodes_and_decisions() -> None:
 def test_volumes_that_change_are_followed_as_if_all_were_counted_again(seed: int) -> None:
     rng = Random(seed)
     cluster, claims = random_cluster(rng), random_claims(rng)
-    storage, matching = cluster.storage, VolumeMatching(cluster)
+    storage, matching = cluster.volumes.storage, VolumeMatching(cluster)
     storage.take_moved()
     for step in range(60):
         matching.where(claims)  # from now on it knows the candidates
@@ -253,5 +257,5 @@ def test_what_is_decided_for_a_shared_claim_counts_for_all() -> None:
     claims = [UnboundClaim("late", 1, shared="default/data")]
     assert VolumeMatching(cluster).where(claims).gets.sum() == len(cluster)
     name = next(iter(cluster.rows))
-    cluster.storage.decide("default/data", Decision(name, ""))
+    cluster.volumes.storage.decide("default/data", Decision(name, ""))
     assert np.flatnonzero(VolumeMatching(cluster).where(claims).gets).tolist() == [cluster.rows[name]]

@@ -80,11 +80,13 @@ def handle_of(claim: str) -> str:
 def cluster_with_limits(drivers: dict[str, str]) -> Cluster:
     cluster = make_cluster(*(make_node(f"n{at}") for at in range(4)))
     for node, count in LIMITS.items():
-        cluster.set_attach_limits(AttachLimits(node, (("d0", count), ("d1", 1))))
+        cluster.volumes.set_attach_limits(AttachLimits(node, (("d0", count), ("d1", 1))))
     for key, driver in drivers.items():
         name = key.partition("/")[2]
-        cluster.storage.set_claim(make_claim(name, volume=f"v-{name}"))
-        cluster.set_volume(make_volume(f"v-{name}", claim=name, driver=driver, handle=handle_of(name)))
+        cluster.volumes.storage.set_claim(make_claim(name, volume=f"v-{name}"))
+        cluster.volumes.set_volume(
+            make_volume(f"v-{name}", claim=name, driver=driver, handle=handle_of(name))
+        )
     return cluster
 
 
@@ -110,10 +112,10 @@ def move_attachment(cluster: Cluster, attachments: dict[str, Attachment], rng: R
     name, node = f"a{rng.randrange(5)}", f"n{rng.randrange(5)}"  # there is no n4
     if rng.random() < 0.4:
         attachments.pop(name, None)
-        cluster.drop_attachment(name)
+        cluster.volumes.drop_attachment(name)
     else:
         attachments[name] = Attachment(name, node, f"v-c{rng.randrange(9)}", rng.choice(["d0", "d1"]))
-        cluster.set_attachment(attachments[name])
+        cluster.volumes.set_attachment(attachments[name])
 
 
 def check(cluster: Cluster, there: Attached, rng: Random) -> None:
@@ -162,7 +164,7 @@ def dumb_is_free(pods: dict[Task, str], spec: Spec) -> bool:
 
 def test_limits_of_a_node_that_comes_later_count() -> None:
     cluster = Cluster()
-    cluster.set_attach_limits(AttachLimits("n", (("d0", 0),)))
+    cluster.volumes.set_attach_limits(AttachLimits("n", (("d0", 0),)))
     row = cluster.set_node(make_node("n"))
     spec = make_spec(volume_use=VolumeUse(attached=(("d0", 1),)))
     assert not volume_limits.RULE.holds(cluster, spec, np.array([row]))[0]
@@ -174,8 +176,8 @@ def test_limits_of_a_node_that_comes_later_count() -> None:
 def test_a_claim_that_gets_another_driver_is_counted_under_it() -> None:
     cluster = cluster_with_limits({"default/c": "d0"})
     cluster.hold(cluster.rows["n1"], with_claims("p", "c"))
-    cluster.storage.set_volume(make_volume("v-c", claim="c", driver="d1"))
-    assert cluster.claim_users.volume_changed("default/c") == [cluster.rows["n1"]]
-    free = cluster.attached.free("d1")
+    cluster.volumes.storage.set_volume(make_volume("v-c", claim="c", driver="d1"))
+    assert cluster.volumes.claim_users.volume_changed("default/c") == [cluster.rows["n1"]]
+    free = cluster.volumes.attached.free("d1")
     assert free is not None
     assert free[cluster.rows["n1"]] == 0

@@ -98,7 +98,7 @@ class Cluster:
         """What is kept of claims and classes is what one finds that looks at everything anew."""
         state = self.engine._state
         fresh = VolumeMatching(state.cluster)
-        for reach in state.cluster.reach.values():
+        for reach in state.cluster.volumes.reach.values():
             assert np.array_equal(reach.now, fresh.where(reach.claims)), reach.claims
         for task in state.pending.values():
             assert state.view.classes.recheck(task.spec, task.workload)
@@ -113,8 +113,8 @@ class Cluster:
             self._take([event])
         self._take([BindRefused(bind.uid, bind.node, "gone") for bind in self._binds])
         state = self.engine._state
-        assert (len(state.volumes), state.cluster.storage.decisions, len(state.pending)) == (0, {}, 0)
-        assert (len(state.cluster.attachments), state.cluster.attached._holders) == (0, {})
+        assert (len(state.volumes), state.cluster.volumes.storage.decisions, len(state.pending)) == (0, {}, 0)
+        assert (len(state.cluster.volumes.attachments), state.cluster.volumes.attached._holders) == (0, {})
 
 
 def run(data: st.DataObject, place: type[PlacePolicy]) -> None:

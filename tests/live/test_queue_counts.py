@@ -10,7 +10,18 @@ COUNTERS.incoming["active", "PodAdd"] = 5
 COUNTERS.plans.slips = 2
 COUNTERS.plans.lent_seconds = {"memory": 2.0**30, "cpu": 1500.0}
 COUNTS = QueueCounts(
-    1, 2, 3, 4, in_gangs=10, node_queues=5, binding=6, nodes=7, classes=8, dag_jobs=9, counters=COUNTERS
+    active=1,
+    backoff=2,
+    unschedulable=3,
+    gated=4,
+    in_gangs=10,
+    node_queues=5,
+    binding=6,
+    nominated=11,
+    nodes=7,
+    classes=8,
+    dag_jobs=9,
+    counters=COUNTERS,
 )
 
 
@@ -24,6 +35,7 @@ def test_the_engines_counts_have_kube_schedulers_shapes():
         'eclectus_schedule_attempts_total{profile="eclectus",result="scheduled"} 3.0',
         'eclectus_queue_incoming_pods_total{event="PodAdd",queue="active"} 5.0',
         "eclectus_pod_scheduled_after_flush_total 0.0",
+        "eclectus_nominated_pods 11.0",
         'eclectus_cache_size{type="dag_jobs"} 9.0',
         "eclectus_plan_slips_total 2.0",
         'eclectus_lent_resource_seconds_total{resource="cpu"} 1.5',

@@ -242,6 +242,7 @@ def test_shipped_scenarios_are_listed_with_a_sentence_each() -> None:
 FEW: dict[str, list[str]] = {
     "gavel": ["workload.gavel.firstJob=3", "workload.gavel.lastJob=12"],
     "figure2": [],
+    "ablations": ["measure.tasks=100", "measure.horizon=null"],
 }
 
 

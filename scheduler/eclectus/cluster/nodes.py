@@ -9,7 +9,7 @@ Three change logs tell which rows have changed: `shape` (allocatable, labels, ta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Self
 
@@ -26,13 +26,8 @@ from eclectus.cluster.pod_groups import PodGroups
 from eclectus.cluster.resources import ALLOCATABLE, ResourceTable
 from eclectus.cluster.scalars import read_only
 from eclectus.cluster.taint_sets import NONE, TaintSets
-from eclectus.cluster.volumes.attached import AttachedVolumes
-from eclectus.cluster.volumes.attachments import Attachments
-from eclectus.cluster.volumes.claim_users import ClaimUsers
-from eclectus.cluster.volumes.reach import Reach
-from eclectus.cluster.volumes.storage import Storage
+from eclectus.cluster.volumes.node_volumes import NodeVolumes
 from eclectus.model.objects import DEVICE_MILLI, Node, Taint, Task, amount_of
-from eclectus.model.volumes import AttachLimits, Attachment, Volume
 
 MIN_LOAD_CHANGE = 0.05  # of a node: smaller changes of its background load are ignored
 MAX_BACKGROUND = 0.95  # of a node: however busy it is, some of it is left for tasks
@@ -59,12 +54,7 @@ class Cluster(ResourceTable):
         self.images = NodeImages()
         self.anti_affinity, self.preferences = HeldTerms(), HeldTerms()
         self.pods = PodGroups(self.anti_affinity, self.preferences)
-        self.storage = Storage()
-        self.attached = AttachedVolumes(rows)
-        self.claim_users = ClaimUsers(self.storage.attached_as, self.attached)
-        self.attachments = Attachments(self._rows, self.storage.volumes, self.attached)
-        self.reach: dict[int, Reach] = {}  # where unbound claims can get volumes; feasibility/volumes/
-        self._attach_limits: dict[str, AttachLimits] = {}  # by node, whether it has a row or not
+        self.volumes = NodeVolumes(self._rows, self.usage, rows)
         self.service_changes = 0  # grows when a service takes or gives back room; written here only
         self.devices: Devices | None = None  # None until a node has any
         self._free_rows: list[int] = []
@@ -87,15 +77,13 @@ class Cluster(ResourceTable):
         super().detach()
         self._rows, self._names, self._nodes = dict(self._rows), list(self._names), dict(self._nodes)
         self.rows, self.names = self._rows, self._names
-        self._attach_limits, self._free_rows = dict(self._attach_limits), list(self._free_rows)
+        self._free_rows = list(self._free_rows)
         self._taint_sets = copy(self._taint_sets).detach()
         self.taint_sets = self._taint_sets.sets
         self.labels, self.images = copy(self.labels).detach(), copy(self.images).detach()
-        self.host_ports, self.attached = copy(self.host_ports).detach(), copy(self.attached).detach()
-        self.claim_users = copy(self.claim_users).detach(self.attached)
-        self.attachments = copy(self.attachments).detach(self._rows, self.attached)
+        self.host_ports = copy(self.host_ports).detach()
+        self.volumes = copy(self.volumes).detach(self._rows, self.usage)
         self.devices = None if self.devices is None else copy(self.devices).detach()
-        self.reach = {number: copy(each) for number, each in self.reach.items()}
         self.anti_affinity, self.preferences = HeldTerms(), HeldTerms()
         self.pods = self.pods.copy(self.anti_affinity, self.preferences)
         self._set_row_arrays(
@@ -134,7 +122,7 @@ class Cluster(ResourceTable):
         self.labels.set_labels(row, node.labels)
         self._set_devices(row, before, node)
         if before is None:
-            self._set_attached(row, node.name)
+            self.volumes.open_row(row, node.name)
         self._present[row] = True
         self.shape.record(row)
         return row
@@ -155,35 +143,6 @@ class Cluster(ResourceTable):
                 self._background_free[row] = free
                 self.usage.record(row)
 
-    def set_attach_limits(self, limits: AttachLimits) -> None:
-        """How many volumes can be attached to a node; it need not have a row yet."""
-        if limits.limits:
-            self._attach_limits[limits.node] = limits
-        else:
-            self._attach_limits.pop(limits.node, None)
-        row = self._rows.get(limits.node)
-        if row is not None:
-            self.attached.set_limits(row, limits.limits)
-            self.usage.record(row)
-
-    def set_attachment(self, attachment: Attachment) -> None:
-        """Add or update a VolumeAttachment; neither its node nor its volume need be known yet."""
-        self._record(self.attachments.put(attachment))
-
-    def drop_attachment(self, name: str) -> None:
-        """Remove a VolumeAttachment; no error if it is not known."""
-        self._record(self.attachments.drop(name))
-
-    def set_volume(self, volume: Volume) -> None:
-        """Add or update a PersistentVolume."""
-        self.storage.set_volume(volume)
-        self._record(self.attachments.volume_changed(volume.name))
-
-    def drop_volume(self, name: str) -> None:
-        """Remove a PersistentVolume; no error if it is not known."""
-        self.storage.drop_volume(name)
-        self._record(self.attachments.volume_changed(name))
-
     def drop_node(self, name: str) -> int | None:
         """Remove a node and return its row, None if unknown. Its pods must have been released before."""
         row = self._rows.pop(name, None)
@@ -199,8 +158,7 @@ class Cluster(ResourceTable):
         if self.devices is not None:
             self.devices.clear_row(row)
         self.labels.clear_row(row)
-        self.attached.set_limits(row, ())
-        self.attachments.node_changed(name)
+        self.volumes.close_row(row, name)
         self._free_rows.append(row)
         self.shape.record(row)
         return row
@@ -219,8 +177,8 @@ class Cluster(ResourceTable):
             self.devices.hold(row, task)
         for port in task.spec.host_ports:
             self.host_ports.hold(port, row)
-        if task.claims and self.claim_users.hold(row, task):
-            self.usage.record_all()
+        if task.claims:
+            self.volumes.hold(row, task)
         self.pods.hold(row, task, is_nominated=is_nominated)
 
     def release(self, row: int, task: Task, *, is_nominated: bool = False) -> None:
@@ -235,8 +193,8 @@ class Cluster(ResourceTable):
             self.devices.release(task.uid)
         for port in task.spec.host_ports:
             self.host_ports.release(port, row)
-        if task.claims and self.claim_users.release(row, task):
-            self.usage.record_all()
+        if task.claims:
+            self.volumes.release(row, task)
         self.pods.release(row, task, is_nominated=is_nominated)
 
     # -- internals -----------------------------------------------------------------------------
@@ -252,9 +210,7 @@ class Cluster(ResourceTable):
             np.pad(self._taint_set, more),
         )
         self.labels.grow_rows(rows)
-        self.attached.grow_rows(rows)
-        for each in self.reach.values():
-            each.grow_rows(rows)
+        self.volumes.grow_rows(rows)
         if self.devices is not None:
             self.devices.grow_rows(rows)
 
@@ -269,17 +225,6 @@ class Cluster(ResourceTable):
         self._cordoned, self._taint_set = cordoned, taint_set
         self.background_free, self.present = read_only(background_free), read_only(present)
         self.cordoned, self.taint_set = read_only(cordoned), read_only(taint_set)
-
-    def _record(self, rows: Iterable[int]) -> None:
-        for row in rows:
-            self.usage.record(row)
-
-    def _set_attached(self, row: int, name: str) -> None:
-        """A node that is new: its limits and its attachments may have been seen before it."""
-        limits = self._attach_limits.get(name)
-        if limits is not None:
-            self.attached.set_limits(row, limits.limits)
-        self.attachments.node_changed(name)
 
     def _set_devices(self, row: int, before: Node | None, node: Node) -> None:
         had = 0 if before is None else amount_of(before.allocatable, DEVICE_MILLI)

@@ -49,6 +49,7 @@ class QueueCounts:
     in_gangs: int  # pods that wait to be placed together with others, leads aside
     node_queues: int
     binding: int
+    nominated: int  # pods for which room is held on a node, neither bound nor assumed
     nodes: int
     classes: int
     dag_jobs: int

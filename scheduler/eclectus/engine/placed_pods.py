@@ -121,6 +121,11 @@ class PlacedPods:
         return bool(self._nominated)
 
     @property
+    def nominated_count(self) -> int:
+        """How many such pods there are; O(nodes that hold room for them)."""
+        return sum(map(len, self._nominated.values()))
+
+    @property
     def nominated_nodes(self) -> Iterable[str]:
         """The nodes that hold room for such pods; they need not have rows."""
         return self._nominated.keys()

@@ -18,6 +18,7 @@ def queue_counts(state: State) -> QueueCounts:
         in_gangs=len(state.gangs),
         node_queues=len(state.node_queues),
         binding=len(state.placed.assumed),
+        nominated=state.placed.nominated_count,
         nodes=len(state.cluster),
         classes=len(state.view.classes),
         dag_jobs=0 if state.accounts.jobs is None else len(state.accounts.jobs),

@@ -38,7 +38,7 @@ class PodVolumes:
     def __init__(
         self, cluster: Cluster, pending: Mapping[str, Task], is_placed: Callable[[str], bool]
     ) -> None:
-        self._cluster, self._storage = cluster, cluster.storage
+        self._volumes, self._storage = cluster.volumes, cluster.volumes.storage
         self._pending, self._is_placed = pending, is_placed
         self._reaches = Reaches(cluster)
         self._waiting: dict[str, _Waiting] = {}
@@ -90,10 +90,9 @@ class PodVolumes:
         """After the events of a step: the pods whose claims, or the users of whose claims, have changed."""
         changed, classes = self._storage.take_changed()
         for key in changed:
-            for row in self._cluster.claim_users.volume_changed(key):
-                self._cluster.usage.record(row)
+            self._volumes.claim_changed(key)
         # Where several pods wait for a claim they share it, whoever else uses it.
-        used = self._cluster.claim_users.take_changed()
+        used = self._volumes.claim_users.take_changed()
         used = {key: None for key in used if len(self._by_key.get(key, ())) == 1}
         keys = {**changed, **used, **self._stale}
         self._stale = {}
@@ -165,7 +164,7 @@ class PodVolumes:
         """Whether another pod, waiting or on a node, uses the claim. This one may hold room on a node too."""
         if len(self._by_key[key]) > 1:
             return True
-        return self._cluster.claim_users.pods(key) > self._is_placed(uid)
+        return self._volumes.claim_users.pods(key) > self._is_placed(uid)
 
     def _users_changed(self, key: str, before: int, now: int) -> None:
         """So many pods waited for the claim before, and so many do now; one alone may share it no longer."""
@@ -181,7 +180,7 @@ class PodVolumes:
         reach = self._reaches.hold(unbound) if unbound else -1
         watched = (*found.use.exclusive, *(each.shared for each in unbound if each.shared))
         for key in watched:
-            self._cluster.claim_users.contend(key, 1)
+            self._volumes.claim_users.contend(key, 1)
         before = self._waiting.get(uid)
         self._waiting[uid] = _Waiting(keys, found, reach, watched)
         if before is not None:
@@ -191,4 +190,4 @@ class PodVolumes:
         if waiting.reach >= 0:
             self._reaches.release(waiting.reach)
         for key in waiting.watched:
-            self._cluster.claim_users.contend(key, -1)
+            self._volumes.claim_users.contend(key, -1)

@@ -27,20 +27,20 @@ from eclectus.model.volumes import AttachLimits
 
 def storage_handlers(cluster: Cluster) -> Mapping[type, Callable[[Any], None]]:
     """Type of event -> what updates the cluster."""
-    storage = cluster.storage
+    volumes, storage = cluster.volumes, cluster.volumes.storage
     return {
         VolumeClaimSeen: lambda event: storage.set_claim(event.claim),
         VolumeClaimGone: lambda event: storage.drop_claim(event.key),
-        VolumeSeen: lambda event: cluster.set_volume(event.volume),
-        VolumeGone: lambda event: cluster.drop_volume(event.name),
+        VolumeSeen: lambda event: volumes.set_volume(event.volume),
+        VolumeGone: lambda event: volumes.drop_volume(event.name),
         StorageClassSeen: lambda event: storage.set_class(event.storage_class),
         StorageClassGone: lambda event: storage.drop_class(event.name),
         FreeStorageSeen: lambda event: storage.set_free(event.free),
         FreeStorageGone: lambda event: storage.drop_free(event.key),
         StorageDriverSeen: lambda event: storage.set_driver(event.name, event.publishes_capacity),
         StorageDriverGone: lambda event: storage.set_driver(event.name, False),
-        AttachLimitsSeen: lambda event: cluster.set_attach_limits(event.limits),
-        AttachLimitsGone: lambda event: cluster.set_attach_limits(AttachLimits(event.node)),
-        AttachmentSeen: lambda event: cluster.set_attachment(event.attachment),
-        AttachmentGone: lambda event: cluster.drop_attachment(event.name),
+        AttachLimitsSeen: lambda event: volumes.set_attach_limits(event.limits),
+        AttachLimitsGone: lambda event: volumes.set_attach_limits(AttachLimits(event.node)),
+        AttachmentSeen: lambda event: volumes.set_attachment(event.attachment),
+        AttachmentGone: lambda event: volumes.drop_attachment(event.name),
     }

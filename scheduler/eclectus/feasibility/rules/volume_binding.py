@@ -1,8 +1,8 @@
 """VolumeBinding: the nodes that reach the volumes of a pod's claims, or can get volumes for them.
 
 A pod is blocked if a claim is missing, or should be bound already: no node will do then, and the message says
-which claim it is (engine/volumes/). Where unbound claims can get volumes is kept in `Cluster.reach`: as known
-when the step began, by which a node is feasible, and as it is now, by which a pod fits.
+which claim it is (engine/volumes/). Where unbound claims can get volumes is kept in `Cluster.volumes.reach`:
+as known when the step began, by which a node is feasible, and as it is now, by which a pod fits.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def _reaches_bound(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
 
 
 def _known(cluster: Cluster, spec: Spec) -> Places | None:
-    reach = cluster.reach.get(spec.volumes.reach)
+    reach = cluster.volumes.reach.get(spec.volumes.reach)
     return None if reach is None else reach.known
 
 
 def _now(cluster: Cluster, spec: Spec) -> Places | None:
-    reach = cluster.reach.get(spec.volumes.reach)
+    reach = cluster.volumes.reach.get(spec.volumes.reach)
     return None if reach is None else reach.now
 
 

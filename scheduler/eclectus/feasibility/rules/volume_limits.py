@@ -23,7 +23,7 @@ def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
 
 
 def _holds_without(cluster: Cluster, spec: Spec, row: int, removed: Collection[Task]) -> bool:
-    detached, freed = cluster.claim_users.detached(row, removed)
+    detached, freed = cluster.volumes.claim_users.detached(row, removed)
     return bool(_limits_hold(cluster, spec, np.array([row]), freed, detached)[0])
 
 
@@ -34,7 +34,7 @@ def _limits_hold(
     holds = np.ones(len(rows), dtype=bool)
     use = spec.volume_use
     for driver in dict.fromkeys((*dict(use.attached), *dict(use.attached_shared))):
-        free = cluster.attached.free(driver)
+        free = cluster.volumes.attached.free(driver)
         if free is not None:
             new = _to_attach(cluster, spec, driver, rows, detached)
             holds &= (new == 0) | (free[rows] + freed.get(driver, 0) >= new)
@@ -49,7 +49,7 @@ def _to_attach(
     new = np.full(len(rows), dict(use.attached).get(driver, 0), dtype=np.int64)
     for its_driver, key in use.attached_shared:
         if its_driver == driver:
-            attached = () if key in detached else list(cluster.claim_users.pods_by_row(key))
+            attached = () if key in detached else list(cluster.volumes.claim_users.pods_by_row(key))
             new += ~np.isin(rows, attached)
     return new
 

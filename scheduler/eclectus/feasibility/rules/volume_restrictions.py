@@ -14,14 +14,14 @@ from eclectus.model.objects import Spec, Task
 
 
 def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
-    is_free = not any(cluster.claim_users.pods(key) for key in spec.volume_use.exclusive)
+    is_free = not any(cluster.volumes.claim_users.pods(key) for key in spec.volume_use.exclusive)
     return np.full(len(rows), is_free)
 
 
 def _holds_without(cluster: Cluster, spec: Spec, row: int, removed: Collection[Task]) -> bool:
     del row
     freed = [key for pod in removed for key in claim_keys(pod)]
-    return all(cluster.claim_users.pods(key) <= freed.count(key) for key in spec.volume_use.exclusive)
+    return all(cluster.volumes.claim_users.pods(key) <= freed.count(key) for key in spec.volume_use.exclusive)
 
 
 RULE = Rule(

@@ -33,7 +33,7 @@ class LargestVolumes:
 
     def of(self, storage_class: StorageClass) -> Ints | None:
         """Bytes, shape [capacity], for reading only; None where the driver does not say what is free."""
-        free = self._cluster.storage.free_storage(storage_class)
+        free = self._cluster.volumes.storage.free_storage(storage_class)
         if free is None:
             return None
         found = self._known.get(storage_class.name)

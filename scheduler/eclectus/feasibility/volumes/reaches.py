@@ -1,4 +1,4 @@
-"""Keeps `Cluster.reach` up to date: where the unbound claims of pods that wait can get volumes.
+"""Keeps `Cluster.volumes.reach` up to date: where the unbound claims of pods that wait can get volumes.
 
 What changes between scheduling cycles is logged as a change of the nodes' shape, because those nodes become
 feasible or infeasible. What a bind changes within a cycle is logged as usage first: policies keep what is
@@ -36,7 +36,7 @@ class Reaches:
 
     def __len__(self) -> int:
         """Masks that are kept."""
-        return len(self._cluster.reach)
+        return len(self._cluster.volumes.reach)
 
     def hold(self, claims: Unbound) -> int:
         """A pod with these claims waits; returns the number under which the cluster keeps its reach."""
@@ -45,7 +45,7 @@ class Reaches:
             self._follow()
             number = self._numbers[claims] = self._next
             self._next += 1
-            self._cluster.reach[number] = Reach(claims, self.matching.where(claims))
+            self._cluster.volumes.reach[number] = Reach(claims, self.matching.where(claims))
         elif number in self._unused:
             del self._unused[number]
             self._catch_up(number)
@@ -62,13 +62,13 @@ class Reaches:
         if len(self._unused) > MAX_UNUSED:
             eldest = next(iter(self._unused))
             del self._unused[eldest]
-            del self._numbers[self._cluster.reach.pop(eldest).claims]
+            del self._numbers[self._cluster.volumes.reach.pop(eldest).claims]
             self._stale.discard(eldest)
 
     def follow_events(self) -> None:
         """After the events of a step: which nodes are feasible now by the volumes that there are."""
         self.follow_bind()  # a bind of the last cycle may have been refused
-        for reach in self._cluster.reach.values():
+        for reach in self._cluster.volumes.reach.values():
             self._make_known(reach)
 
     def follow_bind(self) -> None:
@@ -85,12 +85,12 @@ class Reaches:
         self._follow()
         if number in self._stale:
             self._evaluate(number)
-            self._make_known(self._cluster.reach[number])
+            self._make_known(self._cluster.volumes.reach[number])
 
     def _evaluate(self, number: int) -> None:
         self._stale.discard(number)
         self.evaluated += 1
-        reach = self._cluster.reach[number]
+        reach = self._cluster.volumes.reach[number]
         before, reach.now = reach.now, self.matching.where(reach.claims)
         for row in np.flatnonzero(reach.now.gets != before.gets).tolist():
             self._cluster.usage.record(row)
@@ -106,7 +106,7 @@ class Reaches:
 
     def _follow(self) -> None:
         """Find out which masks are to be evaluated again; the matching knows of all changes from now on."""
-        moved, reach = self._cluster.storage.take_moved(), self._cluster.reach
+        moved, reach = self._cluster.volumes.storage.take_moved(), self._cluster.volumes.reach
         self.matching.follow_volumes(moved.classes, moved.volumes)
         if self._shape != self._cluster.shape.head:
             self._shape = self._cluster.shape.head

@@ -84,6 +84,12 @@ SCHEDULING = (
     ),
     Family("preemption_victims", "counter", "pods", "Pods whose eviction was sent."),
     Family("pending_pods", "gauge", "pods", "Pending pods, by queue.", ("queue",)),
+    Family(
+        "nominated_pods",
+        "gauge",
+        "pods",
+        "Pods that wait for a node on which room is held for them: after preemption, or a node kept free.",
+    ),
     Family("cache_size", "gauge", "objects", "Objects in the scheduler's cache, by type.", ("type",)),
     Family(
         "placed_by_wait_limit",

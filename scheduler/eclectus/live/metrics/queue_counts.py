@@ -36,6 +36,7 @@ class QueueCountsCollector(Collector):
             "dag_jobs": counts.dag_jobs,
         }
         yield observed("pending_pods", _by_one(queues))
+        yield observed("nominated_pods", [((), counts.nominated)])
         yield observed("cache_size", _by_one(cached))
         yield observed("schedule_attempts", counters.attempts.items())
         yield observed("queue_incoming_pods", counters.incoming.items())

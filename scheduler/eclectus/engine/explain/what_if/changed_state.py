@@ -101,9 +101,7 @@ def _add_nodes(cluster: Cluster, change: AddNodes) -> dict[int, int]:
             number += 1
         row = _set_node(cluster, _named(model, name), change.edits)
         like[row] = other = cluster.rows[change.like]
-        cluster.attached.resemble(row, other)
-        for reach in cluster.reach.values():
-            reach.resemble(row, other)
+        cluster.volumes.resemble(row, other)
     return like
 
 
