@@ -56,7 +56,7 @@ lint: venv ## format, rules, types, import contracts; and a hint about long file
 	@$(BIN)/lint-imports --config hack/import-contracts.toml --cache-dir build/import-linter
 	@$(BIN)/python -m eclectus_hack sizes
 
-bench: venv ## cost of a decision and of a simulated task, ten workloads beside kube-scheduler: 50 minutes on two idle cores (BENCH=--quick: 3)
+bench: venv ## cost of a decision and of a simulated task, eleven workloads beside kube-scheduler: 90 minutes on two idle cores (BENCH=--quick: 3)
 	@$(BIN)/python -m eclectus_bench $(BENCH)
 
 phoenix: venv ## write docs/results/phoenix.md, what constraints cost by policy: 25 minutes on two idle cores (PHOENIX=--quick: 1)

@@ -82,6 +82,7 @@ async def drain(
             await backlog.until_settled(pid)
             before = read(pids)
             since, counted = before.at, pods
+            say(f"creating {pods} pods")
             await load.create_pods(namespace, backlog.pods)
             await binds.wait_for(pods, pid, say)
         at_last_bind = await load.events(namespace)

@@ -115,7 +115,7 @@ def test_on_a_control_plane_plain_pods_are_measured_beside_pods_that_wait_for_vo
     bound = dict(re.findall(rf"1, (\w+): \d+ pods/s, (\d+) of the {waiting} others", printed))
     assert int(bound["without"]) == waiting
     assert int(bound["beside"]) > 0  # provisioned while the plain pods arrived
-    assert "beside over without: " in printed
+    assert "CPU time of waiting, over that of plain pods: " in printed
 
 
 @pytest.mark.live

@@ -106,7 +106,7 @@ def answers():
 def until():
     """Waits until a condition holds; fails after `seconds`."""
 
-    async def wait(condition: Callable[[], object], seconds: float = 10.0) -> None:
+    async def wait(condition: Callable[[], object], seconds: float = 30.0) -> None:
         async with asyncio.timeout(seconds):
             while not condition():  # noqa: ASYNC110 — a condition of the code under test sets no event
                 await asyncio.sleep(0.01)

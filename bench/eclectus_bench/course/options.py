@@ -28,7 +28,7 @@ def parse(description: str | None, arguments: Sequence[str]) -> argparse.Namespa
     parser.add_argument(
         "--only",
         choices=PARTS,
-        help="measure one part (all: about 50 minutes on two idle cores; workloads: 35; others: up to 10)",
+        help="measure one part (all: about 90 minutes on two idle cores; workloads: 50; others: up to 10)",
     )
     nodes, pods, pairs = FULL.match.nodes, FULL.match.pods, FULL.match.pairs
     parser.add_argument(
@@ -45,7 +45,7 @@ def parse(description: str | None, arguments: Sequence[str]) -> argparse.Namespa
         type=_workloads,
         default=WORKLOADS,
         metavar="NAME,...",
-        help=f"these workloads alone, 2 to 5 minutes each: {', '.join(each.name for each in WORKLOADS)}",
+        help=f"these workloads alone, 2 to 15 minutes each: {', '.join(each.name for each in WORKLOADS)}",
     )
     parser.add_argument("--tasks", type=_positive, help=f"tasks of the simulator; {FULL.tasks:,} by default")
     parser.add_argument(

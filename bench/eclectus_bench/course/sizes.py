@@ -36,7 +36,9 @@ FULL = Course(
     match=Sizes(nodes=5_000, pods=5_000, pairs=3, stream_seconds=15.0),
     workloads=workloads.Sizes(nodes=5_000, pairs=3, pods=None, standing=4_000, waiting=10_000),
     preemption=preemption.Sizes(nodes=5_000, preemptors=2_000),
-    prebind=prebind.Sizes(nodes=5_000, pods=8_000, pairs=3, waiting=100, provision_seconds=30.0),
+    prebind=prebind.Sizes(
+        nodes=5_000, pods=8_000, pairs=5, waiting=100, provision_seconds=30.0, rest_seconds=8.0
+    ),
     starts=5,
 )
 QUICK = Course(
@@ -49,6 +51,6 @@ QUICK = Course(
     match=Sizes(nodes=100, pods=300, pairs=1, stream_seconds=3.0),
     workloads=workloads.Sizes(nodes=100, pairs=1, pods=50, standing=4_000, waiting=100),
     preemption=preemption.Sizes(nodes=50, preemptors=20),
-    prebind=prebind.Sizes(nodes=50, pods=300, pairs=1, waiting=10, provision_seconds=0.5),
+    prebind=prebind.Sizes(nodes=50, pods=300, pairs=1, waiting=10, provision_seconds=2.0, rest_seconds=0.5),
     starts=1,
 )
