@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from builders import make_engine, make_node, make_task
+from builders import ExactSpeeds, make_engine, make_node, make_task
 from dag_world import DagWorld, job, stage
 from eclectus.model.commands import Evict, Nominate
 from eclectus.model.events import JobSeen, NodeSeen, TaskSeen
@@ -166,6 +166,20 @@ def test_the_node_that_has_room_first_is_reserved() -> None:
     )
     world.sleep(20.0)
     assert world.tasks["large"].nominated == "soon"
+
+
+def test_a_pod_with_much_work_on_a_fast_node_ends_sooner_than_one_with_less_on_a_slow_node() -> None:
+    """Work of 200 s and of 60 s; the nodes are 1.8 and 0.2 times as fast as both in the mean."""
+    learn = ExactSpeeds({"fast": 4.0, "slow": 0.5})
+    world = World(make_engine(BestFit(), learn, order=Carbyne(reserve_after=5.0)))
+    world.step(JobSeen(job("large", stage("s", 1, 2000, 30.0))))
+    for node, work in (("slow", 60.0), ("fast", 200.0)):
+        world.step(NodeSeen(make_node(node, 2)))
+        there = make_task(f"on-{node}", cpu=2, estimate=work, node=node, phase="Running", started=0.0)
+        world.step(TaskSeen(there))
+    world.add(make_task("large", cpu=2, created=1.0, job="uid-large", stage="s", estimate=30.0))
+    world.sleep(20.0)
+    assert world.tasks["large"].nominated == "fast"
 
 
 def test_no_node_is_reserved_where_services_are_in_the_way() -> None:

@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from math import inf
 
+import numpy as np
+from numpy.typing import NDArray
+
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import View
 from eclectus.model.job import JobStage
@@ -40,10 +43,14 @@ class Paces:
         return stage.seconds / pace if pace > 0.0 else stage.seconds
 
 
+def node_paces(view: View, task_class: TaskClass) -> NDArray[np.float64]:
+    """The pace of every node for a class that is feasible somewhere; shape [capacity]."""
+    rate = view.speeds(task_class).rate
+    of_all = float(rate[view.cluster.present].mean())
+    return rate * task_class.background_free / of_all if of_all > 0.0 else np.ones_like(rate)
+
+
 def _mean_pace(view: View, task_class: TaskClass) -> float:
     if not task_class.feasible_count:
         return 1.0  # and a learner that has seen no node has no rates
-    rate, rows = view.speeds(task_class).rate, task_class.feasible
-    of_all = float(rate[view.cluster.present].mean())
-    ours = float((rate[rows] * task_class.background_free[rows]).mean())
-    return ours / of_all if of_all > 0.0 else 1.0
+    return float(node_paces(view, task_class)[task_class.feasible].mean())

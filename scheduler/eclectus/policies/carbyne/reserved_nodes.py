@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from eclectus.framework import Refused, Reserve, View
 from eclectus.model.objects import Task
+from eclectus.policies.carbyne.paces import node_paces
 from eclectus.policies.carbyne.planner import Planner
 from eclectus.policies.carbyne.room_soon import node_with_room_soonest, room_at
 
@@ -95,7 +96,8 @@ class ReservedNodes:
 
     def _take_over(self, view: View, task: Task, row: int) -> None:
         """The reservation of a process before, of which only the status of the task tells."""
-        at = room_at(view, view.task_class(task), row, task)
+        task_class = view.task_class(task)
+        at = room_at(view, task_class, row, node_paces(view, task_class)[row], task)
         if at is not None:
             self._set(view, task, row, at)
 
