@@ -229,6 +229,8 @@ def test_a_quota_is_reported_and_the_job_goes_on_when_it_is_raised(admin, operat
 def test_the_largest_status_is_accepted(admin, operator):
     """Every second of 100,000 tasks has succeeded, and the others have failed one to three times."""
     submit(admin, "wide", *(work(f"s{i}", tasks=10_000) for i in range(10)), suspend=True)
+    # Its first status would otherwise be written over the one below.
+    wait("the operator has seen it", lambda: status(admin, "wide").get("tasks") == "0/100000")
     failed = [
         {"failures": each.failures, "indexes": each.indexes}
         for each in (FailedTasks(n + 1, indexes.written(range(2 * n + 1, 10_000, 6))) for n in range(3))
