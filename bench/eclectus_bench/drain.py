@@ -75,16 +75,7 @@ async def drain(
     began = time.monotonic()
     with scheduler.running() as pid:
         pids = {"scheduler": pid, "bench": os.getpid(), **plane_pids}
-        if backlog.until_settled is None:
-            before = await _drained(binds, pods, pids, say)
-            since, counted = min(binds.seen_at.values()), pods - 1
-        else:
-            await backlog.until_settled(pid)
-            before = read(pids)
-            since, counted = before.at, pods
-            say(f"creating {pods} pods")
-            await load.create_pods(namespace, backlog.pods)
-            await binds.wait_for(pods, pid, say)
+        before, since, counted = await _until_bound(load, binds, backlog, pids, say)
         at_last_bind = await load.events(namespace)
         events, last_event_at = await wait_for_events(load, namespace, pods)
         after = read(pids)
@@ -108,6 +99,22 @@ async def drain(
         events=events,
         strangers_cores=cores_of_others(before, after),
     )
+
+
+async def _until_bound(
+    load: Load, binds: Binds, backlog: Backlog, pids: Mapping[str, int], say: Say
+) -> tuple[Reading, float, int]:
+    """Wait for all binds; the CPU times at the start, and for throughput since when and how many count."""
+    pods, pid = len(backlog.pods), pids["scheduler"]
+    if backlog.until_settled is None:
+        before = await _drained(binds, pods, pids, say)
+        return before, min(binds.seen_at.values()), pods - 1
+    await backlog.until_settled(pid)
+    before = read(pids)
+    say(f"creating {pods} pods")
+    await load.create_pods(backlog.namespace, backlog.pods)
+    await binds.wait_for(pods, pid, say)
+    return before, before.at, pods
 
 
 async def _drained(binds: Binds, pods: int, pids: Mapping[str, int], say: Say) -> Reading:
