@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
+from typing import TypeVar
 
 import uvloop
 
@@ -19,6 +20,7 @@ from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.kubelet.api import Api, read_access
 
 OUTPUT = CHECKOUT / "build" / "bench"
+Kind = TypeVar("Kind")
 QUIET_CORES = 0.2  # used by other processes: more is reported as a disturbance
 # The nodes have no kubelets, so nothing may mark them as lost. Of the controllers only the one is needed that
 # creates the ServiceAccount of a namespace; the others would watch every pod and change nothing.
@@ -137,9 +139,7 @@ def plane_pids(plane: ControlPlane) -> dict[str, int]:
     return {name: plane.pids[name] for name in ("kube-apiserver", "etcd", "kube-controller-manager")}
 
 
-def alternating(
-    schedulers: tuple[SchedulerUnderTest, SchedulerUnderTest], pairs: int
-) -> Iterator[tuple[int, SchedulerUnderTest]]:
-    """Each pair begins with the other scheduler, so that etcd's growing history and caches affect both."""
+def alternating(both: tuple[Kind, Kind], pairs: int) -> Iterator[tuple[int, Kind]]:
+    """Number and kind of each run. Each pair begins with the other kind, so that etcd's growing history and caches affect both."""
     for pair in range(pairs):
-        yield from ((pair, one) for one in (schedulers if pair % 2 == 0 else schedulers[::-1]))
+        yield from ((pair, one) for one in (both if pair % 2 == 0 else both[::-1]))

@@ -11,7 +11,7 @@ scheduler's CPU time is measured: what waiting costs is compared with what the p
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from math import nan
 from statistics import median
@@ -20,7 +20,7 @@ import uvloop
 
 from eclectus_bench.drain import Backlog, Drain, UntilSettled, drain
 from eclectus_bench.load import Binds, Load, pod, reach
-from eclectus_bench.match import bench_plane, plane_pids, print_run, with_nodes
+from eclectus_bench.match import alternating, bench_plane, plane_pids, print_run, with_nodes
 from eclectus_bench.schedulers import ECLECTUS, SchedulerUnderTest, eclectus
 from eclectus_bench.usage import cpu_seconds
 from eclectus_bench.workloads.pods import with_volume
@@ -107,15 +107,13 @@ def _rest(run: Measured) -> float:
 async def _measure(sizes: Sizes, plane: ControlPlane, progress: Progress) -> list[Measured]:
     found, scheduler, pids = [], eclectus(plane), plane_pids(plane)
     async with with_nodes(sizes.nodes, plane, progress) as load, slow_class(load):
-        for pair in range(sizes.pairs):
-            # Each pair begins with the other kind, so that etcd's growing history affects both.
-            for has_claims in (False, True) if pair % 2 == 0 else (True, False):
-                title = f"{pair + 1}, {'beside' if has_claims else 'without'}"
-                run = _Run(sizes, scheduler, pids, load, progress, title)
-                found.append(await run.measured(pair, has_claims=has_claims))
-                rate = f"{found[-1].drained.pods_per_second:.0f} pods/s"
-                others = f"{found[-1].bound} of the {sizes.waiting} others bound at the end"
-                print_run(f"{title}: {rate}, {others}", found[-1].drained)
+        for pair, has_claims in alternating((False, True), sizes.pairs):
+            title = f"{pair + 1}, {'beside' if has_claims else 'without'}"
+            run = _Run(sizes, scheduler, pids, load, progress, title)
+            found.append(await run.measured(pair, has_claims=has_claims))
+            rate = f"{found[-1].drained.pods_per_second:.0f} pods/s"
+            others = f"{found[-1].bound} of the {sizes.waiting} others bound at the end"
+            print_run(f"{title}: {rate}, {others}", found[-1].drained)
     return found
 
 
@@ -166,7 +164,8 @@ class _Run:
             yield _Settled(lambda pid: self._until_chosen(provisioner, pid), self.sizes)
         finally:
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            with suppress(asyncio.CancelledError):
+                await task  # raises what was refused: then no volume was made
             await load.delete_protected([f"{path}/{name}" for name in self._names])
             await load.delete_protected([f"{VOLUMES_PATH}/{each}" for each in provisioner.volumes])
 
