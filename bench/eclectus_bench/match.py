@@ -140,6 +140,6 @@ def plane_pids(plane: ControlPlane) -> dict[str, int]:
 
 
 def alternating(both: tuple[Kind, Kind], pairs: int) -> Iterator[tuple[int, Kind]]:
-    """Number and kind of each run. Pairs begin with either kind in turn: etcd's growing history affects both."""
+    """Number and kind of each run; kinds begin in turn, since etcd's growing history affects both."""
     for pair in range(pairs):
         yield from ((pair, one) for one in (both if pair % 2 == 0 else both[::-1]))
