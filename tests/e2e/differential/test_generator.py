@@ -9,6 +9,7 @@ from eclectus_e2e.differential.generator.node_rules import pinned
 from eclectus_e2e.differential.generator.pods import FEATURES
 
 SEEDS = range(40)
+ANY = "0.0.0.0"  # noqa: S104 - of a host port
 # Field or value -> where it must occur: objects of the cluster, or pods that are asked about.
 IN_PODS = [
     "nodeSelector",
@@ -81,6 +82,20 @@ def test_a_later_state_keeps_the_names_of_nodes_and_differs():
     later = [changed(seed, make_cluster(seed)) for seed in SEEDS]
     assert all(set(each) <= set(make_cluster(seed)) for seed, each in zip(SEEDS, later, strict=True))
     assert sum(each != make_cluster(seed) for seed, each in zip(SEEDS, later, strict=True)) > len(SEEDS) // 2
+
+
+def _host_ports(cluster):
+    for path, pod in cluster.items():
+        spec = pod.get("spec", {}) if "/pods/" in path else {}
+        for container in (*spec.get("containers", ()), *spec.get("initContainers", ())):
+            for port in container.get("ports", ()):
+                yield spec["nodeName"], port.get("hostIP", ANY), port["protocol"], port["hostPort"]
+
+
+def test_no_two_pods_on_a_node_hold_one_host_port():
+    ports = [list(_host_ports(make_cluster(seed))) for seed in SEEDS]
+    assert sum(map(len, ports)) > len(SEEDS) // 4
+    assert all(len(each) == len(set(each)) for each in ports)
 
 
 def test_a_pod_has_about_two_rules():

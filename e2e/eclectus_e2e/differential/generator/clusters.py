@@ -10,6 +10,7 @@ from eclectus_e2e.differential.generator.words import DELETED, NAMESPACES, PLACE
 
 NODES_MOST, PLACED_MOST = 12, 16
 _NODES = "/api/v1/nodes/"
+_Port = tuple[str, str, str, int]  # node, address, protocol and number of a host port
 
 
 def make_cluster(seed: int) -> dict[str, Object]:
@@ -21,9 +22,11 @@ def make_cluster(seed: int) -> dict[str, Object]:
     nodes = tuple(f"c{seed}-n{at}" for at in range(rng.randint(1, NODES_MOST)))
     objects = {_NODES + name: make_node(rng, name) for name in nodes}
     objects |= make_storage(rng, f"c{seed}", nodes)
+    held: set[_Port] = set()
     for at in range(rng.randint(0, PLACED_MOST)):
         namespace = rng.choice([*NAMESPACES])
         pod = _placed(rng, f"c{seed}-p{at}", Names(nodes, claims_of(objects, namespace)))
+        _leave_held_ports(pod["spec"], held)
         objects[f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}"] = pod
     return objects
 
@@ -62,3 +65,20 @@ def _placed(rng: Random, name: str, names: Names) -> Object:
     if chance(rng, 12):
         pod["metadata"]["deletionTimestamp"] = DELETED
     return pod
+
+
+def _leave_held_ports(spec: Object, held: set[_Port]) -> None:
+    """Take from a pod on a node the host ports in `held`, and add its own.
+
+    kube-scheduler forgets a port when the first of two pods that hold it leaves, so that its answers would
+    depend on what was there before; see docs/differences.md.
+    """
+    for container in (*spec["containers"], *spec.get("initContainers", ())):
+        ports = []
+        for port in container.pop("ports", ()):
+            key = (spec["nodeName"], port.get("hostIP", "0.0.0.0"), port["protocol"], port["hostPort"])  # noqa: S104
+            if key not in held:
+                ports.append(port)
+                held.add(key)
+        if ports:
+            container["ports"] = ports
