@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 import click
 import kopf
@@ -16,7 +16,7 @@ import kopf
 from eclectus.api.nesting import SERVER_LEVELS_MOST
 from eclectus.kubeclient.errors import CredentialsError, ListenError
 from eclectus.model.errors import SettingsError
-from eclectus.model.settings import Setting
+from eclectus.model.settings import Setting, types_of
 from eclectus_operator.program import run
 from eclectus_operator.settings import LeaseSettings, ServerSettings, Settings
 
@@ -26,7 +26,7 @@ PARTS: tuple[type[Any], ...] = (Settings, LeaseSettings, ServerSettings)
 def _options(command: Callable[..., None]) -> Callable[..., None]:
     """Add one option for each setting."""
     for part in reversed(PARTS):
-        hints = get_type_hints(part, include_extras=True)
+        hints = types_of(part)
         for field in reversed(dataclasses.fields(part)):
             command = _option(field, hints[field.name])(command)
     return command

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from eclectus.live.metrics import Metrics
-from eclectus.live.metrics.families import FAMILIES
+from eclectus.live.metrics.table import FAMILIES
 from eclectus_bench import match
 from eclectus_bench.soak import __main__ as command
 from eclectus_bench.soak import objects, scrape

@@ -7,10 +7,10 @@ from builders import make_engine
 from eclectus import __version__
 from eclectus.config.process_settings import MetricsSettings as Settings
 from eclectus.live.metrics import Metrics
-from eclectus.live.metrics.families import FAMILIES
 from eclectus.live.metrics.learned import LearnedCollector
 from eclectus.live.metrics.prices import PricesCollector
 from eclectus.live.metrics.queue_counts import QueueCountsCollector
+from eclectus.live.metrics.table import FAMILIES
 from eclectus.policies.place.phoenix import ScarceNodesLast
 from eclectus.policies.rosella import RosellaLearn
 from eclectus_e2e.paths import CHECKOUT

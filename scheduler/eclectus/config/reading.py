@@ -12,10 +12,10 @@ from difflib import get_close_matches
 from math import isfinite
 from reprlib import Repr
 from types import UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from eclectus.model.errors import Problems, SettingsError
-from eclectus.model.settings import Setting, implied_by
+from eclectus.model.settings import Setting, implied_by, types_of
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ def join(path: str, key: str | int) -> str:
 
 def settings_of(kind: type[Any]) -> dict[str, tuple[str, Any, Setting | None]]:
     """Spelling in files -> (field name, type, Setting) of a settings class."""
-    hints = get_type_hints(kind, include_extras=True)
+    hints = types_of(kind)
     found = {}
     for field in fields(kind):
         if not field.init:

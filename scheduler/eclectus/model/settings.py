@@ -6,9 +6,11 @@ implied settings may then be left out, and must not be given other values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from functools import cache
+from types import MappingProxyType
+from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
 from eclectus.model.errors import SettingsError
 
@@ -24,6 +26,16 @@ class Setting:
     most: float | None = None
     # value of this setting -> name and value of each setting that it implies
     implies: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+
+
+def types_of(settings_class: type[Any]) -> Mapping[str, Any]:
+    """Name of each field -> its type, with the notes of `Annotated`; evaluated once for a class."""
+    return _types_of(cast(Hashable, settings_class))  # mypy does not see that a class is hashable
+
+
+@cache  # evaluating annotations took most of the time of reading a configuration
+def _types_of(settings_class: Hashable) -> Mapping[str, Any]:
+    return MappingProxyType(get_type_hints(settings_class, include_extras=True))
 
 
 def implied_by(settings_class: type[Any], given: Mapping[str, object]) -> dict[str, object]:
@@ -53,7 +65,7 @@ def apply_implied(settings: Any) -> None:
 
 
 def _settings(settings_class: type[Any]) -> dict[str, Setting]:
-    hints = get_type_hints(settings_class, include_extras=True)
+    hints = types_of(settings_class)
     annotations = {
         each.name: get_args(hints[each.name])[1:]
         for each in fields(settings_class)

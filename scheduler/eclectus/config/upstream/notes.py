@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin
 
 from eclectus.config.reading import camel, join
 from eclectus.config.upstream.fields import NoCounterpart
+from eclectus.model.settings import types_of
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Note:
 
 def marked(values: Any, path: str) -> Iterator[Note]:
     """The fields of `values`, read by fields.py, that are given and have no counterpart."""
-    hints = get_type_hints(type(values), include_extras=True)
+    hints = types_of(type(values))
     for field in fields(values):
         value, where = getattr(values, field.name), join(path, camel(field.name))
         reason = _reason(hints[field.name])
