@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import NamedTuple
 
 import numpy as np
 from hypothesis import given
@@ -21,6 +22,8 @@ from dumb_rules import (
 )
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.messages.fit_error import fit_error
+from eclectus.feasibility.messages.left_over import reasons_without
+from eclectus.feasibility.room_without import RoomWithout
 from eclectus.feasibility.rules import (
     enforced_affinity,
     node_affinity,
@@ -34,6 +37,7 @@ from eclectus.feasibility.rules import (
 from eclectus.feasibility.rules.rule import Rule
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import (
+    NO_VOLUMES,
     HostPort,
     Node,
     Preference,
@@ -229,38 +233,59 @@ HELD = st.builds(
 )
 
 
-@given(
-    nodes(),
-    SPECS,
-    st.lists(st.tuples(st.integers(0, 3), HELD), max_size=5),
-    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3)), min_size=4, max_size=4),
-    st.data(),
-)
-def test_the_message_counts_every_node_under_what_refuses_it_first(
-    world: list[Node],
-    spec: Spec,
-    pods: list[tuple[int, Task]],
-    sizes: list[tuple[int, int]],
-    data: st.DataObject,
-) -> None:
-    world = [
-        replace(node, allocatable=(("cpu", cpu), ("pods", most)))
-        for node, (cpu, most) in zip(world, sizes, strict=False)
-    ]
-    amounts = data.draw(st.dictionaries(st.sampled_from(["cpu", "memory"]), st.integers(1, 4)))
+class Filled(NamedTuple):
+    """Nodes in a cluster, each with the pods on it, and the spec of a pod that is to be placed."""
+
+    cluster: Cluster
+    world: list[Node]
+    held: list[list[Task]]
+    spec: Spec
+
+
+@st.composite
+def filled(draw: st.DrawFn) -> Filled:
+    sizes = st.tuples(st.integers(0, 6), st.integers(0, 3))
+    world = [replace(node, allocatable=_room(*draw(sizes))) for node in draw(nodes())]
+    amounts = draw(st.dictionaries(st.sampled_from(["cpu", "memory"]), st.integers(1, 4)))
+    spec = draw(SPECS)
     spec = replace(
         spec,
         requests=tuple(sorted(amounts.items())),
         affinity=without_fields(spec.affinity),
-        volumes=VolumeNeeds(affinity=data.draw(VOLUMES)),
+        volumes=VolumeNeeds(affinity=draw(VOLUMES)),
     )
     cluster, held = build(world), [list[Task]() for _ in world]
-    for at, pod in pods:
-        held[at % len(world)].append(pod)
-        cluster.hold(cluster.rows[world[at % len(world)].name], pod)
+    for at, pod in enumerate(draw(st.lists(HELD, max_size=5))):
+        node = draw(st.integers(0, len(world) - 1))
+        held[node].append(replace(pod, uid=f"u{at}"))
+        cluster.hold(cluster.rows[world[node].name], held[node][-1])
+    return Filled(cluster, world, held, spec)
+
+
+def _room(cpu: int, pods: int) -> tuple[tuple[str, int], ...]:
+    return ("cpu", cpu), ("pods", pods)
+
+
+@given(filled())
+def test_the_message_counts_every_node_under_what_refuses_it_first(case: Filled) -> None:
+    cluster, world, held, spec = case
     counts = Counter[str]()
     for node, there in zip(world, held, strict=True):
         counts.update(refusals(spec, node, there))
     reasons = ", ".join(sorted(f"{count} {words}" for words, count in counts.items()))
     message = fit_error(TaskClass(cluster, spec, "w"), cluster).message
     assert message == f"0/{len(world)} nodes are available:" + (f" {reasons}." if reasons else "")
+
+
+@given(filled())
+def test_what_refuses_a_node_without_some_of_its_pods_is_what_refuses_one_that_has_only_the_others(
+    case: Filled,
+) -> None:
+    cluster, world, held, spec = case
+    task_class = TaskClass(cluster, spec, "w")
+    for node, there in zip(world, held, strict=True):
+        if not refusals(replace(spec, host_ports=(), requests=(), volumes=NO_VOLUMES), node, ()):
+            room = RoomWithout(task_class, cluster.rows[node.name])
+            for pod in there[::2]:
+                room.remove(pod)
+            assert sorted(reasons_without(room)) == sorted(refusals(spec, node, there[1::2]))

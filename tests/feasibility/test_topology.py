@@ -15,6 +15,7 @@ import dumb_rules
 import pod_rules
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.messages.fit_error import fit_error
+from eclectus.feasibility.messages.left_over import reasons_without
 from eclectus.feasibility.parts import Parts
 from eclectus.feasibility.room_without import RoomWithout
 from eclectus.feasibility.task_class import TaskClass
@@ -221,6 +222,10 @@ class FollowsOtherPods(RuleBasedStateMachine):
         why = pod_rules.refusal(pod.spec, pod, node, self.nodes, left)
         if kept.feasible[row]:
             assert room.fits == (not why and 9 - len([each for each in left if each[0] == node]) >= 1)
+        if dumb_rules.affinity_true(pod.spec, node) and dumb_rules.taints_true(pod.spec, node):
+            is_full = len([each for each in left if each[0] == node]) >= 9
+            first = "Too many pods" if is_full else why
+            assert reasons_without(room) == ((first,) if first else ())
 
     def passes_other_rules(self, spec: Spec, node: Node) -> bool:
         row = self.cluster.rows[node.name]

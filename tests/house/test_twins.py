@@ -39,6 +39,10 @@ TWINS = {  # source file -> file of tests below tests/feasibility, test
     "volumes/reaches.py": (MATCHING, "test_masks_follow_volumes_nodes_and_decisions"),
     "volumes/refusals.py": (NODES, "test_the_message_counts_every_node_under_what_refuses_it_first"),
     "messages/fit_error.py": (NODES, "test_the_message_counts_every_node_under_what_refuses_it_first"),
+    "messages/left_over.py": (
+        NODES,
+        "test_what_refuses_a_node_without_some_of_its_pods_is_what_refuses_one_that_has_only_the_others",
+    ),
     "messages/funnel.py": (NODES, "test_the_message_counts_every_node_under_what_refuses_it_first"),
 } | {
     f"scores/{name}.py": (SCORES, "test_it_takes_a_node_of_the_greatest_sum")

@@ -100,6 +100,12 @@ def test_gates_nomination_deletion_and_message_are_translated() -> None:
     assert (got.gates, got.nominated, got.deleting, got.reported) == (("a", "b"), "n1", True, "no room")
 
 
+def test_a_restart_of_a_container_does_not_change_when_the_kubelet_accepted_the_pod() -> None:
+    running = {"name": "a", "state": {"running": {"startedAt": "1970-01-01T01:00:00Z"}}}
+    got = task(status={"startTime": "1970-01-01T00:01:00Z", "containerStatuses": [running]})
+    assert (got.accepted, got.started) == (60.0, 3600.0)
+
+
 def test_a_scheduled_pod_has_no_message() -> None:
     assert not task(
         status={"conditions": [{"type": "PodScheduled", "status": "True", "message": "x"}]}

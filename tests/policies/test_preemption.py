@@ -137,6 +137,18 @@ def test_evictions_under_way_count_against_a_budget() -> None:
     assert set(world.victims()) == {"web0", "other0", "other1"}
 
 
+def test_a_status_that_is_written_again_counts_the_evictions_so_far() -> None:
+    """As after the eviction of a pod that was not ready: the budget allows as many as before."""
+    world = world_of(make_node("n0", 1), make_node("n1", 1), make_node("n2", 1))
+    world.step(budget(1))
+    world.add(bound("other", "n0", priority=1))
+    world.add(*(bound(f"web{at}", f"n{at}", labels=WEB) for at in (1, 2)))
+    world.add(make_task("high0", priority=9))
+    world.step(budget(1))
+    world.add(make_task("high1", priority=9))
+    assert sorted(world.victims()) == ["web1", "web2"]
+
+
 def test_an_empty_selector_a_disrupted_pod_and_a_deleted_budget_protect_nobody() -> None:
     for events in (
         [BudgetSeen(Budget("default", "b", (), 0))],
@@ -195,6 +207,43 @@ def test_a_pod_for_which_nobody_can_be_evicted_says_so_in_kube_schedulers_words(
         "0/2 nodes are available: 1 No preemption victims found for incoming pod, "
         "1 Preemption is not helpful for scheduling."
     )
+
+
+def test_where_evicting_all_of_lower_priority_does_not_help_it_says_what_still_refuses() -> None:
+    world = world_of(make_node("n0", 4), make_node("n1", 4), make_node("n2", 4))
+    ports = (HostPort(80),)
+    world.add(bound("high0", "n0", 3, priority=9), bound("low0", "n0"))
+    world.add(bound("high1", "n1", 2, priority=9, host_ports=ports), bound("low1", "n1", 2))
+    world.add(bound("high2", "n2", 4, priority=9))
+    world.add(make_task("preemptor", 2, priority=5, host_ports=ports))
+    world.sleep(2)
+    assert world.messages("preemptor")[0][1] == (
+        "0/3 nodes are available: 1 node(s) didn't have free ports for the requested pod ports, "
+        "2 Insufficient cpu. preemption: 0/3 nodes are available: 1 Insufficient cpu, "
+        "1 No preemption victims found for incoming pod, "
+        "1 node(s) didn't have free ports for the requested pod ports."
+    )
+
+
+def test_of_many_nodes_with_pods_of_lower_priority_only_some_are_examined_for_a_message() -> None:
+    world = world_of(*(make_node(f"n{at}", 4) for at in range(60)))
+    world.add(*(bound(f"high{at}", f"n{at}", 3, priority=9) for at in range(60)))
+    world.add(*(bound(f"low{at}", f"n{at}") for at in range(60)))
+    world.add(make_task("preemptor", 2, priority=5), make_task("lowest", 2, priority=-1))
+    world.sleep(2)
+    outcomes = [world.messages(name)[0][1].partition(" preemption: ")[2] for name in ("preemptor", "lowest")]
+    assert outcomes == [
+        "0/60 nodes are available: 10 not examined for preemption victims, 50 Insufficient cpu.",
+        "0/60 nodes are available: 60 No preemption victims found for incoming pod.",
+    ]
+
+
+def test_pods_that_the_kubelet_has_accepted_long_ago_are_spared_whenever_their_containers_started() -> None:
+    world = world_of(make_node("n0", 2))
+    restarted = bound("restarted", "n0", accepted=10.0, started=5000.0)
+    world.add(restarted, bound("young", "n0", accepted=900.0, started=901.0))
+    world.add(make_task("high", priority=9))
+    assert world.victims() == ["young"]
 
 
 def test_nodes_on_which_no_eviction_could_help_are_counted_apart() -> None:

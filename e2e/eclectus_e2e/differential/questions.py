@@ -24,12 +24,15 @@ class Answer:
     """The node of a pod, or the message why it has none.
 
     `scores`: of kube-scheduler, each node on which the pod fits with the sum of its scores; empty where it
-    fits on one node alone, because that is not scored.
+    fits on one node alone, because that is not scored. `nominated`: the node that the pod was nominated to
+    before it was placed. `victims`: paths of the pods that were evicted for it.
     """
 
     node: str = ""
     message: str = ""
     scores: Mapping[str, int] = field(default_factory=dict)
+    nominated: str = ""
+    victims: frozenset[str] = frozenset()
 
     @property
     def feasible(self) -> frozenset[str]:
@@ -58,8 +61,9 @@ class _Condition(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-class _Status(msgspec.Struct, frozen=True):
+class _Status(msgspec.Struct, frozen=True, rename="camel"):
     conditions: tuple[_Condition, ...] = ()
+    nominated_node_name: str = ""
 
 
 class _Pod(msgspec.Struct, frozen=True):
@@ -68,12 +72,31 @@ class _Pod(msgspec.Struct, frozen=True):
     status: _Status
 
 
+class _Question:
+    """A pod that was put to a scheduler; `answer` is complete with its node or its refusal."""
+
+    def __init__(self) -> None:
+        self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._nominated = self._message = ""
+
+    def see(self, pod: _Pod) -> None:
+        """The pod as it is now. One that is nominated waits for its victims to end."""
+        self._message = _refusal(pod) or self._message
+        self._nominated = pod.status.nominated_node_name or self._nominated
+        if self.answer.done():
+            return
+        if pod.spec.node_name:
+            self.answer.set_result(Answer(pod.spec.node_name, self._message, nominated=self._nominated))
+        elif self._message and not self._nominated:
+            self.answer.set_result(Answer(message=self._message))
+
+
 class Questions:
     """Asks schedulers about pods on the cluster as it is; use `opened`."""
 
     def __init__(self, api: Api, log: ScoreLog) -> None:
         self._api, self._log = api, log
-        self._waiting: dict[str, asyncio.Future[Answer]] = {}
+        self._waiting: dict[str, _Question] = {}
         self._asked = 0
 
     @classmethod
@@ -96,14 +119,14 @@ class Questions:
         """
         self._asked += 1
         name, path = f"asked-{self._asked}", f"/api/v1/namespaces/{namespace}/pods"
-        answered = self._waiting[name] = asyncio.get_running_loop().create_future()
+        question = self._waiting[name] = _Question()
         body = {
             "metadata": {**pod["metadata"], "name": name},
             "spec": {**pod["spec"], "schedulerName": scheduler},
         }
         try:
             await self._api.request("POST", path, body)
-            answer = await self._wait(answered)
+            answer = await self._wait(question.answer)
         finally:
             del self._waiting[name]
         await self._api.request("DELETE", f"{path}/{name}", DELETE_NOW)
@@ -120,15 +143,12 @@ class Questions:
     async def _follow(self) -> None:
         async for change in self._api.changes("/api/v1/pods", _Pod):
             for pod in change.items:
-                waiting, answer = self._waiting.get(pod.metadata.name), _answer(pod)
-                if waiting is not None and answer is not None and not waiting.done():
-                    waiting.set_result(answer)
+                if pod.metadata.name in self._waiting:
+                    self._waiting[pod.metadata.name].see(pod)
 
 
-def _answer(pod: _Pod) -> Answer | None:
-    if pod.spec.node_name:
-        return Answer(node=pod.spec.node_name)
+def _refusal(pod: _Pod) -> str:
     for each in pod.status.conditions:
         if each.type == "PodScheduled" and each.status == "False" and each.reason != _WAITS_BY_CHOICE:
-            return Answer(message=each.message)
-    return None
+            return each.message
+    return ""

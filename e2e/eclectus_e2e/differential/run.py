@@ -1,17 +1,19 @@
 """Compares all answers on one random cluster after the other; differences are confirmed, then shrunken.
 
-All pods are asked about on the same cluster: one that is placed is deleted before the next is asked about.
+All pods are asked about on the same cluster: one that is placed is deleted before the next is asked about,
+and what was evicted for it is there again.
 Pods that kube-scheduler refuses are put to Eclectus together, because they change nothing and Eclectus takes
 a second to report them.
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eclectus_e2e.differential.case import Case, Object
 from eclectus_e2e.differential.cluster import ClusterObjects
-from eclectus_e2e.differential.comparison import Difference, compare, compare_pinned
+from eclectus_e2e.differential.comparison import Difference, compare, compare_evictions, compare_pinned
 from eclectus_e2e.differential.generator.clusters import changed, make_cluster, make_pods
+from eclectus_e2e.differential.generator.crowded import make_crowded_cluster, make_preemptors
 from eclectus_e2e.differential.generator.node_rules import pinned
 from eclectus_e2e.differential.known_differences import scored_alike
 from eclectus_e2e.differential.questions import KUBE_SCHEDULER, Answer, Questions
@@ -21,6 +23,7 @@ from eclectus_e2e.differential.totals import Totals
 from eclectus_e2e.errors import ApiError
 
 PODS = 30  # asked about in each of the two states of a cluster
+PREEMPTORS = 12  # asked about on a cluster that is full: each changes it, and it is restored
 _SETTLE_SECONDS = 0.5  # until both have seen nodes and volumes: their watches keep no order with that of pods
 
 
@@ -40,15 +43,19 @@ class Comparer:
         self._cluster, self._questions = cluster, questions
         self.totals = Totals()
 
-    async def compare_cluster(self, seed: int, pods: int = PODS) -> list[Found]:
-        """What differs on the cluster of a seed, and after some of its nodes and pods have changed.
+    async def compare_cluster(self, seed: int, pods: int = PODS, preemptors: int = PREEMPTORS) -> list[Found]:
+        """What differs on the cluster of a seed, after some of it has changed, and on one that is full.
 
         Raises ApiError for an object that the API server refuses.
         """
-        first, found = make_cluster(seed), list[Found]()
-        for state in (first, changed(seed, first)):
+        first, full, found = make_cluster(seed), make_crowded_cluster(seed), list[Found]()
+        later = changed(seed, first)
+        for state, asked in (
+            (first, make_pods(seed, first, pods)),
+            (later, make_pods(seed, later, pods)),
+            (full, make_preemptors(seed, full, preemptors)),
+        ):
             await self._cluster.become(state)
-            asked = make_pods(seed, state, pods)
             found += await self._compare(seed, [Case(state, namespace, pod) for namespace, pod in asked])
         self.totals.clusters += 1
         return found
@@ -100,6 +107,8 @@ class Comparer:
         # In turn where the pod is placed, because the answer to one would count for the other.
         by_scores, by_default = [await each for each in ours] if theirs.node else await asyncio.gather(*ours)
         self.totals.count(theirs, by_scores, by_default)
+        if theirs.victims or by_scores.victims or by_default.victims:
+            return compare_evictions(case, theirs, by_scores) or compare_evictions(case, theirs, by_default)
         known = self.totals.known
         return (
             compare(theirs, by_scores, known, by_score=not theirs.scores or scored_alike(case.pod, known))
@@ -118,4 +127,5 @@ class Comparer:
         return compare_pinned(worst, answer)
 
     async def _ask(self, scheduler: str, case: Case) -> Answer:
-        return await self._questions.ask(scheduler, case.namespace, case.pod)
+        answer = await self._questions.ask(scheduler, case.namespace, case.pod)
+        return replace(answer, victims=await self._cluster.restored()) if answer.node else answer

@@ -27,8 +27,10 @@ PROFILES: list[dict[str, Any]] = [
 # Nothing else may change the cluster between two questions: no controller deletes pods of nodes without
 # kubelets, binds claims or taints nodes. Namespaces need their ServiceAccounts.
 _OPTIONS = PlaneOptions(taint_nodes_by_condition=False, controllers="serviceaccount-controller")
-# One decision may reuse the scores of the pod before otherwise, and these are not in the log then.
-_KUBE_SCHEDULER = (*ARGUMENTS, "--feature-gates=OpportunisticBatching=false")
+# One decision may reuse the scores of the pod before otherwise, and these are not in the log then. A pod for
+# which others are evicted asynchronously may stay pending after that (kubernetes/kubernetes#141694).
+_GATES = "OpportunisticBatching=false,SchedulerAsyncPreemption=false"
+_KUBE_SCHEDULER = (*ARGUMENTS, f"--feature-gates={_GATES}")
 _ACCOUNT_SECONDS = 60.0
 
 

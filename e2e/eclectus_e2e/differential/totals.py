@@ -19,6 +19,8 @@ class Totals:
     best: int = 0  # of them, nodes with the greatest sum of scores, together
     same: int = 0  # of them, those for which both took the same node
     default_best: int = 0  # of them, those whose node under the default profile has the greatest sum
+    evicting: int = 0  # pods for which kube-scheduler evicts others
+    same_victims: int = 0  # of them, those for which `place: kube` evicts the same pods
     outdated: int = 0  # answers that differed, and agreed when both were asked again
     messages: set[str] = field(default_factory=set)
     known: "Counter[str]" = field(default_factory=Counter)
@@ -30,6 +32,9 @@ class Totals:
         if not theirs.node:
             self.refused += 2
             self.messages.add(theirs.message)
+        elif theirs.victims:
+            self.evicting += 1
+            self.same_victims += by_scores.victims == theirs.victims
         elif theirs.scores:
             self.scored += 1
             self.best += len(theirs.best)
@@ -56,6 +61,11 @@ class Totals:
                 f"{self.scored} pods fit on several nodes; among {self.best / self.scored:.1f} of these"
                 f" kube-scheduler draws. `place: kube` took the same node in {self.same / self.scored:.0%},"
                 f" the default profile one of the best in {self.default_best / self.scored:.0%}"
+            )
+        if self.evicting:
+            lines.append(
+                f"for {self.evicting} pods others are evicted,"
+                f" in {self.same_victims / self.evicting:.0%} the same ones"
             )
         lines += [f"known: {count} x {name}: {WHY[name]}" for name, count in self.known.items()]
         if self.outdated:

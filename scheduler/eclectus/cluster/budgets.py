@@ -34,14 +34,16 @@ class Budgets:
     # -- changes -------------------------------------------------------------------------------
 
     def set(self, budget: Budget) -> None:
-        """A budget exists, as given. An equal one changes nothing."""
+        """A budget exists, as given, and its status counts the evictions so far.
+
+        Also when it allows as many as before: the eviction of a pod that was not ready changes nothing there.
+        """
         in_namespace = self._by_namespace.setdefault(budget.namespace, {})
         before = in_namespace.get(budget.name)
-        if before == budget:
+        if not self._spent.pop((budget.namespace, budget.name), 0) and before == budget:
             return
         in_namespace[budget.name] = budget
         self.changes += 1
-        self._spent.pop((budget.namespace, budget.name), None)
         if before is None or before.selector != budget.selector:
             self._of.clear()
         if before is not None:  # a new budget allows nothing that was not allowed without it

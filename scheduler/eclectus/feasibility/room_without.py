@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Task
 
@@ -12,12 +14,12 @@ class RoomWithout:
     What waiting tasks will hold there does not count: they have no room yet. The class must be up to date.
     """
 
-    __slots__ = ("_class", "_excess", "_removed", "_row")
+    __slots__ = ("_excess", "_removed", "row", "task_class")
 
     def __init__(self, task_class: TaskClass, row: int) -> None:
         cluster = task_class.cluster
         used, allocatable = cluster.used[row], cluster.allocatable[row]
-        self._class, self._row = task_class, row
+        self.task_class, self.row = task_class, row
         # Column of each demanded resource -> by how much the node is too full for the task.
         self._excess = {
             column: float(used[column] + demand - allocatable[column])
@@ -36,17 +38,27 @@ class RoomWithout:
         self._add(pod, 1)
 
     @property
+    def removed(self) -> Collection[Task]:
+        """The pods that the node is without."""
+        return self._removed.values()
+
+    @property
+    def short_columns(self) -> list[int]:
+        """Columns of the demanded resources of which it would have too little."""
+        return [column for column, excess in self._excess.items() if excess > 0]
+
+    @property
     def fits(self) -> bool:
         """Whether a task of the class fits now. False where no node that has no pods could run it."""
-        if not self._class.scalars.feasible[self._row] or any(each > 0 for each in self._excess.values()):
+        task_class, row, removed = self.task_class, self.row, self.removed
+        if not task_class.scalars.feasible[row] or any(each > 0 for each in self._excess.values()):
             return False
-        cluster, spec, removed = self._class.cluster, self._class.spec, self._removed.values()
-        topology = self._class.topology
-        if topology is not None and not topology.allows_without(self._row, removed):
+        if task_class.topology is not None and not task_class.topology.allows_without(row, removed):
             return False
-        return all(rule.holds_without(cluster, spec, self._row, removed) for rule in self._class.usage_rules)
+        cluster, spec = task_class.cluster, task_class.spec
+        return all(rule.holds_without(cluster, spec, row, removed) for rule in task_class.usage_rules)
 
     def _add(self, pod: Task, sign: int) -> None:
-        for column, amount in self._class.cluster.held_parts(pod):
+        for column, amount in self.task_class.cluster.held_parts(pod):
             if column in self._excess:
                 self._excess[column] += sign * amount

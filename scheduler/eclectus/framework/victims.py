@@ -44,7 +44,7 @@ class _LowerPod:
 
     pod: Task
     is_going: bool  # it is terminating, or its eviction was sent
-    since: float
+    since: float  # when the kubelet has accepted it; as long as it has not, when it took its room
 
     @property
     def rank(self) -> tuple[float, ...]:
@@ -60,7 +60,8 @@ def victims_on(view: View, task_class: TaskClass, row: int, priority: float) -> 
         if pod.priority >= priority:
             continue
         if pod.node:
-            lower.append(_LowerPod(pod, pod.deleting or pod.uid in view.evicted, since))
+            accepted = since if pod.accepted is None else pod.accepted
+            lower.append(_LowerPod(pod, pod.deleting or pod.uid in view.evicted, accepted))
         elif not view.is_nominated(pod.uid):
             continue  # it is being bound: whether it may be evicted is known when it is
         room.remove(pod)

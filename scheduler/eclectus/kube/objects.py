@@ -181,6 +181,7 @@ class PodStatus(ApiObject, frozen=True):
     phase: str = "Pending"
     conditions: tuple[Condition, ...] = ()
     nominated_node_name: str = ""
+    start_time: Time | None = None
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     resources: Requirements | None = None

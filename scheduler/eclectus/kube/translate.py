@@ -133,6 +133,7 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
         held=_held(pod, translated) if spec.node_name and not ended else None,
         started=started,
         finished=finished,
+        accepted=objects.seconds(status.start_time),
         reported=_reported(status),
         estimate=hints.seconds(meta.annotations, ESTIMATED_SECONDS),
         path=hints.seconds(meta.annotations, PATH_SECONDS),

@@ -230,6 +230,9 @@ class Task(Struct, frozen=True, gc=False):
     held: Amounts | None = None  # what it holds on its node, if not spec.requests (resize)
     started: float | None = None  # container start, seconds on the caller's clock
     finished: float | None = None
+    accepted: float | None = (
+        None  # by the kubelet (status.startTime), which no restart of a container changes
+    )
     reported: str = ""  # message of the pod's condition PodScheduled=False
     estimate: float | None = None  # expected run time, given by the submitter, seconds
     path: float | None = None  # critical path from its start to the end of its job, given likewise, seconds

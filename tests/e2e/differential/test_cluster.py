@@ -1,6 +1,7 @@
 """The requests by which a cluster becomes another one."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -22,12 +23,14 @@ class FakeApi:
     def __init__(self) -> None:
         self.sent: list[str] = []
         self.failing: dict[str, int] = {}
+        self.listed: list[str] = []  # names of the pods in the namespace lab
 
     async def request(self, method: str, path: str, body: Any = None, kind: str = "") -> bytes:
         self.sent.append(f"{method} {path}")
         if f"{method} {path}" in self.failing:
             raise ApiError(path, self.failing[f"{method} {path}"], "", "")
-        return b""
+        items = [{"metadata": {"name": name, "namespace": "lab"}} for name in self.listed]
+        return json.dumps({"items": items}).encode()
 
     def taken(self) -> list[str]:
         sent, self.sent = self.sent, []
@@ -68,3 +71,27 @@ def test_what_the_api_server_refuses_is_not_there() -> None:
         with pytest.raises(ApiError, match="422"):
             asyncio.run(cluster.become({NODE: thing("n")}))
     assert api.taken() == ["POST /api/v1/nodes"] * 2
+
+
+def test_what_was_evicted_is_there_again_and_the_budgets_are_written() -> None:
+    api = FakeApi()
+    cluster = ClusterObjects(api)  # type: ignore[arg-type]
+    pods, budget = POD.rpartition("/")[0], "/apis/policy/v1/namespaces/lab/poddisruptionbudgets/b"
+    running = thing("p") | {"status": {"phase": "Running"}}
+
+    async def evict_and_restore() -> None:
+        await cluster.become({POD: running, f"{pods}/q": thing("q"), budget: thing("b")})
+        assert f"PATCH {POD}/status" in api.taken()
+        api.listed = ["p", "q", "asked-1"]
+        assert await cluster.restored() == frozenset()
+        assert api.taken() == ["GET /api/v1/pods"]
+        api.listed = ["q"]
+        assert await cluster.restored() == {POD}
+
+    asyncio.run(evict_and_restore())
+    assert api.taken() == [
+        "GET /api/v1/pods",
+        f"POST {pods}",
+        f"PATCH {POD}/status",
+        f"PATCH {budget}/status",
+    ]

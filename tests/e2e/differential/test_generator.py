@@ -1,10 +1,12 @@
 """Random clusters: equal for equal seeds, and with every rule that both schedulers have."""
 
 import json
+from collections import Counter
 
 import pytest
 
 from eclectus_e2e.differential.generator.clusters import changed, make_cluster, make_pods
+from eclectus_e2e.differential.generator.crowded import make_crowded_cluster, make_preemptors
 from eclectus_e2e.differential.generator.node_rules import pinned
 from eclectus_e2e.differential.generator.pods import FEATURES
 
@@ -96,6 +98,32 @@ def test_no_two_pods_on_a_node_hold_one_host_port():
     ports = [list(_host_ports(make_cluster(seed))) for seed in SEEDS]
     assert sum(map(len, ports)) > len(SEEDS) // 4
     assert all(len(each) == len(set(each)) for each in ports)
+
+
+def test_in_a_crowded_cluster_pods_may_be_evicted_in_an_order_that_is_fixed():
+    clusters = [make_crowded_cluster(seed) for seed in SEEDS]
+    assert clusters[7] == make_crowded_cluster(7)
+    for cluster in clusters:
+        starts = [each["status"]["startTime"] for path, each in cluster.items() if "/pods/" in path]
+        assert len(starts) == len(set(starts)) >= 6
+    text = json.dumps(clusters)
+    assert '"terminationGracePeriodSeconds": 600' not in text
+    assert "deletionTimestamp" not in json.dumps([_pods(each) for each in clusters])
+    assert all(f'"priorityClassName": "{name}"' in text for name in ("low", "", "placed", "never-preempts"))
+    assert all(f'"disruptionsAllowed": {allowed}' in text for allowed in range(3))
+
+
+def _pods(cluster):
+    return [each for path, each in cluster.items() if "/pods/" in path]
+
+
+def test_most_preemptors_may_evict_and_all_have_names_in_the_cluster():
+    cluster = make_crowded_cluster(7)
+    pods = make_preemptors(7, cluster, 60)
+    assert pods == make_preemptors(7, cluster, 60)
+    classes = Counter(pod["spec"]["priorityClassName"] for _, pod in pods)
+    assert classes["preempts"] > 40
+    assert set(classes) == {"preempts", "low", "never-preempts"}
 
 
 def test_a_pod_has_about_two_rules():

@@ -8,24 +8,26 @@ from eclectus_e2e.differential.generator.pods import make_pod
 from eclectus_e2e.differential.generator.storage import claims_of, make_storage
 from eclectus_e2e.differential.generator.words import DELETED, NAMESPACES, PLACED, Names, Object, chance
 
-NODES_MOST, PLACED_MOST = 12, 16
+NODES, PODS = range(1, 13), range(17)  # how many a cluster may have
 _NODES = "/api/v1/nodes/"
 _Port = tuple[str, str, str, int]  # node, address, protocol and number of a host port
 
 
-def make_cluster(seed: int) -> dict[str, Object]:
+def make_cluster(
+    seed: int, kind: str = "c", node_counts: range = NODES, pod_counts: range = PODS
+) -> dict[str, Object]:
     """Nodes, storage and pods on nodes, by the paths of the objects; equal for equal seeds.
 
-    Names are those of the seed, so that nothing is mistaken for an object of the cluster before.
+    Names begin with the kind and the seed, so that nothing is mistaken for an object of another cluster.
     """
-    rng = Random(f"cluster {seed}")
-    nodes = tuple(f"c{seed}-n{at}" for at in range(rng.randint(1, NODES_MOST)))
+    prefix, rng = f"{kind}{seed}", Random(f"cluster {seed}")
+    nodes = tuple(f"{prefix}-n{at}" for at in range(rng.choice(node_counts)))
     objects = {_NODES + name: make_node(rng, name) for name in nodes}
-    objects |= make_storage(rng, f"c{seed}", nodes)
+    objects |= make_storage(rng, prefix, nodes)
     held: set[_Port] = set()
-    for at in range(rng.randint(0, PLACED_MOST)):
+    for at in range(rng.choice(pod_counts)):
         namespace = rng.choice([*NAMESPACES])
-        pod = _placed(rng, f"c{seed}-p{at}", Names(nodes, claims_of(objects, namespace)))
+        pod = _placed(rng, f"{prefix}-p{at}", Names(nodes, claims_of(objects, namespace)))
         _leave_held_ports(pod["spec"], held)
         objects[f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}"] = pod
     return objects

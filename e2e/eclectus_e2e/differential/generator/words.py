@@ -26,11 +26,14 @@ DRIVER = "csi.example.com"
 DELETED = "2026-01-01T00:00:00Z"
 """deletionTimestamp of what is being deleted; when does not matter."""
 
-PLACED, NEVER_PREEMPTS, LOW = "placed", "never-preempts", "low"
+PLACED, NEVER_PREEMPTS, LOW, PREEMPTS = "placed", "never-preempts", "low", "preempts"
 PRIORITY_CLASSES: dict[str, Object] = {
-    PLACED: {"value": 1000},  # of pods on nodes: no pod that is asked about may evict them
+    PLACED: {
+        "value": 1000
+    },  # of pods on nodes: no pod that is asked about may evict them but those that preempt
     NEVER_PREEMPTS: {"value": 2000, "preemptionPolicy": "Never"},
     LOW: {"value": -10},
+    PREEMPTS: {"value": 2000},
 }
 LOCAL, ELSEWHERE, AT_ONCE = "local", "elsewhere", "at-once"
 STORAGE_CLASSES: dict[str, Object] = {

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
+from eclectus.cluster.changelog import Rows
 from eclectus.engine.state import State
-from eclectus.feasibility.messages.fit_error import NO_NODES, fit_error, is_blocked_by_claims
-from eclectus.feasibility.messages.funnel import StaticRefusals
+from eclectus.feasibility.messages.fit_error import NO_NODES, counted, fit_error, is_blocked_by_claims
+from eclectus.feasibility.messages.funnel import NO_ROWS, StaticRefusals
+from eclectus.feasibility.messages.left_over import reasons_without
 from eclectus.feasibility.messages.never_feasible import never_feasible
 from eclectus.feasibility.room_without import RoomWithout
 from eclectus.feasibility.task_class import TaskClass
@@ -19,6 +23,7 @@ NO_RELIEF = (
 NEVER = " preemption: not eligible due to preemptionPolicy=Never."
 IN_GANG = " preemption: not eligible: a pod group that is not complete evicts no pods."
 NO_VICTIMS = "No preemption victims found for incoming pod"
+NOT_EXAMINED = "not examined for preemption victims"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 
 
@@ -56,12 +61,12 @@ class FitErrors:
         nodes = len(self._state.cluster)
         if not nodes:
             return NO_NODES
-        return f"0/{nodes} nodes are available: {problem}.{self._preemption(task, task_class, 0)}"
+        return f"0/{nodes} nodes are available: {problem}.{self._preemption(task, task_class, NO_ROWS)}"
 
-    def _preemption(self, task: Task, task_class: TaskClass, resolvable: int) -> str:
+    def _preemption(self, task: Task, task_class: TaskClass, resolvable: Rows) -> str:
         """The outcome of preemption, as kube-scheduler appends it; empty while pods make room for it.
 
-        `resolvable`: the number of nodes on which the eviction of pods might help.
+        `resolvable`: rows of the nodes on which the eviction of pods might help.
         """
         state = self._state
         if not len(state.cluster) or state.placed.is_nominated(task.uid):
@@ -73,9 +78,19 @@ class FitErrors:
         if not task.preempts:
             return NEVER
         nodes = len(state.cluster)
-        counts = {NO_VICTIMS: resolvable, NOT_HELPFUL: nodes - resolvable}
-        parts = sorted(f"{count} {reason}" for reason, count in counts.items() if count)
-        return f" preemption: 0/{nodes} nodes are available: {', '.join(parts)}."
+        counts = Counter({NOT_HELPFUL: nodes - len(resolvable)})
+        if task.priority <= state.placed.lowest_priority:
+            counts[NO_VICTIMS] = len(resolvable)
+        else:
+            for row in resolvable[:PREEMPTION_ROWS_MOST].tolist():
+                counts.update(self._left_over(task, task_class, row))
+            counts[NOT_EXAMINED] = max(len(resolvable) - PREEMPTION_ROWS_MOST, 0)
+        return f" preemption: 0/{nodes} nodes are available: {counted(counts)}."
+
+    def _left_over(self, task: Task, task_class: TaskClass, row: int) -> tuple[str, ...]:
+        """Why the pod would not fit on a row without the pods of lower priority there."""
+        room = self._without_lower(task, task_class, row)
+        return (room and reasons_without(room)) or (NO_VICTIMS,)
 
     def _fits_without_lower_priorities(self, task: Task, task_class: TaskClass) -> bool:
         """Whether some node would have room without its pods of lower priority; a few nodes are looked at."""
@@ -83,11 +98,15 @@ class FitErrors:
         if task.priority <= state.placed.lowest_priority:
             return False
         rows = np.flatnonzero(task_class.feasible[: len(state.cluster.names)])[:PREEMPTION_ROWS_MOST]
-        return any(self._fits_without(task, task_class, row) for row in rows.tolist())
+        found = (self._without_lower(task, task_class, row) for row in rows.tolist())
+        return any(room is not None and room.fits for room in found)
 
-    def _fits_without(self, task: Task, task_class: TaskClass, row: int) -> bool:
-        room = RoomWithout(task_class, row)
+    def _without_lower(self, task: Task, task_class: TaskClass, row: int) -> RoomWithout | None:
+        """The node without its pods of lower priority; None if it has none."""
         lower = [pod for pod, _ in self._state.placed.on_row(row) if pod.priority < task.priority]
+        if not lower:
+            return None
+        room = RoomWithout(task_class, row)
         for pod in lower:
             room.remove(pod)
-        return bool(lower) and room.fits
+        return room

@@ -13,11 +13,12 @@ engine/explain/fit_errors.py.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.messages.funnel import StaticRefusals, funnel
+from eclectus.feasibility.messages.funnel import NO_ROWS, StaticRefusals, funnel
 from eclectus.feasibility.rules import node_affinity, unsupported, volume_binding
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.explanation import FilterStep
@@ -29,10 +30,10 @@ MAX_REASONS = 64  # a pod may name thousands of resources, and the message must 
 
 
 class FitError(NamedTuple):
-    """A message, and on how many nodes pods that leave might make the pod fit."""
+    """A message, and the rows of the nodes on which pods that leave might make the pod fit."""
 
     message: str
-    resolvable: int = 0
+    resolvable: Rows
 
 
 def fit_error(task_class: TaskClass, cluster: Cluster, refusals: StaticRefusals | None = None) -> FitError:
@@ -41,9 +42,9 @@ def fit_error(task_class: TaskClass, cluster: Cluster, refusals: StaticRefusals 
     The class must be up to date. `refusals`: those of the other messages of this step.
     """
     if not len(cluster):
-        return FitError(NO_NODES)
+        return FitError(NO_NODES, NO_ROWS)
     if reasons := _pre_filter(task_class.spec):
-        return FitError(_message(cluster, reasons))
+        return FitError(_message(cluster, reasons), NO_ROWS)
     found = funnel(task_class, cluster, StaticRefusals(cluster) if refusals is None else refusals)
     return FitError(_message(cluster, _reasons(found.steps)), found.resolvable)
 
@@ -57,7 +58,12 @@ def _reasons(steps: Iterable[FilterStep]) -> str:
     for step in steps:
         for refusal in step.refusals:
             counts[refusal.reason] += refusal.count
-    parts = sorted(f"{count} {reason}" for reason, count in counts.items())
+    return counted(counts)
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """Numbers of nodes by reason, as kube-scheduler writes them; of many reasons the first."""
+    parts = sorted(f"{count} {reason}" for reason, count in counts.items() if count)
     if len(parts) > MAX_REASONS:
         parts[MAX_REASONS:] = [f"{len(parts) - MAX_REASONS} more reasons"]
     return ", ".join(parts)

@@ -28,6 +28,7 @@ from eclectus.model.objects import NO_VOLUMES, Spec
 
 ROOM_PLUGIN = "NodeResourcesFit"
 TOO_MANY_PODS = "Too many pods"
+NO_ROWS: Rows = np.zeros(0, dtype=np.intp)
 _OF_PODS = {
     rule.plugin for rule in USAGE_RULES if rule.without is not None
 }  # what pods there hold refuses nodes
@@ -38,13 +39,13 @@ _UNRESOLVABLE = {Spread.absent_reason, Affinity.reason}  # no pod that leaves br
 class Filtered:
     """The rules so far, in order, and the rows that pass all of them, ascending.
 
-    `resolvable`: how many nodes were refused for what pods there hold (kube-scheduler's Unschedulable, not
-    UnschedulableAndUnresolvable): without some of these pods they might not be.
+    `resolvable`: the rows that were refused for what pods there hold (kube-scheduler's Unschedulable, not
+    UnschedulableAndUnresolvable), in any order: without some of these pods they might not be.
     """
 
     steps: tuple[FilterStep, ...]
     rows: Rows
-    resolvable: int = 0
+    resolvable: Rows
 
 
 class StaticRefusals:
@@ -95,22 +96,24 @@ def _candidates(spec: Spec, cluster: Cluster) -> Filtered:
     """The rows to filter; nodes that required affinity excludes by name are counted without filtering."""
     names = node_affinity.pinned_names(spec)
     if names is None:
-        return Filtered((), np.flatnonzero(cluster.present))
+        return Filtered((), np.flatnonzero(cluster.present), NO_ROWS)
     rows = np.array(sorted(cluster.rows[name] for name in names if name in cluster.rows), dtype=np.intp)
     reason = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
     refused = len(cluster) - len(rows)
-    return Filtered((_step(node_affinity.RULE.plugin, len(rows), ((reason, refused),)),), rows)
+    return Filtered((_step(node_affinity.RULE.plugin, len(rows), ((reason, refused),)),), rows, NO_ROWS)
 
 
 def _filtered(before: Filtered, rules: Iterable[Rule], spec: Spec, cluster: Cluster) -> Filtered:
-    steps, rows, resolvable = list(before.steps), before.rows, before.resolvable
+    steps, rows, resolvable = list(before.steps), before.rows, [before.resolvable]
     for rule in rules:
-        had = len(rows)
-        if had:
-            rows = rows[rule.holds(cluster, spec, rows)]
-        resolvable += (had - len(rows)) * (rule.plugin in _OF_PODS)
-        steps.append(_step(rule.plugin, len(rows), ((rule.reason, had - len(rows)),)))
-    return Filtered(tuple(steps), rows, resolvable)
+        refused = NO_ROWS
+        if len(rows):
+            holds = rule.holds(cluster, spec, rows)
+            rows, refused = rows[holds], rows[~holds]
+        if rule.plugin in _OF_PODS:
+            resolvable.append(refused)
+        steps.append(_step(rule.plugin, len(rows), ((rule.reason, len(refused)),)))
+    return Filtered(tuple(steps), rows, np.concatenate(resolvable))
 
 
 def _with_room(before: Filtered, task_class: TaskClass) -> Filtered:
@@ -119,32 +122,35 @@ def _with_room(before: Filtered, task_class: TaskClass) -> Filtered:
     for resource, is_short in task_class.shortages(rows):
         short.append((room_reason(resource), int(np.count_nonzero(is_short))))
         fits &= ~is_short
-    resolvable = before.resolvable + int(np.count_nonzero(task_class.empty_capacity[rows[~fits]] >= 1))
-    rows = rows[fits]
-    return Filtered((*before.steps, _step(ROOM_PLUGIN, len(rows), short)), rows, resolvable)
+    refused, rows = rows[~fits], rows[fits]
+    resolvable = refused[task_class.empty_capacity[refused] >= 1]
+    steps = (*before.steps, _step(ROOM_PLUGIN, len(rows), short))
+    return Filtered(steps, rows, np.concatenate([before.resolvable, resolvable]))
 
 
 def _with_volumes(before: Filtered, spec: Spec, cluster: Cluster) -> Filtered:
-    steps, rows, resolvable = list(before.steps), before.rows, before.resolvable
+    steps, rows, resolvable = list(before.steps), before.rows, [before.resolvable]
     for plugin, refused, left in volume_refusals(spec, cluster, before.rows):
-        resolvable += (len(rows) - len(left)) * (plugin in _OF_PODS)
+        if plugin in _OF_PODS:
+            resolvable.append(np.setdiff1d(rows, left, assume_unique=True))
         rows = left
         steps.append(_step(plugin, len(rows), refused))
-    return Filtered(tuple(steps), rows, resolvable)
+    return Filtered(tuple(steps), rows, np.concatenate(resolvable))
 
 
 def _allowed_beside_other_pods(before: Filtered, task_class: TaskClass) -> Filtered:
     if task_class.topology is None:
         return before
-    steps, rows, resolvable = list(before.steps), before.rows, before.resolvable
+    steps, rows, resolvable = list(before.steps), before.rows, [before.resolvable]
     left = np.ones(len(rows), dtype=bool)
     for reason, refused in task_class.topology.refusals(rows):
-        newly = int(np.count_nonzero(refused & left))
+        newly = rows[refused & left]
         left &= ~refused
-        resolvable += newly * (reason not in _UNRESOLVABLE)
+        if reason not in _UNRESOLVABLE:
+            resolvable.append(newly)
         plugin = topology_plugin(task_class, reason)
-        steps.append(_step(plugin, int(np.count_nonzero(left)), ((reason, newly),)))
-    return Filtered(tuple(steps), rows[left], resolvable)
+        steps.append(_step(plugin, int(np.count_nonzero(left)), ((reason, len(newly)),)))
+    return Filtered(tuple(steps), rows[left], np.concatenate(resolvable))
 
 
 def _step(plugin: str, left: int, refused: Iterable[tuple[str, int]]) -> FilterStep:

@@ -86,6 +86,11 @@ class DomainRule(ABC):
         least, most = self.bounds(row_count, freed)
         return least <= count <= most
 
+    def reason_at(self, row: int) -> str:
+        """kube-scheduler's words where the rule refuses this row."""
+        del row
+        return self.reason
+
     def _is_shut(self, domain: int) -> bool:
         least, most = self._bounds
         return not least <= self.counts.counts.item(domain) <= most
@@ -140,6 +145,10 @@ class Spread(DomainRule):
         if counts.existing < constraint.min_domains:
             least = 0
         return NO_LEAST, least + constraint.max_skew - constraint.counts_itself
+
+    def reason_at(self, row: int) -> str:
+        """Whether the node lacks the label, or its domain has too many pods."""
+        return self.absent_reason if self.counts.domains.of_row[row] == ABSENT else self.reason
 
 
 class Affinity(DomainRule):

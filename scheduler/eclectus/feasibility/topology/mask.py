@@ -63,8 +63,12 @@ class TopologyMask:
 
     def allows_without(self, row: int, removed: Collection[Task]) -> bool:
         """Whether all rules would allow this row without these of its pods."""
+        return not self.refusal_without(row, removed)
+
+    def refusal_without(self, row: int, removed: Collection[Task]) -> str:
+        """kube-scheduler's words of the first rule that would refuse it then; empty if none would."""
         self.refresh()
-        return all(rule.holds_without(row, removed) for rule in self._rules)
+        return next((rule.reason_at(row) for rule in self._rules if not rule.holds_without(row, removed)), "")
 
     def refusals(self, rows: Rows) -> Iterator[tuple[str, Mask]]:
         """For each reason, in kube-scheduler's order: which of the rows it refuses, shape [len(rows)]."""

@@ -6,7 +6,7 @@ VolumeBinding counts it once for its bound claims and once for its unbound ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.rules import volume_binding, volume_limits, volume_restrictions, volume_zone
 from eclectus.feasibility.rules.rule import Rule
-from eclectus.model.objects import Spec
+from eclectus.model.objects import Spec, Task
 
 _PLUGINS: Sequence[tuple[Rule, ...]] = (
     (volume_restrictions.RULE,),
@@ -39,3 +39,15 @@ def volume_refusals(
         rows = rows[passing]
         if asked:
             yield asked[0].plugin, refused, rows
+
+
+def volume_reasons_without(
+    spec: Spec, cluster: Cluster, row: int, removed: Collection[Task]
+) -> tuple[str, ...]:
+    """Those of the first plugin that refuses a row without these of its pods; empty if none does."""
+    for rules in _PLUGINS:
+        asked = [rule for rule in rules if rule.applies(spec)]
+        refused = tuple(rule.reason for rule in asked if not rule.holds_without(cluster, spec, row, removed))
+        if refused:
+            return refused
+    return ()
