@@ -40,6 +40,7 @@ def test_eclectus_answers_as_kube_scheduler(tmp_path: Path) -> None:
     assert totals.refused > totals.decisions / 10
     assert totals.scored > totals.decisions / 20
     assert len(totals.messages) > 20
+    assert totals.evicting > len(SEEDS)
 
 
 def test_a_scheduler_that_ignores_a_resource_is_found_and_the_case_is_small(tmp_path: Path) -> None:
