@@ -56,7 +56,7 @@ class Course:
 
 FULL = Course(node_counts=(500, 5_000, 15_000), repeats=5, pods=2_000)
 # `single` lasts longer than the second that is expected of a task of unknown speed, so tasks become overdue.
-QUICK = Course(node_counts=(100, 1_000), repeats=1, pods=1_200)
+QUICK = Course(node_counts=(100, 500), repeats=1, pods=500)
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,9 @@ def measure(policy: str, course: Course = FULL) -> Iterator[DecisionCost]:
             yield from pool.submit(_measure_here, policy, nodes, course).result()
 
 
-def profile(policy: str, nodes: int, file: Path) -> None:
+def profile(policy: str, nodes: int, file: Path, pods: int = FULL.pods) -> None:
     """Write the time of the `single` workload by function, as text."""
-    engine, batches = engine_with(policy, nodes), list(steps("single", FULL.pods))
+    engine, batches = engine_with(policy, nodes), list(steps("single", pods))
     run(engine, batches[:1])
     clock = cProfile.Profile(time.process_time)
     clock.runcall(run, engine, batches[1:])

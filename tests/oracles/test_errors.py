@@ -80,7 +80,9 @@ def test_two_choices_of_ours_bear_it_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "tasks"), [(0.3, 8000), pytest.param(0.1, 40_000, marks=slow)], ids=["30 %", "10 %"]
+    ("error", "tasks"),
+    [pytest.param(0.3, 8000, marks=slow), pytest.param(0.1, 40_000, marks=slow)],
+    ids=["30 %", "10 %"],
 )
 def test_one_choice_does_not_bear_even_ten(error: float, tasks: int) -> None:
     """The slow half has .2 of the capacity. Slowly growing queues take long to reach a steady growth."""

@@ -37,6 +37,7 @@ def grown(profiles: list[dict[str, Any]], horizon: float, seeds: int) -> list[fl
 # -- examples 1 and 2 ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "slope"), [("uniform", 9 * (1.4 - 1)), ("pot", 14 * 0.81 - 9)], ids=["uniform", "two choices"]
 )

@@ -34,7 +34,9 @@ def ratios(tasks: int, **fields: Any) -> dict[str, float]:
     return {name: observed[name] / seconds for name, seconds in expected.items()}
 
 
-@pytest.mark.parametrize(("load", "tasks_per_job"), [(0.8, 1), (0.9, 1), (0.8, 10)])
+@pytest.mark.parametrize(
+    ("load", "tasks_per_job"), [(0.8, 1), pytest.param(0.9, 1, marks=pytest.mark.slow), (0.8, 10)]
+)
 def test_the_mean_estimate_is_within_a_quarter_of_the_mean_outcome(load: float, tasks_per_job: int) -> None:
     workload = {"poisson": {"load": load, "classes": [{"size": SIZE, "tasksPerJob": tasks_per_job}]}}
     (found,) = ratios(4000, cluster={"groups": [{"count": 10}]}, workload=workload).values()

@@ -249,7 +249,7 @@ FEW: dict[str, list[str]] = {
 @pytest.mark.long
 @pytest.mark.parametrize("name", shipped_scenarios())
 def test_every_shipped_scenario_runs_and_is_drawn(name: str, tmp_path: Path) -> None:
-    few = FEW.get(name, ["measure.tasks=300", "measure.horizon=null"])
+    few = FEW.get(name, ["measure.tasks=150", "measure.horizon=null"])
     small = [word for change in few for word in ("--set", change)]
     page = tmp_path / "page.html"
     assert "±" in invoke("simulate", name, "--seeds", 2, *small, "--plot", page).output
