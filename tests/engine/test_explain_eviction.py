@@ -52,15 +52,17 @@ def test_without_a_lower_priority_nobody_is_looked_for() -> None:
 
 
 def test_evictions_that_would_not_help_are_counted() -> None:
-    world = World(make_engine(relieve=Preemption()), make_node("n", cpu=2), make_node("m", cpu=9))
-    world.add(make_task("x", cpu=8, priority=9), make_task("y", cpu=2, priority=0))
+    nodes = [make_node(name, cpu) for name, cpu in (("n", 2), ("m", 9), ("o", 4))]
+    world = World(make_engine(relieve=Preemption()), *nodes)
+    world.add(*(make_task(name, cpu=4, priority=9) for name in ("x0", "x1", "x2")))
+    world.add(make_task("y", cpu=2, priority=0), make_task("z", cpu=1, priority=0))
     world.add(make_task("a", cpu=3, priority=5))
     found = explain(world, "a", after=0.5).preemption
     assert found is not None
-    assert (found.state, found.examined, found.next_check) == ("notHelpful", 1, 0.5)
+    assert (found.state, found.examined, found.next_check) == ("notHelpful", 2, 0.5)
     assert found.reason == (
-        "it would fit on none of the 1 nodes examined without their pods of a priority below 5; "
-        "1 of 2 nodes could run it when empty"
+        "it would fit on none of the 2 nodes examined without their pods of a priority below 5 "
+        "(1 Insufficient cpu, 1 without any); 2 of 3 nodes could run it when empty"
     )
 
 

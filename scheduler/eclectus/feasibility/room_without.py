@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Task
@@ -62,3 +62,19 @@ class RoomWithout:
         for column, amount in self.task_class.cluster.held_parts(pod):
             if column in self._excess:
                 self._excess[column] += sign * amount
+
+
+def without_lower_priorities(
+    task_class: TaskClass, row: int, pods: Iterable[tuple[Task, float]], priority: int
+) -> RoomWithout | None:
+    """The node without those of its pods that have a lower priority; None if none has.
+
+    `pods`: all that are there, each with a time that does not matter, as `PlacedPods.on_row` gives them.
+    """
+    lower = [pod for pod, _ in pods if pod.priority < priority]
+    if not lower:
+        return None
+    room = RoomWithout(task_class, row)
+    for pod in lower:
+        room.remove(pod)
+    return room

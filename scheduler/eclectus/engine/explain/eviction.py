@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from math import isfinite
 from typing import NamedTuple
 
@@ -10,19 +11,22 @@ import numpy as np
 from eclectus.engine.explain.other_pods import NAMED_MOST, leaving_on, named
 from eclectus.engine.explain.wait_reasons import having_room
 from eclectus.engine.state import State
+from eclectus.feasibility.messages.fit_error import counted
+from eclectus.feasibility.messages.left_over import left_over
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.victims import Victims, victims_on
 from eclectus.model.explanation import EvictionCandidate, Preemption, PreemptionState
 from eclectus.model.objects import Task
 
 ROWS_MOST = 64  # nodes that are searched for victims: those that are short of least
+NO_SUCH_PODS = "without any"
 CANDIDATES_MOST = 3  # then the search ends
 
 
 class _Search(NamedTuple):
     """What a search for victims has found; candidates by row, least harm first."""
 
-    examined: int
+    examined: list[int]  # rows
     planned: int  # nodes where nothing but room planned for waiting pods is in the way
     found: list[tuple[int, Victims]]
 
@@ -35,10 +39,10 @@ def preemption(state: State, task: Task, task_class: TaskClass, now: float) -> P
     search = _search(state, task, task_class)
     candidates = tuple(_candidate(state, row, victims) for row, victims in search.found)
     if blocked is not None:
-        return Preemption(*blocked, search.examined, candidates)
+        return Preemption(*blocked, len(search.examined), candidates)
     outcome: PreemptionState = "possible" if candidates else "notHelpful"
     reason = _reason(state, task, task_class, search)
-    return Preemption(outcome, reason, search.examined, candidates, _next_check(state, task, now))
+    return Preemption(outcome, reason, len(search.examined), candidates, _next_check(state, task, now))
 
 
 def _blocked(state: State, task: Task, task_class: TaskClass) -> tuple[PreemptionState, str] | None:
@@ -66,9 +70,9 @@ def _search(state: State, task: Task, task_class: TaskClass) -> _Search:
     rows = np.flatnonzero(task_class.feasible)
     nearest = rows[np.argsort(task_class.overflow[rows], kind="stable")[:ROWS_MOST]]
     found: list[tuple[int, Victims]] = []
-    examined = planned = 0
+    examined, planned = list[int](), 0
     for row in nearest.tolist():
-        examined += 1
+        examined.append(row)
         victims = victims_on(state.view, task_class, row, task.priority)
         if victims is not None and victims.is_room_free:
             planned += 1
@@ -81,15 +85,19 @@ def _search(state: State, task: Task, task_class: TaskClass) -> _Search:
 
 
 def _reason(state: State, task: Task, task_class: TaskClass, search: _Search) -> str:
-    nodes = f"of the {search.examined} nodes examined"
+    nodes = f"of the {len(search.examined)} nodes examined"
     if search.found:
         return f"without pods of lower priority it would fit on {len(search.found)} {nodes}"
     if search.planned:
         return (
             f"on {search.planned} {nodes} room is only planned for pods that wait: nobody is evicted for that"
         )
+    counts = Counter[str]()
+    for row in search.examined:
+        counts.update(left_over(task_class, row, state.placed.on_row(row), task.priority, NO_SUCH_PODS))
     return (
-        f"it would fit on none {nodes} without their pods of a priority below {task.priority}; "
+        f"it would fit on none {nodes} without their pods of a priority below {task.priority} "
+        f"({counted(counts)}); "
         f"{task_class.feasible_count} of {len(state.cluster)} nodes could run it when empty"
     )
 

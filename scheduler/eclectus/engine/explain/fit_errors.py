@@ -10,9 +10,9 @@ from eclectus.cluster.changelog import Rows
 from eclectus.engine.state import State
 from eclectus.feasibility.messages.fit_error import NO_NODES, counted, fit_error, is_blocked_by_claims
 from eclectus.feasibility.messages.funnel import NO_ROWS, StaticRefusals
-from eclectus.feasibility.messages.left_over import reasons_without
+from eclectus.feasibility.messages.left_over import left_over
 from eclectus.feasibility.messages.never_feasible import never_feasible
-from eclectus.feasibility.room_without import RoomWithout
+from eclectus.feasibility.room_without import without_lower_priorities
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Spec, Task
 
@@ -83,14 +83,10 @@ class FitErrors:
             counts[NO_VICTIMS] = len(resolvable)
         else:
             for row in resolvable[:PREEMPTION_ROWS_MOST].tolist():
-                counts.update(self._left_over(task, task_class, row))
+                there = state.placed.on_row(row)
+                counts.update(left_over(task_class, row, there, task.priority, NO_VICTIMS))
             counts[NOT_EXAMINED] = max(len(resolvable) - PREEMPTION_ROWS_MOST, 0)
         return f" preemption: 0/{nodes} nodes are available: {counted(counts)}."
-
-    def _left_over(self, task: Task, task_class: TaskClass, row: int) -> tuple[str, ...]:
-        """Why the pod would not fit on a row without the pods of lower priority there."""
-        room = self._without_lower(task, task_class, row)
-        return (room and reasons_without(room)) or (NO_VICTIMS,)
 
     def _fits_without_lower_priorities(self, task: Task, task_class: TaskClass) -> bool:
         """Whether some node would have room without its pods of lower priority; a few nodes are looked at."""
@@ -98,15 +94,6 @@ class FitErrors:
         if task.priority <= state.placed.lowest_priority:
             return False
         rows = np.flatnonzero(task_class.feasible[: len(state.cluster.names)])[:PREEMPTION_ROWS_MOST]
-        found = (self._without_lower(task, task_class, row) for row in rows.tolist())
+        on_row, priority = state.placed.on_row, task.priority
+        found = (without_lower_priorities(task_class, row, on_row(row), priority) for row in rows.tolist())
         return any(room is not None and room.fits for room in found)
-
-    def _without_lower(self, task: Task, task_class: TaskClass, row: int) -> RoomWithout | None:
-        """The node without its pods of lower priority; None if it has none."""
-        lower = [pod for pod, _ in self._state.placed.on_row(row) if pod.priority < task.priority]
-        if not lower:
-            return None
-        room = RoomWithout(task_class, row)
-        for pod in lower:
-            room.remove(pod)
-        return room

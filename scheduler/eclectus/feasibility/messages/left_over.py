@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from eclectus.feasibility.messages.funnel import room_reason
-from eclectus.feasibility.room_without import RoomWithout
+from eclectus.feasibility.room_without import RoomWithout, without_lower_priorities
+from eclectus.feasibility.task_class import TaskClass
 from eclectus.feasibility.volumes.refusals import VOLUME_RULES, volume_reasons_without
+from eclectus.model.objects import Task
+
+
+def left_over(
+    task_class: TaskClass, row: int, pods: Iterable[tuple[Task, float]], priority: int, none: str
+) -> tuple[str, ...]:
+    """What would refuse a pod of this priority even without the pods of lower priority on the row.
+
+    `none` where there are no such pods, and where nothing would refuse it: for a moment, before pods are
+    evicted there. `pods` as for `without_lower_priorities`.
+    """
+    room = without_lower_priorities(task_class, row, pods, priority)
+    return (() if room is None else reasons_without(room)) or (none,)
 
 
 def reasons_without(room: RoomWithout) -> tuple[str, ...]:
