@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import make_node, make_task
+from eclectus.engine.explain import explanations
 from eclectus.framework import PlacePolicy
 from eclectus.model.events import (
     BudgetGone,
@@ -236,6 +237,21 @@ def test_of_many_nodes_with_pods_of_lower_priority_only_some_are_examined_for_a_
         "0/60 nodes are available: 10 not examined for preemption victims, 50 Insufficient cpu.",
         "0/60 nodes are available: 60 No preemption victims found for incoming pod.",
     ]
+
+
+def test_messages_that_examine_many_pods_are_spread_over_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explanations, "PODS_MOST", 5)
+    world = world_of(make_node("n0", 8), make_node("n1", 8))
+    world.add(*(bound(f"high{at}", f"n{at}", 5, priority=9) for at in range(2)))
+    world.add(*(bound(f"low{at}", f"n{at % 2}") for at in range(6)))
+    world.add(*(make_task(f"p{at}", 4 + at, priority=5) for at in range(3)))
+    before = len(world.reports)
+    while world.now < 10 and len(world.reports) < before + 3:
+        reported = len(world.reports)
+        world.advance_to_next_step()
+        assert len(world.reports) <= reported + 1
+    assert {report.name for report in world.reports} == {"p0", "p1", "p2"}
+    assert all("preemption: 0/2 nodes" in report.message for report in world.reports)
 
 
 def test_pods_that_the_kubelet_has_accepted_long_ago_are_spared_whenever_their_containers_started() -> None:

@@ -17,6 +17,7 @@ from eclectus.engine.state import ReportReason, State
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey
 
+PODS_MOST = 10_000  # on nodes, examined in one step for the outcome of preemption: ten milliseconds or two
 CLASSES_MOST = 32  # classes of pods explained in one step: some tens of milliseconds on 15,000 nodes
 PAUSE_SECONDS = 0.1  # from then to the next ones: pods that can be placed must not wait for explanations
 REPORTS_MOST = 500  # pods reported in one step, of however few classes
@@ -47,7 +48,8 @@ class Explanations:
         for at, uid in enumerate(due):
             task = state.pending[uid]
             explained.add((task.spec, task.workload))
-            if len(explained) > CLASSES_MOST or len(fit_errors) == CLASSES_MOST:
+            is_full = len(explained) > CLASSES_MOST or len(fit_errors) == CLASSES_MOST
+            if is_full or fit_errors.pods_examined > PODS_MOST:
                 reports.put_back(due[at:], state.now)
                 self._resumes_at = state.now + PAUSE_SECONDS
                 break
