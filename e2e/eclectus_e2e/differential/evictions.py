@@ -27,7 +27,7 @@ def cost(objects: Mapping[str, Object], victims: Iterable[str], preemptor: Objec
         highest,
         sum(each + _RAISED for each in priorities),
         len(evicted),
-        min(each["status"]["startTime"] for each in evicted.values() if priority(each) == highest),
+        min(_start(each) for each in evicted.values() if priority(each) == highest),
     )
 
 
@@ -49,9 +49,9 @@ def _violating(objects: Mapping[str, Object], node: str, below: int) -> set[str]
         for path, each in objects.items()
         if "/pods/" in path and each["spec"]["nodeName"] == node and priority(each) < below
     ]
-    lower.sort(key=lambda item: (-priority(item[1]), item[1]["status"]["startTime"]))
+    lower.sort(key=lambda item: (-priority(item[1]), _start(item[1])))
     budgets = {path: each for path, each in objects.items() if "/poddisruptionbudgets/" in path}
-    allowed = {path: each["status"]["disruptionsAllowed"] for path, each in budgets.items()}
+    allowed = {path: each["status"].get("disruptionsAllowed", 0) for path, each in budgets.items()}
     found = set()
     for path, pod in lower:
         for name in [name for name, each in budgets.items() if _protects(name, each, path, pod)]:
@@ -62,8 +62,14 @@ def _violating(objects: Mapping[str, Object], node: str, below: int) -> set[str]
 
 
 def _protects(path: str, budget: Object, pod_path: str, pod: Object) -> bool:
-    selected = budget["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
-    return selected and _namespace(path) == _namespace(pod_path)
+    wanted = budget["spec"].get("selector", {}).get("matchLabels", {}).items()
+    is_selected = bool(wanted) and wanted <= pod["metadata"].get("labels", {}).items()
+    return is_selected and _namespace(path) == _namespace(pod_path)
+
+
+def _start(pod: Object) -> str:
+    """When the kubelet has accepted the pod; one that it has not counts as the youngest."""
+    return str(pod["status"].get("startTime", "not yet"))
 
 
 def _namespace(path: str) -> str:

@@ -78,6 +78,13 @@ def test_a_budget_of_another_namespace_protects_nobody() -> None:
     assert cost(objects, objects.keys() - {BUDGET}, PREEMPTOR)[0] == 0
 
 
+def test_what_shrinking_leaves_out_counts_as_not_there() -> None:
+    bare = {"metadata": {}, "spec": {"nodeName": "n1"}, "status": {}}
+    objects = {path("a"): bare, path("b"): pod("n1", second=9), BUDGET: {"spec": {}, "status": {}}}
+    assert cost(objects, [path("a")], PREEMPTOR) == (0, 0, 2**31, 1, "not yet")
+    assert "not yet" > cost(objects, [path("b")], PREEMPTOR)[-1]
+
+
 def test_without_a_class_the_priority_is_0() -> None:
     assert [priority(pod("n1", name)) for name in (LOW, "", PLACED)] == [-10, 0, 1000]
 
