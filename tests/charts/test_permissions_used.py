@@ -60,7 +60,14 @@ def test_every_permission_is_used_and_none_is_missing(plane, core, tmp_path):
     (port,) = free_ports(1)
     connection = {"requestTimeout": f"{REQUEST_SECONDS}s"}
     server, profiles = {"address": "127.0.0.1", "port": port}, {"interval": "1s"}
-    config = {"server": server, "clientConnection": connection, "nodeProfiles": profiles}
+    # Scheduler and API server are stopped in turn, for seconds, longer on a busy machine.
+    election = {"leaseDuration": "120s", "renewDeadline": "100s"}
+    config = {
+        "server": server,
+        "clientConnection": connection,
+        "nodeProfiles": profiles,
+        "leaderElection": election,
+    }
     readers = {"readers": READERS}
     values = {"config": config, "scheduler": {"replicas": 0}, "metrics": readers}  # it runs as a process
     installed = chart.install(plane.kubeconfig, values=values)

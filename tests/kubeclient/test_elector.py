@@ -112,7 +112,7 @@ def test_a_renewal_is_due_from_its_time_until_it_begins(server, answers, until, 
 
 
 @pytest.mark.parametrize("fault", ["hangs", "resets", "500", "429", "403"])
-def test_a_leader_that_cannot_renew_stops_before_its_lease_expires(server, answers, until, fault):
+def test_a_leader_that_cannot_renew_stops_before_its_lease_expires(server, answers, until, fault, caplog):
     api = LeaseServer(server)
     play = answers.says({}, int(fault)) if fault.isdigit() else getattr(answers, fault)
 
@@ -128,6 +128,7 @@ def test_a_leader_that_cannot_renew_stops_before_its_lease_expires(server, answe
 
     # By its own clock, before a standby may take over.
     assert asyncio.run(work()) < TIMES.lease_duration
+    assert "lost the lease: it was not renewed within 1 s" in caplog.text
 
 
 def test_a_short_outage_costs_no_leadership(server, answers, until):
@@ -145,7 +146,7 @@ def test_a_short_outage_costs_no_leadership(server, answers, until):
     assert asyncio.run(work()) == (True, False)
 
 
-def test_a_lease_taken_by_another_is_lost(server, until):
+def test_a_lease_taken_by_another_is_lost(server, caplog):
     api = LeaseServer(server)
 
     async def work():
@@ -159,6 +160,7 @@ def test_a_lease_taken_by_another_is_lost(server, until):
 
     assert asyncio.run(work()) is False
     assert api.holder == "usurper"
+    assert "lost the lease to 'usurper'" in caplog.text
 
 
 def test_resigning_frees_the_lease_for_a_standby_at_once(server, until):

@@ -84,9 +84,7 @@ class Elector:
                 # Not longer than the lease lasts: its loss is reported when it happens, not at the next try.
                 await self._pause(min(self._settings.retry_period, self._election.seconds_left(elapsed())))
             elif self.leading.is_set() and not self._has_resigned:
-                _log.error(
-                    "lost the lease to %r", self._election.holder, extra={"holder": self._election.holder}
-                )
+                _log.error("lost the lease%s", self._how_lost(), extra={"holder": self._election.holder})
                 self.lost.set()
                 return
             else:
@@ -176,6 +174,12 @@ class Elector:
     @property
     def _request_seconds(self) -> float:
         return self._settings.retry_period * REQUEST_SHARE
+
+    def _how_lost(self) -> str:
+        holder = self._election.holder
+        if holder in ("", self._election.identity):
+            return f": it was not renewed within {self._settings.renew_deadline:g} s"
+        return f" to {holder!r}"
 
     def _lead(self) -> None:
         _log.info("%s", self._acquired, extra={"holder": self._election.identity})
