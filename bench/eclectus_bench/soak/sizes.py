@@ -57,4 +57,4 @@ FULL = Sizes(
     life_seconds=60.0,
     probed=50,
 )
-QUICK = Sizes(minutes=0.3, nodes=40, pods=200, pending=100, shapes=50, rate=10.0, life_seconds=2.0, probed=10)
+QUICK = Sizes(minutes=0.6, nodes=40, pods=200, pending=100, shapes=50, rate=10.0, life_seconds=2.0, probed=10)
