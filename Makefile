@@ -34,13 +34,13 @@ demo-full: venv ## three loads and a baseline, changes of speed with probes, DAG
 compare: venv ## five schedulers on sixty nodes where classes of pods rank the nodes differently: 50 minutes (DEMO=--quick: 3)
 	@$(BIN)/python -m eclectus_e2e demo compare $(DEMO)
 
-test: venv ## the pure tests, then those on a real control plane: 38 minutes (PYTEST="tests/engine -k bind": a part)
+test: venv ## the pure tests, then those on a real control plane: 41 minutes (PYTEST="tests/engine -k bind": a part)
 	@$(BIN)/python -m eclectus_hack test all $(PYTEST)
 
 test-fast: venv ## the pure tests alone, without the long ones: 2 minutes on two idle cores
 	@$(BIN)/python -m eclectus_hack test fast $(PYTEST)
 
-test-slow: venv ## the long tests and oracles, 35 minutes; then every long command that a page names, 3 hours
+test-slow: venv ## the long tests and oracles, 40 minutes; then every long command that a page names, 3 hours
 	@$(BIN)/python -m eclectus_hack test slow $(PYTEST)
 
 oracles: venv ## the simulator against closed forms and laws, with a table: 6 minutes on two idle cores

@@ -200,6 +200,7 @@ def last_messages(kubectl):
     return [one["lastProbe"]["message"] for one in profiles(kubectl).values() if "lastProbe" in one]
 
 
+@pytest.mark.slow  # five minutes; tests/system/test_demo_perturbations.py has a frozen node without kubelets
 def test_a_frozen_node_gets_no_pods_and_is_trusted_again_after_probes(release, probing, kubectl, real):
     """Only missing progress shows it: the node stays Ready in the API server.
 

@@ -43,6 +43,8 @@ def test_eclectus_answers_as_kube_scheduler(tmp_path: Path) -> None:
     assert totals.evicting > len(SEEDS)
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 def test_a_scheduler_that_ignores_a_resource_is_found_and_the_case_is_small(tmp_path: Path) -> None:
     _, found = compared(
         tmp_path / "cluster", SABOTAGE_SEEDS, 1, ignoredResources=["example.com/gpu", "example.com/no"]
