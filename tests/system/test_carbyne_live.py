@@ -22,7 +22,7 @@ from eclectus_e2e.testbed.kubelet.nodes import ALLOCATABLE, NodeSpec
 from eclectus_e2e.testbed.processes import Process
 from live_cluster import Admin, wait
 
-pytestmark = [pytest.mark.live, pytest.mark.slow]
+pytestmark = pytest.mark.live
 
 UNIT_SECONDS = 10.0
 SLACK_SECONDS = 2.0  # the operator notices the end of a stage, and pods take a moment to start
