@@ -59,7 +59,9 @@ KNOWN_SCORES: dict[str, KnownScore] = {
 }
 
 
+LEFT_PENDING = "left pending"
 WHY = {
+    LEFT_PENDING: "kube-scheduler has evicted pods for it, and does not try it again when they have ended",
     **{name: each.why for name, each in KNOWN_DIFFERENCES.items()},
     **{name: each.why for name, each in KNOWN_SCORES.items()},
 }

@@ -25,7 +25,8 @@ class Answer:
 
     `scores`: of kube-scheduler, each node on which the pod fits with the sum of its scores; empty where it
     fits on one node alone, because that is not scored. `nominated`: the node that the pod was nominated to
-    before it was placed. `victims`: paths of the pods that were evicted for it.
+    before it was placed. `victims`: paths of the pods that were evicted for it. `left_pending`: of
+    kube-scheduler, which has evicted pods and does not try the pod again; `node` is the nominated one then.
     """
 
     node: str = ""
@@ -33,6 +34,7 @@ class Answer:
     scores: Mapping[str, int] = field(default_factory=dict)
     nominated: str = ""
     victims: frozenset[str] = frozenset()
+    left_pending: bool = False
 
     @property
     def feasible(self) -> frozenset[str]:
@@ -77,17 +79,17 @@ class _Question:
 
     def __init__(self) -> None:
         self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._nominated = self._message = ""
+        self.nominated = self._message = ""
 
     def see(self, pod: _Pod) -> None:
         """The pod as it is now. One that is nominated waits for its victims to end."""
         self._message = _refusal(pod) or self._message
-        self._nominated = pod.status.nominated_node_name or self._nominated
+        self.nominated = pod.status.nominated_node_name or self.nominated
         if self.answer.done():
             return
         if pod.spec.node_name:
-            self.answer.set_result(Answer(pod.spec.node_name, self._message, nominated=self._nominated))
-        elif self._message and not self._nominated:
+            self.answer.set_result(Answer(pod.spec.node_name, self._message, nominated=self.nominated))
+        elif self._message and not self.nominated:
             self.answer.set_result(Answer(message=self._message))
 
 
@@ -126,7 +128,7 @@ class Questions:
         }
         try:
             await self._api.request("POST", path, body)
-            answer = await self._wait(question.answer)
+            answer = await self._wait(question, scheduler)
         finally:
             del self._waiting[name]
         await self._api.request("DELETE", f"{path}/{name}", DELETE_NOW)
@@ -134,10 +136,12 @@ class Questions:
             return answer
         return replace(answer, scores=self._log.take(f"{namespace}/{name}"))
 
-    async def _wait(self, answered: "asyncio.Future[Answer]") -> Answer:
+    async def _wait(self, question: _Question, scheduler: str) -> Answer:
         try:
-            return await asyncio.wait_for(answered, ANSWER_SECONDS)
+            return await asyncio.wait_for(question.answer, ANSWER_SECONDS)
         except TimeoutError:
+            if scheduler == KUBE_SCHEDULER and question.nominated:
+                return Answer(question.nominated, nominated=question.nominated, left_pending=True)
             return Answer(message=SILENCE)
 
     async def _follow(self) -> None:

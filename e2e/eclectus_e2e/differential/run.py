@@ -15,7 +15,7 @@ from eclectus_e2e.differential.comparison import Difference, compare, compare_ev
 from eclectus_e2e.differential.generator.clusters import changed, make_cluster, make_pods
 from eclectus_e2e.differential.generator.crowded import make_crowded_cluster, make_preemptors
 from eclectus_e2e.differential.generator.node_rules import pinned
-from eclectus_e2e.differential.known_differences import scored_alike
+from eclectus_e2e.differential.known_differences import LEFT_PENDING, scored_alike
 from eclectus_e2e.differential.questions import KUBE_SCHEDULER, Answer, Questions
 from eclectus_e2e.differential.schedulers import BY_DEFAULT, BY_SCORES
 from eclectus_e2e.differential.shrinking import shrink
@@ -107,6 +107,7 @@ class Comparer:
         # In turn where the pod is placed, because the answer to one would count for the other.
         by_scores, by_default = [await each for each in ours] if theirs.node else await asyncio.gather(*ours)
         self.totals.count(theirs, by_scores, by_default)
+        self.totals.known.update([LEFT_PENDING] * theirs.left_pending)
         if theirs.victims or by_scores.victims or by_default.victims:
             return compare_evictions(case, theirs, by_scores) or compare_evictions(case, theirs, by_default)
         known = self.totals.known
