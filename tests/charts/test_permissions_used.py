@@ -36,6 +36,8 @@ pytestmark = pytest.mark.live
 OPTIONS = PlaneOptions(taint_nodes_by_condition=False, audited_namespace=chart.NAMESPACE, pod_groups=True)
 ECLECTUS = Path(sys.executable).parent / "eclectus"
 REQUEST_SECONDS = 1.0  # until a response counts as lost
+# Scheduler and API server are stopped in turn, for seconds, longer on a busy machine.
+LONG_LEASE = {"leaseDuration": "120s", "renewDeadline": "100s"}
 PODS_PER_ROUND = 200  # more than the scheduler has requests in flight
 
 
@@ -60,14 +62,8 @@ def test_every_permission_is_used_and_none_is_missing(plane, core, tmp_path):
     (port,) = free_ports(1)
     connection = {"requestTimeout": f"{REQUEST_SECONDS}s"}
     server, profiles = {"address": "127.0.0.1", "port": port}, {"interval": "1s"}
-    # Scheduler and API server are stopped in turn, for seconds, longer on a busy machine.
-    election = {"leaseDuration": "120s", "renewDeadline": "100s"}
-    config = {
-        "server": server,
-        "clientConnection": connection,
-        "nodeProfiles": profiles,
-        "leaderElection": election,
-    }
+    config = {"server": server, "clientConnection": connection, "nodeProfiles": profiles}
+    config["leaderElection"] = LONG_LEASE
     readers = {"readers": READERS}
     values = {"config": config, "scheduler": {"replicas": 0}, "metrics": readers}  # it runs as a process
     installed = chart.install(plane.kubeconfig, values=values)

@@ -15,7 +15,7 @@ _IN_FLIGHT = 16  # requests at once
 _NOT_FOUND = 404
 
 
-class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
+class _Metadata(msgspec.Struct, frozen=True):
     name: str
     namespace: str
 

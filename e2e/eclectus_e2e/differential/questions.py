@@ -24,15 +24,14 @@ class Answer:
     """The node of a pod, or the message why it has none.
 
     `scores`: of kube-scheduler, each node on which the pod fits with the sum of its scores; empty where it
-    fits on one node alone, because that is not scored. `nominated`: the node that the pod was nominated to
-    before it was placed. `victims`: paths of the pods that were evicted for it. `left_pending`: of
-    kube-scheduler, which has evicted pods and does not try the pod again; `node` is the nominated one then.
+    fits on one node alone, because that is not scored. `victims`: paths of the pods that were evicted for it.
+    `left_pending`: of kube-scheduler, which has evicted pods and does not try the pod again; `node` is the
+    nominated one then.
     """
 
     node: str = ""
     message: str = ""
     scores: Mapping[str, int] = field(default_factory=dict)
-    nominated: str = ""
     victims: frozenset[str] = frozenset()
     left_pending: bool = False
 
@@ -79,18 +78,17 @@ class _Question:
 
     def __init__(self) -> None:
         self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self.nominated = self._message = ""
+        self.nominated = ""
 
     def see(self, pod: _Pod) -> None:
         """The pod as it is now. One that is nominated waits for its victims to end."""
-        self._message = _refusal(pod) or self._message
         self.nominated = pod.status.nominated_node_name or self.nominated
         if self.answer.done():
             return
         if pod.spec.node_name:
-            self.answer.set_result(Answer(pod.spec.node_name, self._message, nominated=self.nominated))
-        elif self._message and not self.nominated:
-            self.answer.set_result(Answer(message=self._message))
+            self.answer.set_result(Answer(pod.spec.node_name))
+        elif not self.nominated and (refusal := _refusal(pod)):
+            self.answer.set_result(Answer(message=refusal))
 
 
 class Questions:
@@ -141,7 +139,7 @@ class Questions:
             return await asyncio.wait_for(question.answer, ANSWER_SECONDS)
         except TimeoutError:
             if scheduler == KUBE_SCHEDULER and question.nominated:
-                return Answer(question.nominated, nominated=question.nominated, left_pending=True)
+                return Answer(question.nominated, left_pending=True)
             return Answer(message=SILENCE)
 
     async def _follow(self) -> None:

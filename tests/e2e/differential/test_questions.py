@@ -30,12 +30,12 @@ def test_a_refusal_is_an_answer_unless_the_pod_is_nominated(monkeypatch: pytest.
     nominated = {"status": {"conditions": REFUSED, "nominatedNodeName": "n1"}}
     bound = {"spec": {"nodeName": "n1"}}
     assert answered(monkeypatch, "any", refused) == Answer(message="no room")
-    assert answered(monkeypatch, "any", nominated, bound) == Answer("n1", "no room", nominated="n1")
+    assert answered(monkeypatch, "any", nominated, bound) == Answer("n1")
 
 
 def test_only_kube_scheduler_may_leave_a_nominated_pod_pending(monkeypatch: pytest.MonkeyPatch) -> None:
     nominated = {"status": {"nominatedNodeName": "n1"}}
     left = answered(monkeypatch, KUBE_SCHEDULER, nominated)
-    assert left == Answer("n1", nominated="n1", left_pending=True)
+    assert left == Answer("n1", left_pending=True)
     assert answered(monkeypatch, "eclectus", nominated).message == SILENCE
     assert answered(monkeypatch, KUBE_SCHEDULER, {}).message == SILENCE
