@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from builders import make_cluster, make_engine, make_node, make_task
 from eclectus.cluster.devices import Devices
 from eclectus.cluster.nodes import Cluster
-from eclectus.framework import Action, Place, PlacePolicy, Unschedulable, View
+from eclectus.framework import Action, Bind, Place, Unschedulable, View
 from eclectus.model.grant import Grant
 from eclectus.model.objects import Node, Spec, Task
 from eclectus.policies.place.allocation import LeastAllocated
@@ -146,7 +146,7 @@ def free(cluster: Cluster) -> list[float]:
 # -- in the engine -------------------------------------------------------------------------------
 
 
-class Named(PlacePolicy):
+class Named(Place):
     """Places every task on row 0, with the grant of the devices given."""
 
     def __init__(self, *devices: int) -> None:
@@ -155,7 +155,7 @@ class Named(PlacePolicy):
     def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
         for task in turns:
             fits = view.task_class(task).fits_now_count
-            yield Place(task, 0, self.grant) if fits else Unschedulable(task)
+            yield Bind(task, 0, self.grant) if fits else Unschedulable(task)
 
 
 def test_shares_fill_a_device_before_they_use_another() -> None:

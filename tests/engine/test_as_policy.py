@@ -13,7 +13,7 @@ from eclectus.engine.engine import Engine
 from eclectus.engine.explain.what_if.explanation import PolicyAnswer
 from eclectus.engine.explain.what_if.policy_answer import DRAWS, NODE_QUEUES
 from eclectus.engine.explain.what_if.question import Question
-from eclectus.framework import Action, PendingTasks, PlacePolicy, Reason, Unschedulable, View
+from eclectus.framework import Action, PendingTasks, Place, Reason, Unschedulable, View
 from eclectus.model.events import Paused, TaskSeen
 from eclectus.policies import table
 from eclectus.policies.learn.none import Unlearned
@@ -26,7 +26,7 @@ from worlds import World
 NODES = (make_node("small", cpu=2), make_node("large", cpu=8), make_node("full", cpu=1))
 
 
-def waiting(place: PlacePolicy | None = None, engine: Engine | None = None) -> World:
+def waiting(place: Place | None = None, engine: Engine | None = None) -> World:
     """Three nodes, of which one is full, and `a`, which is not placed because the engine does not lead."""
     world = World(engine or make_engine(place), *NODES)
     world.step(TaskSeen(make_task("x", node="full")), TaskSeen(make_task("y", node="small")), Paused())
@@ -34,7 +34,7 @@ def waiting(place: PlacePolicy | None = None, engine: Engine | None = None) -> W
     return world
 
 
-def answer(world: World, name: str, policy: PlacePolicy | None = None) -> PolicyAnswer:
+def answer(world: World, name: str, policy: Place | None = None) -> PolicyAnswer:
     question = read_question([], name, "default") if policy is None else Question((), (), policy)
     return world.engine.explain_what_if("default", "a", question, world.now).placement
 
@@ -114,7 +114,7 @@ def test_shares_are_those_of_the_policy_that_decides() -> None:
 
 
 @dataclass
-class Failing(PlacePolicy):
+class Failing(Place):
     """Raises."""
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
@@ -122,7 +122,7 @@ class Failing(PlacePolicy):
 
 
 @dataclass
-class Refusing(PlacePolicy):
+class Refusing(Place):
     """Refuses."""
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
@@ -130,7 +130,7 @@ class Refusing(PlacePolicy):
             yield Unschedulable(task, Reason("its budget is spent"))
 
 
-class Plain(PlacePolicy):
+class Plain(Place):
     """No dataclass, so that nothing is known of its settings."""
 
     place = Refusing.place

@@ -8,7 +8,7 @@ import pytest
 
 from builders import make_engine, make_node
 from eclectus.engine.engine import Engine
-from eclectus.framework import Action, Place, PlacePolicy, Unschedulable, View
+from eclectus.framework import Action, Bind, Place, Unschedulable, View
 from eclectus.model.objects import Task
 from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.place.allocation import LeastAllocated
@@ -31,7 +31,7 @@ class Forgetful(Engine):
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("seed", range(3))
 def test_kept_ranks_give_the_same_order_as_ranks_asked_anew(
-    place: type[PlacePolicy], order: str, seed: int
+    place: type[Place], order: str, seed: int
 ) -> None:
     kept = make_engine(place(), order=ORDERS[order]())
     forgetful = Forgetful([*kept._state.profiles.values()], kept._state.learn)
@@ -58,7 +58,7 @@ class CountingPlace(LeastAllocated):
             self.offered += 1
             has_room = view.task_class(task).fits_now_count
             yield (
-                Place(task, int(view.task_class(task).fits_now_rows[0])) if has_room else Unschedulable(task)
+                Bind(task, int(view.task_class(task).fits_now_rows[0])) if has_room else Unschedulable(task)
             )
 
 

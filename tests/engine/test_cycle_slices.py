@@ -8,8 +8,8 @@ import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.engine import cycle_slices
-from eclectus.framework import Action, PendingTasks, Place, Unschedulable, View
-from eclectus.model.commands import Bind
+from eclectus.framework import Action, Bind, PendingTasks, Unschedulable, View
+from eclectus.model import commands
 from eclectus.model.events import TaskSeen
 from eclectus.model.objects import Task
 from eclectus.policies.place.allocation import LeastAllocated
@@ -48,10 +48,10 @@ def shapes(count: int, **fields: object) -> list[Task]:
     return [make_task(f"s{at}", memory=1 + at, created=float(at), **fields) for at in range(count)]
 
 
-def seen(world: World, *tasks: Task) -> list[Bind]:
+def seen(world: World, *tasks: Task) -> list[commands.Bind]:
     """All tasks in one step; the binds of that step."""
     world.tasks |= {task.name: task for task in tasks}
-    return [each for each in world.step(*map(TaskSeen, tasks)) if isinstance(each, Bind)]
+    return [each for each in world.step(*map(TaskSeen, tasks)) if isinstance(each, commands.Bind)]
 
 
 def finish(world: World) -> list[int]:
@@ -171,7 +171,7 @@ class Whole(LeastAllocated):
                 tasks.append(task)
         for task in tasks:
             rows = view.task_class(task).fits_now_rows
-            yield Place(task, int(rows[0])) if len(rows) else Unschedulable(task)
+            yield Bind(task, int(rows[0])) if len(rows) else Unschedulable(task)
 
 
 def test_a_policy_that_takes_all_tasks_gets_all_of_the_classes_of_a_step() -> None:

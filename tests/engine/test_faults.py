@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.framework import Defer, Enqueue, Line, Place, Reason, Unschedulable, View
+from eclectus.framework import Bind, Defer, Enqueue, Line, Reason, Unschedulable, View
 from eclectus.model.events import NodeSeen
 from eclectus.model.objects import Task
 from eclectus.policies.order.fifo import FifoOrder
@@ -44,13 +44,13 @@ def three() -> list[Task]:
 NAN = float("nan")
 FAULTS = {
     "raises": (raises, "ZeroDivisionError: by zero"),
-    "a full node": (lambda view, task: [Place(task, 1)], "default/bad does not fit on node n1 now"),
-    "a row without a node": (lambda view, task: [Place(task, 60)], "there is no node in row 60"),
-    "a negative row": (lambda view, task: [Place(task, -1)], "there is no node in row -1"),
-    "a row that is not a number": (lambda view, task: [Place(task, "n0")], "is no row"),
+    "a full node": (lambda view, task: [Bind(task, 1)], "default/bad does not fit on node n1 now"),
+    "a row without a node": (lambda view, task: [Bind(task, 60)], "there is no node in row 60"),
+    "a negative row": (lambda view, task: [Bind(task, -1)], "there is no node in row -1"),
+    "a row that is not a number": (lambda view, task: [Bind(task, "n0")], "is no row"),
     "a fractional row": (lambda view, task: [Enqueue(task, 0.5)], "is no row"),
-    "a task never offered": (lambda view, task: [Place(make_task("x"), 0)], "default/x was not offered"),
-    "no task": (lambda view, task: [Place(None, 0)], "None is no task"),
+    "a task never offered": (lambda view, task: [Bind(make_task("x"), 0)], "default/x was not offered"),
+    "no task": (lambda view, task: [Bind(None, 0)], "None is no task"),
     "no action": (lambda view, task: ["n0"], "'n0' is not an action"),
     "None as an action": (lambda view, task: [None], "None is not an action"),
     "deferred to an infeasible node": (lambda view, task: [Defer(task, 2)], "node n2 may never run"),
@@ -107,7 +107,7 @@ def test_a_failing_policy_is_reported_once() -> None:
 
 
 def test_a_task_answered_twice_is_placed_once() -> None:
-    world = world_with(lambda view, task: [Place(task, 0), Place(task, 0)])
+    world = world_with(lambda view, task: [Bind(task, 0), Bind(task, 0)])
     assert world.node_of("bad") == "n0"
     assert "is answered already" in world.faults[0].message
     assert world.node_of("t1") == "n0"

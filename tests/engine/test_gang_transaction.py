@@ -10,7 +10,7 @@ import pytest
 from builders import make_engine, make_node, make_task
 from eclectus.engine.gangs.transaction import Transaction
 from eclectus.engine.state import State
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.model.commands import Bind
 from eclectus.model.events import Event, NodeSeen, Paused, Resumed, TaskGone, TaskSeen
 from eclectus.model.objects import HostPort, PodAffinityTerm, Requirement, SpreadConstraint, Task
@@ -101,7 +101,7 @@ def test_an_abandoned_transaction_leaves_the_state_as_it_was(seed: int) -> None:
     assert {name for name in before if before[name] != after[name]} == set()
 
 
-def story(seed: int, place: PlacePolicy, *, with_gang: bool) -> list[tuple[float, str, str]]:
+def story(seed: int, place: Place, *, with_gang: bool) -> list[tuple[float, str, str]]:
     """When which ordinary pod is bound to which node, with and without a gang that never has room."""
     rng, engine = Random(f"gang {seed}"), make_engine(place, seed=seed)
     nodes = [make_node(f"n{at}", cpu=4) for at in range(5)]
@@ -129,7 +129,5 @@ def story(seed: int, place: PlacePolicy, *, with_gang: bool) -> list[tuple[float
 
 @pytest.mark.parametrize("place", [PowerOfTwo, LeastAllocated, Rosella])
 @pytest.mark.parametrize("seed", range(4))
-def test_a_gang_that_never_has_room_changes_no_decision_about_others(
-    seed: int, place: type[PlacePolicy]
-) -> None:
+def test_a_gang_that_never_has_room_changes_no_decision_about_others(seed: int, place: type[Place]) -> None:
     assert story(seed, place(), with_gang=True) == story(seed, place(), with_gang=False)

@@ -12,11 +12,11 @@ from eclectus.engine.engine import Engine
 from eclectus.engine.queues.gang import MEMBERS_MOST
 from eclectus.framework import (
     Action,
+    Bind,
     Defer,
     Enqueue,
     PendingTasks,
     Place,
-    PlacePolicy,
     Reason,
     Unschedulable,
     View,
@@ -31,7 +31,7 @@ from gangs import group, key, members, no_group
 from worlds import World, numbered, small_world
 
 
-def world_of(nodes: int = 2, cpu: float = 2, place: PlacePolicy | None = None, **roles: object) -> World:
+def world_of(nodes: int = 2, cpu: float = 2, place: Place | None = None, **roles: object) -> World:
     return small_world(make_engine(place or LeastAllocated(), **roles), nodes, cpu)
 
 
@@ -366,7 +366,7 @@ def test_no_room_is_held_for_a_part_of_a_gang() -> None:
 # -- policies --------------------------------------------------------------------------------------
 
 
-class Deferring(PlacePolicy):
+class Deferring(Place):
     """Believes that a node will soon be better."""
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
@@ -374,7 +374,7 @@ class Deferring(PlacePolicy):
             yield Defer(task, None, view.now + 1.0)
 
 
-class Refusing(PlacePolicy):
+class Refusing(Place):
     """Believes that no node is good enough."""
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
@@ -384,7 +384,7 @@ class Refusing(PlacePolicy):
 
 @pytest.mark.parametrize("place", [Deferring, Refusing])
 def test_a_gang_that_a_policy_keeps_waiting_beside_room_is_placed_after_the_limit(
-    place: type[PlacePolicy],
+    place: type[Place],
 ) -> None:
     world = world_of(place=place(), wait_limit=40.0)
     world.step(group(minimum=3))
@@ -409,7 +409,7 @@ def test_policies_with_node_queues_never_get_a_gang_and_it_starts_whole_on_the_f
     assert set(world.placed()) == {"b0", "b1", "b2"}
 
 
-class FirstThen(PlacePolicy):
+class FirstThen(Place):
     """Places one pod on the first node, and answers the next one wrongly."""
 
     def __init__(self, how: str) -> None:
@@ -418,7 +418,7 @@ class FirstThen(PlacePolicy):
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         for number, task in enumerate(pending):
             if not number:
-                yield Place(task, int(view.task_class(task).fits_now_rows[0]))
+                yield Bind(task, int(view.task_class(task).fits_now_rows[0]))
             elif self._how == "raises":
                 raise RuntimeError("no idea")
             else:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from builders import make_engine, make_task
-from eclectus.framework import Action, Defer, PendingTasks, Place, PlacePolicy, Unschedulable, View
+from eclectus.framework import Action, Bind, Defer, PendingTasks, Place, Unschedulable, View
 from eclectus.policies.order.fifo import FifoOrder
 from worlds import World, numbered, small_world
 
 
-class ScriptedPolicy(PlacePolicy):
+class ScriptedPolicy(Place):
     """Takes and answers tasks by a function of the test."""
 
     def __init__(self, answer_tasks: Callable[[View, PendingTasks], Iterator[Action]]) -> None:
@@ -43,7 +43,7 @@ def test_a_policy_may_take_tasks_from_class_queues() -> None:
             seen.append([task.name for task in at_hand if task])
             for task in at_hand:
                 assert task is not None
-                yield Place(task, 0)
+                yield Bind(task, 0)
             queues = [queue for queue in queues if queue.head is not None]
 
     world = world_of(answer_tasks)
@@ -57,7 +57,7 @@ def test_class_queues_come_in_the_order_of_their_heads_and_are_not_offered_task_
 
     def answer_tasks(view: View, pending: PendingTasks) -> Iterator[Action]:
         first = next(pending)
-        yield Place(first, 0)
+        yield Bind(first, 0)
         seen.extend((queue.head.name, len(queue)) for queue in pending.queues() if queue.head)
         assert list(pending) == []
 
@@ -96,7 +96,7 @@ def test_an_order_that_fails_is_not_asked_again_in_the_cycle() -> None:
 
     def answer_tasks(view: View, pending: PendingTasks) -> Iterator[Action]:
         for task in pending:
-            yield Place(task, 0)
+            yield Bind(task, 0)
         assert list(pending) == list(pending.queues()) == []
 
     world = small_world(make_engine(ScriptedPolicy(answer_tasks), order=Failing()), cpu=9)

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.model.commands import Bind
 from eclectus.model.events import NodeSeen, Resumed, TaskSeen
 from eclectus.model.objects import PodAffinityTerm, Requirement, SpreadConstraint, Task, WeightedTerm
@@ -33,7 +33,7 @@ def web(name: str, **fields: Any) -> Task:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_pods_with_soft_spread_are_spread_over_zones(policy: type[PlacePolicy]) -> None:
+def test_pods_with_soft_spread_are_spread_over_zones(policy: type[Place]) -> None:
     world = World(make_engine(policy()), *NODES)
     world.add(*(web(f"p{at}", cpu=0.1, preferred_spread=(SPREAD,)) for at in range(30)))
     zones = Counter(ZONES[node] for node in world.placed().values())
@@ -41,7 +41,7 @@ def test_pods_with_soft_spread_are_spread_over_zones(policy: type[PlacePolicy]) 
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_pods_that_prefer_to_be_apart_share_a_node_only_where_they_must(policy: type[PlacePolicy]) -> None:
+def test_pods_that_prefer_to_be_apart_share_a_node_only_where_they_must(policy: type[Place]) -> None:
     world = World(make_engine(policy()), *NODES)
     apart = (WeightedTerm(-100, APART),)
     world.add(*(web(f"p{at}", cpu=1, preferred_terms=apart) for at in range(4)))
@@ -51,7 +51,7 @@ def test_pods_that_prefer_to_be_apart_share_a_node_only_where_they_must(policy: 
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_pod_goes_where_the_pods_are_that_it_prefers(policy: type[PlacePolicy]) -> None:
+def test_a_pod_goes_where_the_pods_are_that_it_prefers(policy: type[Place]) -> None:
     world = World(make_engine(policy()), *NODES)
     world.add(web("first", node_name="b1"))
     near = (WeightedTerm(100, NEAR),)
@@ -69,7 +69,7 @@ def test_a_pod_goes_where_the_pods_are_that_it_prefers(policy: type[PlacePolicy]
     ],
 )
 def test_pods_there_attract_the_pods_that_their_terms_match(
-    policy: type[PlacePolicy], fields: dict[str, Any], zones: set[str]
+    policy: type[Place], fields: dict[str, Any], zones: set[str]
 ) -> None:
     engine = make_engine(policy())
     there = replace(make_task("there", **fields), node="c1", profile="another", phase="Running")

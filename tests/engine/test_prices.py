@@ -9,7 +9,7 @@ import pytest
 
 from builders import make_engine, make_node, make_task
 from eclectus.engine.explain.prices import priced
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.maths.numbers import Floats
 from eclectus.model.learned import ConstraintDemand, LearnedNode, LearnedWork, NodePrice
 from eclectus.model.reservation import ClassKey
@@ -31,7 +31,7 @@ class BetterUsed(ScarceNodesLast):
         return {(make_task("any", workload="sort").spec, "sort"): factor}
 
 
-def scarce(place: PlacePolicy | None = None) -> World:
+def scarce(place: Place | None = None) -> World:
     """Nodes of two cores, n0 and n1 of them arm; five pods need arm and one runs anywhere."""
     nodes = [make_node(f"n{at}", cpu=2, labels=dict(ARM) if at < 2 else {}) for at in range(4)]
     found = World(make_engine(place or ScarceNodesLast()), *nodes)

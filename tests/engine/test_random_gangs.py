@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from builders import make_engine, make_node, make_task
 from driven_engine import LIMIT_SECONDS
 from eclectus.engine.engine import Engine
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.model.commands import Bind, Fault
 from eclectus.model.events import (
     BindConfirmed,
@@ -180,7 +180,7 @@ class World:
 
 @pytest.mark.parametrize("place", [LeastAllocated, PowerOfTwo, Rosella, Sparrow, Tetris])
 @pytest.mark.parametrize("seed", range(6))
-def test_gangs_start_whole_and_wait_only_without_room(seed: int, place: Callable[[], PlacePolicy]) -> None:
+def test_gangs_start_whole_and_wait_only_without_room(seed: int, place: Callable[[], Place]) -> None:
     world = World(seed, lambda: make_engine(place(), seed=seed))
     for _ in range(150):
         world.happen()

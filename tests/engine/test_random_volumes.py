@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from builders import make_engine, make_node
 from driven_engine import LIMIT_SECONDS
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.model.commands import AwaitVolume, Bind, Fault
 from eclectus.model.events import (
     AttachLimitsSeen,
@@ -38,7 +38,7 @@ STATIC = StorageClass("static", DRIVER, True, (in_term("zone", "none"),))  # it 
 class World:
     """A server that binds claims as the steps before binds ask, and refuses some binds."""
 
-    def __init__(self, seed: int, place: PlacePolicy) -> None:
+    def __init__(self, seed: int, place: Place) -> None:
         self.rng, self.now, self.serial = Random(seed), 0.0, 0
         self.engine = make_engine(place, line=FifoLine())
         self.claims: dict[str, VolumeClaim] = {}
@@ -200,9 +200,7 @@ class World:
 
 @pytest.mark.parametrize("place", [LeastAllocated, Rosella, Sparrow])
 @pytest.mark.parametrize("seed", range(4))
-def test_volumes_are_never_given_twice_and_pods_do_not_wait_in_vain(
-    seed: int, place: type[PlacePolicy]
-) -> None:
+def test_volumes_are_never_given_twice_and_pods_do_not_wait_in_vain(seed: int, place: type[Place]) -> None:
     world = World(seed, place())
     for _ in range(120):
         world.random_step()

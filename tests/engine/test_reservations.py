@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from builders import make_engine, make_node, make_task
-from eclectus.framework import Action, Line, LineTraits, PlacePolicy, ReserveMany, View
+from eclectus.framework import Action, Line, LineTraits, Place, ReserveMany, View
 from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
 from eclectus.policies.line.fifo import FifoLine
 from worlds import World, small_world
 
 
-class ReserveEverywhere(PlacePolicy):
+class ReserveEverywhere(Place):
     """All offered tasks behind one reservation at each of these rows."""
 
     def __init__(self, *rows: int, sticky: bool = False) -> None:
@@ -137,7 +137,7 @@ def test_a_task_reserved_at_several_nodes_is_reported_so() -> None:
     ],
 )
 def test_an_invalid_reservation_is_refused(make, problem) -> None:  # type: ignore[no-untyped-def]
-    class FaultyPolicy(PlacePolicy):
+    class FaultyPolicy(Place):
         def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
             if tasks := tuple(pending):
                 yield make(tasks)

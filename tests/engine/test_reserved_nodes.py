@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
-from eclectus.framework import Order, OrderTraits, Refused, Relieve, Reserve, View
+from eclectus.framework import Nominate, Order, OrderTraits, Refused, Relieve, View
 from eclectus.model.events import NodeGone, NodeSeen, TaskSeen
 from eclectus.model.objects import Task
 from eclectus.policies.order.fifo import FifoOrder
@@ -16,11 +16,11 @@ from eclectus.policies.relieve.none import NoRelief
 from eclectus.policies.relieve.preemption import Preemption
 from worlds import World
 
-Answer = Callable[[Refused], Iterator[Reserve]]
+Answer = Callable[[Refused], Iterator[Nominate]]
 
 
-def large_on_row_0(refused: Refused) -> Iterator[Reserve]:
-    return iter([Reserve(task, 0) for task in refused.tasks if task.name == "large"])
+def large_on_row_0(refused: Refused) -> Iterator[Nominate]:
+    return iter([Nominate(task, 0) for task in refused.tasks if task.name == "large"])
 
 
 class Reserving(Order):
@@ -38,7 +38,7 @@ class Reserving(Order):
     def key(self, task: Task, serial: int) -> tuple[float, ...]:
         return (-task.priority, task.created, serial)
 
-    def reserve_nodes(self, view: View, refused: Refused) -> Iterator[Reserve]:
+    def reserve_nodes(self, view: View, refused: Refused) -> Iterator[Nominate]:
         self.asked.append(refused)
         return self.answer(refused) if refused.tasks else iter(())
 
@@ -160,13 +160,13 @@ def test_the_first_of_each_group_is_shown() -> None:
 
 
 def test_an_order_that_errs_is_named_and_stops_nobody() -> None:
-    def fails(refused: Refused) -> Iterator[Reserve]:
+    def fails(refused: Refused) -> Iterator[Nominate]:
         raise ValueError("no")
 
     for answer, problem in (
         (fails, "ValueError: no"),
-        (lambda refused: iter([Reserve(refused.tasks[0], 7)]), "there is no node in row 7"),
-        (lambda refused: iter([Reserve(make_task("unknown"), 0)]), "is not among the refused tasks"),
+        (lambda refused: iter([Nominate(refused.tasks[0], 7)]), "there is no node in row 7"),
+        (lambda refused: iter([Nominate(make_task("unknown"), 0)]), "is not among the refused tasks"),
     ):
         world = reserving(Reserving(answer))
         assert problem in world.faults[0].message

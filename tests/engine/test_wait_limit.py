@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.engine.schedules.waits import CLASSES_MOST, ProfileWaits
-from eclectus.framework import Action, PendingTasks, PlacePolicy, Reason, Unschedulable, View
+from eclectus.framework import Action, PendingTasks, Place, Reason, Unschedulable, View
 from eclectus.model.events import TaskSeen
 from eclectus.model.reservation import ClassKey
 from eclectus.policies.place.allocation import LeastAllocated
@@ -20,7 +20,7 @@ from worlds import World, numbered, small_world
 LIMIT = 300.0
 
 
-class Refusing(PlacePolicy):
+class Refusing(Place):
     """Believes that no node is good enough."""
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:

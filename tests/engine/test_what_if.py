@@ -11,7 +11,7 @@ from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.config.what_if.reading import read_question
 from eclectus.engine.explain.what_if.explanation import RuleDifference, WhatIfExplanation
 from eclectus.engine.explain.what_if.question import Question
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.model.errors import QuestionError
 from eclectus.model.events import Paused, TaskSeen
 from eclectus.model.explanation import PodExplanation
@@ -218,7 +218,7 @@ def test_a_node_that_is_added_is_as_fast_as_the_one_that_it_is_like() -> None:
 
 
 @pytest.mark.parametrize("place", [LeastAllocated(), Rosella()])
-def test_more_nodes_than_the_arrays_have_rows(place: PlacePolicy) -> None:
+def test_more_nodes_than_the_arrays_have_rows(place: Place) -> None:
     world = waiting(place, *NODES, pods=(BOUND,), cpu=1)
     found = ask(world, "add-node-like=m,count=100")
     assert (found.with_room_before, found.with_room) == (0, 100)

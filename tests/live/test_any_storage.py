@@ -18,7 +18,7 @@ from accepted import IN_ANY_RUN, Drawn
 from accepted_storage import CLASSES, NODES, OBJECTS
 from builders import make_engine, make_node
 from eclectus.feasibility.volumes.matching import VolumeMatching
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.live.watch.claim_states import ClaimStates
 from eclectus.live.watch.store import ObjectStore
 from eclectus.live.watch.volumes import storage_kinds
@@ -36,7 +36,7 @@ LATER = 3.0
 class Cluster:
     """A scheduler that watches storage and pods, as far as events and commands go."""
 
-    def __init__(self, place: PlacePolicy, seed: int) -> None:
+    def __init__(self, place: Place, seed: int) -> None:
         self.engine, self._rng, self._now = make_engine(place, line=FifoLine()), Random(seed), 0.0
         self._unread: list[MalformedError] = []
         kinds = [*storage_kinds(ClaimStates()), WatchedPods(lambda name: name == "eclectus")]
@@ -117,7 +117,7 @@ class Cluster:
         assert (len(state.cluster.volumes.attachments), state.cluster.volumes.attached._holders) == (0, {})
 
 
-def run(data: st.DataObject, place: type[PlacePolicy]) -> None:
+def run(data: st.DataObject, place: type[Place]) -> None:
     cluster = Cluster(place(), data.draw(st.integers(0, 2**16)))
     for name in CLASSES:
         late = {
@@ -135,7 +135,7 @@ def run(data: st.DataObject, place: type[PlacePolicy]) -> None:
 @pytest.mark.parametrize("place", [LeastAllocated, Rosella])
 @settings(IN_ANY_RUN, max_examples=20, derandomize=True)
 @given(data=st.data())
-def test_any_storage_is_read_and_followed(place: type[PlacePolicy], data: st.DataObject) -> None:
+def test_any_storage_is_read_and_followed(place: type[Place], data: st.DataObject) -> None:
     run(data, place)
 
 
@@ -143,5 +143,5 @@ def test_any_storage_is_read_and_followed(place: type[PlacePolicy], data: st.Dat
 @pytest.mark.parametrize("place", [LeastAllocated, Rosella])
 @settings(IN_ANY_RUN, max_examples=1000)
 @given(data=st.data())
-def test_any_storage_in_many_more_runs(place: type[PlacePolicy], data: st.DataObject) -> None:
+def test_any_storage_in_many_more_runs(place: type[Place], data: st.DataObject) -> None:
     run(data, place)

@@ -12,7 +12,7 @@ from math import comb
 import pytest
 
 from builders import make_engine, make_task
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.model.events import TaskGone
 from eclectus.policies.place.power_of_two import PowerOfTwo, Uniform
 from eclectus.policies.place.sparrow import Sparrow
@@ -42,7 +42,7 @@ def test_the_formulas_are_those_of_the_tables() -> None:
     assert batch_distinct(10, 0.5, 10**6) == pytest.approx(batch(10, 0.5), rel=1e-5)
 
 
-def batches(busy: float) -> tuple[PlacePolicy, int, float, float]:
+def batches(busy: float) -> tuple[Place, int, float, float]:
     return Sparrow(), 10, busy, batch_distinct(10, busy, NODES)
 
 
@@ -58,14 +58,14 @@ def batches(busy: float) -> tuple[PlacePolicy, int, float, float]:
     ],
 )
 def test_all_tasks_of_a_job_start_at_once(
-    policy: PlacePolicy, tasks: int, busy: float, expected: float, jobs: int
+    policy: Place, tasks: int, busy: float, expected: float, jobs: int
 ) -> None:
     shares = [started_at_once(policy, tasks, busy, jobs, seed) for seed in range(6)]
     what = f"{type(policy).__name__}, {tasks} tasks, {busy:.0%} busy: all start at once"
     assert agree(what, shares, expected, within=0.03)
 
 
-def started_at_once(policy: PlacePolicy, tasks: int, busy: float, jobs: int, seed: int) -> float:
+def started_at_once(policy: Place, tasks: int, busy: float, jobs: int, seed: int) -> float:
     """Share of jobs that start at once, one job after the other; the first nodes stay busy."""
     world = small_world(make_engine(policy, seed=seed), nodes=NODES, cpu=1)
     count = round(busy * NODES)

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import pytest
 
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.rosella import Rosella
 from queueing import simulate
 
 
-def ratios(
-    policy: type[PlacePolicy] | PlacePolicy, *, load: float, slots: int, tasks: int
-) -> tuple[float, float]:
+def ratios(policy: type[Place] | Place, *, load: float, slots: int, tasks: int) -> tuple[float, float]:
     """Mean and p99 of the policy divided by those of the central queue, on the same stream."""
     rival = simulate(LeastAllocated(), load=load, slots=slots, tasks=tasks, seed=1)
     ours = simulate(policy, load=load, slots=slots, tasks=tasks, seed=1)

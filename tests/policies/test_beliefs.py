@@ -20,7 +20,7 @@ from eclectus.framework import (
     Learn,
     LearnedCell,
     PendingTasks,
-    PlacePolicy,
+    Place,
     Reason,
     Speeds,
     Unschedulable,
@@ -127,7 +127,7 @@ def test_every_feasible_pod_is_placed_in_time_and_reports_are_true(way: Way, bel
     places_all_in_time(way.engine(learner=Believed(BELIEFS[belief])))
 
 
-class Refusing(PlacePolicy):
+class Refusing(Place):
     """Refuses every task, with a reason of its own or without."""
 
     def __init__(self, reason: Reason) -> None:

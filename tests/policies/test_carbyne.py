@@ -6,7 +6,7 @@ import pytest
 
 from builders import make_engine, make_node
 from dag_world import DagWorld, job, stage
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.framework.jobs import KnownJob
 from eclectus.maths.stage_ranks.table import STAGE_RANKS
 from eclectus.model.job import Job
@@ -17,7 +17,7 @@ from eclectus.policies.place.fit import BestFit
 RANKS = STAGE_RANKS["cp"]
 
 
-def world(capacity: float = 1.0, place: PlacePolicy | None = None, **settings: object) -> DagWorld:
+def world(capacity: float = 1.0, place: Place | None = None, **settings: object) -> DagWorld:
     order = Carbyne(**settings)  # type: ignore[arg-type]
     return DagWorld(make_engine(place or BestFit(), order=order), [make_node("n", cpu=capacity)])
 

@@ -9,7 +9,7 @@ import pytest
 from builders import ExactSpeeds, make_engine
 from dag_stories import DagStory
 from eclectus.engine.engine import Engine
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.model.commands import Bind, Fault, RecordPlan
 from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.place.fit import BestFit
@@ -24,7 +24,7 @@ SETTINGS: list[dict[str, Any]] = [
 ]
 
 
-def engine(place: PlacePolicy, settings: dict[str, Any], kind: type[Engine] = Engine) -> Engine:
+def engine(place: Place, settings: dict[str, Any], kind: type[Engine] = Engine) -> Engine:
     made = make_engine(place, order=Carbyne(**settings), learn=ExactSpeeds({}))
     return made if kind is Engine else kind([*made._state.profiles.values()], made._state.learn)
 
@@ -50,7 +50,7 @@ def decisions(story: Story) -> list[object]:
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @pytest.mark.parametrize("seed", range(3))
 def test_kept_ranks_give_the_same_order_as_ranks_asked_anew(
-    place: type[PlacePolicy], settings: dict[str, Any], seed: int
+    place: type[Place], settings: dict[str, Any], seed: int
 ) -> None:
     kept = DagStory(engine(place(), settings), seed).run(60)
     anew = DagStory(engine(place(), settings, Forgetful), seed).run(60)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from builders import make_engine, make_node
 from configurations import HEAD, error_of
 from eclectus.config import parse
-from eclectus.framework import Line, PlacePolicy
+from eclectus.framework import Line, Place
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
 from eclectus.policies.clashes import CLASHES
@@ -108,7 +108,7 @@ def test_what_the_shipped_scenarios_compare_is_accepted(file: Path) -> None:
 # -- what is void, in engines that are not asked whether their policies make sense ------------------------
 
 
-def binds(place: PlacePolicy, line: Line, *tasks: Task) -> list[tuple[str, str]]:
+def binds(place: Place, line: Line, *tasks: Task) -> list[tuple[str, str]]:
     """Pod and node of every bind on three nodes of one slot, where pods end one by one, those of n2 first."""
     world = small_world(make_engine(place, line=line), nodes=3, cpu=1)
     world.add(*tasks)

@@ -22,18 +22,19 @@ from builders import make_engine, make_node, make_task
 from eclectus.engine.engine import Engine
 from eclectus.framework import (
     Action,
+    Bind,
     Completion,
     Enqueue,
     Learn,
     LearnedCell,
     Place,
-    PlacePolicy,
     Reason,
     Speeds,
     Unschedulable,
     View,
 )
-from eclectus.model.commands import Bind, Fault, Report
+from eclectus.model.commands import Bind as BindCommand
+from eclectus.model.commands import Fault, Report
 from eclectus.model.events import BindRefused, NodeGone, NodeSeen, Resumed, TaskGone, TaskSeen
 from eclectus.model.objects import Task
 from eclectus.policies import table
@@ -152,7 +153,7 @@ def survives_disappearance(make: Callable[[], Engine]) -> None:
     nodes = [NodeSeen(make_node(f"n{at}", cpu=2)) for at in range(3)]
     tasks = [TaskSeen(make_task(f"t{at}")) for at in range(9)]
     commands += engine.step([*nodes, *tasks, NodeGone("n0"), TaskGone("uid-t0")], 0.0)
-    asked = [command for command in commands if isinstance(command, Bind)]
+    asked = [command for command in commands if isinstance(command, BindCommand)]
     gone = [TaskGone(f"uid-t{at}") for at in range(5)]
     commands += engine.step([NodeGone("n1"), NodeGone("n2"), *gone], 1.0)
     commands += engine.step([BindRefused(bind.uid, bind.node, "gone") for bind in asked], 2.0)
@@ -239,7 +240,7 @@ def _changes_its_class(view: View, task: Task) -> None:
 
 
 def _goes_anywhere(view: View, task: Task) -> Action:
-    return Place(task, 0)
+    return Bind(task, 0)
 
 
 def _forgets(view: View, task: Task) -> Action:
@@ -248,7 +249,7 @@ def _forgets(view: View, task: Task) -> Action:
 
 def _hashes(view: View, task: Task) -> Action:
     rows = view.task_class(task).fits_now_rows
-    return Place(task, int(rows[hash(task.name) % len(rows)])) if len(rows) else Unschedulable(task)
+    return Bind(task, int(rows[hash(task.name) % len(rows)])) if len(rows) else Unschedulable(task)
 
 
 def _enqueues_at_an_unsuitable_node(view: View, task: Task) -> Action:
@@ -277,7 +278,7 @@ def test_a_policy_with_a_random_source_of_its_own_is_found() -> None:
 
     def rolls(view: View, task: Task) -> Action:
         rows = view.task_class(task).fits_now_rows
-        return Place(task, int(SystemRandom().choice(rows))) if len(rows) else Unschedulable(task)
+        return Bind(task, int(SystemRandom().choice(rows))) if len(rows) else Unschedulable(task)
 
     with pytest.raises(AssertionError):
         decides_equally(lambda: make_engine(Violating(rolls)))
@@ -298,4 +299,4 @@ def test_the_same_policy_without_a_violation_passes() -> None:
 
 
 def test_place_policies_have_the_role_s_type() -> None:
-    assert all(issubclass(policy, PlacePolicy) for policy in table.PLACE.values())
+    assert all(issubclass(policy, Place) for policy in table.PLACE.values())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.pss import Proportional
 from eclectus.policies.rosella import Rosella
@@ -24,7 +24,7 @@ WAYS = {
 }
 
 
-def world(policy: PlacePolicy, **rates: float) -> World:
+def world(policy: Place, **rates: float) -> World:
     return World(make_engine(policy, ExactSpeeds(rates)), *(make_node(name, cpu=2) for name in rates))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_task
-from eclectus.framework import Action, Enqueue, PlacePolicy, View
+from eclectus.framework import Action, Enqueue, Place, View
 from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
 from eclectus.policies import table
@@ -157,7 +157,7 @@ def seconds(task: Task) -> float:
     return task.estimate
 
 
-def run_with(kind: type[PlacePolicy], asked: Scenario, monkeypatch: pytest.MonkeyPatch) -> RunResult:
+def run_with(kind: type[Place], asked: Scenario, monkeypatch: pytest.MonkeyPatch) -> RunResult:
     monkeypatch.setitem(table.PLACE, "clwl", kind)
     return simulate(asked, asked.profiles[0], seed=1, checked=True)
 

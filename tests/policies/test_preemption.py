@@ -6,7 +6,7 @@ import pytest
 
 from builders import make_node, make_task
 from eclectus.engine.explain import explanations
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.model.events import (
     BudgetGone,
     BudgetSeen,
@@ -331,7 +331,7 @@ def test_pods_that_are_terminating_are_used_before_others_are_evicted() -> None:
 
 
 @pytest.mark.parametrize("place", [Rosella, BestFit, PowerOfTwo, CentralLeastWait])
-def test_it_works_beside_policies_that_let_tasks_wait(place: type[PlacePolicy]) -> None:
+def test_it_works_beside_policies_that_let_tasks_wait(place: type[Place]) -> None:
     world = world_of(make_node("n0", 1), make_node("n1", 1), place=place())
     world.add(*numbered(2, "low"))
     world.add(make_task("high", priority=9))

@@ -11,7 +11,7 @@ import pytest
 
 from builders import ExactSpeeds, make_cluster, make_engine, make_node, make_spec, make_task
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, Enqueue, PlacePolicy
+from eclectus.framework import Action, Enqueue, Place
 from eclectus.maths import numbers
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import NodeSeen, Resumed
@@ -92,9 +92,7 @@ def test_an_idle_node_of_speed_0_has_no_wait_but_an_infinite_delay() -> None:
 # -- draws ---------------------------------------------------------------------------------------
 
 
-def choices(
-    policy: PlacePolicy, rates: dict[str, float], times: int, task: Task | None = None
-) -> Counter[str]:
+def choices(policy: Place, rates: dict[str, float], times: int, task: Task | None = None) -> Counter[str]:
     """The nodes of tasks in an idle cluster, each placed as if it were the first."""
     engine = make_engine(policy, ExactSpeeds(rates), seed=3)
     labels = {name: {"name": name} for name in rates}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from builders import make_engine, make_node, make_task
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.model.objects import Node, Task
 from eclectus.policies.place.scaled_fit import DotProduct, ScaledBestFit
 from worlds import World
 
 
-def chosen(policy: PlacePolicy, task: Task, *nodes: Node) -> str:
+def chosen(policy: Place, task: Task, *nodes: Node) -> str:
     world = World(make_engine(policy), *nodes)
     world.add(task)
     return world.node_of(task.name)

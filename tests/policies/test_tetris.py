@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from builders import make_engine, make_node, make_task
-from eclectus.framework import Order, PlacePolicy
+from eclectus.framework import Order, Place
 from eclectus.model.objects import Node, Preference, Requirement, Task, Term
 from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.place.allocation import LeastAllocated
@@ -30,7 +30,7 @@ class ByJob(FifoOrder):
         return task.job
 
 
-def placed(policy: PlacePolicy, tasks: Sequence[Task], *nodes: Node, order: Order | None = None) -> World:
+def placed(policy: Place, tasks: Sequence[Task], *nodes: Node, order: Order | None = None) -> World:
     world = World(make_engine(policy, order=order or ByJob()), *(nodes or (make_node(cpu=10, memory=10),)))
     world.add(*tasks)
     assert world.faults == []
@@ -132,7 +132,7 @@ def test_tasks_that_do_not_fit_are_unschedulable_and_counted_once() -> None:
     assert world.engine.queue_counts().counters.attempts["unschedulable", "eclectus"] == 5
 
 
-def seconds_to_run(policy: PlacePolicy, tasks: Sequence[Task], *nodes: Node) -> float:
+def seconds_to_run(policy: Place, tasks: Sequence[Task], *nodes: Node) -> float:
     """Makespan in seconds, with ten seconds for every task."""
     world, left = placed(policy, tasks, *nodes), len(tasks)
     rounds = 0
@@ -150,7 +150,7 @@ TWO_NODES = (make_node("n0", cpu=10, memory=10), make_node("n1", cpu=10, memory=
 
 
 @pytest.mark.parametrize("other", [WorstFit(), LeastAllocated()])
-def test_small_tasks_leave_a_node_free_for_a_large_one(other: PlacePolicy) -> None:
+def test_small_tasks_leave_a_node_free_for_a_large_one(other: Place) -> None:
     assert seconds_to_run(Tetris(), THREE_AND_ONE, *TWO_NODES) == 10.0
     assert seconds_to_run(other, THREE_AND_ONE, *TWO_NODES) == 20.0
 
@@ -159,7 +159,7 @@ def test_two_resources_are_packed_in_less_time_than_by_spreading() -> None:
     shapes = ((1, 1), (2, 1), (1, 3), (9, 2), (2, 8), (7, 7))
     nodes = [make_node(f"n{at}", cpu=10, memory=10) for at in range(4)]
 
-    def makespans(policy: PlacePolicy) -> list[float]:
+    def makespans(policy: Place) -> list[float]:
         found = []
         for seed in range(6):
             asked = Random(f"tetris {seed}").choices(shapes, k=60)

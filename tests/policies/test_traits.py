@@ -22,7 +22,7 @@ from eclectus.framework import (
     LineTraits,
     Order,
     PendingTasks,
-    PlacePolicy,
+    Place,
     PlaceTraits,
     ReserveMany,
     View,
@@ -111,7 +111,7 @@ class Counting(PendingTasks):
         return self._pending.skip(task, most)
 
 
-def what_it_does(policy: PlacePolicy) -> PlaceTraits:
+def what_it_does(policy: Place) -> PlaceTraits:
     """The traits that its actions show: all but `defers_until_change`."""
     seen: set[type[Action]] = set()
     taken_before_answer: list[int] = []
@@ -199,7 +199,7 @@ class AllAtOnce(LeastAllocated):
         yield from super().place(view, iter(list(pending)))
 
 
-def binds(order: Order, place: PlacePolicy) -> list[str]:
+def binds(order: Order, place: Place) -> list[str]:
     """The pods in the order in which they are bound to a node that has room for all."""
     world = World(make_engine(place, order=order), make_node(cpu=99))
     world.add(*tasks())

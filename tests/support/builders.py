@@ -8,7 +8,7 @@ import numpy as np
 
 from eclectus.cluster.nodes import Cluster
 from eclectus.engine.engine import Engine
-from eclectus.framework import Completion, Learn, LearnedCell, PlacePolicy, Profile, ProfileSettings, Speeds
+from eclectus.framework import Completion, Learn, LearnedCell, Place, Profile, ProfileSettings, Speeds
 from eclectus.model.objects import Amounts, Node, Spec, Task
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.line.fifo import FifoLine
@@ -78,7 +78,7 @@ class ExactSpeeds(Learn):
         return iter(LearnedCell(node, "", rate, 1) for node, rate in self._rates.items())
 
 
-def make_profile(place: PlacePolicy | None = None, name: str = "eclectus", **roles: Any) -> Profile:
+def make_profile(place: Place | None = None, name: str = "eclectus", **roles: Any) -> Profile:
     """A profile with fifo order and node queues, and the given Place policy (default rosella)."""
     fields = {"order": FifoOrder(), "line": FifoLine(), "place": place or Rosella(), "relieve": NoRelief()}
     settings = {key: roles.pop(key) for key in list(roles) if key in ProfileSettings.__dataclass_fields__}
@@ -86,7 +86,7 @@ def make_profile(place: PlacePolicy | None = None, name: str = "eclectus", **rol
 
 
 def make_engine(
-    place: PlacePolicy | None = None, learn: Learn | None = None, seed: int = 0, **roles: Any
+    place: Place | None = None, learn: Learn | None = None, seed: int = 0, **roles: Any
 ) -> Engine:
     """An engine with one profile; it has not received Resumed yet."""
     return Engine([make_profile(place, **roles)], learn or Unlearned(), seed)

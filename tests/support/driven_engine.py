@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 
 from builders import make_engine, make_profile
 from eclectus.engine.engine import Engine
-from eclectus.framework import Learn, Order, PlacePolicy, Relieve
+from eclectus.framework import Learn, Order, Place, Relieve
 from eclectus.model.events import Event, Resumed
 from eclectus.model.objects import Task
 from eclectus.policies.order.fifo import FifoOrder
@@ -21,7 +21,7 @@ LIMIT_SECONDS = make_profile().settings.wait_limit or 0.0
 class DrivenEngine:
     """Call `set_up`, then `start`."""
 
-    policy: Callable[[], PlacePolicy] = Rosella
+    policy: Callable[[], Place] = Rosella
     learn: Callable[[], Learn] = RosellaLearn
     relieve: Callable[[], Relieve] = Preemption
     order: Callable[[], Order] = FifoOrder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from eclectus.framework import Action, PendingTasks, PlacePolicy, View
+from eclectus.framework import Action, PendingTasks, Place, View
 from eclectus.model.explanation import PodExplanation
 from eclectus.model.objects import Task
 from worlds import World
@@ -15,7 +15,7 @@ def explain(world: World, name: str, after: float = 0.0) -> PodExplanation:
     return world.engine.explain_pod("default", name, world.now + after)
 
 
-class Answering(PlacePolicy):
+class Answering(Place):
     """Answers every task with what a function makes of it."""
 
     def __init__(self, answer: Callable[[Task], Action]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from builders import make_engine, make_task
-from eclectus.framework import Action, Line, PlacePolicy, ReserveMany, View
+from eclectus.framework import Action, Line, Place, ReserveMany, View
 from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
 from eclectus.policies.shared.by_job import group_by_job
@@ -17,7 +17,7 @@ LONG = 200.0  # seconds, above the default cut-off of 90
 
 
 @dataclass
-class Reserving(PlacePolicy):
+class Reserving(Place):
     """Every job has `reservations` reservations at the only node."""
 
     reservations: int = 1
@@ -52,7 +52,7 @@ def estimate(reservation: Reservation) -> float:
     return reservation.head.estimate
 
 
-def one_server(line: Line, place: PlacePolicy | None = None) -> World:
+def one_server(line: Line, place: Place | None = None) -> World:
     """A node with one slot, which is in use."""
     world = small_world(make_engine(place or Reserving(), line=line), cpu=1)
     world.put(make_task("busy", node="n0"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from builders import make_engine, make_task
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.model.events import BudgetSeen
 from eclectus.model.objects import Budget, Node, Requirement, Task
 from eclectus.policies.place.allocation import LeastAllocated
@@ -11,7 +11,7 @@ from eclectus.policies.relieve.preemption import Preemption
 from worlds import World, small_world
 
 
-def world_of(*nodes: Node, place: PlacePolicy | None = None, **settings: int) -> World:
+def world_of(*nodes: Node, place: Place | None = None, **settings: int) -> World:
     """A world with preemption; without nodes, one node of four cores."""
     engine = make_engine(place or LeastAllocated(), relieve=Preemption(**settings))
     return World(engine, *nodes) if nodes else small_world(engine)

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.model.commands import Bind, Fault
 from eclectus.model.events import BindConfirmed, Event, NodeSeen, Resumed, TaskSeen
 
@@ -26,7 +26,7 @@ class Responses:
     served: int
 
 
-def simulate(place: PlacePolicy, *, load: float, slots: int, tasks: int, seed: int) -> Responses:
+def simulate(place: Place, *, load: float, slots: int, tasks: int, seed: int) -> Responses:
     """Poisson arrivals at this load, with exactly known rates; the first fifth is not measured."""
     rng = Random(seed)
     speeds = rng.sample(GROUPS, len(GROUPS))  # results must not depend on which rows are fast

@@ -16,12 +16,12 @@ import numpy as np
 from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, Enqueue, Place, PlacePolicy, Unschedulable, View
+from eclectus.framework import Action, Bind, Enqueue, Place, Unschedulable, View
 from eclectus.maths.sampling import draw_proportional
 from eclectus.model.objects import Task
 
 
-class OneByOne(PlacePolicy):
+class OneByOne(Place):
     """Decides on each task separately."""
 
     def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
@@ -95,7 +95,7 @@ class CentralQueue(OneByOne):
 
     def answer(self, view: View, task: Task, task_class: TaskClass) -> Action:
         rows = task_class.fits_now_rows
-        return Place(task, least(view, rows, task_class.overflow[rows])) if len(rows) else Unschedulable(task)
+        return Bind(task, least(view, rows, task_class.overflow[rows])) if len(rows) else Unschedulable(task)
 
 
 def least(view: View, rows: Rows, keys: Floats) -> int:
@@ -104,7 +104,7 @@ def least(view: View, rows: Rows, keys: Floats) -> int:
     return int(best[view.rng.randrange(len(best))])
 
 
-RULES: dict[str, type[PlacePolicy]] = {
+RULES: dict[str, type[Place]] = {
     "jsq": ShortestOfAll,
     "sed": SoonestOfAll,
     "first-drawn": FirstDrawn,

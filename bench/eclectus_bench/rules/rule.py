@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.model.events import Event, TaskGone, TaskSeen
 from eclectus.model.objects import HostPort, Node, Task
 from eclectus.policies.rosella import Rosella
@@ -35,7 +35,7 @@ class Rule:
     there: EventsOf = nothing
     with_pod: EventsOf = nothing
     change: EventsOf = nothing
-    place: Callable[[], PlacePolicy] = Rosella
+    place: Callable[[], Place] = Rosella
     grows: str = ""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.model.events import NodeSeen
 from eclectus.model.objects import (
     DEVICE_MILLI,
@@ -159,7 +159,7 @@ BY_PODS = (
         change=earlier_pod_goes("nodes"),
     ),
 )
-POLICIES: tuple[tuple[str, Callable[[], PlacePolicy]], ...] = (
+POLICIES: tuple[tuple[str, Callable[[], Place]], ...] = (
     ("", Rosella),
     (", place: least-allocated", LeastAllocated),
     (", place: kube", KubeScores),

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from eclectus.engine.engine import Engine
-from eclectus.framework import Learn, Order, PlacePolicy, Profile, Relieve
+from eclectus.framework import Learn, Order, Place, Profile, Relieve
 from eclectus.model.commands import Bind, Fault
 from eclectus.model.events import BindConfirmed, Event, NodeRecalled, NodeSeen, Resumed, TaskSeen
 from eclectus.model.learned import LearnedNode, LearnedWork
@@ -31,7 +31,7 @@ class Driver:
         nodes: Sequence[Node],
         relieve: Relieve | None = None,
         *,
-        place: PlacePolicy | None = None,
+        place: Place | None = None,
         learn: Learn | None = None,
     ) -> None:
         profile = Profile("eclectus", order, place or Rosella(), FifoLine(), relieve or NoRelief())

@@ -17,12 +17,12 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from eclectus.cluster.alike_pods import AlikePodGroups
 from eclectus.cluster.anti_affinity.terms import HeldTerms
 from eclectus.cluster.devices import Devices
 from eclectus.cluster.host_ports import HostPorts
 from eclectus.cluster.images import NodeImages
 from eclectus.cluster.labels import LabelColumns
-from eclectus.cluster.pod_groups import PodGroups
 from eclectus.cluster.resources import ALLOCATABLE, ResourceTable
 from eclectus.cluster.scalars import read_only
 from eclectus.cluster.taint_sets import NONE, TaintSets
@@ -53,7 +53,7 @@ class Cluster(ResourceTable):
         self.host_ports = HostPorts()
         self.images = NodeImages()
         self.anti_affinity, self.preferences = HeldTerms(), HeldTerms()
-        self.pods = PodGroups(self.anti_affinity, self.preferences)
+        self.pods = AlikePodGroups(self.anti_affinity, self.preferences)
         self.volumes = NodeVolumes(self._rows, self.usage, rows)
         self.service_changes = 0  # grows when a service takes or gives back room; written here only
         self.devices: Devices | None = None  # None until a node has any

@@ -20,7 +20,7 @@ from eclectus.engine.queues.pending_class import PendingClass
 from eclectus.engine.queues.withheld_classes import WithheldClasses
 from eclectus.engine.scheduling_cycle import SchedulingCycle
 from eclectus.engine.state import State
-from eclectus.framework import Action, PlacePolicy, Profile
+from eclectus.framework import Action, Place, Profile
 from eclectus.model.errors import PolicyError
 from eclectus.model.objects import Task
 
@@ -151,7 +151,7 @@ class Placement:
                 answers = None  # the policy is asked about the tasks behind the gang
                 continue
             try:
-                self._effects.put_in_force(PlacePolicy, cycle, action)
+                self._effects.put_in_force(Place, cycle, action)
             except PolicyError as error:
                 faults += 1
                 self._reject(cycle, policy, action, error)
@@ -167,16 +167,14 @@ class Placement:
         self._state.class_queues.end_cycle(classes)
         self._withheld.end_cycle(profile.scheduler_name, classes, self._state.view)
 
-    def _reject(
-        self, cycle: SchedulingCycle, policy: PlacePolicy, action: Action, error: PolicyError
-    ) -> None:
+    def _reject(self, cycle: SchedulingCycle, policy: Place, action: Action, error: PolicyError) -> None:
         """The action is not put in force: each task of it that was offered backs off."""
         self._state.fault(policy, str(error))
         for task in getattr(action, "tasks", (getattr(action, "task", None),)):
             if isinstance(task, Task) and task.uid in cycle.offered:
                 cycle.fail(cycle.offered[task.uid][0], f"policy {policy}: {error}")
 
-    def _policy_raised(self, cycle: SchedulingCycle, policy: PlacePolicy, message: str) -> bool:
+    def _policy_raised(self, cycle: SchedulingCycle, policy: Place, message: str) -> bool:
         """The task that was offered last and not answered backs off; False if there is none."""
         self._state.fault(policy, message)
         if not cycle.offered:

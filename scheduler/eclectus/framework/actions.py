@@ -1,6 +1,6 @@
 """The actions with which a Place policy answers pending tasks, and a Relieve policy refused ones.
 
-And what an Order may answer: `Withheld` keeps tasks from being offered, `Reserve` keeps a node free for one.
+And what an Order may answer: `Withheld` keeps tasks from being offered, `Nominate` keeps a node free for one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Withheld(Struct, frozen=True, gc=False):
     until: float  # seconds, in the future; inf: only when something has changed
 
 
-class Place(Struct, frozen=True, gc=False):
+class Bind(Struct, frozen=True, gc=False):
     """Bind the task to this node now. The task must fit there now.
 
     `grant`: without devices the engine chooses the fullest that have room, for a task that requests some.
@@ -84,7 +84,7 @@ class Unschedulable(Struct, frozen=True, gc=False):
     reason: Reason = Reason()
 
 
-class Reserve(Struct, frozen=True, gc=False):
+class Nominate(Struct, frozen=True, gc=False):
     """Hold room for a refused task on this node and nominate it there; it is bound when the room is free.
 
     The node must be feasible for the task, and the task not be nominated anywhere.
@@ -104,5 +104,5 @@ class Evict(Struct, frozen=True, gc=False):
     task: Task
 
 
-Action = Place | Defer | Enqueue | ReserveMany | Unschedulable
-ReliefAction = Reserve | Evict
+Action = Bind | Defer | Enqueue | ReserveMany | Unschedulable
+ReliefAction = Nominate | Evict

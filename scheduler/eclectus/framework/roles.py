@@ -14,7 +14,7 @@ from typing import ClassVar, Protocol
 
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework.actions import Action, ReliefAction, Reserve, Withheld
+from eclectus.framework.actions import Action, Nominate, ReliefAction, Withheld
 from eclectus.framework.profile_settings import ProfileSettings
 from eclectus.framework.traits import LineTraits, OrderTraits, PlaceTraits, Policy
 from eclectus.framework.view import View
@@ -171,7 +171,7 @@ class Order(Accounted, ABC):
         del view
         return ()
 
-    def reserve_nodes(self, view: View, refused: Refused) -> Iterator[Reserve]:
+    def reserve_nodes(self, view: View, refused: Refused) -> Iterator[Nominate]:
         """Nodes to be kept free for refused tasks until they have room, though nobody is evicted there.
 
         `refused` has the first task of each group, whatever its `preemptionPolicy`. Asked about a class that
@@ -191,7 +191,7 @@ class Order(Accounted, ABC):
         return False
 
 
-class PlacePolicy(Accounted, ABC):
+class Place(Accounted, ABC):
     """Which node gets the task? Kubernetes' counterpart is Score."""
 
     @property
@@ -263,7 +263,7 @@ class Profile:
 
     scheduler_name: str
     order: Order
-    place: PlacePolicy
+    place: Place
     line: Line
     relieve: Relieve
     settings: ProfileSettings = field(default_factory=ProfileSettings)

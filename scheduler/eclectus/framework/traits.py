@@ -38,7 +38,7 @@ class OrderTraits:
     withholds: bool = False
     """It may answer Withheld instead of a rank."""
     reserves_nodes: bool = False
-    """It may answer `reserve_nodes` with Reserve, and is asked by `keeps_node` how long that holds."""
+    """It may answer `reserve_nodes` with Nominate, and is asked by `keeps_node` how long that holds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from eclectus.framework import Line, Order, PlacePolicy, Profile, Relieve
+from eclectus.framework import Line, Order, Place, Profile, Relieve
 from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.line.stealing import Stealing
 from eclectus.policies.place.clwl import CentralLeastWait
@@ -28,7 +28,7 @@ class Clash:
     at: str  # the role that the message is about
     problem: str  # which policy is voided and why, and what to do
     order: Callable[[Order], bool] | None = None
-    place: Callable[[PlacePolicy], bool] | None = None
+    place: Callable[[Place], bool] | None = None
     line: Callable[[Line], bool] | None = None
     relieve: Callable[[Relieve], bool] | None = None
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eclectus.framework import Learn, Line, Order, PlacePolicy, Relieve
+from eclectus.framework import Learn, Line, Order, Place, Relieve
 from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.line.fifo import FifoLine
@@ -53,7 +53,7 @@ ORDER: dict[str, type[Order]] = {
     "carbyne": Carbyne,
 }
 
-PLACE: dict[str, type[PlacePolicy]] = {
+PLACE: dict[str, type[Place]] = {
     "rosella": Rosella,
     "uniform": Uniform,
     "pot": PowerOfTwo,

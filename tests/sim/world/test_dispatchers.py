@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from builders import make_engine, make_task
-from eclectus.framework import Action, Enqueue, Place, PlacePolicy, View
+from eclectus.framework import Action, Bind, Enqueue, Place, View
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
 from eclectus.sim.run import build_world, run
@@ -17,7 +17,7 @@ from simulated import document, poisson, runs, scenario
 from worlds import World, small_world
 
 
-class Emptiest(PlacePolicy):
+class Emptiest(Place):
     """Chooses the shortest queue it sees; with `placing` it binds where it sees room."""
 
     def __init__(self, placing: bool = False) -> None:
@@ -28,7 +28,7 @@ class Emptiest(PlacePolicy):
             task_class = view.task_class(task)
             rows = task_class.waitable_rows
             row = int(rows[task_class.overflow[rows].argmin()])
-            yield Place(task, row) if self.placing and task_class.fits_now[row] else Enqueue(task, row)
+            yield Bind(task, row) if self.placing and task_class.fits_now[row] else Enqueue(task, row)
 
 
 def old(age: float, corrects: bool, placing: bool = False) -> World:

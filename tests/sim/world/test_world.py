@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eclectus.framework import Action, Place, PlacePolicy, View
+from eclectus.framework import Action, Bind, Place, View
 from eclectus.model.events import Event, TaskSeen
 from eclectus.model.objects import Task
 from eclectus.policies import table
@@ -161,12 +161,12 @@ def test_stopping_keeps_what_is_known() -> None:
 
 
 @dataclass(eq=False)
-class Anywhere(PlacePolicy):
+class Anywhere(Place):
     """Binds to the first row regardless of rules; the engine's own validation is disabled below."""
 
     def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
         for task in turns:
-            yield Place(task, 0)
+            yield Bind(task, 0)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ workload, so they are kept once each. A pending pod carries the terms that match
 (`Spec.matched_terms`, `Spec.matched_preferences`); pods that match none, nearly all, cost nothing.
 
 The terms of pending pods count too: such a pod may be placed in the same scheduling cycle as one that it
-keeps away. Where the pods with a term are is asked of pod_groups.py.
+keeps away. Where the pods with a term are is asked of alike_pods.py.
 """
 
 from __future__ import annotations

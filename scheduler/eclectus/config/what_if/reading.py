@@ -29,7 +29,7 @@ from eclectus.engine.explain.what_if.question import (
     Question,
     TaskEdit,
 )
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.model.errors import QuestionError
 from eclectus.policies import table
 
@@ -51,7 +51,7 @@ def read_question(texts: Sequence[str], as_policy: str, namespace: str) -> Quest
     return Question(changes, tuple(texts), _policy(as_policy) if as_policy else None)
 
 
-def _policy(name: str) -> PlacePolicy:
+def _policy(name: str) -> Place:
     """A Place policy with its defaults. Raises QuestionError."""
     if name not in table.PLACE:
         raise QuestionError(f"there is no Place policy {name!r}; {nearest(name, list(table.PLACE))}")

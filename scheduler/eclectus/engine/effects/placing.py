@@ -6,7 +6,7 @@ from eclectus.engine.effects.checks import validate_row, validate_task
 from eclectus.engine.node_dispatch import NodeDispatch
 from eclectus.engine.scheduling_cycle import SchedulingCycle
 from eclectus.engine.state import State
-from eclectus.framework import Defer, Enqueue, Place, Reason, ReserveMany, Unschedulable
+from eclectus.framework import Bind, Defer, Enqueue, Reason, ReserveMany, Unschedulable
 from eclectus.model.errors import PolicyError
 from eclectus.model.grant import NO_GRANT, Grant
 from eclectus.model.objects import DEVICE_MILLI, Task, amount_of
@@ -20,7 +20,7 @@ class Placing:
 
     # -- Place -------------------------------------------------------------------------------------
 
-    def validate_place(self, cycle: SchedulingCycle, place: Place) -> None:
+    def validate_place(self, cycle: SchedulingCycle, place: Bind) -> None:
         """The task must fit beside what the node holds, and on the devices of its grant if there are some.
 
         What is only planned for other waiting tasks does not count: they are planned anew if it is taken.
@@ -47,7 +47,7 @@ class Placing:
             name = cluster.names[row]
             raise PolicyError(f"devices {devices!r} of node {name} have no room for the {milli} of {task}")
 
-    def place(self, cycle: SchedulingCycle, place: Place) -> None:
+    def place(self, cycle: SchedulingCycle, place: Bind) -> None:
         """The task is bound."""
         cycle.place(place.task, int(place.row), place.grant)
 

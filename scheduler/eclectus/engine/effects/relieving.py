@@ -8,7 +8,7 @@ from __future__ import annotations
 from eclectus.engine.effects.checks import validate_row, validate_task
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.state import State
-from eclectus.framework import Evict, Refused, Reserve
+from eclectus.framework import Evict, Nominate, Refused
 from eclectus.model.errors import PolicyError
 from eclectus.model.objects import Task
 
@@ -19,7 +19,7 @@ class Relieving:
     def __init__(self, state: State, nominations: Nominations) -> None:
         self._state, self._nominations = state, nominations
 
-    def validate_reserve(self, refused: Refused, reserve: Reserve) -> None:
+    def validate_reserve(self, refused: Refused, reserve: Nominate) -> None:
         """The task was refused and is not nominated, and the node is feasible for it."""
         state, task = self._state, _validate_refused(refused, reserve.task)
         row = validate_row(state, task, reserve.row)
@@ -28,7 +28,7 @@ class Relieving:
         if not state.view.task_class(task).scalars.feasible[row]:
             raise PolicyError(f"node {state.cluster.names[row]} may never run {task}")
 
-    def reserve(self, refused: Refused, reserve: Reserve) -> None:
+    def reserve(self, refused: Refused, reserve: Nominate) -> None:
         """The task is nominated."""
         del refused
         self._nominations.nominate(reserve.task, int(reserve.row))

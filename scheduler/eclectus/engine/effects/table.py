@@ -16,15 +16,15 @@ from eclectus.engine.nominations import Nominations
 from eclectus.engine.scheduling_cycle import SchedulingCycle
 from eclectus.engine.state import State
 from eclectus.framework import (
+    Bind,
     Defer,
     Enqueue,
     Evict,
+    Nominate,
     Order,
     Place,
-    PlacePolicy,
     Refused,
     Relieve,
-    Reserve,
     ReserveMany,
     Unschedulable,
 )
@@ -48,12 +48,12 @@ class Effects:
     def __init__(self, state: State, node_dispatch: NodeDispatch, nominations: Nominations) -> None:
         placing, relieving = Placing(state, node_dispatch), Relieving(state, nominations)
         self._table: Mapping[type, Effect] = {
-            Place: Effect((PlacePolicy,), placing.validate_place, placing.place),
-            Defer: Effect((PlacePolicy,), placing.validate_defer, placing.defer),
-            Enqueue: Effect((PlacePolicy,), placing.validate_enqueue, placing.enqueue),
-            ReserveMany: Effect((PlacePolicy,), placing.validate_reserve_many, placing.reserve_many),
-            Unschedulable: Effect((PlacePolicy,), placing.validate_unschedulable, placing.unschedulable),
-            Reserve: Effect((Relieve, Order), relieving.validate_reserve, relieving.reserve),
+            Bind: Effect((Place,), placing.validate_place, placing.place),
+            Defer: Effect((Place,), placing.validate_defer, placing.defer),
+            Enqueue: Effect((Place,), placing.validate_enqueue, placing.enqueue),
+            ReserveMany: Effect((Place,), placing.validate_reserve_many, placing.reserve_many),
+            Unschedulable: Effect((Place,), placing.validate_unschedulable, placing.unschedulable),
+            Nominate: Effect((Relieve, Order), relieving.validate_reserve, relieving.reserve),
             Evict: Effect((Relieve,), relieving.validate_evict, relieving.evict),
         }
 

@@ -2,7 +2,7 @@
 
 The price by scarcity is what others want a node for that may run on few (framework/node_prices.py). The price
 for a workload is by how many times longer a task of it counts as running on a node, because the node is
-better used for other work (`PlacePolicy.class_prices`); of several classes of a workload the highest counts.
+better used for other work (`Place.class_prices`); of several classes of a workload the highest counts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from eclectus.cluster.node_groups import group_nodes
 from eclectus.engine.state import State
 from eclectus.feasibility.constraint_set import constraint_set
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.framework.node_prices import PriceSummary
 from eclectus.maths.numbers import Floats
 from eclectus.model.learned import ConstraintDemand, LearnedNode, LearnedWork, NodePrice
@@ -62,7 +62,7 @@ def price_of_node(state: State, row: int) -> float | None:
     return None if pricing is None else pricing.current.price.item(row)
 
 
-def price_for(state: State, place: PlacePolicy, task_class: TaskClass, row: int) -> NodePrice | None:
+def price_for(state: State, place: Place, task_class: TaskClass, row: int) -> NodePrice | None:
     """The prices of a node to a class of tasks; None where no policy asks for prices."""
     pricing = state.accounts.pricing
     if pricing is None:

@@ -18,7 +18,7 @@ from eclectus.engine.queues.pending_class import PendingClass
 from eclectus.engine.scheduling_cycle import SchedulingCycle
 from eclectus.engine.state import State
 from eclectus.engine.wait_limit import BestNode
-from eclectus.framework import Defer, Place, PlacePolicy, Profile, Unschedulable
+from eclectus.framework import Bind, Defer, Place, Profile, Unschedulable
 from eclectus.model.errors import PolicyError
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey
@@ -96,9 +96,9 @@ class GangAttempts:
         cycle = GangCycle(profile, state, members, needed, transaction)
         try:
             for action in policy.place(state.view, cycle):
-                if not isinstance(action, (Place, Defer, Unschedulable)):
+                if not isinstance(action, (Bind, Defer, Unschedulable)):
                     raise PolicyError(f"{action!r} is no answer to a pod of a gang")
-                self._effects.put_in_force(PlacePolicy, cycle, action)
+                self._effects.put_in_force(Place, cycle, action)
                 if not cycle.can_succeed:
                     break
         except Exception as error:  # a plug-in's defect must not stop the others

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from eclectus.cluster.alike_pods import AlikePods
 from eclectus.cluster.anti_affinity.index import TermIndex
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.pod_groups import PodGroup
 from eclectus.model.objects import PodAffinityTerm, Spec
 from eclectus.model.reservation import ClassKey
 
@@ -72,7 +72,7 @@ class PodRuleFollowers:
         self._pods_cursor = self._cluster.pods.changes.head
         self._shape_cursor = self._cluster.shape.head
 
-    def _concerned(self, group: PodGroup) -> Iterator[Keys]:
+    def _concerned(self, group: AlikePods) -> Iterator[Keys]:
         for term in self._index.matching(group.namespace, tuple(group.labels.items())):
             yield self._counting[term]
         if self._kept_away:

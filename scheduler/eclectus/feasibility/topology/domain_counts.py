@@ -9,9 +9,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from eclectus.cluster.alike_pods import AlikePods
 from eclectus.cluster.labels import ABSENT, Codes
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.pod_groups import PodGroup
 from eclectus.feasibility.shape_values import ShapeValues
 from eclectus.feasibility.topology.domains import Domains
 
@@ -21,10 +21,10 @@ WEIGHTS_REMEMBERED = 256  # groups of pods whose weight need not be computed aga
 class CountedPods(Protocol):
     """Which pods count."""
 
-    def weight(self, group: PodGroup) -> int:
+    def weight(self, group: AlikePods) -> int:
         """How much a pod of this group counts; 0 if it does not."""
 
-    def groups(self) -> Iterable[PodGroup]:
+    def groups(self) -> Iterable[AlikePods]:
         """Groups on nodes, each once, among which are all that count."""
 
 
@@ -57,7 +57,7 @@ class DomainCounts:
         self.least = self.total = self.existing = 0
         self._start_over()
 
-    def weight(self, group: PodGroup) -> int:
+    def weight(self, group: AlikePods) -> int:
         """How much a pod of this group counts."""
         found = self._weights.get(group.serial)
         if found is None:

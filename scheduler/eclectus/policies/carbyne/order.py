@@ -42,7 +42,7 @@ from typing import Annotated, Literal
 from msgspec.structs import replace
 
 from eclectus.cluster.changelog import ChangeLog
-from eclectus.framework import Order, OrderTraits, Reason, Refused, Reserve, View, Withheld
+from eclectus.framework import Nominate, Order, OrderTraits, Reason, Refused, View, Withheld
 from eclectus.maths.stage_ranks.table import STAGE_RANKS
 from eclectus.model.job import JobPlan
 from eclectus.model.objects import Task
@@ -171,7 +171,7 @@ class Carbyne(Order):
         del view, row
         self._reserved_nodes.placed(task)
 
-    def reserve_nodes(self, view: View, refused: Refused) -> Iterator[Reserve]:
+    def reserve_nodes(self, view: View, refused: Refused) -> Iterator[Nominate]:
         """For due tasks that have found no room for `reserve_after`."""
         self._planner.update(view)
         return self._reserved_nodes.reserve(view, refused)

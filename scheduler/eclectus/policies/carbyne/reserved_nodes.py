@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from math import inf
 from typing import NamedTuple
 
-from eclectus.framework import Refused, Reserve, View
+from eclectus.framework import Nominate, Refused, View
 from eclectus.model.objects import Task
 from eclectus.policies.carbyne.paces import node_paces
 from eclectus.policies.carbyne.planner import Planner
@@ -43,7 +43,7 @@ class ReservedNodes:
         self._waits: dict[str, dict[int, _Wait]] = {}  # by job and stage
         self._reserved: dict[str, _Reservation] = {}  # by job
 
-    def reserve(self, view: View, refused: Refused) -> Iterator[Reserve]:
+    def reserve(self, view: View, refused: Refused) -> Iterator[Nominate]:
         """Reserve a node for each job of which the first task has waited for long enough."""
         self._forget_ended(view)
         for task in refused.tasks:
@@ -53,7 +53,7 @@ class ReservedNodes:
             if found is None:
                 return  # nor would any node have room for another task of the class
             self._set(view, task, *found)
-            yield Reserve(task, found[0])
+            yield Nominate(task, found[0])
 
     def keeps(self, view: View, task: Task, row: int) -> bool:
         """Whether the node of this row is still kept free for the task, which is nominated to it."""

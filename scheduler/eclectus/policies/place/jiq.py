@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eclectus.framework import Action, Enqueue, Place, PlacePolicy, PlaceTraits, Unschedulable, View
+from eclectus.framework import Action, Bind, Enqueue, Place, PlaceTraits, Unschedulable, View
 from eclectus.maths.sampling import draw_marked
 from eclectus.model.objects import Task
 
 
 @dataclass(eq=False)
-class JoinIdle(PlacePolicy):
+class JoinIdle(Place):
     """A random node with room; if there is none, the queue of a random node (JIQ)."""
 
     traits = PlaceTraits(joins_node_queues=True)
@@ -31,7 +31,7 @@ class JoinIdle(PlacePolicy):
             rows = task_class.waitable_rows
             idle = draw_marked(view.rng, rows, task_class.fits_now) if task_class.fits_now_count else None
             if idle is not None:
-                yield Place(task, idle)
+                yield Bind(task, idle)
             elif len(rows):
                 yield Enqueue(task, int(rows[view.rng.randrange(len(rows))]))
             else:

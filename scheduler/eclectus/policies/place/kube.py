@@ -31,7 +31,7 @@ from eclectus.feasibility.scores.taint_toleration import taint_toleration
 from eclectus.feasibility.scores.whole import Ints
 from eclectus.feasibility.scores_by_pods import range_of
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, Place, PlacePolicy, Unschedulable, View
+from eclectus.framework import Action, Bind, Place, Unschedulable, View
 from eclectus.framework.ranking import Ranking
 from eclectus.model.objects import Task, amount_of
 from eclectus.model.settings import Setting
@@ -52,7 +52,7 @@ def _weight(plugin: str) -> Setting:
 
 
 @dataclass(eq=False)
-class KubeScores(PlacePolicy):
+class KubeScores(Place):
     """The node with the greatest sum of kube-scheduler's scores."""
 
     taint_toleration: Annotated[int, _weight("TaintToleration, PreferNoSchedule taints")] = 3
@@ -74,7 +74,7 @@ class KubeScores(PlacePolicy):
             task_class, best = view.task_class(task), None
             if task_class.fits_now_count:
                 best = self._ranking(view, task_class).draw_best(view.rng)
-            yield Unschedulable(task) if best is None else Place(task, best[0])
+            yield Unschedulable(task) if best is None else Bind(task, best[0])
 
     def _ranking(self, view: View, task_class: TaskClass) -> Ranking:
         ranges = _ranges(task_class)

@@ -38,11 +38,11 @@ from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import (
     Action,
+    Bind,
     Defer,
     NodePrices,
     PendingTasks,
     Place,
-    PlacePolicy,
     PlaceTraits,
     Unschedulable,
     View,
@@ -60,7 +60,7 @@ DEFERRED_MOST = 64  # pods of a class that are looked at one by one in a cycle; 
 
 
 @dataclass(eq=False)
-class ScarceNodesLast(PlacePolicy):
+class ScarceNodesLast(Place):
     """The cheapest node with room by scarcity, the emptiest of equal ones."""
 
     spare_dear: Annotated[
@@ -97,7 +97,7 @@ class ScarceNodesLast(PlacePolicy):
                 if deferred[task_class] == DEFERRED_MOST and not task.spec.preferences:
                     pending.skip(task, maxsize)
             else:
-                yield Place(task, row)
+                yield Bind(task, row)
 
     def _cheapest(self, view: View, task_class: TaskClass) -> int | None:
         prices = view.node_prices()

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, Enqueue, Place, PlacePolicy, PlaceTraits, Unschedulable, View
+from eclectus.framework import Action, Bind, Enqueue, Place, PlaceTraits, Unschedulable, View
 from eclectus.maths.sampling import draw_marked
 from eclectus.model.grant import NO_GRANT, Grant
 from eclectus.model.objects import DEVICE_MILLI, Task, amount_of
@@ -27,7 +27,7 @@ from eclectus.policies.shared.settings import TRAITS_BY_QUEUE, Queue
 
 
 @dataclass(eq=False)
-class Uniform(PlacePolicy):
+class Uniform(Place):
     """One node, drawn uniformly."""
 
     queue: Queue = "central"
@@ -60,7 +60,7 @@ class Uniform(PlacePolicy):
         row = min(rows, key=lambda row: self._load(task_class, row))
         if self.queue != "central":
             return Enqueue(task, row)
-        return Place(task, row, self._grant(view, task, row))
+        return Bind(task, row, self._grant(view, task, row))
 
     def _grant(self, view: View, task: Task, row: int) -> Grant:
         table = view.cluster.devices

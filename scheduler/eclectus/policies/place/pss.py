@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eclectus.framework import Action, Enqueue, PlacePolicy, PlaceTraits, Unschedulable, View
+from eclectus.framework import Action, Enqueue, Place, PlaceTraits, Unschedulable, View
 from eclectus.maths.sampling import draw_proportional, draw_rows
 from eclectus.model.objects import Task
 
 
 @dataclass(eq=False)
-class Proportional(PlacePolicy):
+class Proportional(Place):
     """One node, drawn in proportion to its learned rate (PSS)."""
 
     traits = PlaceTraits(joins_node_queues=True)

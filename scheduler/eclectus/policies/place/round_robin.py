@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eclectus.framework import Action, Enqueue, Place, PlacePolicy, PlaceTraits, Unschedulable, View
+from eclectus.framework import Action, Bind, Enqueue, Place, PlaceTraits, Unschedulable, View
 from eclectus.model.objects import Task
 from eclectus.policies.shared.settings import TRAITS_BY_QUEUE, Queue
 
 
 @dataclass(eq=False)
-class RoundRobin(PlacePolicy):
+class RoundRobin(Place):
     """The next node after the last one chosen."""
 
     queue: Queue = "central"
@@ -41,4 +41,4 @@ class RoundRobin(PlacePolicy):
                 continue
             at = int(np.searchsorted(rows, self._last, side="right"))
             self._last = int(rows[at % len(rows)])
-            yield Place(task, self._last) if self.queue == "central" else Enqueue(task, self._last)
+            yield Bind(task, self._last) if self.queue == "central" else Enqueue(task, self._last)

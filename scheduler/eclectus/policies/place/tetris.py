@@ -37,7 +37,7 @@ from eclectus.cluster.changelog import Rows
 from eclectus.cluster.resources import PODS
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, PendingTasks, Place, PlacePolicy, PlaceTraits, Unschedulable, View
+from eclectus.framework import Action, Bind, PendingTasks, Place, PlaceTraits, Unschedulable, View
 from eclectus.model.objects import Spec, Task
 from eclectus.model.settings import Setting
 
@@ -53,7 +53,7 @@ class Offer(NamedTuple):
 
 
 @dataclass(eq=False)
-class Tetris(PlacePolicy):
+class Tetris(Place):
     """The best aligned task and node, short jobs preferred."""
 
     traits = PlaceTraits(takes_all_pending=True)
@@ -105,7 +105,7 @@ class Tetris(PlacePolicy):
             best = self._best(self._poorest(view, offers))
             queue = queues.pop(best.at)
             del heads[best.at]
-            yield Place(best.task, best.row)
+            yield Bind(best.task, best.row)
             if (task := pending.take(queue)) is not None:
                 queues.append(queue)
                 heads.append(task)

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, Place, PlacePolicy, Unschedulable, View
+from eclectus.framework import Action, Bind, Place, Unschedulable, View
 from eclectus.framework.ranking import Ranking, Weigh
 from eclectus.model.objects import Task
 
 
-class ByCost(PlacePolicy):
+class ByCost(Place):
     """Place each task on the node of least cost; of equal costs on the lowest row."""
 
     def choose(self, view: View, ranking: Ranking) -> tuple[int, float] | None:
@@ -37,4 +37,4 @@ class ByCost(PlacePolicy):
             best = None
             if task_class.fits_now_count:
                 best = self.choose(view, view.ranking(task_class, self.cost, self, weigh=self.weigh))
-            yield Unschedulable(task) if best is None else Place(task, best[0])
+            yield Unschedulable(task) if best is None else Bind(task, best[0])

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, PlacePolicy, PlaceTraits, Unschedulable, View
+from eclectus.framework import Action, Place, PlaceTraits, Unschedulable, View
 from eclectus.model.objects import Spec, Task
 
 
-class ByJob(PlacePolicy):
+class ByJob(Place):
     """Place one job after the other; tasks that may run on no node are unschedulable."""
 
     traits = PlaceTraits(joins_node_queues=True, takes_all_pending=True)

@@ -18,7 +18,7 @@ from msgspec.structs import replace as with_fields
 
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.class_cache import ClassCache
-from eclectus.framework import Action, Enqueue, PendingTasks, Place, PlacePolicy, Profile, Unschedulable, View
+from eclectus.framework import Action, Bind, Enqueue, PendingTasks, Place, Profile, Unschedulable, View
 from eclectus.model.objects import Node, Task
 from eclectus.model.settings import Setting
 
@@ -49,10 +49,10 @@ class Dispatchers:
         )
 
 
-class StaleView(PlacePolicy):
+class StaleView(Place):
     """Runs a policy on a view of the queues as they were some time ago."""
 
-    def __init__(self, policy: PlacePolicy, age_seconds: float, corrects: bool) -> None:
+    def __init__(self, policy: Place, age_seconds: float, corrects: bool) -> None:
         self._policy, self._age, self._corrects = policy, age_seconds, corrects
         self._cluster = Cluster()
         self._classes = ClassCache(self._cluster)
@@ -93,7 +93,7 @@ class StaleView(PlacePolicy):
             yield action
 
     def _possible(self, view: View, action: Action) -> Action:
-        if not isinstance(action, Place):
+        if not isinstance(action, Bind):
             return action
         task_class = view.task_class(action.task)
         if task_class.fits_now[action.row]:
@@ -115,7 +115,7 @@ class StaleView(PlacePolicy):
         return with_fields(truth, cluster=self._cluster, classes=self._classes, shares_by_policy=shares)
 
     def _add_placement(self, action: Action) -> None:
-        if isinstance(action, Place | Enqueue):
+        if isinstance(action, Bind | Enqueue):
             self._cluster.add_tentative(action.row, action.task.spec.requests)
 
 

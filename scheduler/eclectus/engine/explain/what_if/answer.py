@@ -12,7 +12,7 @@ from eclectus.engine.explain.what_if.explanation import PolicyAnswer, RuleDiffer
 from eclectus.engine.explain.what_if.policy_answer import answer_of
 from eclectus.engine.explain.what_if.question import Question
 from eclectus.engine.state import State
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.model.errors import QuestionError
 from eclectus.model.explanation import Funnel, PodExplanation
 from eclectus.model.objects import Task
@@ -56,7 +56,7 @@ def _waiting(state: State, namespace: str, name: str) -> Task:
     )
 
 
-def _policy(state: State, task: Task, asked: PlacePolicy | None) -> PlacePolicy:
+def _policy(state: State, task: Task, asked: Place | None) -> Place:
     """Who places the pod: the policy of its profile, unless another kind is asked for."""
     own = state.profiles[task.profile].place
     return own if asked is None or type(own) is type(asked) else asked

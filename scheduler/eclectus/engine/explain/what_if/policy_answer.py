@@ -18,11 +18,11 @@ from eclectus.engine.explain.what_if.explanation import Candidate, PolicyAnswer
 from eclectus.engine.state import State
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import (
+    Bind,
     ClassQueue,
     Defer,
     PendingTasks,
     Place,
-    PlacePolicy,
     Unschedulable,
     View,
 )
@@ -35,7 +35,7 @@ CANDIDATES_MOST = 5
 NODE_QUEUES = "it queues pods at nodes, and which node will be the first to start one is not known before"
 
 
-def answer_of(state: State, task: Task, policy: PlacePolicy) -> PolicyAnswer:
+def answer_of(state: State, task: Task, policy: Place) -> PolicyAnswer:
     """What the policy answers in the state's view, which nobody else uses.
 
     Raises nothing: a policy that fails cannot say.
@@ -52,7 +52,7 @@ def answer_of(state: State, task: Task, policy: PlacePolicy) -> PolicyAnswer:
         return PolicyAnswer(name, "cannotSay", reason=f"it failed: {type(error).__name__}: {error}")
 
 
-def _why_not(state: State, policy: PlacePolicy) -> str:
+def _why_not(state: State, policy: Place) -> str:
     """Why the policy cannot be asked; empty if it can be."""
     accounts = state.accounts
     wanted = (
@@ -69,17 +69,17 @@ def _why_not(state: State, policy: PlacePolicy) -> str:
     return f"it counts {' and '.join(missing)}, which this scheduler does not" if missing else ""
 
 
-def _asked(state: State, task: Task, task_class: TaskClass, policy: PlacePolicy) -> PolicyAnswer:
+def _asked(state: State, task: Task, task_class: TaskClass, policy: Place) -> PolicyAnswer:
     name, chosen, first = str(policy), Counter[int](), None
     for seed in range(DRAWS):
-        asked: PlacePolicy = replace(policy)  # type: ignore[type-var]
+        asked: Place = replace(policy)  # type: ignore[type-var]
         action = next(asked.place(_view_for(state, policy, asked, seed), OneTask(task)), None)
         first = first or action
-        if isinstance(action, Place):
+        if isinstance(action, Bind):
             chosen[action.row] += 1
     names = state.cluster.names
     match first:
-        case Place(row=row):
+        case Bind(row=row):
             found = tuple(_candidates(state, task_class, row, chosen))
             return PolicyAnswer(name, "places", names[row], "", found, DRAWS)
         case Defer(row=busy):
@@ -90,7 +90,7 @@ def _asked(state: State, task: Task, task_class: TaskClass, policy: PlacePolicy)
             return PolicyAnswer(name, "cannotSay", reason="it gives no answer about one pod alone")
 
 
-def _view_for(state: State, policy: PlacePolicy, asked: PlacePolicy, seed: int) -> View:
+def _view_for(state: State, policy: Place, asked: Place, seed: int) -> View:
     """The view of the new instance, with the account of the one that it stands for."""
     shares = state.view.shares_by_policy
     if id(policy) in shares:

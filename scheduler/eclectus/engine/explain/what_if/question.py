@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Place
 from eclectus.model.objects import Node, Task
 
 NodeEdit = Callable[[Node], Node]
@@ -57,7 +57,7 @@ class Question:
 
     changes: tuple[Change, ...] = ()
     words: tuple[str, ...] = ()
-    policy: PlacePolicy | None = None
+    policy: Place | None = None
 
     @property
     def is_about_nodes(self) -> bool:

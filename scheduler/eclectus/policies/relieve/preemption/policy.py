@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from eclectus.framework import Evict, Refused, ReliefAction, Relieve, Reserve, View
+from eclectus.framework import Evict, Nominate, Refused, ReliefAction, Relieve, View
 from eclectus.model.objects import Spec
 from eclectus.model.settings import Setting
 from eclectus.policies.relieve.preemption.candidates import Candidates
@@ -66,7 +66,7 @@ class Preemption(Relieve):
             if found is None or found[1].is_room_free:
                 return  # nor would other tasks of the class find a node where eviction helps
             row, victims = found
-            yield Reserve(task, row)
+            yield Nominate(task, row)
             for pod in victims.pods:
                 yield Evict(pod, task)
 

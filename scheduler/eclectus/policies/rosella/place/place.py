@@ -37,7 +37,7 @@ import numpy as np
 from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, Enqueue, PendingTasks, PlacePolicy, PlaceTraits, Unschedulable, View
+from eclectus.framework import Action, Enqueue, PendingTasks, Place, PlaceTraits, Unschedulable, View
 from eclectus.maths.numbers import Arithmetic, Value
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
@@ -61,7 +61,7 @@ PAPER = {
 
 
 @dataclass(eq=False)
-class Rosella(PlacePolicy):
+class Rosella(Place):
     """By learned speed: all nodes compared and re-planned, or two sampled in proportion to speed."""
 
     view: Annotated[

@@ -48,7 +48,7 @@ from functools import partial
 
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, Defer, PendingTasks, Place, Unschedulable, View
+from eclectus.framework import Action, Bind, Defer, PendingTasks, Unschedulable, View
 from eclectus.maths.deferring import worth_waiting
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey
@@ -112,7 +112,7 @@ class Replan:
         row, cost = with_room
         busy = self._best_busy(view, task_class, costs, row)
         if busy is None or busy[1] >= cost:
-            return Place(task, row)
+            return Bind(task, row)
         run_seconds = 1.0 / max(costs.speeds.rate.item(row), DEAD_RATE)
         since = view.deferred_since.get(task.uid, view.now)
         until = since + run_seconds
@@ -120,7 +120,7 @@ class Replan:
             waiting.ended_seconds = max(waiting.ended_seconds, view.now - since)
         is_over = view.now >= until or run_seconds <= waiting.ended_seconds
         if is_over or self._has_enough_waiting(view, task_class, waiting):
-            return Place(task, row)
+            return Bind(task, row)
         return Defer(task, busy[0], until)
 
     def _has_enough_waiting(self, view: View, task_class: TaskClass, waiting: DeferredTasks) -> bool:

@@ -23,7 +23,7 @@ Terms = tuple[PodAffinityTerm, ...]
 GroupKey = tuple[str, Pairs, Terms, Terms, tuple[WeightedTerm, ...], bool, bool]
 
 
-class PodGroup:
+class AlikePods:
     """The pods that no rule about other pods can tell apart.
 
     `terms`: of their required anti-affinity. `weights`: of the terms by which they attract others or, below
@@ -49,12 +49,12 @@ class PodGroup:
         self.pods: dict[int, int] = {}
 
 
-Groups = dict[PodGroup, None]  # as an ordered set
-Change = tuple[PodGroup, int, int]
+Groups = dict[AlikePods, None]  # as an ordered set
+Change = tuple[AlikePods, int, int]
 """A group, a row, and 1 for a pod that has come there or -1 for one that has left."""
 
 
-class PodGroups:
+class AlikePodGroups:
     """All groups with a pod on a node, and the terms of their pods.
 
     `terms`: of required anti-affinity. `preferences`: by which pods attract others or rather keep them away.
@@ -62,7 +62,7 @@ class PodGroups:
 
     def __init__(self, terms: HeldTerms, preferences: HeldTerms) -> None:
         self._terms, self._preferences = terms, preferences
-        self._groups: dict[GroupKey, PodGroup] = {}
+        self._groups: dict[GroupKey, AlikePods] = {}
         self._in_namespace: dict[str, Groups] = {}
         self._with_term: dict[PodAffinityTerm, Groups] = {}
         self._with_preference: dict[PodAffinityTerm, Groups] = {}
@@ -74,12 +74,12 @@ class PodGroups:
     def __len__(self) -> int:
         return len(self._groups)
 
-    def copy(self, terms: HeldTerms, preferences: HeldTerms) -> PodGroups:
+    def copy(self, terms: HeldTerms, preferences: HeldTerms) -> AlikePodGroups:
         """The same pods on the same rows, which come and leave here alone; O(groups).
 
         The terms are held anew, in these two.
         """
-        found = PodGroups(terms, preferences)
+        found = AlikePodGroups(terms, preferences)
         for key, group in self._groups.items():
             found.add(key, group.weights).pods.update(group.pods)
         return found
@@ -108,28 +108,28 @@ class PodGroups:
 
     # -- reading -------------------------------------------------------------------------------
 
-    def of_pod(self, task: Task) -> PodGroup:
+    def of_pod(self, task: Task) -> AlikePods:
         """The group of a pod that is held; of one that is not bound, as nominated if there are such pods."""
         if not task.node and (found := self._groups.get(_key(task, True))) is not None:
             return found
         return self._groups[_key(task, False)]
 
-    def matching(self, namespaces: Iterable[str] | None, selector: Selector) -> Iterator[PodGroup]:
+    def matching(self, namespaces: Iterable[str] | None, selector: Selector) -> Iterator[AlikePods]:
         """The groups in these namespaces (None: in all) whose labels the selector selects, each once."""
         wanted = None if namespaces is None else frozenset(namespaces)
         for group in self._candidates(wanted, selector):
             if (wanted is None or group.namespace in wanted) and selects(selector, group.labels):
                 yield group
 
-    def with_term(self, term: PodAffinityTerm) -> Iterable[PodGroup]:
+    def with_term(self, term: PodAffinityTerm) -> Iterable[AlikePods]:
         """The groups whose pods have this required anti-affinity term."""
         return self._with_term.get(term, ())
 
-    def with_preference(self, term: PodAffinityTerm) -> Iterable[PodGroup]:
+    def with_preference(self, term: PodAffinityTerm) -> Iterable[AlikePods]:
         """The groups whose pods attract by this term, or rather keep away."""
         return self._with_preference.get(term, ())
 
-    def _candidates(self, namespaces: frozenset[str] | None, selector: Selector) -> Iterator[PodGroup]:
+    def _candidates(self, namespaces: frozenset[str] | None, selector: Selector) -> Iterator[AlikePods]:
         """Groups among which are all that match: with a value that an `In` asks for, or of the namespaces."""
         asked = next((each for each in selector if each.op == "In"), None)
         if asked is not None:
@@ -157,10 +157,10 @@ class PodGroups:
 
     # -- groups --------------------------------------------------------------------------------
 
-    def add(self, key: GroupKey, weights: Mapping[PodAffinityTerm, int]) -> PodGroup:
+    def add(self, key: GroupKey, weights: Mapping[PodAffinityTerm, int]) -> AlikePods:
         """A group that there is not yet, still without pods."""
         self._serial += 1
-        group = self._groups[key] = PodGroup(key, weights, self._serial)
+        group = self._groups[key] = AlikePods(key, weights, self._serial)
         self._in_namespace.setdefault(group.namespace, {})[group] = None
         for term in group.terms:
             self._terms.hold(term)
@@ -173,7 +173,7 @@ class PodGroups:
                 filed.setdefault(value, {})[group] = None
         return group
 
-    def _drop(self, key: GroupKey, group: PodGroup) -> None:
+    def _drop(self, key: GroupKey, group: AlikePods) -> None:
         del self._groups[key]
         _remove(self._in_namespace, group.namespace, group)
         for term in group.terms:
@@ -194,7 +194,7 @@ def _key(task: Task, is_nominated: bool) -> GroupKey:
     return task.namespace, task.labels, *own, task.deleting, is_nominated
 
 
-def _remove(index: dict[K, Groups], key: K, group: PodGroup) -> None:
+def _remove(index: dict[K, Groups], key: K, group: AlikePods) -> None:
     groups = index[key]
     del groups[group]
     if not groups:
