@@ -28,8 +28,8 @@ needs_promtool = pytest.mark.skipif(
 
 
 def documented():
-    """Metric -> its labels by docs/metrics.md, which test_metrics_page.py compares with the code."""
-    page = (CHECKOUT / "docs" / "metrics.md").read_text()
+    """Metric -> its labels by docs/reference/metrics.md; test_metrics_page.py compares it with the code."""
+    page = (CHECKOUT / "docs" / "reference" / "metrics.md").read_text()
     rows = re.findall(r"^\| `(eclectus_\w+)` \| \w+ \| ([^|]*)\|", page, flags=re.MULTILINE)
     return {name: set(re.findall(r"`(\w+)`", labels)) for name, labels in rows}
 

@@ -1,4 +1,4 @@
-"""docs/metrics.md lists exactly the metrics that exist, each with its type."""
+"""docs/reference/metrics.md lists exactly the metrics that exist, each with its type."""
 
 import platform
 import re
@@ -29,7 +29,7 @@ def exported():
 
 
 def test_every_metric_is_documented_with_its_type():
-    page = (CHECKOUT / "docs" / "metrics.md").read_text()
+    page = (CHECKOUT / "docs" / "reference" / "metrics.md").read_text()
     listed = re.findall(r"^\| `((?:eclectus|process)_\w+)` \| (\w+) \|", page, flags=re.MULTILINE)
     assert sorted(listed) == sorted(exported())
 

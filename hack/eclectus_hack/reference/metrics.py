@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import yaml
 from prometheus_client import CollectorRegistry
 
 from eclectus.api.names import API_VERSION
@@ -12,13 +13,22 @@ from eclectus.live.metrics import Metrics
 from eclectus.live.metrics.learned import LearnedCollector
 from eclectus.live.metrics.prices import PricesCollector
 from eclectus.live.metrics.queue_counts import QueueCountsCollector
+from eclectus_e2e.paths import CHART
 from eclectus_hack.reference.markdown import code, head, table
 from eclectus_operator.decide import metrics as operator_metrics
 
 INTRODUCTION = """\
 Every metric, in Prometheus' text format: the scheduler's at `:10269/metrics`, the operator's at
-`:10279/metrics`. [Metrics](../metrics.md) says who may read them, how, and what to alert on. A histogram
-has the series `_bucket`, `_sum` and `_count`."""
+`:10279/metrics`. [Observe](../observe.md#metrics) says who may read them and what to look at first. Where
+kube-scheduler has the same metric, its name and labels are the same with the prefix `eclectus_` instead of
+`scheduler_`. A histogram has the series `_bucket`, `_sum` and `_count`. The number of values of a label is
+bounded and does not grow with pods or nodes: `group` is the value of a node label or `none`, `class` a class
+of work, `set` the constraints of a pod in one line, and what is beyond the bounds counts as `other`."""
+ALERTS = CHART / "files" / "alerts.yaml"
+ALERTS_TEXT = """\
+The rules are in [`files/alerts.yaml`](../../charts/eclectus/files/alerts.yaml) of the chart; each name leads
+to what to do.
+"""
 HEADS = ["metric", "type", "labels", "meaning"]
 
 
@@ -27,7 +37,19 @@ def page() -> str:
     scheduler = table(HEADS, _rows(_scheduler_registry()))
     operator = table(HEADS, _rows(operator_metrics.Metrics().registry))
     start = head("Metrics", "the registries of the scheduler and the operator", INTRODUCTION)
-    return "\n".join([start, "## Scheduler\n", scheduler, "## Operator\n", operator])
+    alerts = table(["alert", "severity", "after", "meaning"], _alerts())
+    return "\n".join(
+        [start, "## Scheduler\n", scheduler, "## Operator\n", operator, "## Alerts\n", ALERTS_TEXT, alerts]
+    )
+
+
+def _alerts() -> Iterator[list[str]]:
+    """A row for each alert of the chart, with a link to its runbook."""
+    for group in yaml.safe_load(ALERTS.read_text())["groups"]:
+        for rule in group["rules"]:
+            name = f"[`{rule['alert']}`](../{rule['annotations']['runbook_url'].removeprefix('docs/')})"
+            severity, summary = rule["labels"]["severity"], rule["annotations"]["summary"]
+            yield [name, severity, rule.get("for", "0m"), summary]
 
 
 def _scheduler_registry() -> CollectorRegistry:

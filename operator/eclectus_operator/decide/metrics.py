@@ -1,4 +1,4 @@
-"""The operator's metrics: runs by how and in which stage they ended, and DagJobs (docs/metrics.md)."""
+"""The operator's metrics: how and in which stage runs ended, and DagJobs (docs/reference/metrics.md)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._probes = Counter(
-            "eclectus_probes", "Probes that have ended.", ["outcome", "stage"], registry=self.registry
+            "eclectus_probes",
+            "Probes that have ended: succeeded, failed, overdue (ended by the operator), yielded (to a pod "
+            "that needed the room), or lost (refused, or deleted by others).",
+            ["outcome", "stage"],
+            registry=self.registry,
         )
         self.dag_jobs = DagMetrics(self.registry)
 

@@ -15,13 +15,21 @@ class DagMetrics:
     """The number of values of each label is fixed: it does not grow with the jobs."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._jobs = Gauge("eclectus_dag_jobs", "DagJobs, by phase.", ["phase"], registry=registry)
+        self._jobs = Gauge(
+            "eclectus_dag_jobs",
+            "DagJobs by phase: Pending (no pod may be created yet), Running, Suspended, Succeeded, Failed.",
+            ["phase"],
+            registry=registry,
+        )
         self._ended = Counter(
-            "eclectus_dag_jobs_ended", "DagJobs that have ended, by reason.", ["reason"], registry=registry
+            "eclectus_dag_jobs_ended",
+            "DagJobs that have ended, by the reason of their condition.",
+            ["reason"],
+            registry=registry,
         )
         self._pods = Counter(
             "eclectus_dag_pods_created",
-            "Pods created for tasks of DagJobs, by whether their task has failed before.",
+            "Pods created for tasks of DagJobs: first, or again after the task has failed.",
             ["attempt"],
             registry=registry,
         )

@@ -1,6 +1,6 @@
 """Metrics: those that the process counts, and collectors that read the engine at each scrape.
 
-`table.py` has all of them; docs/metrics.md describes them. The number of values of a label is bounded,
+`table.py` has all of them; docs/reference/metrics.md lists them. The number of values of a label is bounded,
 however many pods and nodes there are.
 """
 
