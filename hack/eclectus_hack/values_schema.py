@@ -88,7 +88,9 @@ def clashes_yaml() -> str:
 def job_orders_yaml() -> str:
     """The file of the Orders that plan DAG jobs, which templates/_helpers.tpl reads for the permissions."""
     header = "# Orders that plan DAG jobs. `make manifests` writes this file from the policies.\n"
-    return header + yaml.safe_dump(sorted(name for name, order in ORDER.items() if order().wants_jobs))
+    return header + yaml.safe_dump(
+        sorted(name for name, order in ORDER.items() if "jobs" in order().traits.needs)
+    )
 
 
 def template_fields_yaml() -> str:

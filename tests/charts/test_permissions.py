@@ -83,7 +83,7 @@ def test_dag_jobs_may_be_read_where_an_order_plans_them(name):
         Permission("eclectus.dev", "dagjobs/status", "patch"),
     }
     found = {each for each in rights if each.resource.startswith("dagjobs")}
-    assert found == (expected if ORDER[name]().wants_jobs else set())
+    assert found == (expected if "jobs" in ORDER[name]().traits.needs else set())
 
 
 def test_without_leader_election_leases_are_not_permitted():

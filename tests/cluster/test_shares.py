@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import inf
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from builders import make_cluster, make_engine, make_node, make_task
 from eclectus.cluster.shares import GroupShares
-from eclectus.framework import Order
+from eclectus.framework import Order, OrderTraits
 from eclectus.framework.job_work import JobWork
 from eclectus.model.objects import Task
 from eclectus.policies.order.drf import DominantShare
@@ -103,9 +102,10 @@ def test_a_resource_that_no_node_offers_any_more_is_left_out() -> None:
 
 def test_an_order_whose_grouping_fails_is_a_fault_and_stops_no_other() -> None:
     class Broken(FifoOrder):
-        @property
-        def counted_by(self) -> Callable[[Task], str]:
-            return lambda task: {}[task.name]
+        traits = OrderTraits(needs=frozenset({"shares"}))
+
+        def counted_by(self, task: Task) -> str:
+            return {}[task.name]  # type: ignore[no-any-return]
 
     world = world_of(Broken())
     world.add(make_task("a"))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_profile, make_task
 from eclectus.engine.engine import Engine
-from eclectus.framework import Action, Learn, PendingTasks, PlaceTraits, View
+from eclectus.framework import Action, Learn, PendingTasks, View
 from eclectus.model.events import LoadSeen, NodeSeen, TaskGone, TaskSeen
 from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.rosella import Rosella, RosellaLearn
+from eclectus.policies.rosella.place.place import REPLANNING
 from job_stories import ORDERS, JobStory
 from queueing import simulate
 from worlds import World, numbered
@@ -40,7 +42,9 @@ class Unchanging(Counting):
 
 
 # The same policy under the same name, which messages contain, asked about deferred tasks in every cycle.
-AlwaysAsked: type[Rosella] = type("AlwaysAsked", (Rosella,), {"traits": PlaceTraits(defers=True)})
+AlwaysAsked: type[Rosella] = type(
+    "AlwaysAsked", (Rosella,), {"traits": replace(REPLANNING, defers_until_change=False)}
+)
 AlwaysAsked.title = Rosella.title
 
 
@@ -159,7 +163,7 @@ def test_a_deferred_class_is_activated_by_a_class_of_another_profile() -> None:
 
 def test_a_policy_that_does_not_say_so_is_asked_in_every_cycle() -> None:
     class Patient(Counting):
-        traits = PlaceTraits(defers=True)  # type: ignore[assignment]
+        traits = replace(REPLANNING, defers_until_change=False)  # type: ignore[assignment]
 
     policy = Patient(theta=6.0)
     world = waiting_world(policy)

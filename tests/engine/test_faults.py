@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.framework import Bind, Defer, Enqueue, Line, Reason, Unschedulable, View
+from eclectus.framework import Bind, Defer, Enqueue, Line, OrderTraits, Reason, Unschedulable, View
 from eclectus.model.events import NodeSeen
 from eclectus.model.objects import Task
 from eclectus.policies.order.fifo import FifoOrder
@@ -177,6 +177,8 @@ def test_an_order_that_raises_on_a_pod_affects_only_that_pod() -> None:
 )
 def test_an_order_that_ranks_by_nonsense_ends_the_cycle(answer: Any) -> None:
     class BadRanks(FifoOrder):
+        traits = OrderTraits()
+
         def group(self, task: Task) -> str:
             return task.name
 

@@ -8,13 +8,16 @@ import pytest
 from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.model.events import NodeSeen, Resumed, TaskGone, TaskSeen
+from eclectus.framework import Traits
+from eclectus.model.events import TaskGone, TaskSeen
 from eclectus.model.objects import Amounts, Task
 from worlds import World
 
 
 class RecordingLearner(ExactSpeeds):
     """Records every call of a hook."""
+
+    traits = Traits(needs=frozenset({"task arrivals", "start times", "task ends"}))
 
     def __init__(self) -> None:
         super().__init__({})
@@ -154,11 +157,15 @@ def test_a_learner_that_fails_does_not_stop_scheduling() -> None:
     assert world.binds
 
 
-def test_hooks_that_a_learner_does_not_override_are_not_called() -> None:
-    engine = make_engine(learn=ExactSpeeds({}))
-    engine.step([Resumed(), NodeSeen(make_node("n0")), TaskSeen(TASK)], 0.0)
-    feed = engine._learner_feed
-    assert (feed._arrived, feed._started, feed._left) == (None, None, None)
+def test_hooks_that_a_learner_does_not_need_are_not_called() -> None:
+    class Plain(RecordingLearner):
+        traits = Traits()
+
+    learner = Plain()
+    world = World(make_engine(learn=learner), make_node("n0"))
+    world.step(TaskSeen(running(TASK)))
+    world.step(TaskGone("uid-t"))
+    assert learner.calls == []
 
 
 def test_the_learner_is_informed_of_requests_and_of_notional_ones() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from builders import ExactSpeeds, make_engine, make_node, make_profile, make_task
 from eclectus.engine.engine import Engine
+from eclectus.framework import OrderTraits
 from eclectus.model.events import Paused, Resumed
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.order.fifo import FifoOrder
@@ -94,6 +95,8 @@ def test_one_learner_serves_all_profiles() -> None:
 
 def test_groups_of_an_order_never_share_a_class_queue() -> None:
     class ByJob(FifoOrder):
+        traits = OrderTraits()
+
         def group(self, task):  # type: ignore[no-untyped-def]
             return task.job
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from builders import make_engine, make_task
-from eclectus.framework import Action, Bind, Defer, PendingTasks, Place, Unschedulable, View
+from eclectus.framework import Action, Bind, Defer, OrderTraits, PendingTasks, Place, Unschedulable, View
 from eclectus.policies.order.fifo import FifoOrder
 from worlds import World, numbered, small_world
 
@@ -86,6 +86,8 @@ def test_a_queue_goes_on_after_defer_and_ends_with_unschedulable() -> None:
 
 def test_an_order_that_fails_is_not_asked_again_in_the_cycle() -> None:
     class Failing(FifoOrder):
+        traits = OrderTraits()
+
         def group(self, task):  # type: ignore[no-untyped-def]
             return task.workload
 
@@ -150,6 +152,8 @@ def test_skip_returns_how_many_tasks_it_skipped() -> None:
 
 def test_tasks_are_skipped_in_all_groups_of_their_class() -> None:
     class ByJob(FifoOrder):
+        traits = OrderTraits()
+
         def group(self, task):  # type: ignore[no-untyped-def]
             return task.job
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from builders import make_engine
-from eclectus.framework import View
+from eclectus.framework import JobPlanner, OrderTraits, View
 from eclectus.model.commands import Command, Fault, RecordPlan
 from eclectus.model.events import JobGone, JobSeen, Resumed
 from eclectus.model.job import Job, JobPlan
@@ -14,14 +14,11 @@ from eclectus.policies.order.fifo import FifoOrder
 PLAN = JobPlan(share=(("cpu", 1000),), finish_seconds=9.0, deadline=9.0)
 
 
-class Planning(FifoOrder):
+class Planning(FifoOrder, JobPlanner):
     """Answers with the plan that the test has set."""
 
     plan = PLAN
-
-    @property
-    def wants_jobs(self) -> bool:
-        return True
+    traits = OrderTraits(needs=frozenset({"jobs"}))
 
     def plans(self, view: View) -> Iterable[tuple[str, JobPlan]]:
         return [(uid, self.plan) for uid in ("u1", "unknown")]

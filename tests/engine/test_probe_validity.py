@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
+from eclectus.framework import Traits
 from eclectus.model.commands import EndProbe
 from eclectus.model.events import NodeGone, NodeSeen, TaskGone, TaskSeen
 from eclectus.model.objects import Amounts, Task
@@ -18,6 +19,8 @@ NOTIONAL = (("cpu", 1000), ("memory", 2**20))
 
 class RecordingLearner(ExactSpeeds):
     """Records samples and running tasks."""
+
+    traits = Traits(needs=frozenset({"start times", "task ends"}))
 
     def __init__(self) -> None:
         super().__init__({})

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
-from eclectus.framework import Nominate, Order, OrderTraits, Refused, Relieve, View
+from eclectus.framework import JobPlanner, Nominate, Order, OrderTraits, Refused, Relieve, View
 from eclectus.model.events import NodeGone, NodeSeen, TaskSeen
 from eclectus.model.objects import Task
 from eclectus.policies.order.fifo import FifoOrder
@@ -23,7 +23,7 @@ def large_on_row_0(refused: Refused) -> Iterator[Nominate]:
     return iter([Nominate(task, 0) for task in refused.tasks if task.name == "large"])
 
 
-class Reserving(Order):
+class Reserving(JobPlanner):
     """Reserves what `answer` says; keeps it while `keeps`; groups are jobs."""
 
     traits = OrderTraits(reserves_nodes=True)

@@ -110,6 +110,8 @@ def test_an_answer_changes_the_rank_of_other_groups_in_the_same_cycle() -> None:
     placed = list[str]()
 
     class Exclusive(Withholding):
+        traits = OrderTraits(withholds=True, ranks_by_path=True, needs=frozenset({"binds"}))
+
         def placed(self, view: View, task: Task, row: int) -> None:
             placed.append(task.name)
             self.log.record(task.job)

@@ -176,8 +176,8 @@ def test_images_are_worth_a_fuller_node() -> None:
 
 
 def test_images_are_wanted_only_where_they_weigh_something() -> None:
-    assert make_engine(KubeScores()).profiles_with_images == {"eclectus"}
-    assert make_engine(KubeScores(image_locality=0)).profiles_with_images == frozenset()
+    assert make_engine(KubeScores()).needs["images"] == {"eclectus"}
+    assert "images" not in make_engine(KubeScores(image_locality=0)).needs
 
 
 @pytest.mark.parametrize("pods", [9, 10])

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace as fields_changed
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from msgspec.structs import replace
@@ -14,13 +14,17 @@ from msgspec.structs import replace
 from builders import ExactSpeeds, make_engine, make_node, make_spec, make_task
 from dag_world import job, stage
 from eclectus.framework import (
+    NEEDS,
     Action,
     ClassQueue,
     Defer,
     Enqueue,
+    Learn,
     Line,
     LineTraits,
+    Need,
     Order,
+    OrderTraits,
     PendingTasks,
     Place,
     PlaceTraits,
@@ -136,7 +140,9 @@ def what_it_does(policy: Place) -> PlaceTraits:
 
 @pytest.mark.parametrize("choice", ALL["place"], ids=str)
 def test_a_place_policy_does_what_it_says(choice: Any) -> None:
-    assert what_it_does(choice.policy) == fields_changed(choice.policy.traits, defers_until_change=False)
+    assert what_it_does(choice.policy) == fields_changed(
+        choice.policy.traits, defers_until_change=False, needs=frozenset()
+    )
 
 
 @pytest.mark.parametrize(
@@ -225,7 +231,7 @@ def second_of_two_dag_jobs(world: World) -> Task:
 def test_the_ranks_of_an_order_follow_the_time_only_if_it_says_so(choice: Any) -> None:
     order = dataclasses.replace(choice.policy)  # without what it remembers of another engine
     world = World(make_engine(LeastAllocated(), order=order), make_node(cpu=1))
-    head = tasks()[-1] if not order.wants_jobs else second_of_two_dag_jobs(world)
+    head = tasks()[-1] if "jobs" not in order.traits.needs else second_of_two_dag_jobs(world)
     world.add(*tasks())
     view = world.engine._state.view
     ranks = [order.rank(replace(view, now=now), order.group(head), head) for now in (100.0, 200.0)]
@@ -253,9 +259,62 @@ def test_a_relieve_policy_evicts_if_it_says_so(choice: Any) -> None:
     world = small_world(make_engine(LeastAllocated(), relieve=choice.policy), cpu=1)
     world.add(make_task("low"))
     world.add(make_task("high", priority=1))
-    assert bool(world.evictions) == choice.policy.evicts
+    assert bool(world.evictions) == choice.policy.traits.evicts
 
 
 def test_every_policy_of_the_table_is_asked() -> None:
     for role in ("order", "place", "line", "relieve"):
         assert {choice.name for choice in ALL[role]} == set(table.ROLES[role])
+
+
+# -- needs -----------------------------------------------------------------------------------------
+
+HOOKS: dict[Need, tuple[type[Any], str]] = {
+    "binds": (Order, "placed"),
+    "task arrivals": (Learn, "arrived"),
+    "start times": (Learn, "started"),
+    "task ends": (Learn, "left"),
+}  # that are called only of policies that need it
+
+
+def overrides(policy: Any, role: type[Any], hook: str) -> bool:
+    return isinstance(policy, role) and getattr(type(policy), hook) is not getattr(role, hook)
+
+
+@pytest.mark.parametrize("kind", [kind for known in table.ROLES.values() for kind in known.values()])
+def test_a_policy_has_the_hooks_that_it_asks_to_be_called(kind: Any) -> None:
+    traits = kind().traits
+    assert traits.needs <= NEEDS.keys()
+    for need, (role, hook) in HOOKS.items():
+        assert (need in traits.needs) == overrides(kind(), role, hook)
+    if isinstance(traits, OrderTraits):
+        assert traits.ranks_groups == overrides(kind(), Order, "rank")
+
+
+@pytest.mark.parametrize("role", ["order", "place"])
+def test_a_policy_reads_no_account_that_it_does_not_ask_for(
+    role: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: dict[Need, tuple[str, ...]] = {
+        "shares": ("shares",), "work": ("work_left",), "prices": ("node_prices", "is_long"), "jobs": ("jobs",)
+    }  # fmt: skip
+    asked = set[str]()
+    for name in (name for each in names.values() for name in each):
+        found = getattr(View, name)
+        get = found.fget if isinstance(found, property) else found
+
+        def spy(view: View, *arguments: Any, name: str = name, get: Any = get) -> Any:
+            asked.add(name)
+            return get(view, *arguments)
+
+        monkeypatch.setattr(View, name, property(spy) if isinstance(found, property) else spy)
+    for choice in ALL[role]:
+        asked.clear()
+        run(**{"place": LeastAllocated(), role: choice.policy})
+        needs = choice.policy.traits.needs
+        unasked = {name for need, each in names.items() if need not in needs for name in each}
+        assert not asked & unasked, str(choice)
+
+
+def test_the_table_of_needs_is_whole() -> None:
+    assert NEEDS.keys() == set(get_args(Need))

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 from eclectus.config.effective import duration
 from eclectus.config.reading import camel, settings_of
 from eclectus.config.variants import Statement, statement
+from eclectus.framework import NEEDS
 from eclectus.model.settings import Setting
 
 _TYPES = {str: "text", int: "whole number", float: "number", dict: "mapping", tuple: "list"}
@@ -61,12 +62,15 @@ def implications(settings_class: type[Any]) -> Iterator[str]:
 
 
 def traits(kind: type[Any]) -> Iterator[str]:
-    """What a policy says of itself: `joins node queues with queue: lines`; a learner says nothing."""
-    names = [each.name for each in fields(kind().traits)] if hasattr(kind, "traits") else []
-    for name in names:
+    """What a policy says of itself: `joins node queues with queue: lines`, `needs images`."""
+    for name in (each.name for each in fields(kind().traits) if each.name != "needs"):
         said = statement(kind, lambda policy, name=name: getattr(policy.traits, name))  # type: ignore[misc]
         if said.by_default or said.otherwise:
             yield name.replace("_", " ") + condition(said)
+    for need in NEEDS:
+        said = statement(kind, lambda policy, need=need: need in policy.traits.needs)  # type: ignore[misc]
+        if said.by_default or said.otherwise:
+            yield f"needs {need}{condition(said)}"
 
 
 def condition(said: Statement) -> str:

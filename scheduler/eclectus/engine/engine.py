@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from math import inf
 from typing import Any
@@ -34,7 +34,7 @@ from eclectus.engine.refused.relief import Relief
 from eclectus.engine.refused.reserved_nodes import ReservedNodes
 from eclectus.engine.state import State
 from eclectus.engine.wait_limit import WaitLimit
-from eclectus.framework import Learn, LearnedCell, Profile
+from eclectus.framework import Learn, LearnedCell, Need, Profile, needs_of
 from eclectus.framework.node_prices import PriceSummary
 from eclectus.model.commands import Command
 from eclectus.model.events import Event, Paused, Resumed
@@ -65,6 +65,8 @@ class Engine:
             Resumed: lambda event: self._lead(True),
             Paused: lambda event: self._lead(False),
         }
+        # What is to be watched, and for the profiles of which schedulerNames.
+        self.needs: Mapping[Need, frozenset[str]] = needs_of(profiles, learn)
         self._leads = False
         self._recheck_at = 0.0
         self._next_step_at: float | None = None  # when to step even if nothing happens, seconds
@@ -148,33 +150,6 @@ class Engine:
         return self._next_step_at
 
     # -- for metrics and other processes -------------------------------------------------------
-
-    @property
-    def uses_start_times(self) -> bool:
-        """Whether the learner wants to know when tasks start."""
-        return self._learner_feed.uses_start_times
-
-    @property
-    def evicts(self) -> bool:
-        """Whether a policy may evict pods, and so wants to know of PodDisruptionBudgets."""
-        return any(profile.relieve.evicts for profile in self._state.profiles.values())
-
-    @property
-    def wants_jobs(self) -> bool:
-        """Whether a policy wants to know of DAG jobs."""
-        return self._state.accounts.jobs is not None
-
-    @property
-    def spreads_by_default(self) -> bool:
-        """Whether a profile spreads the pods of Services and controllers, and so wants to know of these."""
-        profiles = self._state.profiles.values()
-        return any(profile.settings.topology_spread.constraints for profile in profiles)
-
-    @property
-    def profiles_with_images(self) -> frozenset[str]:
-        """The schedulerNames of profiles that weigh which images nodes have."""
-        profiles = self._state.profiles.items()
-        return frozenset(name for name, each in profiles if each.place.wants_images)
 
     def decision(self, uid: str) -> Decision | None:
         """What a pod bound in the last step was placed by and among, for logs; None for other pods."""

@@ -1,18 +1,17 @@
 """What the learner is informed of: nodes, completions, arrivals, starts and departures of tasks.
 
-A learner that does not override an optional hook is not called for it. An exception in a learner becomes a
+A learner that does not need an optional hook is not called for it. An exception in a learner becomes a
 Fault; it costs the learner one piece of information and nobody else anything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
 
 from msgspec.structs import replace
 
 from eclectus.engine.state import State
-from eclectus.framework import Completion, Learn
+from eclectus.framework import Completion
 from eclectus.model.learned import LearnedNode
 from eclectus.model.objects import Amounts, Task
 
@@ -22,15 +21,11 @@ class LearnerFeed:
 
     def __init__(self, state: State) -> None:
         self._state, self._learn = state, state.learn
-        self._arrived = _overridden(state.learn, "arrived")
-        self._started = _overridden(state.learn, "started")
-        self._left = _overridden(state.learn, "left")
+        needs = state.learn.traits.needs
+        self._needs_arrivals = "task arrivals" in needs
+        self._needs_starts = "start times" in needs
+        self._needs_ends = "task ends" in needs
         self._probe_validity = state.probe_validity
-
-    @property
-    def uses_start_times(self) -> bool:
-        """Whether the learner wants to know when tasks start."""
-        return self._started is not None
 
     # -- nodes -----------------------------------------------------------------------------------
 
@@ -51,15 +46,15 @@ class LearnerFeed:
 
     def task_arrived(self, task: Task) -> None:
         """The task is pending here, or was bound by another scheduler; once a task."""
-        if self._arrived is not None and not task.spec.long_running:
-            self._call(self._arrived, task.workload, self._state.now)
+        if self._needs_arrivals and not task.spec.long_running:
+            self._call(self._learn.arrived, task.workload, self._state.now)
 
     def task_on_node(self, task: Task) -> None:
         """The task was seen on its node and is counted there."""
         for uid in self._probe_validity.observe(task):
             self._task_left(uid)
         if (
-            self._started is None
+            not self._needs_starts
             or task.phase != "Running"
             or task.spec.long_running
             or task.uid in self._probe_validity
@@ -67,7 +62,7 @@ class LearnerFeed:
             return
         row = self._state.cluster.rows.get(task.node)
         if row is not None:
-            self._call(self._started, task.uid, row, task.workload, self._state.now, _requests(task))
+            self._call(self._learn.started, task.uid, row, task.workload, self._state.now, _requests(task))
 
     def task_ended(self, task: Task) -> None:
         """The task has ended. Its time is a sample unless it failed or was an invalid probe."""
@@ -91,8 +86,8 @@ class LearnerFeed:
     # -- calls -----------------------------------------------------------------------------------
 
     def _task_left(self, uid: str) -> None:
-        if self._left is not None:
-            self._call(self._left, uid, self._state.now)
+        if self._needs_ends:
+            self._call(self._learn.left, uid, self._state.now)
 
     def _call(self, hook: Callable[..., None], *arguments: object) -> None:
         try:
@@ -104,9 +99,3 @@ class LearnerFeed:
 def _requests(task: Task) -> Amounts:
     """What distinguishes tasks of one workload; a probe with zero requests does the work of a task."""
     return task.notional_requests or task.spec.requests
-
-
-def _overridden(learn: Learn, hook: str) -> Callable[..., None] | None:
-    """The learner's own method for an optional hook; None if it has none, which saves the call."""
-    own = getattr(type(learn), hook) is not getattr(Learn, hook)
-    return cast(Callable[..., None], getattr(learn, hook)) if own else None

@@ -18,7 +18,7 @@ from math import inf
 from eclectus.engine.queues.pending_class import PendingClass
 from eclectus.engine.state import State
 from eclectus.feasibility.room_without import RoomWithout
-from eclectus.framework import Order
+from eclectus.framework import JobPlanner, Order
 from eclectus.model.objects import Task
 
 
@@ -91,7 +91,7 @@ class Nominations:
         self._placed.remove(task.uid)
         state.nominate(task, "")
         key = (task.profile, (task.spec, task.workload))
-        if profile.relieve.evicts:
+        if profile.relieve.traits.evicts:
             state.relief.ask_again(key, state.now)
         if profile.order.traits.reserves_nodes:
             state.reserving.ask_again(key, state.now)
@@ -199,7 +199,9 @@ class Nominations:
 
     def _is_kept(self, task: Task, row: int) -> bool:
         order = self._order_of(task)
-        if not order.traits.reserves_nodes or self._state.may_evict_for(task):
+        if not isinstance(order, JobPlanner) or not order.traits.reserves_nodes:
+            return False
+        if self._state.may_evict_for(task):
             return False
         try:
             return order.keeps_node(self._state.view, task, row)

@@ -263,7 +263,7 @@ class State:
 
     def refused(self, profile: str, class_key: ClassKey) -> None:
         """Tasks of this profile and class were refused: its policies are to be asked about them."""
-        if self.profiles[profile].relieve.evicts:
+        if self.profiles[profile].relieve.traits.evicts:
             self.relief.add((profile, class_key))
         if self.profiles[profile].order.traits.reserves_nodes:
             self.reserving.add_waiting((profile, class_key))
@@ -274,12 +274,12 @@ class State:
         In a node queue nobody is asked about it again, and pods of lower priority may start elsewhere later.
         """
         may_have_to = task.priority > self.placed.lowest_priority or task.uid in self.node_queues
-        if may_have_to and self.profiles[task.profile].relieve.evicts:
+        if may_have_to and self.profiles[task.profile].relieve.traits.evicts:
             self.relief.add_waiting((task.profile, (task.spec, task.workload)))
 
     def may_evict_for(self, task: Task) -> bool:
         """Whether its profile evicts pods, and one that is on a node has a lower priority."""
-        evicts = self.profiles[task.profile].relieve.evicts
+        evicts = self.profiles[task.profile].relieve.traits.evicts
         return evicts and task.preempts and task.priority > self.placed.lowest_priority
 
     def report(self, task: Task, reason: ReportReason, message: str) -> None:

@@ -22,8 +22,8 @@ from eclectus.framework.learner import Completion, Learn, LearnedCell, Speeds
 from eclectus.framework.node_prices import NodePrices
 from eclectus.framework.profile_settings import ProfileSettings
 from eclectus.framework.roles import (
-    Accounted,
     ClassQueue,
+    JobPlanner,
     Line,
     Order,
     PendingTasks,
@@ -31,12 +31,22 @@ from eclectus.framework.roles import (
     Profile,
     Refused,
     Relieve,
+    needs_of,
 )
-from eclectus.framework.traits import LineTraits, OrderTraits, PlaceTraits, Policy
+from eclectus.framework.traits import (
+    NEEDS,
+    LineTraits,
+    Need,
+    OrderTraits,
+    PlaceTraits,
+    Policy,
+    RelieveTraits,
+    Traits,
+)
 from eclectus.framework.view import View
 
 __all__ = [
-    "Accounted",
+    "NEEDS",
     "Action",
     "Bind",
     "ClassQueue",
@@ -44,10 +54,12 @@ __all__ = [
     "Defer",
     "Enqueue",
     "Evict",
+    "JobPlanner",
     "Learn",
     "LearnedCell",
     "Line",
     "LineTraits",
+    "Need",
     "NodePrices",
     "Nominate",
     "Order",
@@ -62,9 +74,12 @@ __all__ = [
     "Refused",
     "ReliefAction",
     "Relieve",
+    "RelieveTraits",
     "ReserveMany",
     "Speeds",
+    "Traits",
     "Unschedulable",
     "View",
     "Withheld",
+    "needs_of",
 ]  # fmt: skip

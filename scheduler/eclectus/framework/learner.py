@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from eclectus.framework.traits import Policy
+from eclectus.framework.traits import Policy, Traits
 from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary, NodeState
 from eclectus.model.objects import Amounts
 
@@ -53,8 +53,16 @@ class LearnedCell(Struct, frozen=True, gc=False):
     newest_at: float | None = None  # when the newest sample was taken, seconds
 
 
+_PLAIN = Traits()
+
+
 class Learn(Policy, ABC):
     """How fast is every node? One learner serves all profiles, because they share the nodes."""
+
+    @property
+    def traits(self) -> Traits:
+        """What it says of itself: whether it needs task arrivals, start times and task ends."""
+        return _PLAIN
 
     @abstractmethod
     def add_node(self, row: int, node: str, capacity: int) -> None:
@@ -79,19 +87,16 @@ class Learn(Policy, ABC):
         `after`: only nodes whose names come after this one. Nodes may change while this is read.
         """
 
-    # Optional. The engine calls the first three only if a learner overrides them.
+    # Optional. The engine calls the first three only of a learner that needs them.
 
     def arrived(self, workload: str, now: float) -> None:
         """A task that ends by itself is pending here, or was bound by another scheduler; once a task."""
-        del workload, now
 
     def started(self, uid: str, row: int, workload: str, now: float, requests: Amounts) -> None:
         """A task that ends by itself was seen running, whoever bound it; possibly more than once a task."""
-        del uid, row, workload, now, requests
 
     def left(self, uid: str, now: float) -> None:
         """A task has ended, failed or was deleted; it may never have been seen running."""
-        del uid, now
 
     def known_speeds(self, workload: str) -> Speeds:
         """What `speeds` has answered last: to be asked between two steps, it brings nothing up to date."""
@@ -107,7 +112,6 @@ class Learn(Policy, ABC):
 
     def learned_load(self, now: float) -> LearnedLoad | None:
         """Arrivals and capacity of all nodes together; None where the learner does not estimate them."""
-        del now
         return None
 
     def summary(self, groups: NDArray[np.intp], now: float) -> LearnedSummary | None:
@@ -115,7 +119,6 @@ class Learn(Policy, ABC):
 
         `groups`: the group of each row, -1 for none, shape [capacity].
         """
-        del groups, now
         return None
 
     def recall(self, learned: LearnedNode) -> None:
@@ -123,4 +126,3 @@ class Learn(Policy, ABC):
 
         The node has a row, and `learned.at` is not after now.
         """
-        del learned

@@ -8,15 +8,16 @@ keeps no plan of its own. docs/framework.md walks through every role.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.actions import Action, Nominate, ReliefAction, Withheld
+from eclectus.framework.learner import Learn
 from eclectus.framework.profile_settings import ProfileSettings
-from eclectus.framework.traits import LineTraits, OrderTraits, PlaceTraits, Policy
+from eclectus.framework.traits import LineTraits, Need, OrderTraits, PlaceTraits, Policy, RelieveTraits
 from eclectus.framework.view import View
 from eclectus.maths.numbers import Floats
 from eclectus.model.job import JobPlan
@@ -81,55 +82,24 @@ class Refused:
 # -- roles -------------------------------------------------------------------------------------
 
 # Of the plainest policies, made once: the engine reads traits in every scheduling cycle.
-_ORDER_TRAITS, _PLACE_TRAITS, _LINE_TRAITS = OrderTraits(), PlaceTraits(), LineTraits()
+_ORDER, _PLACE, _LINE, _RELIEVE = OrderTraits(), PlaceTraits(), LineTraits(), RelieveTraits()
 
 
-class Accounted(Policy):
-    """A policy for which the engine keeps accounts on request."""
-
-    @property
-    def wants_work(self) -> bool:
-        """Whether `view.work_left` is to be kept."""
-        return False
-
-    @property
-    def wants_prices(self) -> bool:
-        """Whether `view.node_prices` and `view.is_long` are to be kept."""
-        return False
-
-    @property
-    def wants_arrivals(self) -> bool:
-        """Whether `view.arrivals` is to be kept."""
-        return False
-
-    @property
-    def wants_jobs(self) -> bool:
-        """Whether `view.jobs` is to be kept. The live scheduler then also watches DagJobs."""
-        return False
-
-    @property
-    def wants_images(self) -> bool:
-        """Whether tasks are to name the images of their containers, and nodes those that they have."""
-        return False
-
-    @property
-    def counted_by(self) -> Callable[[Task], str] | None:
-        """The group by which `view.shares(self)` adds up what placed pods hold; None for no account."""
-        return None
-
-
-class Order(Accounted, ABC):
+class Order(Policy, ABC):
     """Which pending task is next? Kubernetes' counterpart is QueueSort."""
 
     @property
     def traits(self) -> OrderTraits:
         """What it says of itself."""
-        return _ORDER_TRAITS
+        return _ORDER
 
     def group(self, task: Task) -> str:
         """A pool, a job, or nothing: tasks of different groups never share a class queue."""
-        del task
         return ""
+
+    def counted_by(self, task: Task) -> str:
+        """The group by which `view.shares(self)` adds up what placed pods hold, if it needs shares."""
+        return self.group(task)
 
     @abstractmethod
     def key(self, task: Task, serial: int) -> tuple[float, ...]:
@@ -146,7 +116,6 @@ class Order(Accounted, ABC):
 
         An order whose traits say that it withholds may answer Withheld: then nothing of the group is offered.
         """
-        del view, group, head
         return ()
 
     def changes(self, view: View) -> ChangeLog[str] | None:
@@ -154,31 +123,29 @@ class Order(Accounted, ABC):
 
         Asked before ranks are used: the time to bring up to date what they depend on. None: there are none.
         """
-        del view
         return None
 
     def placed(self, view: View, task: Task, row: int) -> None:
-        """A task of the profile is bound to the node of this row; called only where it is overridden."""
-        del view, task, row
+        """A task of the profile is bound to the node of this row. Called only if it needs binds."""
+
+
+class JobPlanner(Order):
+    """An Order that also plans DAG jobs, and keeps nodes free for tasks that find no room."""
 
     def plans(self, view: View) -> Iterable[tuple[str, JobPlan]]:
         """The uids and plans of DAG jobs whose plans have changed since the last call, to be written to them.
 
-        Asked after each step that decides, and called only where it is overridden. The engine bounds how
-        often a job is written, and adds up what is lent and borrowed: a job that ends, or is gone, needs a
-        last plan, without a share.
+        Asked after each step that decides. The engine bounds how often a job is written, and adds up what is
+        lent and borrowed: a job that ends, or is gone, needs a last plan, without a share.
         """
-        del view
         return ()
 
     def reserve_nodes(self, view: View, refused: Refused) -> Iterator[Nominate]:
         """Nodes to be kept free for refused tasks until they have room, though nobody is evicted there.
 
         `refused` has the first task of each group, whatever its `preemptionPolicy`. Asked about a class that
-        has been refused, at once and then every 1 to 30 s, and only if the order's traits say that it
-        reserves nodes.
+        has been refused, at once and then every 1 to 30 s, and only if its traits say that it reserves nodes.
         """
-        del view, refused
         return iter(())
 
     def keeps_node(self, view: View, task: Task, row: int) -> bool:
@@ -187,17 +154,20 @@ class Order(Accounted, ABC):
         Asked when the node has changed, and every 30 s. The task need not be one for which this order has
         reserved the node: a process before may have done so, or it was nominated for another reason.
         """
-        del view, task, row
         return False
 
 
-class Place(Accounted, ABC):
+class Place(Policy, ABC):
     """Which node gets the task? Kubernetes' counterpart is Score."""
 
     @property
     def traits(self) -> PlaceTraits:
         """What it says of itself, with its settings."""
-        return _PLACE_TRAITS
+        return _PLACE
+
+    def counted_by(self, task: Task) -> str:
+        """The group by which `view.shares(self)` adds up what placed pods hold, if it needs shares."""
+        return ""
 
     @abstractmethod
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
@@ -209,7 +179,6 @@ class Place(Accounted, ABC):
         Asked at the beginning of a cycle if tasks are deferred. With another one all deferred classes are
         asked about again (`PlaceTraits.defers_until_change`).
         """
-        del view
         return 0
 
     def class_prices(self) -> Mapping[ClassKey, Floats]:
@@ -228,7 +197,7 @@ class Line(Policy, ABC):
     @property
     def traits(self) -> LineTraits:
         """What it says of itself."""
-        return _LINE_TRAITS
+        return _LINE
 
     @abstractmethod
     def next(self, view: View, row: int, queue: Sequence[Reservation]) -> Reservation | None:
@@ -246,8 +215,10 @@ class Line(Policy, ABC):
 class Relieve(Policy, ABC):
     """Which pods must make room for tasks that were refused? Kubernetes' counterpart is PostFilter."""
 
-    evicts: ClassVar[bool] = False
-    """Whether the policy may evict pods. The live scheduler then also watches PodDisruptionBudgets."""
+    @property
+    def traits(self) -> RelieveTraits:
+        """What it says of itself."""
+        return _RELIEVE
 
     @abstractmethod
     def relieve(self, view: View, refused: Refused) -> Iterator[ReliefAction]:
@@ -267,3 +238,22 @@ class Profile:
     line: Line
     relieve: Relieve
     settings: ProfileSettings = field(default_factory=ProfileSettings)
+
+
+def needs_of(profiles: Iterable[Profile], learn: Learn) -> Mapping[Need, frozenset[str]]:
+    """What the profiles and the learner need -> the schedulerNames of the profiles that do.
+
+    What the learner needs, all do. A profile that evicts needs budgets, and one that spreads pods by default
+    needs to know of the objects by which it finds them.
+    """
+    found: dict[Need, set[str]] = {}
+    for each in profiles:
+        needs: set[Need] = set(learn.traits.needs)
+        needs.update(*(policy.traits.needs for policy in (each.order, each.place, each.line, each.relieve)))
+        if each.relieve.traits.evicts:
+            needs.add("budgets")
+        if each.settings.topology_spread.constraints:
+            needs.add("spread objects")
+        for need in needs:
+            found.setdefault(need, set()).add(each.scheduler_name)
+    return {need: frozenset(names) for need, names in found.items()}

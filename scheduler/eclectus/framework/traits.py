@@ -7,8 +7,33 @@ of the plainest policy of a role. tests/policies/test_traits.py checks that they
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
+
+Need = Literal[
+    "shares", "work", "prices", "arrivals", "jobs", "images", "budgets", "spread objects",
+    "binds", "task arrivals", "start times", "task ends",
+]  # fmt: skip
+
+NEEDS: Mapping[Need, str] = {
+    "shares": "`view.shares(self)`: what each group of `counted_by` holds",
+    "work": "`view.work_left`: the work of each job that has not begun",
+    "prices": "`view.node_prices()` and `view.is_long`: how scarce nodes are",
+    "arrivals": "`view.arrivals`: how many tasks of each class arrive",
+    "jobs": "`view.jobs`: the DAG jobs. The live scheduler then also watches DagJobs",
+    "images": "the images that tasks name and nodes have, for scores by image",
+    "budgets": "`view.budgets`, watched for every policy that evicts: no policy need ask for them",
+    "spread objects": "Services and controllers, watched for profiles that spread their pods by default",
+    "binds": "`Order.placed` is called for each bind of the profile",
+    "task arrivals": "`Learn.arrived` is called for each task",
+    "start times": "`Learn.started` is called for each task that runs",
+    "task ends": "`Learn.left` is called for each task that has gone",
+}
+"""What a policy may need, and what for. All of it costs, so it is kept, watched or called only on request."""
+
+Needs = frozenset[Need]
+NO_NEEDS: Needs = frozenset()
 
 
 class Policy:
@@ -25,10 +50,20 @@ class Policy:
         return self.title
 
 
-@dataclass(frozen=True, slots=True)
-class OrderTraits:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """What a policy of any role says of itself."""
+
+    needs: Needs = NO_NEEDS
+    """What is to be kept for it, watched for it, or told to it (`NEEDS`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderTraits(Traits):
     """What an Order says of itself."""
 
+    ranks_groups: bool = True
+    """It overrides `rank`. Without it all groups are equal, and no index of them is kept."""
     needs_one_at_a_time: bool = False
     """Its ranks follow what groups hold, so a task must be bound before it names the next."""
     ranks_by_time: bool = False
@@ -38,11 +73,11 @@ class OrderTraits:
     withholds: bool = False
     """It may answer Withheld instead of a rank."""
     reserves_nodes: bool = False
-    """It may answer `reserve_nodes` with Nominate, and is asked by `keeps_node` how long that holds."""
+    """A JobPlanner that may answer `reserve_nodes`, and is asked by `keeps_node` how long that holds."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceTraits:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceTraits(Traits):
     """What a Place policy says of itself."""
 
     joins_node_queues: bool = False
@@ -59,11 +94,19 @@ class PlaceTraits:
     """It takes tasks of every class queue before its first answer, so no answer can change the order."""
 
 
-@dataclass(frozen=True, slots=True)
-class LineTraits:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineTraits(Traits):
     """What a Line policy says of itself."""
 
     first_come: bool = False
     """`next` always answers the first of the queue. The engine then does not call it."""
     steals: bool = False
     """`steal` may move reservations to other nodes. The engine asks no other policy for them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelieveTraits(Traits):
+    """What a Relieve policy says of itself."""
+
+    evicts: bool = False
+    """It may answer Evict. The live scheduler then also watches PodDisruptionBudgets."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from eclectus.engine.counters import QueueCounts
 from eclectus.engine.explain.decision import Decision
 from eclectus.engine.explain.what_if.explanation import WhatIfExplanation
 from eclectus.engine.explain.what_if.question import Question
-from eclectus.framework import LearnedCell
+from eclectus.framework import LearnedCell, Need
 from eclectus.framework.node_prices import PriceSummary
 from eclectus.model.commands import Command
 from eclectus.model.events import Event
@@ -52,20 +52,8 @@ class Engine(SteppingEngine, ExplainingEngine, Protocol):
     """An engine with the counts and the learned state that the process publishes."""
 
     @property
-    def evicts(self) -> bool:
-        """Whether a policy may evict pods, and so wants to know of PodDisruptionBudgets."""
-
-    @property
-    def wants_jobs(self) -> bool:
-        """Whether an Order plans DAG jobs, and so wants to know of them."""
-
-    @property
-    def spreads_by_default(self) -> bool:
-        """Whether a profile spreads the pods of Services and controllers, and so wants to know of these."""
-
-    @property
-    def profiles_with_images(self) -> frozenset[str]:
-        """The schedulerNames of profiles that weigh which images nodes have."""
+    def needs(self) -> Mapping[Need, frozenset[str]]:
+        """What is to be watched for policies, and for the profiles of which schedulerNames."""
 
     def decision(self, uid: str) -> Decision | None:
         """What a pod bound in the last step was placed by and among, for logs; None for other pods."""

@@ -86,7 +86,7 @@ def build(
     is_ours = names.__contains__
     clock, inbox, advertised = Clock(), Inbox(), AdvertisedServer()
     shared = frozenset(settings.tenancy.shared_workloads)
-    pods = WatchedPods(is_ours, shared, engine.profiles_with_images)
+    pods = WatchedPods(is_ours, shared, engine.needs.get("images", frozenset()))
     jobs = WatchedDagJobs(is_ours, shared)
     _register_collectors(engine, settings, context, clock)
     leadership = _leadership(settings.leader_election, names, context, advertised)
@@ -147,10 +147,10 @@ def _watched(
 
     Without, the account need not be allowed to read them.
     """
-    budgets: list[WatchedKind] = [WatchedBudgets()] if engine.evicts else []
-    selectors = pod_selector_kinds() if engine.spreads_by_default else []
-    nodes = WatchedNodes(with_images=bool(engine.profiles_with_images))
-    optional = [*budgets, *([jobs] if engine.wants_jobs else [])]
+    budgets: list[WatchedKind] = [WatchedBudgets()] if "budgets" in engine.needs else []
+    selectors = pod_selector_kinds() if "spread objects" in engine.needs else []
+    nodes = WatchedNodes(with_images="images" in engine.needs)
+    optional = [*budgets, *([jobs] if "jobs" in engine.needs else [])]
     gangs: list[WatchedKind] = [WatchedPodGroups(), WatchedCoschedulingPodGroups()]
     return [nodes, WatchedNamespaces(), *selectors, *storage_kinds(claims), *gangs, pods, *optional]
 

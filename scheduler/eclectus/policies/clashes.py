@@ -60,7 +60,7 @@ CLASHES = (
     Clash(
         at="relieve",
         place=lambda place: isinstance(place, Rosella) and place.mode == "paper",
-        relieve=lambda relieve: relieve.evicts,
+        relieve=lambda relieve: relieve.traits.evicts,
         problem="contradicts place's mode: paper, in which no pod is ended for another; leave it out",
     ),
     Clash(

@@ -12,7 +12,7 @@ from functools import partial
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.shares import GroupShares
 from eclectus.engine.placed_pods import Account
-from eclectus.framework import Accounted, Order, Policy
+from eclectus.framework import Need, Order, Place, Policy
 from eclectus.framework.arrivals import Arrivals
 from eclectus.framework.job_work import JobWork
 from eclectus.framework.jobs import KnownJobs
@@ -24,7 +24,7 @@ class Accounts:
     """The accounts that the policies of a scheduler want; None for one that nobody wants."""
 
     def __init__(
-        self, cluster: Cluster, policies: Sequence[Accounted], fault: Callable[[Policy, str], None]
+        self, cluster: Cluster, policies: Sequence[Order | Place], fault: Callable[[Policy, str], None]
     ) -> None:
         """`fault`: what takes the defects of a policy's `counted_by`."""
         self.shares = {  # by the identity of the policy
@@ -32,13 +32,14 @@ class Accounts:
                 cluster, policy.counted_by, partial(fault, policy), by_path=_is_by_path(policy)
             )
             for policy in policies
-            if policy.counted_by is not None
+            if "shares" in policy.traits.needs
         }
         self._by_path = [each for each in self.shares.values() if each.by_path]
-        self.pricing = NodePricing(cluster) if any(each.wants_prices for each in policies) else None
-        self.job_work = JobWork() if any(each.wants_work for each in policies) else None
-        self.arrivals = Arrivals() if any(each.wants_arrivals for each in policies) else None
-        self.jobs = KnownJobs() if any(each.wants_jobs for each in policies) else None
+        needs = frozenset[Need]().union(*(policy.traits.needs for policy in policies))
+        self.pricing = NodePricing(cluster) if "prices" in needs else None
+        self.job_work = JobWork() if "work" in needs else None
+        self.arrivals = Arrivals() if "arrivals" in needs else None
+        self.jobs = KnownJobs() if "jobs" in needs else None
 
     def of_placed_pods(self) -> list[Account]:
         """Those that count what pods hold on nodes."""
@@ -98,7 +99,7 @@ class Accounts:
             self.jobs.succeed(task)
 
 
-def _is_by_path(policy: Accounted) -> bool:
+def _is_by_path(policy: Order | Place) -> bool:
     return isinstance(policy, Order) and policy.traits.ranks_by_path
 
 

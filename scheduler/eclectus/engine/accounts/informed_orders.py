@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from eclectus.framework import Order, Policy, Profile, View
+from eclectus.framework import Policy, Profile, View
 from eclectus.model.objects import Task
 
 
 class InformedOrders:
-    """The Orders that override `placed`; the others cost nothing."""
+    """The Orders that need binds; the others cost nothing."""
 
     def __init__(self, profiles: Iterable[Profile], fault: Callable[[Policy, str], None]) -> None:
         self._orders = {
-            each.scheduler_name: each.order
-            for each in profiles
-            if type(each.order).placed is not Order.placed
+            each.scheduler_name: each.order for each in profiles if "binds" in each.order.traits.needs
         }
         self._fault = fault
 

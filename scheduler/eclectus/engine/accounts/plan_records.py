@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from eclectus.engine.accounts.lending import Lending
 from eclectus.engine.counters import PlanCounters
-from eclectus.framework import Order, Policy, Profile, View
+from eclectus.framework import JobPlanner, Policy, Profile, View
 from eclectus.framework.jobs import KnownJobs
 from eclectus.model.commands import RecordPlan
 from eclectus.model.job import JobPlan
@@ -33,7 +33,7 @@ class PlanRecords:
         counters: PlanCounters,
         fault: Callable[[Policy, str], None],
     ) -> None:
-        self._orders = [each.order for each in profiles if type(each.order).plans is not Order.plans]
+        self._orders = [each.order for each in profiles if isinstance(each.order, JobPlanner)]
         self._jobs, self._fault = jobs, fault
         self._lending = Lending(counters)
         self._written: dict[str, tuple[float, JobPlan]] = {}  # by job: when, seconds, and what
@@ -64,7 +64,7 @@ class PlanRecords:
         if len(self._written) > 2 * len(self._jobs):
             self._written = {uid: each for uid, each in self._written.items() if uid in self._jobs}
 
-    def _ask(self, order: Order, jobs: KnownJobs, view: View) -> None:
+    def _ask(self, order: JobPlanner, jobs: KnownJobs, view: View) -> None:
         try:
             for uid, plan in order.plans(view):
                 if uid in jobs:

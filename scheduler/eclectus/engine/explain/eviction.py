@@ -61,7 +61,7 @@ def _may_not_evict(state: State, task: Task) -> tuple[PreemptionState, str] | No
         return "policyNever", "its preemptionPolicy is Never"
     if task.priority <= state.placed.lowest_priority:
         return "noLowerPriority", f"no pod on a node has a priority below {task.priority}"
-    if not state.profiles[task.profile].relieve.evicts:
+    if not state.profiles[task.profile].relieve.traits.evicts:
         return "profileEvictsNobody", f"the profile {task.profile} evicts no pods (relieve)"
     return None
 

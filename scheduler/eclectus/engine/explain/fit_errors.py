@@ -72,7 +72,7 @@ class FitErrors:
         state = self._state
         if not len(state.cluster) or state.placed.is_nominated(task.uid):
             return ""
-        if not state.profiles[task.profile].relieve.evicts:
+        if not state.profiles[task.profile].relieve.traits.evicts:
             return NO_RELIEF if self._fits_without_lower_priorities(task, task_class) else ""
         if task.uid in state.gangs:
             return IN_GANG

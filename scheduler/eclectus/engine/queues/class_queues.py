@@ -39,7 +39,7 @@ class ClassQueues:
         self.waiting: Mapping[str, Waiting] = self._waiting  # by uid
         # By profile, of those whose Order ranks groups:
         self._groups: dict[str, GroupIndex] = {
-            profile.scheduler_name: {} for profile in profiles if type(profile.order).rank is not Order.rank
+            profile.scheduler_name: {} for profile in profiles if profile.order.traits.ranks_groups
         }
         self.groups: Mapping[str, GroupIndex] = self._groups
         self._serial = 0

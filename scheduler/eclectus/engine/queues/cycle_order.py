@@ -162,10 +162,10 @@ class CycleOrder:
 
 def accounts_of(order: Order, view: View, job_work: JobWork | None) -> list[ChangeLog[str]]:
     """What tells which groups' ranks may have changed."""
-    accounts = []
-    if order.counted_by is not None:
+    accounts, needs = [], order.traits.needs
+    if "shares" in needs:
         accounts.append(view.shares(order).changes)
-    if order.wants_work and job_work is not None:
+    if "work" in needs and job_work is not None:
         accounts.append(job_work.changes)
     own = order.changes(view)
     if own is not None:

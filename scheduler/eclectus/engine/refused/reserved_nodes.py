@@ -8,10 +8,12 @@ make room for it. The Order is a plug-in: what it asks for in error, or raises, 
 
 from __future__ import annotations
 
+from typing import cast
+
 from eclectus.engine.effects.table import Effects
 from eclectus.engine.schedules.relief import RefusedKey
 from eclectus.engine.state import State
-from eclectus.framework import Order, Refused
+from eclectus.framework import JobPlanner, Order, Refused
 from eclectus.model.errors import PolicyError
 from eclectus.model.objects import Task
 
@@ -33,7 +35,8 @@ class ReservedNodes:
             self._reserve(key)
 
     def _reserve(self, key: RefusedKey) -> None:
-        state, order = self._state, self._state.profiles[key[0]].order
+        state = self._state
+        order = cast(JobPlanner, state.profiles[key[0]].order)  # as its traits say
         task_class = state.view.classes.current(*key[1])
         waiting = [] if task_class.fits_now_count else self._waiting(key)
         if not waiting:

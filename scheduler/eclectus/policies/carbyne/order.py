@@ -34,15 +34,16 @@ Departures:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 from typing import Annotated, Literal
 
 from msgspec.structs import replace
+from typing_extensions import override
 
 from eclectus.cluster.changelog import ChangeLog
-from eclectus.framework import Nominate, Order, OrderTraits, Reason, Refused, View, Withheld
+from eclectus.framework import JobPlanner, Nominate, OrderTraits, Reason, Refused, View, Withheld
 from eclectus.maths.stage_ranks.table import STAGE_RANKS
 from eclectus.model.job import JobPlan
 from eclectus.model.objects import Task
@@ -61,7 +62,7 @@ OVERHANG = Reason("its job holds its share, and other jobs need the room again b
 
 
 @dataclass(eq=False)
-class Carbyne(Order):
+class Carbyne(JobPlanner):
     """Priority, then what is due within its job's share, then the job with the least remaining work."""
 
     altruism: Annotated[
@@ -129,6 +130,7 @@ class Carbyne(Order):
             ranks_by_path=True,
             withholds=True,
             reserves_nodes=self.reserve_after > 0.0,
+            needs=frozenset({"jobs", "shares", "binds"}),
         )
 
     @property
@@ -136,15 +138,9 @@ class Carbyne(Order):
         """What is due, `changes` tells; whether a start above a share would end in time, only the time."""
         return self._traits
 
-    @property
-    def wants_jobs(self) -> bool:
-        """True: shares and plans are those of DAG jobs."""
-        return True
-
-    @property
-    def counted_by(self) -> Callable[[Task], str]:
-        """By namespace and job; a pod without a stage belongs to its namespace."""
-        return path_of
+    @override
+    def counted_by(self, task: Task) -> str:
+        return path_of(task)
 
     def group(self, task: Task) -> str:
         """The stage, below its job and namespace."""
@@ -168,7 +164,6 @@ class Carbyne(Order):
 
     def placed(self, view: View, task: Task, row: int) -> None:
         """A reserved node has served its purpose."""
-        del view, row
         self._reserved_nodes.placed(task)
 
     def reserve_nodes(self, view: View, refused: Refused) -> Iterator[Nominate]:

@@ -17,7 +17,6 @@ Departures:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -31,7 +30,7 @@ from eclectus.model.settings import Setting
 class DominantShare(Order):
     """Priority, then the least dominant share over weight, then age."""
 
-    traits = OrderTraits(needs_one_at_a_time=True)
+    traits = OrderTraits(needs_one_at_a_time=True, needs=frozenset({"shares"}))
 
     by: Annotated[
         Literal["namespace", "job", "label"],
@@ -60,11 +59,6 @@ class DominantShare(Order):
     def __post_init__(self) -> None:
         if (self.by == "label") != bool(self.label):
             raise SettingsError("label", "belongs to by: label, and by: label needs it")
-
-    @property
-    def counted_by(self) -> Callable[[Task], str]:
-        """Resource usage is counted by the same groups."""
-        return self.group
 
     def group(self, task: Task) -> str:
         """The namespace, the job (or the pod itself without one), or the value of the label."""

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eclectus.framework import Order
+from eclectus.framework import Order, OrderTraits
 from eclectus.model.objects import Task
 
 
 @dataclass(frozen=True)
 class FifoOrder(Order):
     """Priority, then age."""
+
+    traits = OrderTraits(ranks_groups=False)
 
     def key(self, task: Task, serial: int) -> tuple[float, ...]:
         """Priority descending, then creation time, then entry into the queue."""

@@ -15,7 +15,6 @@ Departures:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -36,7 +35,7 @@ MAX_CHANGES = 64  # of the shares of all, that are remembered for who ranks grou
 class HierarchicalShare(Order):
     """Priority, then the least used part of the job's share, then age."""
 
-    traits = OrderTraits(needs_one_at_a_time=True, ranks_by_path=True)
+    traits = OrderTraits(needs_one_at_a_time=True, ranks_by_path=True, needs=frozenset({"shares"}))
 
     weights: Annotated[
         dict[str, float],
@@ -54,11 +53,6 @@ class HierarchicalShare(Order):
         self._seen = (-1, -1)  # cursors of the accounts and of the nodes
         self._magnitudes: object = None  # what the shares were computed from
         self._changes = ChangeLog[str](MAX_CHANGES)
-
-    @property
-    def counted_by(self) -> Callable[[Task], str]:
-        """By namespace and job."""
-        return self.group
 
     def group(self, task: Task) -> str:
         """The job, below its namespace; a pod without one is a job of its own."""

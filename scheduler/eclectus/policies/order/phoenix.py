@@ -59,7 +59,7 @@ class First(NamedTuple):
 class FewestNodesFirst(Order):
     """Priority, then age over the size of the nodes that the constraints leave."""
 
-    traits = OrderTraits(ranks_by_time=True)
+    traits = OrderTraits(ranks_by_time=True, needs=frozenset({"binds"}))
 
     slack: Annotated[
         float,

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eclectus.framework import Order, View
+from eclectus.framework import Order, OrderTraits, View
 from eclectus.model.objects import Task
 
 
@@ -24,10 +24,7 @@ from eclectus.model.objects import Task
 class LeastWorkLeft(Order):
     """Priority, then the job with the least remaining work, then age."""
 
-    @property
-    def wants_work(self) -> bool:
-        """True: the engine must keep the remaining work of each job."""
-        return True
+    traits = OrderTraits(needs=frozenset({"work"}))
 
     def group(self, task: Task) -> str:
         """The job; a pod without one is a job of its own."""

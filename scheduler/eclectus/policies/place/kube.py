@@ -31,7 +31,7 @@ from eclectus.feasibility.scores.taint_toleration import taint_toleration
 from eclectus.feasibility.scores.whole import Ints
 from eclectus.feasibility.scores_by_pods import range_of
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, Bind, Place, Unschedulable, View
+from eclectus.framework import Action, Bind, Place, PlaceTraits, Unschedulable, View
 from eclectus.framework.ranking import Ranking
 from eclectus.model.objects import Task, amount_of
 from eclectus.model.settings import Setting
@@ -64,9 +64,9 @@ class KubeScores(Place):
     image_locality: Annotated[int, _weight("ImageLocality, images that nodes have already")] = 1
 
     @property
-    def wants_images(self) -> bool:
-        """Unless they weigh nothing."""
-        return self.image_locality > 0
+    def traits(self) -> PlaceTraits:
+        """Images are needed unless they weigh nothing."""
+        return PlaceTraits(needs=frozenset({"images"})) if self.image_locality else PlaceTraits()
 
     def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
         """Place each task on the node of the greatest score; unschedulable if no node has room."""

@@ -63,6 +63,9 @@ DEFERRED_MOST = 64  # pods of a class that are looked at one by one in a cycle; 
 class ScarceNodesLast(Place):
     """The cheapest node with room by scarcity, the emptiest of equal ones."""
 
+    # Pods that are to spare dear nodes are deferred, and those that gain on the nodes they prefer.
+    traits = PlaceTraits(defers=True, needs=frozenset({"prices"}))
+
     spare_dear: Annotated[
         bool,
         Setting(
@@ -72,16 +75,6 @@ class ScarceNodesLast(Place):
     ] = True
 
     _preferred: PreferredNodes = field(init=False, default_factory=PreferredNodes)
-
-    @property
-    def traits(self) -> PlaceTraits:
-        """Pods that are to spare dear nodes are deferred, and those that gain on the nodes they prefer."""
-        return PlaceTraits(defers=True)
-
-    @property
-    def wants_prices(self) -> bool:
-        """True."""
-        return True
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         """Place each task on the cheapest node; unschedulable if no node has room."""

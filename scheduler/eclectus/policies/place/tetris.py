@@ -25,19 +25,20 @@ Departures:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, inf, isfinite
 from statistics import fmean
 from typing import Annotated, NamedTuple
 
 import numpy as np
+from typing_extensions import override
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.resources import PODS
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, Bind, PendingTasks, Place, PlaceTraits, Unschedulable, View
+from eclectus.framework import Action, Bind, Need, PendingTasks, Place, PlaceTraits, Unschedulable, View
 from eclectus.model.objects import Spec, Task
 from eclectus.model.settings import Setting
 
@@ -55,8 +56,6 @@ class Offer(NamedTuple):
 @dataclass(eq=False)
 class Tetris(Place):
     """The best aligned task and node, short jobs preferred."""
-
-    traits = PlaceTraits(takes_all_pending=True)
 
     shortness: Annotated[
         float,
@@ -88,14 +87,18 @@ class Tetris(Place):
     ] = 0.1
 
     @property
-    def wants_work(self) -> bool:
-        """Whether the engine must keep the remaining work of each job."""
-        return self.shortness > 0
+    def traits(self) -> PlaceTraits:
+        """The remaining work of jobs is needed for shortness, and what they hold for fairness only."""
+        needs: set[Need] = set()
+        if self.shortness:
+            needs.add("work")
+        if self.fairness:
+            needs.add("shares")
+        return PlaceTraits(takes_all_pending=True, needs=frozenset(needs))
 
-    @property
-    def counted_by(self) -> Callable[[Task], str] | None:
-        """The resource usage of jobs is needed for fairness only."""
-        return _job if self.fairness else None
+    @override
+    def counted_by(self, task: Task) -> str:
+        return task.job or task.uid
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         """Place the best of the heads of all class queues until none fits; O(class queues) each."""
@@ -131,12 +134,12 @@ class Tetris(Place):
 
     def _poorest(self, view: View, offers: Sequence[Offer]) -> Sequence[Offer]:
         """The offers of the jobs with the least dominant shares: a share of 1 - `fairness` of the jobs."""
-        jobs = list(dict.fromkeys(_job(offer.task) for offer in offers))
+        jobs = list(dict.fromkeys(self.counted_by(offer.task) for offer in offers))
         keep = ceil((1.0 - self.fairness) * len(jobs))
         if keep == len(jobs):
             return offers
         kept = set(sorted(jobs, key=view.shares(self).dominant_share)[:keep])
-        return [offer for offer in offers if _job(offer.task) in kept]
+        return [offer for offer in offers if self.counted_by(offer.task) in kept]
 
     # -- the score -------------------------------------------------------------------------------
 
@@ -165,7 +168,3 @@ def alignment(task_class: TaskClass, rows: Rows) -> Floats:
     free = np.maximum(allocatable - used - tentative, 0.0)
     offered = np.maximum(allocatable, 1.0)  # avoids dividing by 0: without capacity nothing is free
     return np.asarray((demand[need] / offered * free / offered).sum(axis=1))
-
-
-def _job(task: Task) -> str:
-    return task.job or task.uid

@@ -14,5 +14,4 @@ class NoRelief(Relieve):
 
     def relieve(self, view: View, refused: Refused) -> Iterator[ReliefAction]:
         """Nothing."""
-        del view, refused
         return iter(())

@@ -9,16 +9,27 @@ If a node that seems to have room has none any more, the task joins the node que
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import floor
 from typing import Annotated
 
 from msgspec.structs import replace as with_fields
+from typing_extensions import override
 
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.class_cache import ClassCache
-from eclectus.framework import Action, Bind, Enqueue, PendingTasks, Place, Profile, Unschedulable, View
+from eclectus.framework import (
+    Action,
+    Bind,
+    Enqueue,
+    PendingTasks,
+    Place,
+    PlaceTraits,
+    Profile,
+    Unschedulable,
+    View,
+)
 from eclectus.model.objects import Node, Task
 from eclectus.model.settings import Setting
 
@@ -60,29 +71,13 @@ class StaleView(Place):
         self._shape = -1  # of the truth: how far its change log was when the nodes were copied
 
     @property
-    def wants_work(self) -> bool:
-        """As the wrapped policy."""
-        return self._policy.wants_work
+    @override
+    def traits(self) -> PlaceTraits:
+        return PlaceTraits(needs=self._policy.traits.needs)
 
-    @property
-    def wants_prices(self) -> bool:
-        """As the wrapped policy."""
-        return self._policy.wants_prices
-
-    @property
-    def wants_arrivals(self) -> bool:
-        """As the wrapped policy."""
-        return self._policy.wants_arrivals
-
-    @property
-    def wants_jobs(self) -> bool:
-        """As the wrapped policy."""
-        return self._policy.wants_jobs
-
-    @property
-    def counted_by(self) -> Callable[[Task], str] | None:
-        """As the wrapped policy."""
-        return self._policy.counted_by
+    @override
+    def counted_by(self, task: Task) -> str:
+        return self._policy.counted_by(task)
 
     def place(self, view: View, tasks: PendingTasks) -> Iterator[Action]:
         """The actions of the policy, changed where they are no longer possible."""
@@ -111,7 +106,8 @@ class StaleView(Place):
             self._cluster.copy_amounts(truth.cluster)
             self._renew_at = (floor(truth.now / self._age) + 1) * self._age
         self._classes.begin_cycle()
-        shares = {} if self._policy.counted_by is None else {id(self._policy): truth.shares(self)}
+        needs_shares = "shares" in self._policy.traits.needs
+        shares = {id(self._policy): truth.shares(self)} if needs_shares else {}
         return with_fields(truth, cluster=self._cluster, classes=self._classes, shares_by_policy=shares)
 
     def _add_placement(self, action: Action) -> None:

@@ -75,7 +75,7 @@ class World:
         self._arrivals = enumerate(record.until_measured(arrivals))
         self.dags = DagRecord(machine.node for machine in machines.values())
         # Without delay a pod's start carries no news beside the result of its bind, except to some learners.
-        self._shows_starts = hop_seconds > 0 or engine.uses_start_times or engine.evicts
+        self._shows_starts = hop_seconds > 0 or bool(engine.needs.keys() & {"start times", "budgets"})
         self._checks, self._checks_work_conserving = checked or conserving, conserving
         self._judge = Judge()
         self._waiting: dict[str, TaskRun] = {}
@@ -88,7 +88,7 @@ class World:
         self._notify: Callable[[Event], None] = self._notify_later if hop_seconds else self._events.append
         self._bind: Callable[[Bind], None] = self._start_later if hop_seconds else self._start
         history = History(stages.history_runs) if stages.history_runs else None
-        self._staged = StagedJobs(self.dags, history, self._notify if engine.wants_jobs else None)
+        self._staged = StagedJobs(self.dags, history, self._notify if "jobs" in engine.needs else None)
         self._jobs = Jobs(profiles, self._staged)
         self._failures = Failures(stages.failure_probability, seed) if stages.failure_probability else None
         for perturbation in perturbations:

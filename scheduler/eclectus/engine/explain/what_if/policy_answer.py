@@ -54,12 +54,12 @@ def answer_of(state: State, task: Task, policy: Place) -> PolicyAnswer:
 
 def _why_not(state: State, policy: Place) -> str:
     """Why the policy cannot be asked; empty if it can be."""
-    accounts = state.accounts
+    accounts, needs = state.accounts, policy.traits.needs
     wanted = (
-        (policy.wants_prices and accounts.pricing is None, "node prices"),
-        (policy.wants_work and accounts.job_work is None, "the work that is left in each job"),
-        (policy.wants_jobs and accounts.jobs is None, "DAG jobs"),
-        (policy.counted_by is not None and id(policy) not in state.view.shares_by_policy, "shares of groups"),
+        ("prices" in needs and accounts.pricing is None, "node prices"),
+        ("work" in needs and accounts.job_work is None, "the work that is left in each job"),
+        ("jobs" in needs and accounts.jobs is None, "DAG jobs"),
+        ("shares" in needs and id(policy) not in state.view.shares_by_policy, "shares of groups"),
     )
     if policy.traits.joins_node_queues:
         return NODE_QUEUES

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from eclectus.framework import Evict, Nominate, Refused, ReliefAction, Relieve, View
+from eclectus.framework import Evict, Nominate, Refused, ReliefAction, Relieve, RelieveTraits, View
 from eclectus.model.objects import Spec
 from eclectus.model.settings import Setting
 from eclectus.policies.relieve.preemption.candidates import Candidates
@@ -29,7 +29,7 @@ TABLES_MOST = 64  # kinds of preemptors whose candidates are remembered; the one
 class Preemption(Relieve):
     """Evicts pods of lower priority, those that cost least."""
 
-    evicts = True
+    traits = RelieveTraits(evicts=True)
 
     min_candidate_nodes_percentage: Annotated[
         int,

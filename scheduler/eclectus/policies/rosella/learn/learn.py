@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.framework import Completion, Learn, LearnedCell, Speeds
+from eclectus.framework import Completion, Learn, LearnedCell, Speeds, Traits
 from eclectus.maths.window import error_aimed
 from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary
 from eclectus.model.objects import Amounts
@@ -51,6 +51,8 @@ CELLS_A_SECOND = 200_000  # rows times namespaces; with more, fits are rarer: ea
 @dataclass(eq=False)
 class RosellaLearn(LearnSettings, Learn):
     """Rates by node and workload from the completions of ordinary pods."""
+
+    traits = Traits(needs=frozenset({"task arrivals", "start times", "task ends"}))
 
     def __post_init__(self) -> None:
         apply_implied(self)

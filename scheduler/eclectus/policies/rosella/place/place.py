@@ -47,6 +47,8 @@ from eclectus.policies.rosella.place.compare import DEAD_RATE, KEYS, At, Column,
 from eclectus.policies.rosella.place.replan import Replan
 from eclectus.policies.rosella.place.sampling import QUERIES, Sampling
 
+# Re-planning weighs waiting by the work that arrives, and leaves scarce nodes to those who need them.
+REPLANNING = PlaceTraits(defers=True, defers_until_change=True, needs=frozenset({"arrivals", "prices"}))
 TIE = 1e-9  # weight of the service time, just large enough to decide ties
 PAPER = {
     "paper": {
@@ -164,22 +166,12 @@ class Rosella(Place):
         """Re-planning defers tasks; otherwise they join node queues."""
         if not self._replans:
             return PlaceTraits(joins_node_queues=True)
-        return PlaceTraits(defers=True, defers_until_change=True)
+        return REPLANNING
 
     @property
     def learner_settings(self) -> Mapping[str, object]:
         """The learner must have the same mode."""
         return {"mode": self.mode}
-
-    @property
-    def wants_arrivals(self) -> bool:
-        """Re-planning weighs waiting by the work that arrives."""
-        return self._replans
-
-    @property
-    def wants_prices(self) -> bool:
-        """Re-planning leaves scarce nodes to those who need them."""
-        return self._replans
 
     def epoch(self, view: View) -> int:
         """Of the loads and prices that re-planning depends on."""
