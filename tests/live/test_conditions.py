@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from eclectus.live.watch.watched import ConditionState
-from eclectus.live.write.conditions import condition_patch
+from eclectus.live.write.status_patches import condition_patch
 from eclectus.model.commands import Report
 
 REPORT = Report("u", "ns", "p", "mine", "Unschedulable", "0/1 nodes are available: 1 Too many pods.")

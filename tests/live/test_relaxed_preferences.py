@@ -3,42 +3,36 @@
 from prometheus_client import CollectorRegistry
 
 from eclectus.live.metrics.families import counter
-from eclectus.live.write.relaxed_preferences import MAX_WORDS, RelaxedPreferences
+from eclectus.live.write.preferences import MAX_WORDS, RelaxedPreferences
 from eclectus.model.commands import Bind
 
 BIND = Bind("u", "d", "p", "n1", "eclectus")
 
 
-def relaxed(*unmet, conditions=None):
-    registry, conditions = CollectorRegistry(), [] if conditions is None else conditions
-    counts = counter("relaxed_preferences", registry)
-    return RelaxedPreferences(lambda uid: unmet, counts, lambda *of: conditions.append(of)), registry
+def relaxed(*unmet):
+    registry = CollectorRegistry()
+    return RelaxedPreferences(lambda uid: unmet, counter("relaxed_preferences", registry)), registry
 
 
 def count(registry):
     return registry.get_sample_value("eclectus_relaxed_preferences_total", {"profile": "eclectus"})
 
 
-def test_a_relaxation_is_an_annotation_until_the_bind_is_answered_and_then_counted_and_a_condition():
-    conditions = []
-    found, registry = relaxed("disk=ssd (weight 50)", "zone=a (weight 1)", conditions=conditions)
+def test_a_relaxation_is_an_annotation_until_the_bind_is_answered_and_then_counted():
+    found, registry = relaxed("disk=ssd (weight 50)", "zone=a (weight 1)")
     found.decided(BIND)
     words = "disk=ssd (weight 50); zone=a (weight 1)"
     assert found.annotations("u") == {"eclectus.dev/relaxed-preferences": words}
-    assert conditions == []
     assert found.answered(BIND, is_bound=True) == f". Preferences not met: {words}"
     assert count(registry) == 1
-    assert conditions == [(BIND, words)]
     assert found.annotations("u") == {}
 
 
-def test_a_bind_that_is_refused_is_not_counted_and_has_no_condition():
-    conditions = []
-    found, registry = relaxed("disk=ssd (weight 50)", conditions=conditions)
+def test_a_bind_that_is_refused_is_not_counted():
+    found, registry = relaxed("disk=ssd (weight 50)")
     found.decided(BIND)
     assert found.answered(BIND, is_bound=False) == ""
     assert count(registry) is None
-    assert conditions == []
     assert found.annotations("u") == {}
 
 

@@ -26,7 +26,6 @@ JOB_WORK_SECONDS = (
 RELAXED_PREFERENCES = (
     f"{GROUP}/relaxed-preferences"  # written with the bind: those that its node does not meet
 )
-PREFERENCES_MET = f"{GROUP}/preferences-met"  # condition: False where its node does not meet all of them
 
 # On the pods of a DagJob.
 DAG_JOB_LABEL = f"{GROUP}/dag-job"  # its name

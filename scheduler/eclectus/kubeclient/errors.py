@@ -45,12 +45,18 @@ class ApiError(EclectusError):
     """
 
     is_logged = False
+    retry_after: float | None = None  # seconds that the server asks the caller to wait
 
     def __init__(self, what: str, status: int = 0, message: str = "") -> None:
         reason = f"{status} {message}" if status else message
         super().__init__(f"{what}: {reason}" if reason else what)
         self.status = status
         self.message = message
+
+    @property
+    def reason(self) -> str:
+        """The message alone; where there is none, what was requested too."""
+        return self.message or str(self)
 
 
 class NotDoneError(ApiError):
@@ -66,7 +72,7 @@ class NotDoneError(ApiError):
         is_logged: bool = False,
     ) -> None:
         super().__init__(what, status, message)
-        self.retry_after = retry_after  # seconds that the server asks the caller to wait
+        self.retry_after = retry_after
         self.is_logged = is_logged
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from eclectus.api.names import PART_OF, PART_OF_LABEL, SCHEDULER_NAME_CLAIM, SCHEDULER_NAMES
-from eclectus.config.process_settings import ClientConnectionSettings, LeaderElection, ProcessSettings
+from eclectus.config.process_settings import LeaderElection, ProcessSettings
 from eclectus.kubeclient.client import ObjectClient
 from eclectus.kubeclient.clock import Clock
 from eclectus.kubeclient.election import ElectionSettings
@@ -44,19 +44,7 @@ from eclectus.live.watch.pod_selectors import pod_selector_kinds
 from eclectus.live.watch.reflector import Reflector
 from eclectus.live.watch.volumes import storage_kinds
 from eclectus.live.watch.watched import WatchedKind, WatchedNodes, WatchedPods
-from eclectus.live.write.binder import Binder
-from eclectus.live.write.conditions import Conditions
-from eclectus.live.write.event_recorder import EventRecorder
-from eclectus.live.write.evictor import Evictor
-from eclectus.live.write.ignored_preferences import IgnoredPreferences
-from eclectus.live.write.nominator import Nominator
-from eclectus.live.write.outbox import Outbox
-from eclectus.live.write.plans import Plans
-from eclectus.live.write.probe_ender import ProbeEnder
-from eclectus.live.write.relaxed_conditions import RelaxedConditions
-from eclectus.live.write.relaxed_preferences import RelaxedPreferences
-from eclectus.live.write.step_binder import StepBinder
-from eclectus.live.write.volume_steps import VolumeSteps
+from eclectus.live.write.outbox import Known, Outbox
 
 
 @dataclass(frozen=True)
@@ -91,19 +79,19 @@ def build(
     _register_collectors(engine, settings, context, clock)
     leadership = _leadership(settings.leader_election, names, context, advertised)
     holds_lease, profiles = leadership.holds_lease, settings.node_profiles
-    plans = Plans(context, jobs.plan_states.get, holds_lease)
-    connection = settings.client_connection
-    claims = ClaimStates()
-    steps = VolumeSteps(context, claims, lambda uid: uid in pods.condition_states, holds_lease)
-    unmet = engine.unmet_preferences
-    outbox = _outbox(
-        connection, context, inbox, pods, holds_lease, unmet=unmet, plans=plans, volume_steps=steps
+    known = Known(
+        condition_state=pods.condition_states.get,
+        take_ignored=lambda uid: pods.ignored.pop(uid, None),
+        unmet_preferences=engine.unmet_preferences,
+        plan_state=jobs.plan_states.get,
     )
+    instance = f"eclectus-{socket.gethostname()}"[:128]
+    outbox = Outbox(context, inbox, known, holds_lease, settings.client_connection, instance=instance)
     latency = PodLatency(is_ours, context.metrics.sli_seconds)
     return Parts(
         inbox=inbox,
         reflectors=tuple(
-            Reflector(kind, context, inbox, clock.now) for kind in _watched(engine, pods, jobs, claims)
+            Reflector(kind, context, inbox, clock.now) for kind in _watched(engine, pods, jobs, known.claims)
         ),
         outbox=outbox,
         loop=Loop(
@@ -188,39 +176,3 @@ def _register_collectors(engine: Engine, settings: ProcessSettings, context: Con
     registry.register(QueueCountsCollector(engine.queue_counts))
     registry.register(LearnedCollector(engine.learned_summary, clock.now, settings.metrics))
     registry.register(PricesCollector(engine.price_summary, settings.metrics))
-
-
-def _outbox(
-    connection: ClientConnectionSettings,
-    context: Context,
-    inbox: Inbox,
-    pods: WatchedPods,
-    holds_lease: Callable[[], bool],
-    *,
-    unmet: Callable[[str], Sequence[str]],
-    plans: Plans,
-    volume_steps: VolumeSteps,
-) -> Outbox:
-    reporting_instance = f"eclectus-{socket.gethostname()}"[:128]
-    relaxed_conditions = RelaxedConditions(context, holds_lease)
-    relaxed = RelaxedPreferences(unmet, context.metrics.relaxed_preferences, relaxed_conditions.add)
-    recorder = EventRecorder(context, reporting_instance, connection)
-    counter = context.metrics.ignored_preferences
-    binder = Binder(context, holds_lease, connection.request_timeout, relaxed.annotations)
-    nominator = Nominator(context, pods.condition_states.get, holds_lease)
-    return Outbox(
-        binder,
-        Conditions(context, pods.condition_states.get, holds_lease, connection),
-        recorder,
-        IgnoredPreferences(lambda uid: pods.ignored.pop(uid, None), recorder, counter),
-        inbox,
-        relaxed=relaxed,
-        relaxed_conditions=relaxed_conditions,
-        evictor=Evictor(
-            context, nominator, holds_lease, recorder, inbox, in_flight=connection.evictions_in_flight
-        ),
-        plans=plans,
-        step_binder=StepBinder(binder, nominator, ProbeEnder(context, holds_lease), volume_steps),
-        in_flight=connection.requests_in_flight,
-        metrics=context.metrics,
-    )

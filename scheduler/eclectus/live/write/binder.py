@@ -1,8 +1,10 @@
-"""Binds one pod and finds out how the bind has ended.
+"""Binds one pod, with the steps before its bind, and finds out how the bind has ended.
 
 After an uncertain answer (a timeout, a lost connection) a bind is neither repeated nor given up: the pod is
 read. A bound pod stays bound, so reading it as bound settles the matter at once. Reading it as unbound
 settles it only after the API server has certainly stopped working on our request, whose time limit we set.
+
+Some binds have steps before them. If the bind fails, the steps that can be undone are undone.
 """
 
 from __future__ import annotations
@@ -16,13 +18,18 @@ from eclectus.kube.decoding import decode_pod
 from eclectus.kube.objects import Pod
 from eclectus.kubeclient.backoff import Backoff
 from eclectus.kubeclient.clock import elapsed
-from eclectus.kubeclient.errors import ApiError, MissingError, NotDoneError, UnsureError
+from eclectus.kubeclient.errors import ApiError, ConflictError, MissingError, NotDoneError, UnsureError
 from eclectus.live.context import Context
-from eclectus.model.commands import Bind
+from eclectus.live.write.persistence import LEASE_LOST, Persistence
+from eclectus.live.write.status_patches import Nominator
+from eclectus.live.write.volume_steps import VolumeSteps
+from eclectus.model.commands import Bind, BindStep, EndProbe, Renominate
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import BindConfirmed, BindRefused
 
 PATIENCE_SECONDS = 15.0  # a bind not sent for this long is refused, since the cluster has changed meanwhile
+STEP_SECONDS = 5.0  # a step that takes longer fails, and so does the bind: the cluster has changed
+END_PROBE_SECONDS = 1.0  # the bind waits no longer: then the operator has ended the probe
 MARGIN_SECONDS = 1.0  # the server's write to etcd may outlast the time limit of the request by a moment
 
 Answer = BindConfirmed | BindRefused
@@ -43,33 +50,35 @@ class Binder:
         timeout_seconds: float,
         annotations: Callable[[str], Mapping[str, str]],
     ) -> None:
-        self._context, self._holds_lease, self._annotations = context, holds_lease, annotations
+        self._context = context
+        self._holds_lease = holds_lease
+        self._annotations = annotations
+        self._persistence = Persistence(context, holds_lease)
         self._timeout_seconds = timeout_seconds  # for us and, as a query parameter, for the server
 
     async def bind(self, bind: Bind) -> Answer:
         """Bind the pod; returns once it is known whether it is bound, however long that takes."""
-        backoff = Backoff(0.1, 5.0, self._context.rng)
-        give_up_at = elapsed() + PATIENCE_SECONDS
-        while self._holds_lease():
+        sent_at = 0.0
+
+        async def post() -> None:
+            nonlocal sent_at
             sent_at = elapsed()
-            try:
-                await self._post(bind)
-            except NotDoneError as error:
-                if elapsed() > give_up_at:
-                    return self._refused(bind, error, "unsent")
-                await asyncio.sleep(error.retry_after or backoff.wait())
-            except UnsureError as error:
-                _log.warning("bind uncertain, reading the pod: %s", error, extra=_log_fields(bind))
-                self._context.metrics.uncertain_answers.inc()
-                return await self._settle(bind, error, sent_at + self._timeout_seconds + MARGIN_SECONDS)
-            except ApiError as error:
-                # A conflict may be our own bind, if a proxy has sent the request twice.
-                return await self._settle(bind, error, sent_at)
-            else:
-                return BindConfirmed(bind.uid, bind.node)
-        return BindRefused(
-            bind.uid, bind.node, "not sent: this process no longer holds the Lease for certain"
-        )
+            await self._post(bind)
+
+        try:
+            given_up = await self._persistence.attempt(post, (NotDoneError,), PATIENCE_SECONDS)
+        except UnsureError as error:
+            _log.warning("bind uncertain, reading the pod: %s", error, extra=_log_fields(bind))
+            self._context.metrics.uncertain_answers.inc()
+            return await self._settle(bind, error, sent_at + self._timeout_seconds + MARGIN_SECONDS)
+        except ApiError as error:
+            # A conflict may be our own bind, if a proxy has sent the request twice.
+            return await self._settle(bind, error, sent_at)
+        if given_up is None:
+            return BindConfirmed(bind.uid, bind.node)
+        if not self._holds_lease():
+            return BindRefused(bind.uid, bind.node, f"not sent: {LEASE_LOST}")
+        return self._refused(bind, given_up, "unsent")
 
     async def _post(self, bind: Bind) -> None:
         # The uid is a precondition: a new pod of the same name is not the one that was scheduled.
@@ -112,7 +121,7 @@ class Binder:
     def _refused(self, bind: Bind, cause: ApiError, outcome: Outcome) -> BindRefused:
         self._context.metrics.bind_conflicts.labels(outcome).inc()
         _log.warning("bind refused (%s): %s", outcome, cause, extra=_log_fields(bind))
-        return BindRefused(bind.uid, bind.node, cause.message or str(cause))
+        return BindRefused(bind.uid, bind.node, cause.reason)
 
 
 def verdict(bind: Bind, pod: Pod, *, is_certain: bool) -> Outcome | None:
@@ -122,6 +131,79 @@ def verdict(bind: Bind, pod: Pod, *, is_certain: bool) -> Outcome | None:
     if pod.spec.node_name:
         return "bound" if pod.spec.node_name == bind.node else "elsewhere"
     return "unbound" if is_certain else None
+
+
+class StepBinder:
+    """Does the steps of a bind, then the bind. `holds_lease` is asked before each request."""
+
+    def __init__(
+        self,
+        context: Context,
+        binder: Binder,
+        nominator: Nominator,
+        volume_steps: VolumeSteps,
+        holds_lease: Callable[[], bool],
+    ) -> None:
+        self._client = context.client
+        self._binder = binder
+        self._nominator = nominator
+        self._volume_steps = volume_steps
+        self._holds_lease = holds_lease
+
+    async def bind(self, bind: Bind) -> Answer:
+        """Returns once it is known whether the pod is bound, and the steps are undone if it is not."""
+        done: list[BindStep] = []
+        problem = ""
+        for step in bind.before:
+            problem = await self._do(bind, step)
+            if problem:
+                break
+            done.append(step)
+        answer = BindRefused(bind.uid, bind.node, problem) if problem else await self._binder.bind(bind)
+        if not isinstance(answer, BindConfirmed):
+            for step in reversed(done):
+                await self._undo(bind, step)
+        return answer
+
+    async def _do(self, bind: Bind, step: BindStep) -> str:
+        match step:
+            case Renominate():
+                problem = await self._nominator.write(bind, step.node, STEP_SECONDS)
+                return f"not nominated before the bind: {problem}" if problem else ""
+            case EndProbe():
+                await self._end_probe(step)
+                return ""
+            case _:
+                return await self._volume_steps.do(bind, step)
+
+    async def _undo(self, bind: Bind, step: BindStep) -> None:
+        """A failure does no harm: room is held by the engine, and the status is for others to read."""
+        if not isinstance(step, Renominate):
+            return
+        problem = await self._nominator.write(bind, step.from_node, STEP_SECONDS)
+        if problem:
+            fields = {**_log_fields(bind), "node": step.from_node}
+            _log.warning("not nominated again after a failed bind: %s", problem, extra=fields)
+
+    async def _end_probe(self, step: EndProbe) -> None:
+        """Delete a probe whose room the pod takes, with its own grace period. Not repeated.
+
+        The operator ends such probes too, within a second. This second is saved here: a CPU-bound probe on a
+        slow node delays the start of the pod as long as they share the node.
+        """
+        if not self._holds_lease():
+            return  # nor is the bind sent
+        path = f"/api/v1/namespaces/{step.namespace}/pods/{step.name}"
+        options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": step.uid}}
+        fields = {"pod": f"{step.namespace}/{step.name}", "uid": step.uid}
+        try:
+            await self._client.send("DELETE", path, options, seconds=END_PROBE_SECONDS)
+        except (MissingError, ConflictError):
+            _log.debug("the probe has ended already", extra=fields)
+        except ApiError as error:
+            _log.warning("probe not ended before a bind to its node: %s", error, extra=fields)
+        else:
+            _log.info("ended a probe whose room a pod takes", extra=fields)
 
 
 def _path(bind: Bind) -> str:

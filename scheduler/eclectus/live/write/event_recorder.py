@@ -6,7 +6,6 @@ a bounded queue; they are dropped and counted when it is full.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections import OrderedDict
@@ -14,10 +13,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from eclectus.config.process_settings import ClientConnectionSettings
-from eclectus.kubeclient.backoff import Backoff
 from eclectus.kubeclient.clock import elapsed
-from eclectus.kubeclient.errors import ApiError, ConflictError, NotDoneError, UnsureError
+from eclectus.kubeclient.errors import ApiError, ConflictError
 from eclectus.live.context import Context
+from eclectus.live.write.persistence import UNDONE, Persistence
 from eclectus.live.write.workers import WorkerPool
 from eclectus.model.commands import Bind, Evict, Report
 
@@ -25,8 +24,8 @@ MAX_NAME_LENGTH = 253  # of a DNS subdomain
 MAX_NOTE_BYTES = 1024  # the API refuses longer notes
 ELLIPSIS = " ..."
 PATIENCE_SECONDS = 120.0  # an event not written for this long is dropped; client-go: 12 tries, 10 s apart
-BUCKET_EVENTS = 25  # client-go: the burst of events per object, …
-BUCKET_SECONDS = 300.0  # … and the time in which one more is allowed
+BUCKET_EVENTS = 25  # client-go: the burst of events per object
+BUCKET_SECONDS = 300.0  # client-go: the time in which one more is allowed
 MAX_BUCKETS = 4096  # client-go: beyond this number the least recently used bucket is forgotten
 
 _log = logging.getLogger(__name__)
@@ -54,7 +53,10 @@ class EventRecorder:
     """Writes events; `workers.run()` must run."""
 
     def __init__(self, context: Context, instance: str, connection: ClientConnectionSettings) -> None:
-        self._context, self._instance = context, instance
+        self._context = context
+        self._instance = instance
+        # Events are written without the Lease too: they say what has been done.
+        self._persistence = Persistence(context, lambda: True, least_pause=0.2)
         self._capacity = connection.events_waiting
         self._beside_binds = connection.events_in_flight
         self._without_binds = max(connection.events_in_flight, connection.requests_in_flight)
@@ -95,21 +97,17 @@ class EventRecorder:
 
     async def _write(self, event: dict[str, Any]) -> None:
         path = f"/apis/events.k8s.io/v1/namespaces/{event['metadata']['namespace']}/events"
-        backoff = Backoff(0.2, 5.0, self._context.rng)
-        give_up_at = elapsed() + PATIENCE_SECONDS
-        while elapsed() < give_up_at:
-            try:
-                await self._context.client.send("POST", path, event)
-            except ConflictError:  # the name is unique: an earlier try, whose answer was lost, has written it
-                return
-            except (NotDoneError, UnsureError) as error:
-                await asyncio.sleep(getattr(error, "retry_after", None) or backoff.wait())
-            except ApiError as error:
-                self._drop("refused", error, event)
-                return
-            else:
-                return
-        self._drop("unwritten", None, event)
+
+        async def post() -> None:
+            await self._context.client.send("POST", path, event)
+
+        try:
+            if await self._persistence.attempt(post, UNDONE, PATIENCE_SECONDS) is not None:
+                self._drop("unwritten", None, event)
+        except ConflictError:  # the name is unique: an earlier try, whose answer was lost, has written it
+            return
+        except ApiError as error:
+            self._drop("refused", error, event)
 
     def _drop(self, why: str, error: ApiError | None, event: dict[str, Any]) -> None:
         self._context.metrics.dropped_events.labels(why).inc()

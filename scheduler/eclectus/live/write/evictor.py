@@ -16,12 +16,12 @@ from functools import partial
 from typing import Any
 
 from eclectus.kubeclient.client import STRATEGIC_MERGE
-from eclectus.kubeclient.errors import ApiError, ConflictError, MissingError, NotDoneError, UnsureError
+from eclectus.kubeclient.errors import ApiError, ConflictError, MissingError
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
 from eclectus.live.write.event_recorder import EventRecorder
-from eclectus.live.write.nominator import Nominator
-from eclectus.live.write.persistence import Persistence
+from eclectus.live.write.persistence import UNDONE, Persistence
+from eclectus.live.write.status_patches import Nominator
 from eclectus.live.write.workers import WorkerPool
 from eclectus.model.commands import Bind, Command, Evict, Nominate
 from eclectus.model.events import EvictRefused, NominateRefused
@@ -52,9 +52,11 @@ class Evictor:
         *,
         in_flight: int,
     ) -> None:
-        self._context, self._nominator = context, nominator
+        self._context = context
+        self._nominator = nominator
         self._persistence = Persistence(context, holds_lease)
-        self._recorder, self._inbox = recorder, inbox
+        self._recorder = recorder
+        self._inbox = inbox
         self.workers: WorkerPool[Relief] = WorkerPool("evictions", in_flight, self._relieve)
 
     def accept(self, commands: Sequence[Command]) -> None:
@@ -88,22 +90,22 @@ class Evictor:
 
     async def _evict(self, evict: Evict) -> None:
         try:
-            problem = await self._attempt(partial(self._mark, evict))
+            error = await self._attempt(partial(self._mark, evict))
             # A request of its own, because the Lease may be lost between the two.
-            problem = problem or await self._attempt(partial(self._delete, evict))
+            error = error or await self._attempt(partial(self._delete, evict))
         except (MissingError, ConflictError):
             return  # it is gone, and so is the need: the watch says so
-        except ApiError as error:
-            problem = error.message or str(error)
-        if problem:
-            _log.warning("not evicted: %s", problem, extra=_log_fields(evict))
-            self._inbox.put(EvictRefused(evict.uid, problem))
+        except ApiError as refused:
+            error = refused
+        if error is not None:
+            _log.warning("not evicted: %s", error.reason, extra=_log_fields(evict))
+            self._inbox.put(EvictRefused(evict.uid, error.reason))
             return
         self._recorder.preempted(evict)
         _log.info("evicted for pod %s", evict.preemptor, extra=_log_fields(evict))
 
-    async def _attempt(self, write: Callable[[], Awaitable[None]]) -> str:
-        return await self._persistence.attempt(write, (NotDoneError, UnsureError), PATIENCE_SECONDS)
+    async def _attempt(self, write: Callable[[], Awaitable[None]]) -> ApiError | None:
+        return await self._persistence.attempt(write, UNDONE, PATIENCE_SECONDS)
 
     async def _mark(self, evict: Evict) -> None:
         body = disruption_patch(evict, datetime.now(UTC))

@@ -3,7 +3,10 @@
 Most requests in flight are reserved for binds. Binds with steps before them, conditions, evictions, events
 and plans of DAG jobs have a few of their own, so that none of them can delay another bind. A pod costs at
 most two writes on its way to a node, a condition and a bind, and its events; one for which others are evicted
-also its nomination, and two for each victim. One whose preferences were not met gets a condition afterwards.
+also its nomination, and two for each victim.
+
+Binds that wait for volumes may take minutes. Each namespace has a number of its own of them: whoever names a
+StorageClass of which no volume is ever made keeps no others waiting.
 """
 
 from __future__ import annotations
@@ -11,24 +14,29 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.kubeclient.clock import elapsed
+from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
-from eclectus.live.metrics import Metrics
-from eclectus.live.write.binder import Answer, Binder
-from eclectus.live.write.conditions import Conditions
+from eclectus.live.watch.claim_states import ClaimStates
+from eclectus.live.watch.dag_jobs import PlanState
+from eclectus.live.watch.watched import ConditionState, Ignored
+from eclectus.live.write.binder import Answer, Binder, StepBinder
 from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.live.write.evictor import Evictor
-from eclectus.live.write.ignored_preferences import IgnoredPreferences
-from eclectus.live.write.plans import Plans
-from eclectus.live.write.relaxed_conditions import RelaxedConditions
-from eclectus.live.write.relaxed_preferences import RelaxedPreferences
-from eclectus.live.write.step_binder import IN_FLIGHT, WAIT_FOR_VOLUMES, StepBinder, waits_for_volumes
+from eclectus.live.write.preferences import IgnoredPreferences, RelaxedPreferences
+from eclectus.live.write.status_patches import Conditions, Nominator, Plans
+from eclectus.live.write.volume_steps import BOUND_SECONDS, VolumeSteps
 from eclectus.live.write.workers import FairPool, WorkerPool
-from eclectus.model.commands import Bind, Command, Fault, RecordPlan, Report
+from eclectus.model.commands import Bind, Command, Fault, RecordPlan, Report, VolumeStep
 from eclectus.model.events import BindConfirmed
+
+STEPPED_IN_FLIGHT = 8  # few binds have steps: of nominated pods, and of those that displace probes
+WAIT_FOR_VOLUMES = 500  # binds of one namespace; each waits most of its time and sends nothing
 
 _log = logging.getLogger(__name__)
 
@@ -36,47 +44,61 @@ Sent = tuple[Bind, float]
 """A bind, and when it was accepted, seconds."""
 
 
+@dataclass(frozen=True)
+class Known:
+    """What writes need to know of pods and jobs, by uid, and of claims."""
+
+    condition_state: Callable[[str], ConditionState | None]  # None: the pod is bound, gone or not ours
+    take_ignored: Callable[[str], Ignored | None]
+    unmet_preferences: Callable[[str], Sequence[str]]  # of the node of a pod that was just decided about
+    plan_state: Callable[[str], PlanState | None]  # None: the job has ended or is gone
+    claims: ClaimStates = field(default_factory=ClaimStates)
+
+
 class Outbox:
-    """Accepts every command at once; `wait_for_room` slows the loop down while binds queue up."""
+    """Accepts every command at once; `wait_for_room` slows the loop down while binds queue up.
+
+    `holds_lease` is asked before each write but those of events. `bound_seconds` limits the wait for the
+    volume of one claim.
+    """
 
     def __init__(
         self,
-        binder: Binder,
-        conditions: Conditions,
-        recorder: EventRecorder,
-        ignored: IgnoredPreferences,
+        context: Context,
         inbox: Inbox,
+        known: Known,
+        holds_lease: Callable[[], bool],
+        connection: ClientConnectionSettings,
         *,
-        relaxed: RelaxedPreferences,
-        relaxed_conditions: RelaxedConditions,
-        evictor: Evictor,
-        plans: Plans,
-        step_binder: StepBinder,
-        in_flight: int,
-        metrics: Metrics,
+        instance: str,
+        bound_seconds: float = BOUND_SECONDS,
     ) -> None:
-        self._conditions, self._recorder = conditions, recorder
-        self._evictor, self._plans = evictor, plans
-        self._relaxed_conditions = relaxed_conditions
-        self._ignored, self._relaxed = ignored, relaxed
-        self._inbox, self._metrics, self._in_flight = inbox, metrics, in_flight
-        self._binds: WorkerPool[Sent] = WorkerPool("binds", in_flight, partial(self._bind, binder.bind))
-        self._stepped: WorkerPool[Sent] = WorkerPool(
-            "binds with steps", IN_FLIGHT, partial(self._bind, step_binder.bind)
+        self._inbox = inbox
+        self._metrics = context.metrics
+        self._in_flight = connection.requests_in_flight
+        self._recorder = EventRecorder(context, instance, connection)
+        self._ignored = IgnoredPreferences(
+            known.take_ignored, self._recorder, self._metrics.ignored_preferences
         )
+        self._relaxed = RelaxedPreferences(known.unmet_preferences, self._metrics.relaxed_preferences)
+        self._conditions = Conditions(
+            context, known.condition_state, holds_lease, connection.conditions_in_flight
+        )
+        nominator = Nominator(context, known.condition_state, holds_lease)
+        evictions = connection.evictions_in_flight
+        self._evictor = Evictor(context, nominator, holds_lease, self._recorder, inbox, in_flight=evictions)
+        self._plans = Plans(context, known.plan_state, holds_lease)
+        binder = Binder(context, holds_lease, connection.request_timeout, self._relaxed.annotations)
+        volume_steps = VolumeSteps(context, known.claims, known.condition_state, holds_lease, bound_seconds)
+        with_steps = partial(
+            self._bind, StepBinder(context, binder, nominator, volume_steps, holds_lease).bind
+        )
+        self._binds: WorkerPool[Sent] = WorkerPool("binds", self._in_flight, partial(self._bind, binder.bind))
+        self._stepped: WorkerPool[Sent] = WorkerPool("binds with steps", STEPPED_IN_FLIGHT, with_steps)
         self._for_volumes: FairPool[Sent] = FairPool(
-            "binds that wait for volumes", WAIT_FOR_VOLUMES, _namespace, partial(self._bind, step_binder.bind)
+            "binds that wait for volumes", WAIT_FOR_VOLUMES, _namespace, with_steps
         )
-        depths: dict[str, Callable[[], int]] = {
-            "binds": lambda: len(self._binds) + len(self._stepped),
-            "volumes": lambda: len(self._for_volumes),
-            "conditions": lambda: len(conditions.workers) + len(relaxed_conditions.workers),
-            "evictions": lambda: len(evictor.workers),
-            "events": lambda: len(recorder.workers),
-            "plans": lambda: len(plans.workers),
-        }
-        for queue, depth in depths.items():
-            metrics.outbox_depth.labels(queue).set_function(depth)
+        self._publish_depths()
 
     async def run(self) -> None:
         """Send until cancelled."""
@@ -97,7 +119,7 @@ class Outbox:
                 case Report():
                     self._report(command)
                 case RecordPlan():
-                    self._plans.set(command)
+                    self._plans.put(command.uid, command)
                 case Fault():
                     self._metrics.faults.labels(command.policy).inc()
                     _log.error("policy %s: %s", command.policy, command.message)
@@ -111,7 +133,8 @@ class Outbox:
     def _pool_for(self, bind: Bind) -> WorkerPool[Sent] | FairPool[Sent]:
         if not bind.before:
             return self._binds
-        return self._for_volumes if waits_for_volumes(bind) else self._stepped
+        waits_for_volumes = any(isinstance(step, VolumeStep) for step in bind.before)
+        return self._for_volumes if waits_for_volumes else self._stepped
 
     async def wait_until_empty(self) -> None:
         """Wait until everything has been sent and answered, except binds that wait for volumes."""
@@ -131,9 +154,20 @@ class Outbox:
             self._conditions.workers,
             self._evictor.workers,
             self._plans.workers,
-            self._relaxed_conditions.workers,
             self._recorder.workers,
         )
+
+    def _publish_depths(self) -> None:
+        depths: dict[str, Callable[[], int]] = {
+            "binds": lambda: len(self._binds) + len(self._stepped),
+            "volumes": lambda: len(self._for_volumes),
+            "conditions": lambda: len(self._conditions.workers),
+            "evictions": lambda: len(self._evictor.workers),
+            "events": lambda: len(self._recorder.workers),
+            "plans": lambda: len(self._plans.workers),
+        }
+        for queue, depth in depths.items():
+            self._metrics.outbox_depth.labels(queue).set_function(depth)
 
     async def _bind(self, attempt: Callable[[Bind], Awaitable[Answer]], sent: Sent) -> None:
         bind, since = sent
@@ -151,12 +185,11 @@ class Outbox:
             _log.info("bound", extra={"pod": f"{bind.namespace}/{bind.name}", "node": bind.node})
 
     def _share_requests(self) -> None:
-        are_binds_waiting = len(self._binds) > 1  # one that has just been answered still counts
-        self._recorder.yield_to_binds(are_binds_waiting)
-        self._relaxed_conditions.yield_to_binds(are_binds_waiting)
+        # One bind that has just been answered still counts.
+        self._recorder.yield_to_binds(are_binds_waiting=len(self._binds) > 1)
 
     def _report(self, report: Report) -> None:
-        self._conditions.set(report)
+        self._conditions.put(report.uid, report)
         if report.reason != "WaitingForNode":  # waiting for a faster node is no failure
             self._recorder.failed(report)
         fields = {"pod": f"{report.namespace}/{report.name}", "reason": report.reason}

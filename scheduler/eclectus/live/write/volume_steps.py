@@ -14,17 +14,10 @@ from typing import Any
 from eclectus.kube.storage.translate import BOUND_BY_CONTROLLER, SELECTED_NODE, claim_from, volume_from
 from eclectus.kubeclient.client import MERGE_PATCH
 from eclectus.kubeclient.clock import elapsed
-from eclectus.kubeclient.errors import (
-    ApiError,
-    ConflictError,
-    MissingError,
-    NotDoneError,
-    RejectedError,
-    UnsureError,
-)
+from eclectus.kubeclient.errors import ApiError, MissingError, RejectedError
 from eclectus.live.context import Context
 from eclectus.live.watch.claim_states import ClaimState, ClaimStates
-from eclectus.live.write.persistence import Persistence
+from eclectus.live.write.persistence import LEASE_LOST, OUTDATED, Persistence
 from eclectus.model.commands import AwaitVolume, Bind, ReserveVolume, SelectNode, VolumeStep
 from eclectus.model.errors import MalformedError
 from eclectus.model.volumes import Volume
@@ -34,11 +27,9 @@ WRITE_SECONDS = 5.0  # a write that takes longer fails, and so does the bind
 BOUND_SECONDS = 600.0  # for the volume of one claim (kube-scheduler's bindTimeoutSeconds)
 CHECK_SECONDS = 1.0  # how soon a wait ends when the pod is gone or the Lease is lost
 
-_AGAIN = (ConflictError, NotDoneError, UnsureError)
-
 
 class VolumeSteps:
-    """`states`: the claims as watched. `still_waits`: whether the pod of a uid is neither bound nor gone.
+    """`states`: the claims as watched. `pod_state` returns None once the pod of a uid is bound or gone.
 
     `bound_seconds` limits the wait for the volume of one claim.
     """
@@ -47,12 +38,15 @@ class VolumeSteps:
         self,
         context: Context,
         states: ClaimStates,
-        still_waits: Callable[[str], bool],
+        pod_state: Callable[[str], object | None],
         holds_lease: Callable[[], bool],
         bound_seconds: float = BOUND_SECONDS,
     ) -> None:
-        self._context, self._states, self._bound_seconds = context, states, bound_seconds
-        self._still_waits, self._holds_lease = still_waits, holds_lease
+        self._context = context
+        self._states = states
+        self._bound_seconds = bound_seconds
+        self._pod_state = pod_state
+        self._holds_lease = holds_lease
         self._persistence = Persistence(context, holds_lease)
         self._in_flight = asyncio.Semaphore(WRITES_IN_FLIGHT)
 
@@ -69,11 +63,12 @@ class VolumeSteps:
     async def _written(self, write: Callable[[], Awaitable[None]]) -> str:
         try:
             async with self._in_flight:
-                return await self._persistence.attempt(write, _AGAIN, WRITE_SECONDS)
-        except ApiError as error:
-            return error.message or str(error)
-        except MalformedError as error:
-            return str(error)
+                error = await self._persistence.attempt(write, OUTDATED, WRITE_SECONDS)
+        except ApiError as refused:
+            error = refused
+        except MalformedError as malformed:
+            return str(malformed)
+        return "" if error is None else error.reason
 
     async def _reserve(self, step: ReserveVolume) -> None:
         path = f"/api/v1/persistentvolumes/{step.volume}"
@@ -113,13 +108,13 @@ class VolumeSteps:
                 return problem
             if state.volume:
                 return ""
-            if not self._still_waits(bind.uid):
+            if self._pod_state(bind.uid) is None:
                 return "the pod is bound or gone"
             if elapsed() >= give_up_at:
                 return f'persistentvolumeclaim "{step.claim}" is not bound after {self._bound_seconds:g} s'
             was_selected = was_selected or state.selected_node == step.node
             await self._states.changed(key, CHECK_SECONDS)
-        return "this process no longer holds the Lease for certain"
+        return LEASE_LOST
 
 
 def _problem(state: ClaimState | None, step: AwaitVolume, *, was_selected: bool) -> str:

@@ -1,0 +1,172 @@
+"""What the scheduler writes into the status of objects that others write too: conditions, nominations, plans.
+
+Each patch carries the resourceVersion it was made for. It fails if the object has changed since, and is made
+again for the version that the watch brings. So it never arrives after the pod's bind, nor reaches a new
+object of the same name.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from typing_extensions import override
+
+from eclectus.api.names import API_VERSION, DAG_JOBS
+from eclectus.kube.dag_jobs import plan_status
+from eclectus.kubeclient.client import MERGE_PATCH, STRATEGIC_MERGE
+from eclectus.kubeclient.errors import ApiError, MissingError
+from eclectus.kubeclient.trouble import TroubleLog
+from eclectus.live.context import Context
+from eclectus.live.watch.dag_jobs import PlanState
+from eclectus.live.watch.watched import ConditionState
+from eclectus.live.write.persistence import OUTDATED, NewestWriter, Persistence, Result
+from eclectus.model.commands import Bind, Nominate, RecordPlan, Report
+
+CONDITION_PATIENCE_SECONDS = 120.0
+PLAN_PATIENCE_SECONDS = 30.0  # short: a newer plan will come
+PLANS_IN_FLIGHT = 4  # few: the engine plans a job every few seconds at most, and no bind depends on it
+
+_log = logging.getLogger(__name__)
+
+
+class Conditions(NewestWriter[Report]):
+    """Writes on each pod why it is not scheduled, by uid: the condition PodScheduled=False.
+
+    `state_of` returns the condition's state by uid, None for a pod that is bound, gone or not ours.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        state_of: Callable[[str], ConditionState | None],
+        holds_lease: Callable[[], bool],
+        in_flight: int,
+    ) -> None:
+        super().__init__(
+            "conditions", in_flight, Persistence(context, holds_lease), CONDITION_PATIENCE_SECONDS
+        )
+        self._client = context.client
+        self._state_of = state_of
+
+    @override
+    async def _write(self, value: Report) -> None:
+        state = self._state_of(value.uid)
+        if state is None:
+            raise MissingError("PATCH", message="the pod is bound or gone")
+        body = condition_patch(value, state, datetime.now(UTC))
+        await self._client.send("PATCH", _status_path(value), body, content_type=STRATEGIC_MERGE)
+
+    @override
+    def _ended(self, value: Report, result: Result, error: ApiError | None) -> None:
+        if result == "refused":
+            _log.warning("condition not written: %s", error, extra={"pod": f"{value.namespace}/{value.name}"})
+
+
+def condition_patch(report: Report, state: ConditionState, now: datetime) -> dict[str, Any]:
+    """A strategic merge patch of the condition alone.
+
+    `lastTransitionTime` is when the status changed, so it is left out if the status is False already.
+    """
+    condition: dict[str, Any] = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": report.reason,
+        "message": report.message,
+        "observedGeneration": state.generation,
+    }
+    if not state.is_false:
+        condition["lastTransitionTime"] = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "metadata": {"uid": report.uid, "resourceVersion": state.resource_version},
+        "status": {"conditions": [condition]},
+    }
+
+
+class Nominator:
+    """Writes `status.nominatedNodeName` of pending pods.
+
+    `state_of` returns the state of a pending pod of ours by uid, None once it is bound or gone.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        state_of: Callable[[str], ConditionState | None],
+        holds_lease: Callable[[], bool],
+    ) -> None:
+        self._client = context.client
+        self._state_of = state_of
+        self._persistence = Persistence(context, holds_lease)
+
+    async def write(self, pod: Bind | Nominate, node: str, patience_seconds: float) -> str:
+        """Write the node, or that there is none if empty; returns why that was not possible, or nothing."""
+
+        async def patch() -> None:
+            state = self._state_of(pod.uid)
+            if state is None:
+                raise MissingError("PATCH", message="the pod is bound or gone")
+            body = nomination_patch(pod.uid, node, state)
+            await self._client.send("PATCH", _status_path(pod), body, content_type=STRATEGIC_MERGE)
+
+        try:
+            error = await self._persistence.attempt(patch, OUTDATED, patience_seconds)
+        except ApiError as refused:
+            error = refused
+        return "" if error is None else error.reason
+
+
+def nomination_patch(uid: str, node: str, state: ConditionState) -> dict[str, Any]:
+    """A strategic merge patch of the nomination alone."""
+    return {
+        "metadata": {"uid": uid, "resourceVersion": state.resource_version},
+        "status": {"nominatedNodeName": node or None},
+    }
+
+
+class Plans(NewestWriter[RecordPlan]):
+    """Writes the plan of each DAG job, by uid, so that a restart keeps deadlines and people see them.
+
+    The operator writes the rest of the status. `state_of` returns the state of a job by uid, None for one
+    that has ended or is gone.
+    """
+
+    def __init__(
+        self, context: Context, state_of: Callable[[str], PlanState | None], holds_lease: Callable[[], bool]
+    ) -> None:
+        super().__init__("plans", PLANS_IN_FLIGHT, Persistence(context, holds_lease), PLAN_PATIENCE_SECONDS)
+        self._client = context.client
+        self._counter = context.metrics.plan_writes
+        self._state_of = state_of
+        self._trouble = TroubleLog(_log)
+
+    @override
+    async def _write(self, value: RecordPlan) -> None:
+        state = self._state_of(value.uid)
+        if state is None:
+            raise MissingError("PATCH", message="the job has ended or is gone")
+        path = f"/apis/{API_VERSION}/namespaces/{value.namespace}/{DAG_JOBS}/{value.name}/status"
+        await self._client.send("PATCH", path, plan_patch(value, state), content_type=MERGE_PATCH)
+
+    @override
+    def _ended(self, value: RecordPlan, result: Result, error: ApiError | None) -> None:
+        self._counter.labels(result).inc()
+        if error is None:
+            self._trouble.succeeded("plans are written again")
+        else:
+            problem = f"plan of DagJob {value.namespace}/{value.name} not written: {error.reason}"
+            self._trouble.failed(result, problem)
+
+
+def plan_patch(record: RecordPlan, state: PlanState) -> dict[str, Any]:
+    """A merge patch of the plan alone."""
+    return {
+        "metadata": {"resourceVersion": state.resource_version},
+        "status": {"plan": plan_status(record.plan, state.plan)},
+    }
+
+
+def _status_path(pod: Bind | Nominate | Report) -> str:
+    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
