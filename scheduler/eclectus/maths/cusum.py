@@ -16,7 +16,7 @@ since the last one:
     z' = z + sum over the running tasks of their scores so far - that sum after the last end,   within -2..4
 
 A score so far grows from 0 at a task's start (maths/estimators/spread.py). In all, a task that ends adds its
-own z and a deleted one nothing, whatever the order. docs/rosella.md compares z' with z.
+own z and a deleted one nothing, whatever the order.
 
 Task sizes are heavy-tailed, so three things keep false alarms rare. The logarithm turns a factor into a
 difference. Location and spread are estimated for each workload (maths/estimators/spread.py), so no

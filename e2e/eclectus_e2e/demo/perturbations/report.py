@@ -1,6 +1,6 @@
 """From observations to the figures of build/demo/perturbations.json, and the target of each. Pure.
 
-docs/demo.md describes every field.
+docs/demo.md describes the fields.
 """
 
 from collections import Counter

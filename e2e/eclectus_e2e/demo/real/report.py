@@ -1,6 +1,6 @@
 """From observations on real nodes to the figures of build/demo/real.json. Pure.
 
-docs/demo-experiments.md describes every field.
+docs/demo.md describes the fields.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """From observations of runs to response times, and counts of what must not happen. Pure.
 
 `Run` holds the observations of one scheduler at one load, `Result` what was computed from them, `Report`
-the whole of build/demo/report.json (docs/demo-experiments.md describes every field).
+the whole of build/demo/report.json (docs/demo.md describes the fields).
 """
 
 from collections import Counter

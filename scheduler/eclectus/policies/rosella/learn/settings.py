@@ -61,7 +61,7 @@ class LearnSettings:
         Setting(
             "effective rate of a node for a workload that it has never run, as a share of the expected rate",
             why="where workloads rank nodes differently, every node would otherwise be tried for each, and a "
-            "trial may run long; where they do not, a half costs little (docs/rosella.md)",
+            "trial may run long; where they do not, a half costs little (docs/results/rosella.md)",
             least=0.05,
             most=1,
         ),
