@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.engine import cycle_slices
-from eclectus.framework import Action, Bind, PendingTasks, Unschedulable, View
+from eclectus.framework import Action, Bind, Defer, Order, PendingTasks, Unschedulable, View
 from eclectus.model import commands
 from eclectus.model.events import TaskSeen
 from eclectus.model.objects import Task
+from eclectus.policies.order.drf import DominantShare
+from eclectus.policies.order.fifo import FifoOrder
+from eclectus.policies.order.h_drf import HierarchicalShare
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.rosella import Rosella
 from worlds import World, numbered, small_world
@@ -145,6 +150,51 @@ def test_when_a_deferral_began_is_kept_over_the_steps_of_a_cycle() -> None:
     world.put_node(make_node("new", cpu=1, labels={"any": "change"}))
     finish(world)
     assert dict(world.engine._state.deferrals.since) == since
+
+
+class Counting(Rosella):
+    """Counts how often it is asked about each task."""
+
+    def __init__(self) -> None:
+        super().__init__(theta=6.0)
+        self.asked = Counter[str]()
+
+    def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
+        for action in super().place(view, pending):
+            assert isinstance(action, Bind | Defer)
+            self.asked[action.task.name] += 1
+            yield action
+
+
+def test_a_deferred_task_is_asked_about_once_in_a_cycle_of_many_steps() -> None:
+    """The first tasks of all classes come before the second ones, so every class is cut."""
+    policy = Counting()
+    nodes = [make_node("fast", cpu=20), make_node("slow", cpu=2)]
+    world = World(
+        make_engine(policy, ExactSpeeds({"fast": 0.1}, otherwise=0.001), wait_limit=None, order=FifoOrder()),
+        *nodes,
+    )
+    world.add(make_task("hog", cpu=20, created=-1.0, node="fast", profile="other"))
+    later = [
+        replace(task, uid=f"l{at}", name=f"l{at}", created=50.0 + at) for at, task in enumerate(shapes(9))
+    ]
+    seen(world, *shapes(9), *later)
+    assert len(finish(world)) <= 4
+    assert len(policy.asked) == 18
+    assert set(policy.asked.values()) == {1}
+
+
+@pytest.mark.parametrize("order", [DominantShare(), HierarchicalShare()], ids=str)
+def test_many_classes_give_a_tenant_no_more_than_its_share(order: Order) -> None:
+    """Twelve different pods of one tenant beside equal ones of another, on eight slots."""
+    world = small_world(make_engine(LeastAllocated(), order=order), cpu=8)
+    many = [replace(task, namespace="many") for task in shapes(12)]
+    alike = [replace(task, namespace="alike") for task in numbered(12)]
+    seen(world, *many, *alike)
+    finish(world)
+    bound = Counter(bind.namespace for bind in world.binds)
+    assert abs(bound["many"] - bound["alike"]) <= 1
+    assert bound.total() == 8
 
 
 class Silent(LeastAllocated):

@@ -1,35 +1,45 @@
-"""A scheduling cycle in slices: what one step places is bounded, and the next step goes on where it stopped.
+"""A scheduling cycle in slices: what one step asks and places is bounded, and the next step goes on.
 
 A class that is asked about for the first time costs O(nodes), about a millisecond on 5,000. After a start or
 a change of leader thousands of classes may be pending, and as many may have been waiting for a node that has
 come. In one step they would cost more seconds than a Lease lasts. So a step asks about a bounded number of
-classes, those of the highest priority first, and places a bounded number of tasks. Both are counts and no
-times, so equal events give equal commands. A class or task that comes while a cycle goes on belongs to the
-next cycle.
+classes and places a bounded number of tasks, as they come in the Order's order, and the next step goes on in
+that order with what is left of the same classes. Both are counts and no times, so equal events give equal
+commands. A class that comes while a cycle goes on belongs to the next cycle.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from operator import attrgetter
+from typing import NamedTuple
 
 from eclectus.engine.queues.pending_class import PendingClass, PendingKey
 
 CLASSES_MOST = 256  # classes in one step: half a second on 15,000 nodes if none was asked about before
 TASKS_MOST = 2_000  # tasks that leave their queues in one step: half a second likewise
 
-_by_priority = attrgetter("highest_priority")
+
+class Allowance(NamedTuple):
+    """What the cycle of one profile may still do in this step."""
+
+    tasks: int  # that leave their queues
+    classes: int  # that are asked about for the first time in the cycle
+    cycle: int  # the serial of the cycle
+    is_resumed: bool = False  # whether an earlier step has begun the cycle
 
 
 class CycleSlices:
-    """The classes of a cycle that are still to be asked about.
+    """The classes of a cycle with tasks that are still to be offered.
 
     `is_cut`: the cycle began in an earlier step, or goes on in a later one.
     """
 
     def __init__(self) -> None:
         self._left: list[PendingClass] = []
-        self._removed = 0  # tasks that have left their queues in this step
+        self._serial = 0  # of the cycle
+        self._tasks = 0  # that have left their queues in this step
+        self._classes = 0  # that were asked about in this step for the first time
+        self._is_resumed = False
         self.is_cut = False
 
     def __bool__(self) -> bool:
@@ -37,37 +47,36 @@ class CycleSlices:
         return bool(self._left)
 
     @property
-    def tasks_left(self) -> int:
-        """How many more tasks may leave their queues in this step."""
-        return TASKS_MOST - self._removed
+    def allowance(self) -> Allowance:
+        """What the next profile may still do in this step."""
+        tasks, classes = TASKS_MOST - self._tasks, CLASSES_MOST - self._classes
+        return Allowance(tasks, classes, self._serial, self._is_resumed)
 
     def begin(self, active: Iterable[PendingClass]) -> None:
-        """A new cycle over these classes."""
-        self._left, self.is_cut = list(active), False
-        if len(self._left) > CLASSES_MOST:
-            self._left.sort(key=_by_priority, reverse=True)
+        """Begin a new cycle over these classes."""
+        self._left = list(active)
+        self._serial += 1
+        self.is_cut = False
 
     def take(self, active: Mapping[PendingKey, PendingClass]) -> list[PendingClass]:
-        """The classes of this step; of those that are left the ones that are still active."""
-        self._removed = 0
-        if not self.is_cut and len(self._left) <= CLASSES_MOST:  # the common case
-            taken, self._left = self._left, []
-            return taken
-        taken, self._left = self._left[:CLASSES_MOST], self._left[CLASSES_MOST:]
-        self.is_cut = True
-        return [pending for pending in taken if active.get(pending.key) is pending]
+        """Begin a step; returns the classes that are left of the cycle and still active."""
+        self._tasks = self._classes = 0
+        self._is_resumed = self.is_cut
+        taken, self._left = self._left, []
+        return [each for each in taken if active.get(each.key) is each] if self.is_cut else taken
 
-    def count_removed(self, tasks: int) -> None:
-        """So many tasks have left their queues."""
-        self._removed += tasks
+    def count(self, tasks: int, classes: int) -> None:
+        """Count tasks that have left their queues, and classes that were asked about."""
+        self._tasks += tasks
+        self._classes += classes
 
     def put_back(self, classes: Iterable[PendingClass]) -> None:
-        """The next step begins with these classes: too few `tasks_left` for all their tasks."""
-        self._left = [*classes, *self._left]
+        """Leave these classes, which have tasks that were not offered, to the next step."""
+        self._left += classes
         self.is_cut = self.is_cut or bool(self._left)
 
     def end_slice(self, classes: Iterable[PendingClass]) -> None:
-        """These classes of a cycle that is cut have been asked about, as they are now."""
+        """Note of the classes of a cycle that is cut which of their tasks it has considered."""
         for pending in classes:
             pending.asked_version = pending.version
 

@@ -126,9 +126,7 @@ class Placement:
                 queues.activate(pending)
 
     def _run_cycle(self, profile: Profile, classes: list[PendingClass]) -> None:
-        if self._slices.is_cut:
-            self._deferred.release(classes)
-        cycle = SchedulingCycle(profile, self._state, classes, self._slices.tasks_left)
+        cycle = SchedulingCycle(profile, self._state, classes, self._slices.allowance)
         policy = profile.place
         answers: Iterator[Action] | None = None
         faults = 0
@@ -157,11 +155,11 @@ class Placement:
                 self._reject(cycle, policy, action, error)
         if faults == FAULTS_MOST:
             self._policy_raised(cycle, policy, f"erred {faults} times in one scheduling cycle")
-        self._slices.count_removed(cycle.removed)
+        self._slices.count(cycle.removed, cycle.asked)
         if cycle.is_cut:
             self._slices.put_back([pending for pending in classes if pending.has_more])
         if self._slices.is_cut:
-            self._slices.end_slice(classes)
+            self._slices.end_slice(pending for pending in classes if not pending.has_more)
         if self._state.deferrals.rows or len(self._state.profiles) > 1:
             self._deferred.observe(classes)
         self._state.class_queues.end_cycle(classes)

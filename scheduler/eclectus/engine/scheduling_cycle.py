@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from eclectus.engine.cycle_slices import Allowance
 from eclectus.engine.queues.class_queue import SortedClassQueue
 from eclectus.engine.queues.class_queues import ClassQueues
 from eclectus.engine.queues.cycle_order import CycleOrder, Found, accounts_of
@@ -17,22 +18,25 @@ from eclectus.model.objects import Task
 class SchedulingCycle(PendingTasks):
     """The iterator over pending tasks that a Place policy pulls from.
 
-    Each task is offered once a cycle. An Order that fails ends the cycle. After `most` tasks have left their
-    queues, no other is offered one by one; who takes them all with `take` gets them all. The lead of a gang
-    is not offered: where it is next, the policy gets no more tasks until `take_gang` has been called.
+    Each task is offered once a cycle. An Order that fails ends the cycle. Where the allowance is used up, no
+    more tasks are offered one by one, and no more class queues; a policy that takes all tasks of a queue with
+    `take` gets them all. The lead of a gang is not offered: where it is next, the policy gets no more tasks
+    until `take_gang` has been called.
     `offered`: uid -> the task and its class, offered and not answered yet.
     """
 
     __slots__ = (
+        "_allowance",
         "_classes",
         "_gangs",
         "_has_failed",
-        "_most",
+        "_is_cut",
         "_only",
         "_order",
         "_profile",
         "_queues",
         "_state",
+        "asked",
         "offered",
         "removed",
     )
@@ -42,7 +46,7 @@ class SchedulingCycle(PendingTasks):
         profile: Profile,
         state: State,
         classes: Sequence[PendingClass],
-        most: int,
+        allowance: Allowance,
         queues: ClassQueues | None = None,
     ) -> None:
         """`queues`: those of the classes, if they are not the engine's."""
@@ -51,8 +55,10 @@ class SchedulingCycle(PendingTasks):
         self._gangs: list[Found] = []  # whose turn has come
         self._order: CycleOrder | None = None
         self._has_failed = False
-        # Tasks that may leave, and have left, their queues; other work counts as tasks.
-        self._most, self.removed = most, 0
+        self._allowance = allowance
+        self._is_cut = False  # before a class that the allowance does not cover
+        self.removed = 0  # tasks that have left their queues; other work counts as tasks
+        self.asked = 0  # classes that this cycle was the first to ask about
         # A single queue: the Order need not be asked.
         first = classes[0]
         is_single = len(classes) == 1 and len(first.queues) == 1 and first.gang is None
@@ -71,32 +77,53 @@ class SchedulingCycle(PendingTasks):
 
     @property
     def is_cut(self) -> bool:
-        """Whether as many tasks have left their queues as may."""
-        return self.removed >= self._most
+        """Whether the allowance is used up."""
+        return self._is_cut or self.removed >= self._allowance.tasks
 
     def _next_task(self) -> Task | None:
-        if self.removed >= self._most:
+        if self._is_cut or self.removed >= self._allowance.tasks:
             return None
         while (found := self._only or self._next_queue()) is not None:
             pending, queue = found
+            if pending.asked_in != self._allowance.cycle and not self._covers(pending):
+                return None
             if pending.gang is not None:
                 self._gangs.append(found)
                 return None
             if pending.to_skip:
                 pending.skip_in(queue)
                 continue
-            task = pending.take(queue)
-            if task is not None:
-                self.offered[task.uid] = (task, pending)
-            return task
+            task = self._offer_head(pending, queue)
+            if task is not None or self._only is not None:
+                return task
         return None
+
+    def _covers(self, pending: PendingClass) -> bool:
+        """Whether the allowance has this class, which is next; if not, the cycle is cut before it."""
+        if pending.asked_in == self._allowance.cycle:
+            return True
+        if self.asked >= self._allowance.classes:
+            self._is_cut = True
+            return False
+        self.asked += 1
+        pending.asked_in = self._allowance.cycle
+        return True
+
+    def _offer_head(self, pending: PendingClass, queue: SortedClassQueue) -> Task | None:
+        """Take the head of a queue; where the cycle was cut, the first that was not deferred before that."""
+        task = pending.take(queue)
+        while task is not None and self._allowance.is_resumed and task.uid in pending.until:
+            task = pending.take(queue)
+        if task is not None:
+            self.offered[task.uid] = (task, pending)
+        return task
 
     def queues(self) -> Iterator[ClassQueue]:
         """Every class queue with tasks left, in the order of their heads."""
         if self._only is not None:
             yield self._only[1]
             return
-        while (found := self._next_queue(again=False)) is not None:
+        while (found := self._next_queue(again=False)) is not None and self._covers(found[0]):
             if found[0].gang is None:
                 yield found[1]
             else:
@@ -107,11 +134,7 @@ class SchedulingCycle(PendingTasks):
         head = queue.head
         if head is None or not isinstance(queue, SortedClassQueue):
             return None
-        pending = self._queues.waiting[head.uid][0]
-        task = pending.take(queue)
-        if task is not None:
-            self.offered[task.uid] = (task, pending)
-        return task
+        return self._offer_head(self._queues.waiting[head.uid][0], queue)
 
     def take_gang(self) -> tuple[Task, PendingClass] | None:
         """The lead of the gang whose turn it is, taken from its queue; None if it is no gang's turn."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from eclectus.engine.cycle_slices import Allowance
 from eclectus.engine.gangs.transaction import Transaction
 from eclectus.engine.queues.class_queues import ClassQueues
 from eclectus.engine.scheduling_cycle import SchedulingCycle
@@ -49,7 +50,8 @@ class GangCycle(SchedulingCycle):
         queues = ClassQueues(state.view.classes, [ordered])
         for task in members:
             queues.add(task, ordered.order)
-        super().__init__(ordered, state, list(queues.active.values()), needed, queues)
+        allowance = Allowance(tasks=needed, classes=len(members), cycle=1)
+        super().__init__(ordered, state, list(queues.active.values()), allowance, queues)
         self._transaction = transaction
         self.left_out: LeftOut | None = None
 
@@ -58,7 +60,7 @@ class GangCycle(SchedulingCycle):
         """Whether enough pods are placed, or still to be answered."""
         open_classes = (pending for pending in self._classes if pending.has_more)
         left = sum(pending.count + pending.answered - pending.passed for pending in open_classes)
-        return self.removed + left + len(self.offered) >= self._most
+        return self.removed + left + len(self.offered) >= self._allowance.tasks
 
     def place(self, task: Task, row: int, grant: Grant) -> None:
         """The task is placed in the transaction."""

@@ -102,12 +102,6 @@ class DeferredClasses:
         self._view = view
         self._missed |= self._changed_rows()
 
-    def release(self, classes: Iterable[PendingClass]) -> None:
-        """These classes are asked about now: of one that was cut, the deferrals so far end."""
-        for pending in classes:
-            if pending.until:
-                self._release(pending)
-
     def _activate(self) -> None:
         """Activate deferred classes until none is left to which an answer could be another one."""
         queues, touched, asked = self._class_queues, self._changed_rows() | self._missed, set[PendingClass]()
@@ -153,7 +147,7 @@ class DeferredClasses:
     def observe(self, asked: Iterable[PendingClass]) -> None:
         """The cycle of a profile over these classes is about to end."""
         for pending in asked:
-            if pending.until:
+            if pending.until and pending not in self._to_ask:  # of a cycle in slices, as it was at first
                 self._to_ask[pending] = Answered(
                     pending.version,
                     self._epochs_of(pending),

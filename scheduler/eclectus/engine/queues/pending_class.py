@@ -38,6 +38,7 @@ class PendingClass:
     count = 0  # tasks that wait
     highest_priority: float = -inf  # no task that waits has a higher one
     version = 0  # grows when a task joins or leaves it between two cycles
+    asked_in = 0  # the serial of the last cycle that has asked about it
     asked_version = -1  # the version that was asked about, where a cycle takes several steps
     # In a scheduling cycle:
     passed = 0  # tasks that were taken or skipped
