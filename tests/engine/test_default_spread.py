@@ -15,7 +15,7 @@ from eclectus.config import parse
 from eclectus.engine.engine import Engine
 from eclectus.engine.pod_specs.slices import PODS_MOST
 from eclectus.feasibility.topology.pod_preferences import HOSTNAME
-from eclectus.framework.spread_defaults import ZONE, DefaultConstraint, SpreadDefaults
+from eclectus.framework.profile_settings import ZONE, DefaultConstraint, SpreadDefaults
 from eclectus.model.commands import Bind, Command, Report
 from eclectus.model.events import (
     BindConfirmed,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from eclectus.engine.accounts.lending import Lending
 from eclectus.engine.counters import PlanCounters
+from eclectus.engine.plan_records import Lending
 from eclectus.model.job import Job, JobPlan
 from eclectus.model.objects import Amounts
 

@@ -10,7 +10,7 @@ from builders import make_engine, make_node, make_task
 from configurations import HEAD, error_of
 from eclectus.config import parse
 from eclectus.framework import ProfileSettings
-from eclectus.framework.added_affinity import AddedAffinity
+from eclectus.framework.profile_settings import AddedAffinity
 from eclectus.model.commands import Bind, Report
 from eclectus.model.events import NodeSeen, Resumed, TaskSeen
 from eclectus.model.objects import Requirement, Term

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from eclectus.feasibility.topology.pod_preferences import HOSTNAME
-from eclectus.framework.spread_defaults import ZONE
+from eclectus.framework.profile_settings import ZONE
 from live_cluster import Admin, pod, wait
 
 pytestmark = pytest.mark.live

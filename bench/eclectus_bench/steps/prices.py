@@ -4,8 +4,8 @@ import time
 from collections.abc import Iterator
 from itertools import combinations
 
+from eclectus.accounts.node_prices import MEAN_SECONDS, SETS_PER_STEP, NodePricing
 from eclectus.cluster.nodes import Cluster
-from eclectus.framework.node_prices import MEAN_SECONDS, SETS_PER_STEP, NodePricing
 from eclectus.model.events import TaskSeen
 from eclectus.model.objects import Node, Pairs
 from eclectus.policies.learn.none import Unlearned

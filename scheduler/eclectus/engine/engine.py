@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
+from eclectus.accounts.node_prices import PriceSummary
 from eclectus.cluster.node_groups import group_nodes
 from eclectus.engine.counters import QueueCounts
 from eclectus.engine.effects.table import Effects
@@ -34,8 +35,7 @@ from eclectus.engine.refused.relief import Relief
 from eclectus.engine.refused.reserved_nodes import ReservedNodes
 from eclectus.engine.state import State
 from eclectus.engine.wait_limit import WaitLimit
-from eclectus.framework import Learn, LearnedCell, Need, Profile, needs_of
-from eclectus.framework.node_prices import PriceSummary
+from eclectus.framework import Learn, LearnedCell, Need, Profile
 from eclectus.model.commands import Command
 from eclectus.model.events import Event, Paused, Resumed
 from eclectus.model.explanation import JobExplanation, NodeExplanation, PodExplanation
@@ -66,7 +66,7 @@ class Engine:
             Paused: lambda event: self._lead(False),
         }
         # What is to be watched, and for the profiles of which schedulerNames.
-        self.needs: Mapping[Need, frozenset[str]] = needs_of(profiles, learn)
+        self.needs: Mapping[Need, frozenset[str]] = self._state.needs
         self._leads = False
         self._recheck_at = 0.0
         self._next_step_at: float | None = None  # when to step even if nothing happens, seconds

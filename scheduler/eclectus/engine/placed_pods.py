@@ -10,11 +10,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from math import inf
-from typing import Protocol, Self
+from typing import Self
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from eclectus.accounts.accounts import HoldingAccount
 from eclectus.cluster.nodes import Cluster
 from eclectus.model.grant import NO_GRANT
 from eclectus.model.objects import Task
@@ -29,23 +30,10 @@ class _Placed(Struct, frozen=True, gc=False):
     is_nominated: bool  # as it was counted: neither bound nor assumed
 
 
-class Account(Protocol):
-    """What is counted of the pods on nodes, kept for policies that ask for it."""
-
-    def hold(self, task: Task) -> None:
-        """The pod has a node from now on."""
-
-    def release(self, uid: str) -> None:
-        """It has none any more."""
-
-    def regroup(self, task: Task) -> None:
-        """It holds what it held; its labels or its owner may have changed."""
-
-
 class PlacedPods:
     """Every pod that holds room on a node, whether the node is known yet or not."""
 
-    def __init__(self, cluster: Cluster, accounts: Iterable[Account] = ()) -> None:
+    def __init__(self, cluster: Cluster, accounts: Iterable[HoldingAccount] = ()) -> None:
         self._cluster, self._accounts = cluster, tuple(accounts)
         self._placed: dict[str, _Placed] = {}
         self._on: dict[str, dict[str, None]] = defaultdict(dict)  # node name -> uids, in order of arrival

@@ -34,15 +34,15 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from eclectus.accounts.accounts import Accounts
 from eclectus.cluster.budgets import Budgets
 from eclectus.cluster.nodes import Cluster
-from eclectus.engine.accounts.accounts import Accounts
-from eclectus.engine.accounts.informed_orders import InformedOrders
-from eclectus.engine.accounts.plan_records import PlanRecords
 from eclectus.engine.binding.binds import AssumedBind, Binds
 from eclectus.engine.counters import AttemptResult, Counters
 from eclectus.engine.expected_waits import ExpectedWaits
+from eclectus.engine.informed_orders import InformedOrders
 from eclectus.engine.placed_pods import PlacedPods
+from eclectus.engine.plan_records import PlanRecords
 from eclectus.engine.probe_validity import ProbeValidity
 from eclectus.engine.queues.backoff import Backoff
 from eclectus.engine.queues.class_queues import ClassQueues
@@ -55,7 +55,7 @@ from eclectus.engine.schedules.reports import ReportSchedule
 from eclectus.engine.schedules.waits import WaitingTimes
 from eclectus.engine.volumes.pod_volumes import PodVolumes
 from eclectus.feasibility.class_cache import ClassCache
-from eclectus.framework import Learn, Policy, Profile, View
+from eclectus.framework import Learn, Policy, Profile, View, groupings_of, needs_of
 from eclectus.maths.estimators.service_times import ServiceTimes
 from eclectus.model.commands import Command, Evict, Fault, Nominate, Report
 from eclectus.model.gangs import GangKey
@@ -90,9 +90,9 @@ class State:
         self.counters = Counters()
         self.expected_waits = ExpectedWaits(self.counters)
         self.service_times = ServiceTimes()
-        policies = [policy for each in profiles for policy in (each.order, each.place)]
+        self.needs = needs_of(profiles, learn)
         self._informed_orders = InformedOrders(profiles, self.fault)
-        self.accounts = Accounts(self.cluster, policies, self.fault)
+        self.accounts = Accounts(self.cluster, self.needs, groupings_of(profiles, self.fault))
         self.plan_records = PlanRecords(profiles, self.accounts.jobs, self.counters.plans, self.fault)
         self.placed = PlacedPods(self.cluster, self.accounts.of_placed_pods())
         self._evicted: dict[str, str] = {}

@@ -1,10 +1,14 @@
 """The extension points that policies implement, what they may read, and what they may answer.
 
 `roles`: the roles a policy may play. `view`: what it may read. `actions`: what it may answer. `learner`: the
-role of a learner. `traits`: what a policy says of itself. All names are to be had from here.
-docs/framework.md walks through them.
+role of a learner. `traits`: what a policy says of itself, and what it needs. All that a policy needs is to be
+imported from here, the values that these are made of included. docs/framework.md walks through them.
 """
 
+from eclectus.accounts.node_prices import NodePrices
+from eclectus.cluster.changelog import AnyRows, ChangeLog, Rows
+from eclectus.feasibility.room import Floats
+from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.actions import (
     Action,
     Bind,
@@ -19,8 +23,8 @@ from eclectus.framework.actions import (
     Withheld,
 )
 from eclectus.framework.learner import Completion, Learn, LearnedCell, Speeds
-from eclectus.framework.node_prices import NodePrices
 from eclectus.framework.profile_settings import ProfileSettings
+from eclectus.framework.ranking import Ranking, Weigh
 from eclectus.framework.roles import (
     ClassQueue,
     JobPlanner,
@@ -31,6 +35,7 @@ from eclectus.framework.roles import (
     Profile,
     Refused,
     Relieve,
+    groupings_of,
     needs_of,
 )
 from eclectus.framework.traits import (
@@ -44,16 +49,27 @@ from eclectus.framework.traits import (
     Traits,
 )
 from eclectus.framework.view import View
+from eclectus.model.errors import SettingsError
+from eclectus.model.job import JobPlan
+from eclectus.model.objects import Amounts, Spec, Task
+from eclectus.model.reservation import ClassKey, Reservation
+from eclectus.model.settings import Setting
 
 __all__ = [
     "NEEDS",
     "Action",
+    "Amounts",
+    "AnyRows",
     "Bind",
+    "ChangeLog",
+    "ClassKey",
     "ClassQueue",
     "Completion",
     "Defer",
     "Enqueue",
     "Evict",
+    "Floats",
+    "JobPlan",
     "JobPlanner",
     "Learn",
     "LearnedCell",
@@ -70,16 +86,26 @@ __all__ = [
     "Policy",
     "Profile",
     "ProfileSettings",
+    "Ranking",
     "Reason",
     "Refused",
     "ReliefAction",
     "Relieve",
     "RelieveTraits",
+    "Reservation",
     "ReserveMany",
+    "Rows",
+    "Setting",
+    "SettingsError",
+    "Spec",
     "Speeds",
+    "Task",
+    "TaskClass",
     "Traits",
     "Unschedulable",
     "View",
+    "Weigh",
     "Withheld",
+    "groupings_of",
     "needs_of",
 ]  # fmt: skip

@@ -8,10 +8,12 @@ keeps no plan of its own. docs/framework.md walks through every role.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
+from eclectus.accounts.accounts import Grouping
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.actions import Action, Nominate, ReliefAction, Withheld
@@ -257,3 +259,12 @@ def needs_of(profiles: Iterable[Profile], learn: Learn) -> Mapping[Need, frozens
         for need in needs:
             found.setdefault(need, set()).add(each.scheduler_name)
     return {need: frozenset(names) for need, names in found.items()}
+
+
+def groupings_of(profiles: Iterable[Profile], fault: Callable[[Policy, str], None]) -> Iterator[Grouping]:
+    """How policies that need shares group pods. `fault`: takes the defects of their `counted_by`."""
+    for each in profiles:
+        for policy in (each.order, each.place):
+            if "shares" in policy.traits.needs:
+                by_path = isinstance(policy, Order) and policy.traits.ranks_by_path
+                yield Grouping(policy, policy.counted_by, partial(fault, policy), by_path)

@@ -55,7 +55,7 @@ class Traits:
     """What a policy of any role says of itself."""
 
     needs: Needs = NO_NEEDS
-    """What is to be kept for it, watched for it, or told to it (`NEEDS`)."""
+    """What is to be kept for it, watched for it, or reported to it (`NEEDS`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,16 +10,16 @@ from typing import Protocol
 import numpy as np
 from msgspec import Struct
 
+from eclectus.accounts.arrivals import Arrivals
+from eclectus.accounts.group_shares import GroupShares
+from eclectus.accounts.job_work import JobWork
+from eclectus.accounts.known_jobs import KnownJobs
+from eclectus.accounts.node_prices import NodePrices, NodePricing
 from eclectus.cluster.budgets import Budgets
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.shares import GroupShares
 from eclectus.feasibility.class_cache import ClassCache
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework.arrivals import Arrivals
-from eclectus.framework.job_work import JobWork
-from eclectus.framework.jobs import KnownJobs
 from eclectus.framework.learner import Learn, Speeds
-from eclectus.framework.node_prices import NodePrices, NodePricing
 from eclectus.framework.ranking import Cost, CostOfFew, Ranking, Weigh
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey, Reservation
@@ -109,13 +109,13 @@ class View(Struct, frozen=True, eq=False):
 
     @property
     def jobs(self) -> KnownJobs:
-        """The DAG jobs, by uid. Raises LookupError where no policy has asked for them (`wants_jobs`)."""
+        """The DAG jobs, by uid. Raises LookupError where no policy needs them (`jobs`)."""
         if self.known_jobs is None:
             raise LookupError("no policy of this scheduler has asked for DAG jobs")
         return self.known_jobs
 
     def node_prices(self) -> NodePrices:
-        """The prices of all nodes. Raises LookupError where no policy has asked for them (`wants_prices`)."""
+        """The prices of all nodes. Raises LookupError where no policy needs them (`prices`)."""
         if self.pricing is None:
             raise LookupError("no policy of this scheduler has asked for node prices")
         return self.pricing.current

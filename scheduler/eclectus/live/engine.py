@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
+from eclectus.accounts.node_prices import PriceSummary
 from eclectus.engine.counters import QueueCounts
 from eclectus.engine.explain.decision import Decision
 from eclectus.engine.explain.what_if.explanation import WhatIfExplanation
 from eclectus.engine.explain.what_if.question import Question
 from eclectus.framework import LearnedCell, Need
-from eclectus.framework.node_prices import PriceSummary
 from eclectus.model.commands import Command
 from eclectus.model.events import Event
 from eclectus.model.explanation import JobExplanation, NodeExplanation, PodExplanation

@@ -19,9 +19,7 @@ from eclectus.config.upstream.fields import (
 )
 from eclectus.config.upstream.notes import Note, marked
 from eclectus.config.upstream.plugins import PREEMPTION, SCORES, plugin_notes, score_weights, switched_off
-from eclectus.framework.added_affinity import AddedAffinity
-from eclectus.framework.profile_settings import is_extended
-from eclectus.framework.spread_defaults import SpreadDefaults
+from eclectus.framework.profile_settings import AddedAffinity, SpreadDefaults, is_extended
 from eclectus.model.errors import SettingsError
 
 Values = dict[str, Any]

@@ -1,6 +1,6 @@
 """Prices of nodes, as metrics, NodeProfiles and explanations show them. Changes nothing.
 
-The price by scarcity is what others want a node for that may run on few (framework/node_prices.py). The price
+The price by scarcity is what others want a node for that may run on few (accounts/node_prices.py). The price
 for a workload is by how many times longer a task of it counts as running on a node, because the node is
 better used for other work (`Place.class_prices`); of several classes of a workload the highest counts.
 """
@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 from msgspec.structs import replace
 
+from eclectus.accounts.node_prices import PriceSummary
 from eclectus.cluster.node_groups import group_nodes
 from eclectus.engine.state import State
 from eclectus.feasibility.constraint_set import constraint_set
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Place
-from eclectus.framework.node_prices import PriceSummary
 from eclectus.maths.numbers import Floats
 from eclectus.model.learned import ConstraintDemand, LearnedNode, LearnedWork, NodePrice
 from eclectus.model.objects import Spec

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from eclectus.engine.pod_specs.pod_selectors import SERVICE, PodSelectors
 from eclectus.engine.pod_specs.slices import PodSlices
 from eclectus.framework import Profile
-from eclectus.framework.spread_defaults import DefaultConstraint, SpreadDefaults
+from eclectus.framework.profile_settings import DefaultConstraint, SpreadDefaults
 from eclectus.model.events import PodSelectorGone, PodSelectorSeen
 from eclectus.model.objects import Spec, SpreadConstraint, Task
 from eclectus.model.selectors import Selector, selects

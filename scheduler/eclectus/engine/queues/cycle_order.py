@@ -12,13 +12,13 @@ from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import Any
 
+from eclectus.accounts.group_shares import prefixes
+from eclectus.accounts.job_work import JobWork
 from eclectus.cluster.changelog import ChangeLog
-from eclectus.cluster.shares import prefixes
 from eclectus.engine.queues.class_queue import SortedClassQueue
 from eclectus.engine.queues.head_heap import RankedHeads, Value
 from eclectus.engine.queues.pending_class import GroupIndex, PendingClass
 from eclectus.framework import Order, Reason, View, Withheld
-from eclectus.framework.job_work import JobWork
 
 Found = tuple[PendingClass, SortedClassQueue]
 _Heap = list[tuple[tuple[float, ...], int, PendingClass, SortedClassQueue]]

@@ -25,12 +25,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from eclectus.accounts.job_work import JobWork
 from eclectus.engine.queues.class_queues import ClassQueues
 from eclectus.engine.queues.cycle_order import accounts_of
 from eclectus.engine.queues.deferrals import Deferrals
 from eclectus.engine.queues.pending_class import PendingClass
 from eclectus.framework import Profile, View
-from eclectus.framework.job_work import JobWork
 
 EVERY_ROW = -1  # as a set of rows
 

@@ -11,8 +11,8 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Any
 
+from eclectus.accounts.group_shares import prefixes
 from eclectus.cluster.changelog import ChangeLog
-from eclectus.cluster.shares import prefixes
 from eclectus.engine.queues.class_queue import SortedClassQueue
 from eclectus.framework import Withheld
 

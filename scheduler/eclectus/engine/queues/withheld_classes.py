@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import inf
 
+from eclectus.accounts.job_work import JobWork
 from eclectus.engine.queues.class_queues import ClassQueues
 from eclectus.engine.queues.cycle_order import accounts_of, ranks_of
 from eclectus.engine.queues.pending_class import PendingClass
 from eclectus.framework import Order, Profile, View
-from eclectus.framework.job_work import JobWork
 
 LEAST_SECONDS = 0.01  # between two steps for tasks that are withheld
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from eclectus.accounts.node_prices import PriceSummary
 from eclectus.config.process_settings import MetricsSettings as Settings
-from eclectus.framework.node_prices import PriceSummary
 from eclectus.live.metrics.families import Sample, observed
 from eclectus.model.learned import ConstraintDemand
 

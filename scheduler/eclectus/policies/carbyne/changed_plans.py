@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import inf
 
-from eclectus.model.job import JobPlan
+from eclectus.framework import JobPlan
 from eclectus.policies.carbyne.offered import Offered
 from eclectus.policies.carbyne.planned_job import PlannedJob
 

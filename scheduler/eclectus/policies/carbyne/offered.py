@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import PODS
-from eclectus.model.objects import Amounts
+from eclectus.framework import Amounts
 from eclectus.policies.shared.portions import Vector
 
 

@@ -14,8 +14,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import View
+from eclectus.framework import TaskClass, View
 from eclectus.model.job import JobStage
 
 PACE_SECONDS = 60.0  # for which a mean pace is good

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eclectus.cluster.shares import GroupShares
-from eclectus.model.objects import Task
+from eclectus.accounts.group_shares import GroupShares
+from eclectus.framework import Task
 from eclectus.policies.carbyne.offered import Offered
 from eclectus.policies.shared.portions import Vector, added, magnitude
 

@@ -10,12 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from heapq import nlargest
 
-from eclectus.cluster.changelog import ChangeLog
-from eclectus.framework import View
-from eclectus.framework.jobs import KnownJob
+from eclectus.accounts.known_jobs import KnownJob
+from eclectus.framework import ChangeLog, JobPlan, Task, View
 from eclectus.maths.stage_ranks.table import StageRanks
-from eclectus.model.job import JobPlan
-from eclectus.model.objects import Task
 from eclectus.policies.carbyne.changed_plans import ChangedPlans
 from eclectus.policies.carbyne.entitlements import Entitlements
 from eclectus.policies.carbyne.next_starts import NextStarts

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from math import inf
 from typing import NamedTuple
 
-from eclectus.framework import Nominate, Refused, View
-from eclectus.model.objects import Task
+from eclectus.framework import Nominate, Refused, Task, View
 from eclectus.policies.carbyne.paces import node_paces
 from eclectus.policies.carbyne.planner import Planner
 from eclectus.policies.carbyne.room_soon import node_with_room_soonest, room_at

@@ -7,9 +7,7 @@ from math import inf
 import numpy as np
 
 from eclectus.feasibility.room_without import RoomWithout
-from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import View
-from eclectus.model.objects import Task
+from eclectus.framework import Task, TaskClass, View
 from eclectus.policies.carbyne.paces import node_paces
 from eclectus.policies.carbyne.planned_job import time_left
 

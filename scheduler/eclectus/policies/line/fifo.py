@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eclectus.framework import Line, LineTraits, View
-from eclectus.model.reservation import Reservation
+from eclectus.framework import Line, LineTraits, Reservation, View
 
 
 @dataclass(frozen=True)

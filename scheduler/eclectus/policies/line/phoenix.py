@@ -20,9 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from eclectus.framework import View
-from eclectus.model.reservation import Reservation
-from eclectus.model.settings import Setting
+from eclectus.framework import Reservation, Setting, View
 from eclectus.policies.shared.contended_classes import ContendedClasses
 from eclectus.policies.shared.overtaking import OvertakingLine, Rank
 

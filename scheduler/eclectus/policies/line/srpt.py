@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eclectus.framework import View
-from eclectus.model.reservation import Reservation
+from eclectus.framework import Reservation, View
 from eclectus.policies.shared.overtaking import OvertakingLine, Rank
 
 

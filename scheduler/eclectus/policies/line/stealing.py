@@ -18,9 +18,7 @@ from dataclasses import dataclass
 from itertools import dropwhile, takewhile
 from typing import Annotated
 
-from eclectus.framework import Line, LineTraits, View
-from eclectus.model.reservation import Reservation
-from eclectus.model.settings import Setting
+from eclectus.framework import Line, LineTraits, Reservation, Setting, View
 from eclectus.policies.shared.partition import Partition
 
 

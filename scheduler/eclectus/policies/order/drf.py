@@ -20,10 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from eclectus.framework import Order, OrderTraits, View
-from eclectus.model.errors import SettingsError
-from eclectus.model.objects import Task
-from eclectus.model.settings import Setting
+from eclectus.framework import Order, OrderTraits, Setting, SettingsError, Task, View
 
 
 @dataclass(eq=False)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eclectus.framework import Order, OrderTraits
-from eclectus.model.objects import Task
+from eclectus.framework import Order, OrderTraits, Task
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,9 @@ from typing import Annotated
 
 import numpy as np
 
-from eclectus.cluster.changelog import ChangeLog
 from eclectus.cluster.resources import PODS
-from eclectus.framework import Order, OrderTraits, View
+from eclectus.framework import ChangeLog, Order, OrderTraits, Setting, Task, View
 from eclectus.maths.shares.hierarchical_shares import hierarchical_shares, pool_tree
-from eclectus.model.objects import Task
-from eclectus.model.settings import Setting
 from eclectus.policies.shared.portions import Vector, magnitude, used_part
 
 MAX_CHANGES = 64  # of the shares of all, that are remembered for who ranks groups

@@ -29,11 +29,8 @@ from math import frexp, ldexp
 from typing import Annotated, NamedTuple
 
 from eclectus.feasibility.constraint_set import constraint_set
-from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Order, OrderTraits, View
+from eclectus.framework import Order, OrderTraits, Setting, Task, TaskClass, View
 from eclectus.maths.overtaking import Delays
-from eclectus.model.objects import Task
-from eclectus.model.settings import Setting
 
 UNKNOWN_ESTIMATE = 1.0  # seconds: without estimates all count alike
 GROUPS_MOST = 1024  # of which delays are kept while nothing of them waits

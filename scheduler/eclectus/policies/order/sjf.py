@@ -18,8 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from eclectus.framework import Order, View
-from eclectus.model.objects import Task
+from eclectus.framework import Order, Task, View
 
 
 @dataclass(frozen=True)

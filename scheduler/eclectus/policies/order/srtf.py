@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eclectus.framework import Order, OrderTraits, View
-from eclectus.model.objects import Task
+from eclectus.framework import Order, OrderTraits, Task, View
 
 
 @dataclass(frozen=True)

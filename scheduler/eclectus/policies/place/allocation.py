@@ -21,13 +21,8 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from eclectus.cluster.changelog import AnyRows, Rows
-from eclectus.feasibility.room import Floats
-from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import View
-from eclectus.framework.ranking import Ranking, Weigh
-from eclectus.model.errors import Problems, SettingsError
-from eclectus.model.settings import Setting
+from eclectus.framework import AnyRows, Floats, Ranking, Rows, Setting, SettingsError, TaskClass, View, Weigh
+from eclectus.model.errors import Problems
 from eclectus.policies.shared.allocated_shares import allocated_shares
 from eclectus.policies.shared.by_cost import ByCost
 

@@ -21,13 +21,7 @@ from typing import Annotated
 
 import numpy as np
 
-from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.room import Floats
-from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, Enqueue, View
-from eclectus.model.objects import Task
-from eclectus.model.reservation import ClassKey
-from eclectus.model.settings import Setting
+from eclectus.framework import Action, ClassKey, Enqueue, Floats, Rows, Setting, Task, TaskClass, View
 from eclectus.policies.shared.backlog import Backlog, expected_seconds
 from eclectus.policies.shared.by_job import ByJob
 from eclectus.policies.shared.partition import Partition

@@ -27,10 +27,7 @@ from typing import Annotated
 
 import numpy as np
 
-from eclectus.cluster.changelog import Rows
-from eclectus.framework import ReserveMany, View
-from eclectus.model.objects import Task
-from eclectus.model.settings import Setting
+from eclectus.framework import ReserveMany, Rows, Setting, Task, View
 from eclectus.policies.shared.hybrid import Hybrid
 
 

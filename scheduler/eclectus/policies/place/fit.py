@@ -12,9 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.room import Floats
-from eclectus.feasibility.task_class import TaskClass
+from eclectus.framework import Floats, Rows, TaskClass
 from eclectus.policies.shared.by_cost import ByCost
 
 

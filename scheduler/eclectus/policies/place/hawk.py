@@ -16,9 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from eclectus.cluster.changelog import Rows
-from eclectus.framework import ReserveMany, View
-from eclectus.model.objects import Task
+from eclectus.framework import ReserveMany, Rows, Task, View
 from eclectus.policies.shared.hybrid import Hybrid
 
 

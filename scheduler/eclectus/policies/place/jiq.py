@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eclectus.framework import Action, Bind, Enqueue, Place, PlaceTraits, Unschedulable, View
+from eclectus.framework import Action, Bind, Enqueue, Place, PlaceTraits, Task, Unschedulable, View
 from eclectus.maths.sampling import draw_marked
-from eclectus.model.objects import Task
 
 
 @dataclass(eq=False)

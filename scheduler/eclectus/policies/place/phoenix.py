@@ -18,7 +18,7 @@ Departures:
 - a pod's preferences come before prices. What they ask for counts as demand of the nodes that meet them.
   For the nodes that it prefers it waits only as long as its work gains there by learned speeds
   (policies/shared/preferred_nodes.py); the paper has a table of gains;
-- which pods are long is found from the estimates of late (framework/set_demand.py).
+- which pods are long is found from the estimates of late (accounts/set_demand.py).
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from typing import Annotated
 
 import numpy as np
 
-from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.room import Floats
-from eclectus.feasibility.task_class import TaskClass
+from eclectus.accounts.node_prices import PRICE_STEP
 from eclectus.framework import (
     Action,
     Bind,
     Defer,
+    Floats,
     NodePrices,
     PendingTasks,
     Place,
     PlaceTraits,
+    Rows,
+    Setting,
+    Task,
+    TaskClass,
     Unschedulable,
     View,
 )
-from eclectus.framework.node_prices import PRICE_STEP
-from eclectus.model.objects import Task
-from eclectus.model.settings import Setting
 from eclectus.policies.shared.preferred_nodes import PreferredNodes
 
 PREFERENCE_WEIGHT = 1e4  # preferences met come before any price

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eclectus.framework import Action, Enqueue, Place, PlaceTraits, Unschedulable, View
+from eclectus.framework import Action, Enqueue, Place, PlaceTraits, Task, Unschedulable, View
 from eclectus.maths.sampling import draw_proportional, draw_rows
-from eclectus.model.objects import Task
 
 
 @dataclass(eq=False)

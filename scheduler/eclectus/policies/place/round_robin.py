@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eclectus.framework import Action, Bind, Enqueue, Place, PlaceTraits, Unschedulable, View
-from eclectus.model.objects import Task
+from eclectus.framework import Action, Bind, Enqueue, Place, PlaceTraits, Task, Unschedulable, View
 from eclectus.policies.shared.settings import TRAITS_BY_QUEUE, Queue
 
 

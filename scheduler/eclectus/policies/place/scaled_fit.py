@@ -17,11 +17,8 @@ from typing import Annotated
 
 import numpy as np
 
-from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.room import Floats
-from eclectus.feasibility.task_class import TaskClass
+from eclectus.framework import Floats, Rows, Setting, TaskClass
 from eclectus.model.objects import DEVICE_MILLI
-from eclectus.model.settings import Setting
 from eclectus.policies.shared.by_cost import ByCost
 
 

@@ -21,11 +21,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, ReserveMany, View
+from eclectus.framework import Action, ReserveMany, Rows, Task, TaskClass, View
 from eclectus.maths.sampling import draw_rows
-from eclectus.model.objects import Task
 from eclectus.policies.shared.by_job import ByJob
 from eclectus.policies.shared.settings import Distinct, Ratio
 

@@ -23,10 +23,8 @@ from math import inf
 from typing import Annotated
 
 from eclectus.cluster.scalars import scalars
-from eclectus.framework import Line, LineTraits, View
+from eclectus.framework import Line, LineTraits, Reservation, Setting, View
 from eclectus.maths.numbers import divide
-from eclectus.model.reservation import Reservation
-from eclectus.model.settings import Setting
 
 POSITIONS = 8  # of a queue, evenly spaced, that are inspected
 

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.room import Floats
-from eclectus.feasibility.task_class import TaskClass
-from eclectus.model.objects import Spec, amount_of
+from eclectus.framework import Floats, Rows, Spec, TaskClass
+from eclectus.model.objects import amount_of
 
 SCORED = ("cpu", "memory")  # a container without requests counts with Kubernetes' defaults for scores
 _OF_EVERY_POD = "ephemeral-storage"  # other resources count only for pods that request them

@@ -11,12 +11,8 @@ from math import fsum, inf
 
 import numpy as np
 
-from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.room import Floats
-from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, Enqueue, View
+from eclectus.framework import Action, Enqueue, Floats, Rows, Task, TaskClass, View
 from eclectus.maths import numbers
-from eclectus.model.objects import Task
 
 LEAST_WAIT = 1e-9  # seconds, at a node without room: see Backlog.wait
 

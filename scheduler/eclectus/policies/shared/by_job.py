@@ -5,10 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 
-from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, Place, PlaceTraits, Unschedulable, View
-from eclectus.model.objects import Spec, Task
+from eclectus.framework import Action, Place, PlaceTraits, Rows, Spec, Task, TaskClass, Unschedulable, View
 
 
 class ByJob(Place):

@@ -14,12 +14,8 @@ from math import inf
 
 import numpy as np
 
-from eclectus.feasibility.room import Floats
-from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import View
+from eclectus.framework import ClassKey, Floats, Spec, TaskClass, View
 from eclectus.maths.contention import contention
-from eclectus.model.objects import Spec
-from eclectus.model.reservation import ClassKey
 
 CLASSES_MOST = 64  # with a ratio, those of which most tasks are queued; others count as unconstrained
 

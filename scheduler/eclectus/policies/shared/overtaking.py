@@ -15,9 +15,7 @@ from math import inf
 from typing import Annotated
 from weakref import WeakKeyDictionary
 
-from eclectus.framework import Line, View
-from eclectus.model.reservation import Reservation
-from eclectus.model.settings import Setting
+from eclectus.framework import Line, Reservation, Setting, View
 from eclectus.policies.shared.backlog import expected_seconds
 from eclectus.policies.shared.partition import CutOff
 

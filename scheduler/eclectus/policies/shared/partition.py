@@ -7,10 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from eclectus.cluster.changelog import Rows
-from eclectus.framework import View
-from eclectus.model.objects import Task
-from eclectus.model.settings import Setting
+from eclectus.framework import Rows, Setting, Task, View
 
 
 @dataclass(eq=False)

@@ -9,12 +9,8 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
-from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.room import Floats
-from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import View
+from eclectus.framework import Floats, Rows, Task, TaskClass, View
 from eclectus.maths.negotiation import relaxes
-from eclectus.model.objects import Task
 
 MAX_WAITING = 64  # tasks of a class that wait for preferred nodes; each is asked about in every cycle
 CHANGES = 256  # of usage, with which rates of single nodes change, until the nodes are looked at again

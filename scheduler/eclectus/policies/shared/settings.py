@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from eclectus.framework import PlaceTraits
-from eclectus.model.settings import Setting
+from eclectus.framework import PlaceTraits, Setting
 
 Queue = Annotated[
     Literal["central", "lines"],

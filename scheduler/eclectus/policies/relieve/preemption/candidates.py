@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import View
+from eclectus.framework import TaskClass, View
 from eclectus.framework.victims import Victims, victims_on
 
 ROWS_MOST = 2_000  # nodes examined in one search, some tens of milliseconds; the next search examines others

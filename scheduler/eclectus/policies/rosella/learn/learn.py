@@ -30,10 +30,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.framework import Completion, Learn, LearnedCell, Speeds, Traits
+from eclectus.framework import Amounts, Completion, Learn, LearnedCell, Speeds, Traits
 from eclectus.maths.window import error_aimed
 from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary
-from eclectus.model.objects import Amounts
 from eclectus.model.settings import apply_implied
 from eclectus.model.workload_names import in_namespace_of, namespace_of
 from eclectus.policies.rosella.learn.exports import Exports

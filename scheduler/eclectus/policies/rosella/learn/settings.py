@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from eclectus.model.settings import Setting
+from eclectus.framework import Setting
 
 NO_CAP = 1_000_000  # samples: longer than any window
 PAPER = {

@@ -22,7 +22,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.maths.numbers import Arithmetic, Floats, Value
+from eclectus.framework import Floats
+from eclectus.maths.numbers import Arithmetic, Value
 
 DEAD_RATE = 1e-9  # tasks a second, with which a dead node counts: behind all others, but not excluded
 

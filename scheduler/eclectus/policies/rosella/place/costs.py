@@ -17,13 +17,11 @@ from typing import Generic
 import numpy as np
 from msgspec import Struct
 
-from eclectus.cluster.changelog import AnyRows, Rows
 from eclectus.cluster.scalars import scalars
-from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Speeds
+from eclectus.framework import AnyRows, Floats, Rows, Speeds, TaskClass
 from eclectus.maths import numbers
 from eclectus.maths.deferring import in_steps, in_steps_at
-from eclectus.maths.numbers import Arithmetic, Floats, Value
+from eclectus.maths.numbers import Arithmetic, Value
 from eclectus.policies.rosella.place.compare import DEAD_RATE, At, Column, Nodes
 
 SPREAD = 1e-3  # the most that free room changes a cost: it decides among equal costs only

@@ -20,14 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import View
+from eclectus.framework import ClassKey, Floats, Rows, TaskClass, View
 from eclectus.maths.deferring import in_steps
 from eclectus.maths.disadvantage import disadvantage, improved_worth, plain_worth
-from eclectus.maths.numbers import Floats
 from eclectus.maths.products import sum_of_products
-from eclectus.model.reservation import ClassKey
 from eclectus.policies.rosella.place.compare import DEAD_RATE
 
 REFRESH_SECONDS = 1.0

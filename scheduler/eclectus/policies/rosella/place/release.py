@@ -19,8 +19,7 @@ from itertools import islice
 import numpy as np
 
 from eclectus.cluster.scalars import read_only
-from eclectus.framework import View
-from eclectus.maths.numbers import Floats
+from eclectus.framework import Floats, View
 
 ROWS_IN_TURN = 64
 ROWS_MOST = 512  # that one step reckons of those that are behind: about ten milliseconds

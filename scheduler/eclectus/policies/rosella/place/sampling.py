@@ -13,14 +13,12 @@ from collections.abc import Callable
 from functools import partial
 from random import Random
 
-from eclectus.cluster.changelog import Rows
 from eclectus.cluster.scalars import Scalars, scalars
 from eclectus.feasibility.task_class import NodeScalars
-from eclectus.framework import Action, Enqueue, Speeds, Unschedulable, View
+from eclectus.framework import Action, Enqueue, Rows, Speeds, Task, Unschedulable, View
 from eclectus.maths import numbers
 from eclectus.maths.numbers import Arithmetic
 from eclectus.maths.sampling import draw_marked, draw_rows, draws_proportional
-from eclectus.model.objects import Task
 
 Query = Callable[[Random, Rows, Speeds, int], list[int]]
 """query(rng, rows, speeds, count): `count` of `rows`, with replacement; empty if all rates are 0."""

@@ -1,6 +1,6 @@
 """By how much longer a task counts as running on nodes that others need, who can run on few.
 
-The prices are those of `place: phoenix` (framework/node_prices.py; Phoenix, ICDCS 2017). A task compares the
+The prices are those of `place: phoenix` (accounts/node_prices.py; Phoenix, ICDCS 2017). A task compares the
 price of each node with the least among its own nodes: what its own constraints demand adds the same to all of
 these, so only what others want is left, and nothing changes for a task that has nowhere else to go.
 
@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import View
-from eclectus.maths.numbers import Floats
+from eclectus.framework import Floats, TaskClass, View
 
 MAX_SURCHARGE = 3.0  # so no tenant's pods can make a node count as more than four times as slow for others
 

@@ -13,10 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import View
+from eclectus.framework import Floats, TaskClass, View
 from eclectus.maths.deferring import step_of, weight_of_waiting
-from eclectus.maths.numbers import Floats
 from eclectus.policies.rosella.place.compare import DEAD_RATE
 from eclectus.policies.rosella.place.demand import ClassDemand, Demand
 

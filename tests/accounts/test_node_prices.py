@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from builders import make_cluster, make_node, make_task
-from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.constraint_set import constraint_set
-from eclectus.framework.node_prices import (
+from eclectus.accounts.node_prices import (
     LEAST_CHANGE,
     LEAST_CHANGE_ABSOLUTE,
     MEAN_SECONDS,
@@ -19,6 +17,8 @@ from eclectus.framework.node_prices import (
     SETS_PER_STEP,
     NodePricing,
 )
+from eclectus.cluster.nodes import Cluster
+from eclectus.feasibility.constraint_set import constraint_set
 from eclectus.maths.scarcity import UNIT
 from eclectus.model.learned import ConstraintDemand
 from eclectus.model.objects import Node

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.framework import arrivals
-from eclectus.framework.arrivals import Arrivals
+from eclectus.accounts import arrivals
+from eclectus.accounts.arrivals import Arrivals
 from eclectus.model.objects import Task
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.rosella import Rosella

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from builders import make_spec, make_task
-from eclectus.framework.jobs import KnownJobs
+from eclectus.accounts.known_jobs import KnownJobs
 from eclectus.model.job import Job, JobStage
 from eclectus.model.objects import Task
 

@@ -1,4 +1,4 @@
-"""How much work is left in each job. Kept only if a policy asks for it by `wants_work`.
+"""How much work is left in each job. Kept only if a policy needs `work`.
 
 A pod may state how much work of its job had not started when the pod was submitted (`Task.job_work`). The
 figure of the youngest pod counts, less the estimates of the pods that have started since. A figure equal to

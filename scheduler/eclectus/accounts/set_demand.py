@@ -1,6 +1,6 @@
 """What each set of constraints demands of the nodes: what its pods hold and what those that wait will hold.
 
-Kept only if a policy asks for node prices (`Accounted.wants_prices`). Every pod that has a node counts,
+Kept only if a policy needs `prices`. Every pod that has a node counts,
 whichever scheduler placed it, and of the others those of our profiles that are not gated. A bind changes
 nothing: the pod's demand only turns from waiting to held. Services do not count, because the room that they
 hold is not given back and so no part of the supply either; nor do probes.

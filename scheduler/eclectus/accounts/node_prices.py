@@ -18,11 +18,11 @@ from math import exp
 import numpy as np
 from msgspec import Struct
 
+from eclectus.accounts.set_demand import LONG, SetDemand
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.scalars import read_only
 from eclectus.feasibility.constraint_set import ConstraintSet, nodes_of
 from eclectus.feasibility.shape_values import ShapeValues
-from eclectus.framework.set_demand import LONG, SetDemand
 from eclectus.maths.scarcity import (
     UNIT,
     Floats,

@@ -1,49 +1,61 @@
-"""What is counted of pods for policies that ask for it: shares, work left, prices, arrivals and DAG jobs.
+"""The accounts that policies need: each has a module of its own, and the others cost nothing.
 
-Every account has a module of its own. This one keeps those that a policy wants, and passes on to them what
-happens to a pod; the others cost nothing.
+What happens to a pod is passed on to those that are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Container, Iterable
+from typing import NamedTuple, Protocol
 
+from eclectus.accounts.arrivals import Arrivals
+from eclectus.accounts.group_shares import GroupShares
+from eclectus.accounts.job_work import JobWork
+from eclectus.accounts.known_jobs import KnownJobs
+from eclectus.accounts.node_prices import NodePricing
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.shares import GroupShares
-from eclectus.engine.placed_pods import Account
-from eclectus.framework import Need, Order, Place, Policy
-from eclectus.framework.arrivals import Arrivals
-from eclectus.framework.job_work import JobWork
-from eclectus.framework.jobs import KnownJobs
-from eclectus.framework.node_prices import NodePricing
 from eclectus.model.objects import Task
 
 
-class Accounts:
-    """The accounts that the policies of a scheduler want; None for one that nobody wants."""
+class HoldingAccount(Protocol):
+    """What is counted of the pods that hold room on nodes."""
 
-    def __init__(
-        self, cluster: Cluster, policies: Sequence[Order | Place], fault: Callable[[Policy, str], None]
-    ) -> None:
-        """`fault`: what takes the defects of a policy's `counted_by`."""
+    def hold(self, task: Task) -> None:
+        """The pod has a node from now on."""
+
+    def release(self, uid: str) -> None:
+        """It has none any more."""
+
+    def regroup(self, task: Task) -> None:
+        """It holds what it held; its labels or its owner may have changed."""
+
+
+class Grouping(NamedTuple):
+    """How a policy groups pods, to see what each group holds."""
+
+    policy: object
+    counted_by: Callable[[Task], str]
+    fault: Callable[[str], None]  # called with what `counted_by` has raised
+    by_path: bool
+
+
+class Accounts:
+    """The accounts of a scheduler; None for one that no policy needs."""
+
+    def __init__(self, cluster: Cluster, needs: Container[str], groupings: Iterable[Grouping]) -> None:
         self.shares = {  # by the identity of the policy
-            id(policy): GroupShares(
-                cluster, policy.counted_by, partial(fault, policy), by_path=_is_by_path(policy)
-            )
-            for policy in policies
-            if "shares" in policy.traits.needs
+            id(each.policy): GroupShares(cluster, each.counted_by, each.fault, by_path=each.by_path)
+            for each in groupings
         }
         self._by_path = [each for each in self.shares.values() if each.by_path]
-        needs = frozenset[Need]().union(*(policy.traits.needs for policy in policies))
         self.pricing = NodePricing(cluster) if "prices" in needs else None
         self.job_work = JobWork() if "work" in needs else None
         self.arrivals = Arrivals() if "arrivals" in needs else None
         self.jobs = KnownJobs() if "jobs" in needs else None
 
-    def of_placed_pods(self) -> list[Account]:
+    def of_placed_pods(self) -> list[HoldingAccount]:
         """Those that count what pods hold on nodes."""
-        accounts: list[Account] = list(self.shares.values())
+        accounts: list[HoldingAccount] = list(self.shares.values())
         if self.pricing is not None:
             accounts.append(self.pricing.demand)
         if self.jobs is not None:
@@ -97,10 +109,6 @@ class Accounts:
         """The pod has ended."""
         if self.jobs is not None and task.phase == "Succeeded":
             self.jobs.succeed(task)
-
-
-def _is_by_path(policy: Order | Place) -> bool:
-    return isinstance(policy, Order) and policy.traits.ranks_by_path
 
 
 def _may_run(task: Task) -> bool:

@@ -1,4 +1,4 @@
-"""The DAG jobs and how far they are. Kept only if a policy asks for it by `wants_jobs`.
+"""The DAG jobs and how far they are. Kept only if a policy needs `jobs`.
 
 A pod belongs to a job if the job's uid is that of its controlling owner and both are in one namespace, and to
 a stage if it names one of the job's: labels are what anybody may have written. A job exists until its event

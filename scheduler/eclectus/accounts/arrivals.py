@@ -1,4 +1,4 @@
-"""How many tasks arrive a second, of each class. Kept only if a policy asks for it by `wants_arrivals`.
+"""How many tasks arrive a second, of each class. Kept only if a policy needs `arrivals`.
 
 The rate of all tasks is that of maths/estimators/arrivals.py. A class has a share of it: the share of the
 recent arrivals that are of the class, where an arrival counts half as much `HALF_LIFE` arrivals later. So the
