@@ -14,8 +14,9 @@ from builders import make_engine, make_node, make_task
 from dag_job_objects import dag_job, stage
 from eclectus.framework import Order
 from eclectus.kube.dag_jobs import plan_status
-from eclectus.live.watch.dag_jobs import WatchedDagJobs
-from eclectus.live.watch.store import ObjectStore
+from eclectus.live.watch.reflector import ObjectStore
+from eclectus.live.watch.watched_dag_jobs import WatchedDagJobs
+from eclectus.live.watch.watched_kinds import jobs_kind
 from eclectus.model.commands import Bind, Fault, RecordPlan
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import JobSeen, NodeSeen, Resumed, TaskSeen
@@ -85,7 +86,7 @@ JOBS: Drawn = st.tuples(SPECS, many(STAGES, min_size=1, max_size=3), many(COUNTE
 def run(order: type[Order], jobs: Any) -> None:
     """The job is changed to what was drawn, version by version, beside a pod of it and one of nobody."""
     unread: list[MalformedError] = []
-    store = ObjectStore(WatchedDagJobs(lambda name: name == "eclectus"), unread.append)
+    store = ObjectStore(jobs_kind(WatchedDagJobs(lambda name: name == "eclectus")), unread.append)
     engine, now = make_engine(BestFit(), order=order()), 1_800_000_000.0
     commands = engine.step([NodeSeen(make_node("n", cpu=8)), Resumed()], now)
     for version, drawn in enumerate(jobs, 1):

@@ -20,9 +20,9 @@ from builders import make_engine, make_node
 from eclectus.feasibility.volumes.matching import VolumeMatching
 from eclectus.framework import Place
 from eclectus.live.watch.claim_states import ClaimStates
-from eclectus.live.watch.store import ObjectStore
-from eclectus.live.watch.volumes import storage_kinds
-from eclectus.live.watch.watched import WatchedPods
+from eclectus.live.watch.reflector import ObjectStore
+from eclectus.live.watch.watched_kinds import pods_kind, storage_kinds
+from eclectus.live.watch.watched_pods import WatchedPods
 from eclectus.model.commands import Bind, Fault
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import BindConfirmed, BindRefused, Event, NodeSeen, Resumed
@@ -39,7 +39,7 @@ class Cluster:
     def __init__(self, place: Place, seed: int) -> None:
         self.engine, self._rng, self._now = make_engine(place, line=FifoLine()), Random(seed), 0.0
         self._unread: list[MalformedError] = []
-        kinds = [*storage_kinds(ClaimStates()), WatchedPods(lambda name: name == "eclectus")]
+        kinds = [*storage_kinds(ClaimStates()), pods_kind(WatchedPods(lambda name: name == "eclectus"))]
         self._stores = {kind.name: ObjectStore(kind, self._unread.append) for kind in kinds}
         self._version = 0
         self.objects: dict[tuple[str, str], Any] = {}

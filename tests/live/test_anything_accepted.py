@@ -19,8 +19,9 @@ from accepted_pods import Pod
 from eclectus.cluster.resources import FIRST_COLUMNS, MOST_HELD
 from eclectus.config.profiles import read_learner, read_profiles
 from eclectus.engine.engine import Engine
-from eclectus.live.watch.store import ObjectStore
-from eclectus.live.watch.watched import WatchedNodes, WatchedPods
+from eclectus.live.watch.reflector import ObjectStore
+from eclectus.live.watch.watched_kinds import nodes_kind, pods_kind
+from eclectus.live.watch.watched_pods import WatchedPods
 from eclectus.model.commands import Bind, Fault, Report
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import Event, Resumed
@@ -44,8 +45,8 @@ class Cluster:
         learn = read_learner(profile.pop("learn", None), "learn", {})
         self.engine = Engine(read_profiles([profile], "profiles"), learn, 0)
         self.unread: list[MalformedError] = []
-        self._pods = ObjectStore(WatchedPods(lambda name: name == "eclectus"), self.unread.append)
-        self._nodes = ObjectStore(WatchedNodes(), self.unread.append)
+        self._pods = ObjectStore(pods_kind(WatchedPods(lambda name: name == "eclectus")), self.unread.append)
+        self._nodes = ObjectStore(nodes_kind(), self.unread.append)
         self._version, self.now = 0, 0.0
         self.nodes: dict[str, Node] = {}
         self.pods: dict[str, Pod] = {}

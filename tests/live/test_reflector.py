@@ -1,11 +1,12 @@
 """List and watch against a server that misbehaves."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from eclectus.live.watch import reflector as module
-from eclectus.live.watch.watched import WatchedNodes
+from eclectus.live.watch.watched_kinds import nodes_kind
 from eclectus.model.events import NodeGone, NodeSeen
 from watched_nodes import NODES, event, following, node
 
@@ -139,10 +140,8 @@ def test_a_throttled_list_waits_as_long_as_the_server_says(server, answers, list
     assert api.pages == ["", ""]
 
 
-class OptionalNodes(WatchedNodes):
-    """A kind that a cluster need not define."""
-
-    undefined = "install it"
+OPTIONAL_NODES = replace(nodes_kind(), undefined="install it")
+"""A kind that a cluster need not define."""
 
 
 def test_nothing_waits_for_a_kind_that_is_not_defined_and_it_is_looked_for_again(server, answers, listing):
@@ -150,7 +149,7 @@ def test_nothing_waits_for_a_kind_that_is_not_defined_and_it_is_looked_for_again
     api = NodeApi(answers, server, [missing, missing, listing(node("a"))], [])
 
     async def work():
-        async with following(server, OptionalNodes()) as (reflector, inbox, metrics):
+        async with following(server, OPTIONAL_NODES) as (reflector, inbox, metrics):
             await reflector.synced.wait()
             listed = len(api.pages)
             return listed, await received(inbox, 1), restarts(metrics)
@@ -165,7 +164,7 @@ def test_objects_of_a_kind_that_is_not_defined_for_a_moment_are_not_gone(server,
     NodeApi(answers, server, [listing(node("a")), missing, both], [expired])
 
     async def work():
-        async with following(server, OptionalNodes()) as (_, inbox, _):
+        async with following(server, OPTIONAL_NODES) as (_, inbox, _):
             return await received(inbox, 2)
 
     assert asyncio.run(work()) == [(NodeSeen, "a"), (NodeSeen, "b")]

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from eclectus.kubeclient.errors import StaleError, UnsureError
-from eclectus.live.watch.store import ObjectStore
-from eclectus.live.watch.watched import ConditionState, WatchedNodes, WatchedPods
+from eclectus.live.watch.reflector import ObjectStore
+from eclectus.live.watch.watched_kinds import nodes_kind, pods_kind
+from eclectus.live.watch.watched_pods import ConditionState, WatchedPods
 from eclectus.model.events import NodeGone, NodeSeen, TaskGone, TaskSeen
 from eclectus.model.objects import Node, Taint
 
@@ -41,12 +42,17 @@ def skipped():
 
 @pytest.fixture
 def nodes(skipped):
-    return ObjectStore(WatchedNodes(), skipped.append)
+    return ObjectStore(nodes_kind(), skipped.append)
 
 
 @pytest.fixture
-def pods(skipped):
-    return ObjectStore(WatchedPods(lambda name: name == "eclectus"), skipped.append)
+def watched():
+    return WatchedPods(lambda name: name == "eclectus")
+
+
+@pytest.fixture
+def pods(watched, skipped):
+    return ObjectStore(pods_kind(watched), skipped.append)
 
 
 def listed(store, *pages):
@@ -187,9 +193,9 @@ def test_a_new_pod_of_the_same_name_is_another_pod(pods):
     assert events[1].uid == "u-a"
 
 
-def test_only_our_unbound_pods_have_a_condition_state(pods):
+def test_only_our_unbound_pods_have_a_condition_state(pods, watched):
     listed(pods, page(pod("ours"), pod("theirs", scheduler="other"), pod("bound", nodeName="n")))
-    states = pods.kind.condition_states
+    states = watched.condition_states
     assert list(states) == ["u-ours"]
     assert states["u-ours"] == ConditionState("1", 4, is_false=False)
     pods.apply(line("MODIFIED", pod("ours", "2", nodeName="n")), 0.0)
@@ -216,18 +222,18 @@ def test_images_are_read_only_where_a_profile_weighs_them(skipped):
     reported = {"images": [{"names": ["web:1"], "sizeBytes": 7}]}
     body = {**node("a"), "status": {"allocatable": {"cpu": "1"}, **reported}}
     for with_images, expected in ((False, ()), (True, (("web:1", 7),))):
-        store = ObjectStore(WatchedNodes(with_images=with_images), skipped.append)
+        store = ObjectStore(nodes_kind(with_images=with_images), skipped.append)
         (seen,) = listed(store, page(body))
         assert seen.node.images == expected
     for name, expected in (("eclectus", ("web:latest",)), ("other", ())):
-        pods = ObjectStore(WatchedPods(lambda _: True, with_images={"eclectus"}), skipped.append)
+        pods = ObjectStore(pods_kind(WatchedPods(lambda _: True, with_images={"eclectus"})), skipped.append)
         (seen,) = listed(pods, page(pod("p", scheduler=name, containers=[{"name": "c", "image": "web"}])))
         assert seen.task.spec.images == expected
     assert not skipped
 
 
 def test_a_node_whose_images_cannot_be_read_counts_without_them(skipped):
-    store = ObjectStore(WatchedNodes(with_images=True), skipped.append)
+    store = ObjectStore(nodes_kind(with_images=True), skipped.append)
     body = {**node("a"), "status": {"allocatable": {"cpu": "1"}, "images": [{"sizeBytes": "many"}]}}
     (seen,) = listed(store, page(body))
     assert (seen.node.name, seen.node.images, len(skipped)) == ("a", (), 1)

@@ -7,7 +7,7 @@ import pytest
 
 from eclectus.live.inbox import Inbox
 from eclectus.live.watch.claim_states import ClaimState, ClaimStates
-from eclectus.live.watch.watched import ConditionState
+from eclectus.live.watch.watched_pods import ConditionState
 from eclectus.live.write.outbox import WAIT_FOR_VOLUMES
 from eclectus.model.commands import AwaitVolume, Bind, ReserveVolume, SelectNode
 from eclectus.model.events import BindConfirmed, BindRefused

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from dag_job_objects import dag_job, stage
-from eclectus.live.watch.dag_jobs import PlanState, WatchedDagJobs
-from eclectus.live.watch.store import ObjectStore
+from eclectus.live.watch.reflector import ObjectStore
+from eclectus.live.watch.watched_dag_jobs import PlanState, WatchedDagJobs
+from eclectus.live.watch.watched_kinds import jobs_kind
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import JobGone, JobSeen
 
@@ -20,8 +21,13 @@ def skipped() -> list[MalformedError]:
 
 
 @pytest.fixture
-def store(skipped: list[MalformedError]) -> ObjectStore:
-    return ObjectStore(WatchedDagJobs(lambda name: name == "eclectus"), skipped.append)
+def jobs() -> WatchedDagJobs:
+    return WatchedDagJobs(lambda name: name == "eclectus")
+
+
+@pytest.fixture
+def store(jobs: WatchedDagJobs, skipped: list[MalformedError]) -> ObjectStore:
+    return ObjectStore(jobs_kind(jobs), skipped.append)
 
 
 def line(body: Any, kind: str = "MODIFIED") -> bytes:
@@ -32,17 +38,14 @@ def observed(store: ObjectStore, body: Any) -> Any:
     return store.apply(line(body), 0.0)
 
 
-def states(store: ObjectStore) -> dict[str, PlanState]:
-    assert isinstance(store.kind, WatchedDagJobs)
-    return store.kind.plan_states
-
-
-def test_a_job_is_seen_with_its_stages_and_the_version_for_its_plan(store: ObjectStore) -> None:
+def test_a_job_is_seen_with_its_stages_and_the_version_for_its_plan(
+    store: ObjectStore, jobs: WatchedDagJobs
+) -> None:
     event = observed(store, dag_job(stage("b", "a"), stage("a"), resourceVersion="7"))
     assert [each.name for each in event.job.stages] == ["a", "b"]
-    assert states(store) == {"job-1": PlanState("7", None)}
+    assert jobs.plan_states == {"job-1": PlanState("7", None)}
     assert store.apply(line(dag_job(stage("a")), "DELETED"), 0.0) == JobGone("job-1")
-    assert states(store) == {}
+    assert jobs.plan_states == {}
 
 
 def condition(kind: str, status: str = "True") -> dict[str, Any]:
@@ -58,10 +61,12 @@ def condition(kind: str, status: str = "True") -> dict[str, Any]:
         {"deletionTimestamp": "2026-03-01T12:00:00Z"},
     ],
 )
-def test_a_job_that_has_ended_or_is_being_deleted_is_gone(store: ObjectStore, fields: Any) -> None:
+def test_a_job_that_has_ended_or_is_being_deleted_is_gone(
+    store: ObjectStore, jobs: WatchedDagJobs, fields: Any
+) -> None:
     assert isinstance(observed(store, dag_job(stage("a"))), JobSeen)
     assert observed(store, dag_job(stage("a"), **fields)) == JobGone("job-1")
-    assert states(store) == {}
+    assert jobs.plan_states == {}
 
 
 def test_a_job_that_has_not_ended_is_seen(store: ObjectStore) -> None:

@@ -10,10 +10,8 @@ import pytest
 
 from eclectus.live.inbox import Inbox
 from eclectus.live.watch import reflector as module
-from eclectus.live.watch.gangs import WatchedCoschedulingPodGroups, WatchedPodGroups
-from eclectus.live.watch.reflector import Reflector
-from eclectus.live.watch.store import ObjectStore
-from eclectus.live.watch.watched import WatchedKind
+from eclectus.live.watch.reflector import ObjectStore, Reflector, WatchedKind
+from eclectus.live.watch.watched_kinds import POD_GROUP_KINDS
 from eclectus.model.events import GangGone, GangSeen
 from eclectus.model.gangs import Gang, GangKey
 
@@ -34,8 +32,8 @@ def body(spec: Any) -> Any:
 @pytest.mark.parametrize(
     ("kind", "spec", "api"),
     [
-        (WatchedPodGroups(), {"schedulingPolicy": {"gang": {"minCount": 3}}}, "scheduling.k8s.io"),
-        (WatchedCoschedulingPodGroups(), {"minMember": 3}, "scheduling.x-k8s.io"),
+        (POD_GROUP_KINDS[0], {"schedulingPolicy": {"gang": {"minCount": 3}}}, "scheduling.k8s.io"),
+        (POD_GROUP_KINDS[1], {"minMember": 3}, "scheduling.x-k8s.io"),
     ],
 )
 def test_a_group_is_seen_and_gone(kind: WatchedKind, spec: Any, api: str) -> None:
@@ -62,7 +60,7 @@ def test_the_newest_version_that_is_served_is_taken(server, answers) -> None:
     async def work() -> None:
         async with server.context() as context:
             inbox = Inbox()
-            reflector = Reflector(WatchedPodGroups(), context, inbox, lambda: 0.0)
+            reflector = Reflector(POD_GROUP_KINDS[0], context, inbox, lambda: 0.0)
             task = asyncio.create_task(reflector.run())
             async with asyncio.timeout(10):
                 await reflector.synced.wait()
@@ -80,7 +78,7 @@ def test_a_cluster_without_pod_groups_is_ready_and_warns_of_nothing(server, capl
     async def work() -> None:
         async with server.context() as context:
             tasks = []
-            for kind in (WatchedPodGroups(), WatchedCoschedulingPodGroups()):
+            for kind in POD_GROUP_KINDS:
                 reflector = Reflector(kind, context, Inbox(), lambda: 0.0)
                 tasks.append(asyncio.create_task(reflector.run()))
                 async with asyncio.timeout(10):

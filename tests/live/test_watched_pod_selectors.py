@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from eclectus.live.watch.pod_selectors import pod_selector_kinds
-from eclectus.live.watch.store import ObjectStore
+from eclectus.live.watch.reflector import ObjectStore
+from eclectus.live.watch.watched_kinds import POD_SELECTOR_KINDS
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import Event, PodSelectorGone, PodSelectorSeen
 from eclectus.model.objects import Requirement
@@ -14,7 +14,7 @@ from eclectus.model.selectors import PodSelector
 
 WEB = (Requirement("app", "In", ("web",)),)
 SELECTOR = {"matchLabels": {"app": "web"}}
-KINDS = {kind.name: kind for kind in pod_selector_kinds()}
+KINDS = {kind.name: kind for kind in POD_SELECTOR_KINDS}
 
 
 def replica_set(name: str, version: str = "1", **spec: Any) -> Any:

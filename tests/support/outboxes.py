@@ -10,8 +10,8 @@ from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
 from eclectus.live.watch.claim_states import ClaimStates
-from eclectus.live.watch.dag_jobs import PlanState
-from eclectus.live.watch.watched import ConditionState, Ignored
+from eclectus.live.watch.watched_dag_jobs import PlanState
+from eclectus.live.watch.watched_pods import ConditionState, Ignored
 from eclectus.live.write.outbox import Known, Outbox
 
 IN_FLIGHT = 4

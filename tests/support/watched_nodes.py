@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from eclectus.live.inbox import Inbox
 from eclectus.live.watch.reflector import Reflector
-from eclectus.live.watch.watched import WatchedNodes
+from eclectus.live.watch.watched_kinds import nodes_kind
 
 NODES = "GET /api/v1/nodes"
 
@@ -26,7 +26,7 @@ async def following(server, kind=None):
     """A reflector of nodes, its inbox and its metrics."""
     inbox = Inbox()
     async with server.context() as context:
-        reflector = Reflector(kind or WatchedNodes(), context, inbox, lambda: 0.0)
+        reflector = Reflector(kind or nodes_kind(), context, inbox, lambda: 0.0)
         task = asyncio.create_task(reflector.run())
         try:
             yield reflector, inbox, context.metrics

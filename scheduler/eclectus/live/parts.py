@@ -35,15 +35,10 @@ from eclectus.live.metrics.prices import PricesCollector
 from eclectus.live.metrics.queue_counts import QueueCountsCollector
 from eclectus.live.pod_latency import PodLatency
 from eclectus.live.pod_trace import PodTrace
-from eclectus.live.watch.budgets import WatchedBudgets
-from eclectus.live.watch.claim_states import ClaimStates
-from eclectus.live.watch.dag_jobs import WatchedDagJobs
-from eclectus.live.watch.gangs import WatchedCoschedulingPodGroups, WatchedPodGroups
-from eclectus.live.watch.namespaces import WatchedNamespaces
-from eclectus.live.watch.pod_selectors import pod_selector_kinds
 from eclectus.live.watch.reflector import Reflector
-from eclectus.live.watch.volumes import storage_kinds
-from eclectus.live.watch.watched import WatchedKind, WatchedNodes, WatchedPods
+from eclectus.live.watch.watched_dag_jobs import WatchedDagJobs
+from eclectus.live.watch.watched_kinds import watched_kinds
+from eclectus.live.watch.watched_pods import WatchedPods
 from eclectus.live.write.outbox import Known, Outbox
 
 
@@ -87,12 +82,11 @@ def build(
     )
     instance = f"eclectus-{socket.gethostname()}"[:128]
     outbox = Outbox(context, inbox, known, holds_lease, settings.client_connection, instance=instance)
+    kinds = watched_kinds(engine.needs, pods, jobs, known.claims)
     latency = PodLatency(is_ours, context.metrics.sli_seconds)
     return Parts(
         inbox=inbox,
-        reflectors=tuple(
-            Reflector(kind, context, inbox, clock.now) for kind in _watched(engine, pods, jobs, known.claims)
-        ),
+        reflectors=tuple(Reflector(kind, context, inbox, clock.now) for kind in kinds),
         outbox=outbox,
         loop=Loop(
             engine,
@@ -125,22 +119,6 @@ def _leadership(
         on_change=context.metrics.leader.set,
         annotations=advertised.annotations,
     )
-
-
-def _watched(
-    engine: Engine, pods: WatchedPods, jobs: WatchedDagJobs, claims: ClaimStates
-) -> list[WatchedKind]:
-    """Budgets only where policies may evict, DagJobs only where an Order plans them, Services and controllers
-    only where a profile spreads their pods.
-
-    Without, the account need not be allowed to read them.
-    """
-    budgets: list[WatchedKind] = [WatchedBudgets()] if "budgets" in engine.needs else []
-    selectors = pod_selector_kinds() if "spread objects" in engine.needs else []
-    nodes = WatchedNodes(with_images="images" in engine.needs)
-    optional = [*budgets, *([jobs] if "jobs" in engine.needs else [])]
-    gangs: list[WatchedKind] = [WatchedPodGroups(), WatchedCoschedulingPodGroups()]
-    return [nodes, WatchedNamespaces(), *selectors, *storage_kinds(claims), *gangs, pods, *optional]
 
 
 def _trace(engine: Engine, is_ours: Callable[[str], bool]) -> list[StepObserver]:

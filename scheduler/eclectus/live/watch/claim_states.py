@@ -20,7 +20,7 @@ class ClaimStates:
 
     def __init__(self) -> None:
         self._states: dict[str, ClaimState] = {}
-        self._changed: dict[str, asyncio.Event] = {}  # of claims for which somebody waits
+        self._changed: dict[str, asyncio.Event] = {}  # of claims that a bind waits for
 
     def get(self, key: str) -> ClaimState | None:
         """The state; None if there is no such claim."""

@@ -12,19 +12,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
 
 import aiohttp
+from msgspec import Raw, Struct
 
+from eclectus.framework import Need
+from eclectus.kube.decoding import decode_event, decode_head, decode_list, decode_status
+from eclectus.kube.envelopes import ListMeta
 from eclectus.kubeclient.backoff import Backoff
-from eclectus.kubeclient.errors import ApiError, MissingError, StaleError
+from eclectus.kubeclient.errors import ApiError, MissingError, StaleError, UnsureError
 from eclectus.kubeclient.lines import LineCutter, LineTooLongError
 from eclectus.kubeclient.trouble import TroubleLog
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
-from eclectus.live.watch.store import ObjectStore
-from eclectus.live.watch.watched import WatchedKind
 from eclectus.model.errors import MalformedError
+from eclectus.model.events import Event
 
 PAGE = 500  # objects per page: a page of pods is about 2 MB
 LIST_SECONDS = 60.0  # per page; a busy server may be slow, and nothing else waits for it
@@ -34,6 +38,36 @@ BACKOFF_SECONDS = (0.8, 30.0)  # as in client-go
 HEALTHY_SECONDS = 10.0  # a watch that lasted this long resets the back-off
 
 _log = logging.getLogger(__name__)
+
+
+class ObservedObject(Struct, frozen=True, gc=False):
+    """One observation of an object, from a list or a watch."""
+
+    key: str
+    resource_version: str  # opaque: it may be compared for equality alone
+    event: Event
+    # False for an ended pod: lists leave it out, so its absence is no deletion. And for what says nothing.
+    is_listed: bool = True
+    problem: MalformedError | None = None  # what cannot be read of it, and does not count
+
+
+@dataclass(frozen=True)
+class WatchedKind:
+    """One kind of object: where it is listed, and which events its objects become."""
+
+    name: str  # of the resource, for messages and metrics
+    path: str
+    key: Callable[[Raw], tuple[str, str]]
+    """(key, resourceVersion) of an object, even if the rest of it is malformed. Raises MalformedError."""
+    observe: Callable[[Raw, float], ObservedObject]
+    """The object as observed at a time (seconds). Raises MalformedError."""
+    gone: Callable[[str], Event]
+    """The event of the deletion of the object with this key."""
+    need: Need | None = None  # of policies without which the kind is not watched; None: it always is
+    older_paths: tuple[str, ...] = ()  # of earlier versions of its API, newest first, if `path` is not served
+    list_query: Mapping[str, str] = field(default_factory=dict)  # restricts the list, not the watch
+    undefined: str = ""  # what happens in a cluster that does not define the kind; empty: every cluster does
+    is_expected: bool = True  # whether a cluster that does not define it is worth a warning
 
 
 class Reflector:
@@ -162,6 +196,105 @@ class Reflector:
     def _malformed(self, error: MalformedError) -> None:
         self._context.metrics.malformed_objects.labels(self._kind.name).inc()
         _log.error("object not read whole: %s", error, extra={"kind": self._kind.name})
+
+
+class ObjectStore:
+    """Which objects exist, in which version. The objects themselves are kept by the engine.
+
+    `malformed` is called with each object that cannot be read whole. What can be read of it counts; one that
+    cannot be decoded at all is skipped. All others are processed.
+    """
+
+    def __init__(self, kind: WatchedKind, malformed: Callable[[MalformedError], None]) -> None:
+        self.kind = kind
+        self.resource_version = ""  # to watch from: of the last list, event or bookmark
+        self._malformed = malformed
+        self._known: dict[str, str] = {}  # key -> resourceVersion
+        self._listed: set[str] = set()  # keys on the pages of the current list
+
+    # -- list ----------------------------------------------------------------------------------
+
+    def start_list(self) -> None:
+        """Begin a list: whatever is on none of its pages is gone."""
+        self._listed = set()
+
+    def page(self, body: bytes, now: float) -> tuple[ListMeta, list[Event]]:
+        """Events for new and changed objects of one page. Raises MalformedError if it is no list."""
+        page = decode_list(body)
+        events = []
+        for raw in page.items or ():
+            key, version = self._key(raw)
+            self._listed.add(key)
+            if self._known.get(key) != version and (observed := self._observe(raw, now)):
+                events.append(self._record(observed))
+        self.resource_version = page.metadata.resource_version
+        return page.metadata, events
+
+    def end_list(self) -> list[Event]:
+        """The list is complete: events for the objects that are gone."""
+        return [self._gone(key) for key in self._known.keys() - self._listed]
+
+    # -- watch ---------------------------------------------------------------------------------
+
+    def apply(self, line: bytes, now: float) -> Event | None:
+        """The event of one line of a watch, or None. Raises StaleError (list again), UnsureError."""
+        try:
+            event = decode_event(line)
+        except MalformedError as error:  # some object has changed, and only a list can show which
+            raise StaleError(self._what, message=str(error)) from error
+        match event.type:
+            case "ADDED" | "MODIFIED":
+                return self._changed(event.object, now)
+            case "DELETED":
+                key, self.resource_version = self._key(event.object)
+                return self._gone(key)
+            case "BOOKMARK":
+                self.resource_version = decode_head(event.object).metadata.resource_version
+                return None
+            case _:
+                raise self._stream_error(event.object)
+
+    def _changed(self, raw: Raw, now: float) -> Event | None:
+        observed = self._observe(raw, now)
+        # Decoding the metadata alone is a second pass, so it is done for malformed objects only.
+        self.resource_version = self._key(raw)[1] if observed is None else observed.resource_version
+        return None if observed is None else self._record(observed)
+
+    def _observe(self, raw: Raw, now: float) -> ObservedObject | None:
+        try:
+            observed = self.kind.observe(raw, now)
+        except MalformedError as error:
+            self._malformed(error)
+            return None
+        if observed.problem is not None:
+            self._malformed(observed.problem)
+        return observed
+
+    def _record(self, observed: ObservedObject) -> Event:
+        if observed.is_listed:
+            self._known[observed.key] = observed.resource_version
+        else:
+            self._known.pop(observed.key, None)
+        return observed.event
+
+    def _gone(self, key: str) -> Event:
+        self._known.pop(key, None)
+        return self.kind.gone(key)
+
+    def _key(self, raw: Raw) -> tuple[str, str]:
+        try:
+            return self.kind.key(raw)
+        except MalformedError as error:  # an object without a key cannot be tracked: list again
+            raise StaleError(self._what, message=str(error)) from error
+
+    def _stream_error(self, raw: Raw) -> ApiError:
+        status = decode_status(raw)
+        error = StaleError if status.code == 410 else UnsureError
+        return error(self._what, status.code, status.message)
+
+    @property
+    def _what(self) -> str:
+        return f"WATCH {self.kind.path}"
 
 
 async def _line_batches(body: aiohttp.StreamReader) -> AsyncIterator[list[bytes]]:

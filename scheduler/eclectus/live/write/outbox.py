@@ -23,8 +23,8 @@ from eclectus.kubeclient.clock import elapsed
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
 from eclectus.live.watch.claim_states import ClaimStates
-from eclectus.live.watch.dag_jobs import PlanState
-from eclectus.live.watch.watched import ConditionState, Ignored
+from eclectus.live.watch.watched_dag_jobs import PlanState
+from eclectus.live.watch.watched_pods import ConditionState, Ignored
 from eclectus.live.write.binder import Answer, Binder, StepBinder
 from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.live.write.evictor import Evictor

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from prometheus_client import Counter
 
 from eclectus.api.names import RELAXED_PREFERENCES
-from eclectus.live.watch.watched import Ignored
+from eclectus.live.watch.watched_pods import Ignored
 from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.model.commands import Bind
 

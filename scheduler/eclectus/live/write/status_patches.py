@@ -20,8 +20,8 @@ from eclectus.kubeclient.client import MERGE_PATCH, STRATEGIC_MERGE
 from eclectus.kubeclient.errors import ApiError, MissingError
 from eclectus.kubeclient.trouble import TroubleLog
 from eclectus.live.context import Context
-from eclectus.live.watch.dag_jobs import PlanState
-from eclectus.live.watch.watched import ConditionState
+from eclectus.live.watch.watched_dag_jobs import PlanState
+from eclectus.live.watch.watched_pods import ConditionState
 from eclectus.live.write.persistence import OUTDATED, NewestWriter, Persistence, Result
 from eclectus.model.commands import Bind, Nominate, RecordPlan, Report
 

@@ -1,97 +1,34 @@
-"""The kinds of objects that are watched: where they are listed, and which events they become."""
+"""Pods as a watched kind, and what writes need to know of them.
+
+The times at which a container ran are refined. The API gives its start and its end in whole seconds,
+truncated: a run of 0.4 s reads as 0 or 1 s. The watch shows both moments late, but about equally late, so
+their distance is accurate unless one of the two was delayed. Therefore the observed distance is used, limited
+to what the API's values allow.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from typing import Protocol
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from eclectus.kube import hints
-from eclectus.kube.decoding import decode_head, decode_node, decode_pod
+from eclectus.kube.decoding import decode_head, decode_pod
 from eclectus.kube.objects import Pod
-from eclectus.kube.readable import readable_node, readable_task
-from eclectus.kube.translate import node_from, task_from
+from eclectus.kube.readable import readable_task
+from eclectus.kube.translate import task_from
 from eclectus.kube.unsupported import ignored
-from eclectus.live.watch.images import images_of_node, images_of_pod
-from eclectus.live.watch.service_time import ServiceTimes
+from eclectus.live.watch.images import images_of_pod
+from eclectus.live.watch.reflector import ObservedObject
 from eclectus.model.errors import MalformedError
-from eclectus.model.events import Event, NodeGone, NodeSeen, TaskGone, TaskSeen
+from eclectus.model.events import Event, TaskGone, TaskSeen
 from eclectus.model.objects import Spec, Task
 
-
-class ObservedObject(Struct, frozen=True, gc=False):
-    """One observation of an object, from a list or a watch."""
-
-    key: str
-    resource_version: str  # opaque: it may be compared for equality alone
-    event: Event
-    # False for an ended pod: lists leave it out, so its absence is no deletion. And for what says nothing.
-    is_listed: bool = True
-    problem: MalformedError | None = None  # what cannot be read of it, and does not count
-
-
-class WatchedKind(Protocol):
-    """One kind of object."""
-
-    name: str
-    path: str
-    older_paths: tuple[str, ...]  # of earlier versions of its API, newest first, where `path` is not served
-    list_query: Mapping[str, str]  # restricts the list; must not be used for the watch
-    undefined: str  # what to do in a cluster that does not define the kind; empty: every cluster does
-    is_expected: bool  # whether a cluster that does not define it is worth a warning
-
-    def key(self, raw: Raw) -> tuple[str, str]:
-        """(key, resourceVersion) of an object, even if the rest of it is malformed. Raises MalformedError."""
-
-    def observe(self, raw: Raw, now: float) -> ObservedObject:
-        """The object as observed at `now` (seconds). Raises MalformedError."""
-
-    def gone(self, key: str) -> Event:
-        """The event of its deletion."""
-
-
-class WatchedNodes:
-    """Nodes, keyed by name."""
-
-    name = "nodes"
-    path = "/api/v1/nodes"
-    older_paths: tuple[str, ...] = ()
-    list_query: Mapping[str, str] = {}
-    undefined = ""
-    is_expected = True
-
-    def __init__(self, *, with_images: bool = False) -> None:
-        """`with_images`: whether a profile weighs which images nodes have."""
-        self._with_images = with_images
-
-    def key(self, raw: Raw) -> tuple[str, str]:
-        """The name: a node that was deleted and created again counts as the same node."""
-        metadata = decode_head(raw).metadata
-        if not metadata.name:
-            raise MalformedError("Node", "?", "metadata.name", "missing")
-        return metadata.name, metadata.resource_version
-
-    def observe(self, raw: Raw, now: float) -> ObservedObject:
-        """NodeSeen, without amounts that cannot be read."""
-        del now
-        node = decode_node(raw)
-        problem: MalformedError | None = None
-        try:
-            seen = node_from(node)
-        except MalformedError as error:
-            seen, problem = node_from(readable_node(node)), error
-        try:
-            seen = replace(seen, images=images_of_node(raw)) if self._with_images else seen
-        except MalformedError as error:
-            problem = problem or error
-        return ObservedObject(seen.name, node.metadata.resource_version, NodeSeen(seen), problem=problem)
-
-    def gone(self, key: str) -> Event:
-        """NodeGone."""
-        return NodeGone(key)
+RESOLUTION_SECONDS = 1.0  # of metav1.Time
+FRESH_SECONDS = 5.0
+"""A container that had started longer ago than this when we first saw it run had been running before."""
 
 
 class ConditionState(Struct, frozen=True, gc=False):
@@ -111,19 +48,7 @@ class Ignored(Struct, frozen=True, gc=False):
 
 
 class WatchedPods:
-    """Pods, keyed by uid.
-
-    The list leaves ended pods out: there may be thousands, and they hold no resources. The watch must not
-    use that selector: the API server would send a pod that no longer matches it as DELETED, **with the
-    object as it was before**, and neither its end nor its times would be seen.
-    """
-
-    name = "pods"
-    path = "/api/v1/pods"
-    older_paths: tuple[str, ...] = ()
-    list_query: Mapping[str, str] = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
-    undefined = ""
-    is_expected = True
+    """Pods, keyed by uid."""
 
     def __init__(
         self,
@@ -200,3 +125,46 @@ class WatchedPods:
         is_false = any(one.type == "PodScheduled" and one.status == "False" for one in pod.status.conditions)
         meta = pod.metadata
         self.condition_states[task.uid] = ConditionState(meta.resource_version, meta.generation, is_false)
+
+
+class ServiceTimes:
+    """Replaces start and end of each pod by the moments at which the watch showed them."""
+
+    def __init__(self) -> None:
+        self._running_since: dict[str, float | None] = {}  # uid -> when seen to start; None: it ran before
+
+    def refined(self, task: Task, now: float) -> Task:
+        """The task with refined times, as observed at `now` (seconds)."""
+        if task.started is None or not task.node:
+            return task
+        since = self._running_since
+        if task.ended:
+            seen_running = since.pop(task.uid, None)
+            if task.finished is None:
+                return task
+            started, finished = refine(task.started, task.finished, seen_running, now)
+            return replace(task, started=started, finished=finished)
+        if task.uid not in since:
+            since[task.uid] = now if now - task.started < FRESH_SECONDS else None
+        seen = since[task.uid]
+        return task if seen is None else replace(task, started=seen)
+
+    def forget(self, uid: str) -> None:
+        """The pod has been deleted."""
+        self._running_since.pop(uid, None)
+
+
+def refine(
+    api_started: float, api_finished: float, seen_running: float | None, seen_finished: float
+) -> tuple[float, float]:
+    """(start, end) in seconds: on our own clock if the start was observed, else as the API says.
+
+    The true duration lies within one second of the API's difference, because both ends are truncated by
+    less than a second. `seen_running` is None for a container that ran already when its pod was first seen.
+    """
+    coarse = api_finished - api_started
+    if seen_running is None:
+        return api_started, api_finished
+    least, most = max(coarse - RESOLUTION_SECONDS, 0.0), coarse + RESOLUTION_SECONDS
+    run = min(max(seen_finished - seen_running, least), most)
+    return seen_running, seen_running + run

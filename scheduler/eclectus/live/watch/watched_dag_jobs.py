@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 
 from msgspec import Raw, Struct
 
 from eclectus.api.dag_job import DagJob, PlanStatus
-from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS
+from eclectus.api.names import DAG_JOB
 from eclectus.kube.dag_jobs import Shape, decode_dag_job, job_from, shape_from
 from eclectus.kube.decoding import decode_head
-from eclectus.live.watch.watched import ObservedObject
+from eclectus.live.watch.reflector import ObservedObject
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import Event, JobGone, JobSeen
 
@@ -31,13 +31,6 @@ class WatchedDagJobs:
     each generation.
     """
 
-    name = DAG_JOBS
-    path = f"/apis/{API_VERSION}/{DAG_JOBS}"
-    older_paths: tuple[str, ...] = ()
-    list_query: Mapping[str, str] = {}
-    is_expected = True
-    undefined = "jobs are not planned; install the chart's definition of DagJob (crds.install=true)"
-
     def __init__(self, is_ours: Callable[[str], bool], shared: AbstractSet[str] = frozenset()) -> None:
         self._is_ours = is_ours  # whether a schedulerName is one of ours
         self._shared = shared  # classes of work that belong to no namespace
@@ -51,9 +44,8 @@ class WatchedDagJobs:
             raise MalformedError(DAG_JOB, metadata.name or "?", "metadata.uid", "missing")
         return metadata.uid, metadata.resource_version
 
-    def observe(self, raw: Raw, now: float) -> ObservedObject:
+    def observe(self, raw: Raw, _now: float) -> ObservedObject:
         """JobSeen, or JobGone for one that does not count."""
-        del now
         job = decode_dag_job(raw)
         meta = job.metadata
         shape, problem = self._shape(job)

@@ -1,0 +1,290 @@
+"""The table of the kinds of objects that are watched: where each is listed, and which events it becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Any
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+from eclectus.api.names import API_VERSION, DAG_JOBS
+from eclectus.framework import Need
+from eclectus.kube.budgets import budget_from, decode_budget
+from eclectus.kube.constraints import pairs
+from eclectus.kube.decoding import decode_head, decode_node
+from eclectus.kube.gangs.objects import (
+    COSCHEDULING,
+    COSCHEDULING_VERSIONS,
+    KUBERNETES,
+    KUBERNETES_VERSIONS,
+    POD_GROUPS,
+)
+from eclectus.kube.gangs.translate import POD_GROUP, coscheduling_gang_from, gang_from
+from eclectus.kube.objects import full_name
+from eclectus.kube.pod_selectors.translate import selected_by_labels, selected_by_selector
+from eclectus.kube.readable import readable_node
+from eclectus.kube.storage.translate import (
+    attach_limits_from,
+    attachment_from,
+    claim_from,
+    free_storage_from,
+    storage_class_from,
+    storage_driver_from,
+    volume_from,
+)
+from eclectus.kube.translate import node_from
+from eclectus.live.watch.claim_states import ClaimState, ClaimStates
+from eclectus.live.watch.images import images_of_node
+from eclectus.live.watch.reflector import ObservedObject, WatchedKind
+from eclectus.live.watch.watched_dag_jobs import WatchedDagJobs
+from eclectus.live.watch.watched_pods import WatchedPods
+from eclectus.model import events
+from eclectus.model.errors import MalformedError
+from eclectus.model.events import Event
+from eclectus.model.gangs import GangKey
+
+_STORAGE = "/apis/storage.k8s.io/v1"
+_PATHS_OF_GROUPS = tuple(f"/apis/{KUBERNETES}/{version}/{POD_GROUPS}" for version in KUBERNETES_VERSIONS)
+_NOT_PLACED = "pods whose volumes need them are not placed"
+_NOT_COMPARED = "free storage is not compared"
+_NO_GROUPS = "pods that name such a PodGroup wait"
+_NO_JOBS = "jobs are not planned; install the chart's definition of DagJob (crds.install=true)"
+
+
+def watched_kinds(
+    needs: Collection[Need], pods: WatchedPods, jobs: WatchedDagJobs, claims: ClaimStates
+) -> list[WatchedKind]:
+    """All kinds but those that policies do not need: the account need not be allowed to read these."""
+    kinds = [
+        nodes_kind(with_images="images" in needs),
+        _named("Namespace", "/api/v1/namespaces", _namespace, events.NamespaceGone),
+        *POD_SELECTOR_KINDS,
+        *storage_kinds(claims),
+        *POD_GROUP_KINDS,
+        pods_kind(pods),
+        _named(
+            "PodDisruptionBudget",
+            "/apis/policy/v1/poddisruptionbudgets",
+            lambda raw: events.BudgetSeen(budget_from(decode_budget(raw))),
+            lambda key: events.BudgetGone(*_parts(key)),
+            need="budgets",
+        ),
+        jobs_kind(jobs),
+    ]
+    return [each for each in kinds if each.need is None or each.need in needs]
+
+
+def pods_kind(pods: WatchedPods) -> WatchedKind:
+    """Pods. The list leaves ended pods out: there may be thousands, and they hold no resources.
+
+    The watch must not use that selector: the API server would send a pod that no longer matches it as
+    DELETED, **with the object as it was before**, and neither its end nor its times would be seen.
+    """
+    running = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+    return WatchedKind("pods", "/api/v1/pods", pods.key, pods.observe, pods.gone, list_query=running)
+
+
+def jobs_kind(jobs: WatchedDagJobs) -> WatchedKind:
+    """DagJobs."""
+    path = f"/apis/{API_VERSION}/{DAG_JOBS}"
+    return WatchedKind(DAG_JOBS, path, jobs.key, jobs.observe, jobs.gone, need="jobs", undefined=_NO_JOBS)
+
+
+def nodes_kind(*, with_images: bool = False) -> WatchedKind:
+    """Nodes. `with_images`: whether a profile weighs which images nodes have."""
+    observe = partial(_observed_node, with_images=with_images)
+    return WatchedKind("nodes", "/api/v1/nodes", partial(_key, "Node"), observe, events.NodeGone)
+
+
+def _observed_node(raw: Raw, _now: float, *, with_images: bool) -> ObservedObject:
+    """The node without amounts that cannot be read."""
+    node = decode_node(raw)
+    problem: MalformedError | None = None
+    try:
+        seen = node_from(node)
+    except MalformedError as error:
+        seen, problem = node_from(readable_node(node)), error
+    try:
+        seen = replace(seen, images=images_of_node(raw)) if with_images else seen
+    except MalformedError as error:
+        problem = problem or error
+    return ObservedObject(seen.name, node.metadata.resource_version, events.NodeSeen(seen), problem=problem)
+
+
+# -- kinds known by namespace and name -------------------------------------------------------------
+
+
+def _named(
+    kind: str,
+    path: str,
+    read: Callable[[Raw], Event | None],
+    gone: Callable[[str], Event],
+    *,
+    name: str = "",
+    **others: Any,
+) -> WatchedKind:
+    """A kind keyed by namespace/name, or by the name alone where objects have no namespace.
+
+    An object that was deleted and created again counts as the same object. `read` returns None for one that
+    says nothing, which counts as gone.
+    """
+
+    def observe(raw: Raw, _now: float) -> ObservedObject:
+        key, version = _key(kind, raw)
+        event = read(raw)
+        if event is None:
+            return ObservedObject(key, version, gone(key), is_listed=False)
+        return ObservedObject(key, version, event)
+
+    return WatchedKind(name or path.rpartition("/")[2], path, partial(_key, kind), observe, gone, **others)
+
+
+def _key(kind: str, raw: Raw) -> tuple[str, str]:
+    """The key and the resourceVersion. Raises MalformedError for an object without a name."""
+    metadata = decode_head(raw).metadata
+    if not metadata.name:
+        raise MalformedError(kind, "?", "metadata.name", "missing")
+    return full_name(metadata.namespace, metadata.name), metadata.resource_version
+
+
+def _parts(key: str) -> tuple[str, str]:
+    namespace, _, name = key.partition("/")
+    return namespace, name
+
+
+def _namespace(raw: Raw) -> Event:
+    """A namespace that is being deleted counts while it exists."""
+    metadata = decode_head(raw).metadata
+    return events.NamespaceSeen(metadata.name, pairs(metadata.labels))
+
+
+# -- which pods others select ----------------------------------------------------------------------
+
+
+def _pod_selectors(kind: str, path: str, selected: Callable[[str, Raw], Any]) -> WatchedKind:
+    """Of each object the selector alone is kept."""
+
+    def read(raw: Raw) -> Event | None:
+        found, _ = selected(kind, raw)
+        return events.PodSelectorSeen(found) if found.selector else None
+
+    def gone(key: str) -> Event:
+        return events.PodSelectorGone(kind, *_parts(key))
+
+    return _named(kind, path, read, gone, need="spread objects")
+
+
+POD_SELECTOR_KINDS = (
+    _pod_selectors("Service", "/api/v1/services", selected_by_labels),
+    _pod_selectors("ReplicationController", "/api/v1/replicationcontrollers", selected_by_labels),
+    _pod_selectors("ReplicaSet", "/apis/apps/v1/replicasets", selected_by_selector),
+    _pod_selectors("StatefulSet", "/apis/apps/v1/statefulsets", selected_by_selector),
+)
+
+
+# -- storage ---------------------------------------------------------------------------------------
+
+
+def storage_kinds(claims: ClaimStates) -> list[WatchedKind]:
+    """What pods' volumes need. The states of `claims` are kept for binds that wait for them."""
+
+    def claim(raw: Raw) -> Event:
+        found, _ = claim_from(raw)
+        volume = found.volume if found.is_bound else ""
+        claims.set(found.key, ClaimState(found.uid, volume, found.selected_node))
+        return events.VolumeClaimSeen(found)
+
+    def claim_gone(key: str) -> Event:
+        claims.drop(key)
+        return events.VolumeClaimGone(key)
+
+    def attachment(raw: Raw) -> Event | None:
+        found = attachment_from(raw)[0]
+        return None if found is None else events.AttachmentSeen(found)
+
+    def free_storage(raw: Raw) -> Event | None:
+        found = free_storage_from(raw)[0]
+        return None if found is None else events.FreeStorageSeen(found)
+
+    return [
+        _named(
+            "PersistentVolumeClaim",
+            "/api/v1/persistentvolumeclaims",
+            claim,
+            claim_gone,
+            undefined=_NOT_PLACED,
+        ),
+        _named(
+            "PersistentVolume",
+            "/api/v1/persistentvolumes",
+            lambda raw: events.VolumeSeen(volume_from(raw)[0]),
+            events.VolumeGone,
+            undefined=_NOT_PLACED,
+        ),
+        _named(
+            "StorageClass",
+            f"{_STORAGE}/storageclasses",
+            lambda raw: events.StorageClassSeen(storage_class_from(raw)[0]),
+            events.StorageClassGone,
+            undefined=_NOT_PLACED,
+        ),
+        _named(
+            "CSINode",
+            f"{_STORAGE}/csinodes",
+            lambda raw: events.AttachLimitsSeen(attach_limits_from(raw)[0]),
+            events.AttachLimitsGone,
+            undefined="the number of volumes on a node is not limited",
+        ),
+        _named(
+            "VolumeAttachment",
+            f"{_STORAGE}/volumeattachments",
+            attachment,
+            events.AttachmentGone,
+            undefined="volumes that no pod uses any more do not count against the limits of nodes",
+        ),
+        _named(
+            "CSIDriver",
+            f"{_STORAGE}/csidrivers",
+            lambda raw: events.StorageDriverSeen(*storage_driver_from(raw)[:2]),
+            events.StorageDriverGone,
+            undefined=_NOT_COMPARED,
+        ),
+        _named(
+            "CSIStorageCapacity",
+            f"{_STORAGE}/csistoragecapacities",
+            free_storage,
+            events.FreeStorageGone,
+            undefined=_NOT_COMPARED,
+        ),
+    ]
+
+
+# -- pod groups, of both APIs; a cluster need not serve either, and most serve none ------------------
+
+
+def _pod_groups(api: str, paths: tuple[str, ...], read: Callable[[Raw], Event]) -> WatchedKind:
+    def gone(key: str) -> Event:
+        return events.GangGone(GangKey(api, *_parts(key)))
+
+    return _named(
+        POD_GROUP,
+        paths[0],
+        read,
+        gone,
+        name=f"{POD_GROUPS}.{api}",
+        older_paths=paths[1:],
+        undefined=_NO_GROUPS,
+        is_expected=False,
+    )
+
+
+POD_GROUP_KINDS = (
+    _pod_groups(KUBERNETES, _PATHS_OF_GROUPS, lambda raw: events.GangSeen(gang_from(raw)[0])),
+    _pod_groups(
+        COSCHEDULING,
+        (f"/apis/{COSCHEDULING}/{COSCHEDULING_VERSIONS[0]}/{POD_GROUPS}",),
+        lambda raw: events.GangSeen(coscheduling_gang_from(raw)[0]),
+    ),
+)
