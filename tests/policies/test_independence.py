@@ -14,7 +14,7 @@ import pytest
 
 from eclectus.policies import table
 
-LOWER_LAYERS = ("cluster", "feasibility", "framework", "maths", "model")
+LOWER_LAYERS = ("accounts", "cluster", "feasibility", "framework", "maths", "model")
 SHARED = "eclectus.policies.shared"
 FAMILIES = ("eclectus.policies.rosella", "eclectus.policies.carbyne", "eclectus.policies.relieve.preemption")
 """Packages of one idea in several modules; they may import each other."""

@@ -13,18 +13,17 @@ from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_spec, make_task
 from dag_world import job, stage
+from eclectus.config.foreign_policies import contradiction
 from eclectus.framework import (
     NEEDS,
     Action,
     ClassQueue,
     Defer,
     Enqueue,
-    Learn,
     Line,
     LineTraits,
     Need,
     Order,
-    OrderTraits,
     PendingTasks,
     Place,
     PlaceTraits,
@@ -269,26 +268,11 @@ def test_every_policy_of_the_table_is_asked() -> None:
 
 # -- needs -----------------------------------------------------------------------------------------
 
-HOOKS: dict[Need, tuple[type[Any], str]] = {
-    "binds": (Order, "placed"),
-    "task arrivals": (Learn, "arrived"),
-    "start times": (Learn, "started"),
-    "task ends": (Learn, "left"),
-}  # that are called only of policies that need it
-
-
-def overrides(policy: Any, role: type[Any], hook: str) -> bool:
-    return isinstance(policy, role) and getattr(type(policy), hook) is not getattr(role, hook)
-
 
 @pytest.mark.parametrize("kind", [kind for known in table.ROLES.values() for kind in known.values()])
-def test_a_policy_has_the_hooks_that_it_asks_to_be_called(kind: Any) -> None:
-    traits = kind().traits
-    assert traits.needs <= NEEDS.keys()
-    for need, (role, hook) in HOOKS.items():
-        assert (need in traits.needs) == overrides(kind(), role, hook)
-    if isinstance(traits, OrderTraits):
-        assert traits.ranks_groups == overrides(kind(), Order, "rank")
+def test_a_policy_has_the_methods_that_it_asks_to_be_called(kind: Any) -> None:
+    policy = kind()
+    assert contradiction(policy, type(policy.traits)) == ""
 
 
 @pytest.mark.parametrize("role", ["order", "place"])

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import Field, fields, is_dataclass
-from typing import Any, TypeVar
+from dataclasses import fields
+from typing import Any
 
+from eclectus.config.foreign_policies import policy_class
 from eclectus.config.reading import camel, join, nearest, read, read_mapping, settings_of, show
 from eclectus.framework import Learn, Profile, ProfileSettings
 from eclectus.model.errors import Problems, SettingsError
-from eclectus.policies import table
 from eclectus.policies.clashes import clashes_in
-
-T = TypeVar("T")
+from eclectus.policies.table import ROLES
 
 _SETTINGS = list(settings_of(ProfileSettings))
 _FIELDS = ["schedulerName", "order", "place", "line", "relieve", *_SETTINGS]
@@ -27,9 +26,8 @@ def read_learner(values: object, path: str, required: Mapping[str, object]) -> L
     Raises SettingsError, also where the file says otherwise than the profiles require.
     """
     said = dict({"policy": "rosella"} if values is None else read_mapping(values, path))
-    learner = table.LEARN.get(str(said.get("policy")))
-    known: tuple[Field[Any], ...] = fields(learner) if is_dataclass(learner) else ()
-    defaults: dict[str, object] = {camel(each.name): each.default for each in known}
+    learner = _named("learn", said, path)
+    defaults: dict[str, object] = {camel(each.name): each.default for each in fields(learner)}
     problems = Problems()
     for name, value in required.items():
         if name not in defaults or value == defaults[name]:
@@ -38,7 +36,7 @@ def read_learner(values: object, path: str, required: Mapping[str, object]) -> L
             problem = f"{show(said[name])} contradicts the profiles' {name}: {value}; leave it out here"
             problems.add(join(path, name), problem)
     with problems.collected():
-        learn = _read_policy(table.LEARN, said, path)
+        learn: Learn = _read_policy("learn", said, path)
     problems.raise_any()
     return learn
 
@@ -85,19 +83,19 @@ def read_profile(values: object, path: str) -> Profile:
         elif key not in _FIELDS:
             problems.add(join(path, key), f"unknown field; {nearest(key, _FIELDS)}")
 
-    def policy(policies: dict[str, type[T]], role: str, default: str) -> T:
-        return _read_policy(policies, mapping.get(role), join(path, role), default)
+    def policy(role: str, default: str) -> Any:
+        return _read_policy(role, mapping.get(role), join(path, role), default)
 
     with problems.collected():
         name = _read_name(mapping.get("schedulerName"), join(path, "schedulerName"))
     with problems.collected():
-        order = policy(table.ORDER, "order", "fifo")
+        order = policy("order", "fifo")
     with problems.collected():
-        place = policy(table.PLACE, "place", "rosella")
+        place = policy("place", "rosella")
     with problems.collected():
-        line = policy(table.LINE, "line", "fifo")
+        line = policy("line", "fifo")
     with problems.collected():
-        relieve = policy(table.RELIEVE, "relieve", "none")
+        relieve = policy("relieve", "none")
     with problems.collected():
         own = {key: value for key, value in mapping.items() if key in _SETTINGS}
         settings = read(ProfileSettings, own, path)
@@ -115,12 +113,18 @@ def _read_name(value: object, path: str) -> str:
     return value
 
 
-def _read_policy(policies: dict[str, type[T]], values: object, path: str, default: str = "") -> T:
-    mapping: dict[str, Any] = dict(read_mapping({"policy": default} if values is None else values, path))
-    name = mapping.pop("policy", None)
-    where = join(path, "policy")
+def _read_policy(role: str, values: object, path: str, default: str = "") -> Any:
+    mapping = read_mapping({"policy": default} if values is None else values, path)
+    kind = _named(role, mapping, path)
+    return read(kind, {key: value for key, value in mapping.items() if key != "policy"}, path)
+
+
+def _named(role: str, mapping: Mapping[str, object], path: str) -> type[Any]:
+    """The class of the policy that the mapping names."""
+    name, where = mapping.get("policy"), join(path, "policy")
     if name is None:
-        raise SettingsError(where, f"must name a policy; known are: {', '.join(sorted(policies)) or 'none'}")
-    if not isinstance(name, str) or name not in policies:
-        raise SettingsError(where, f"{show(name)} is unknown; {nearest(name, list(policies))}")
-    return read(policies[name], mapping, path)
+        raise SettingsError(where, f"must name a policy; known are: {', '.join(sorted(ROLES[role]))}")
+    try:
+        return policy_class(role, name)
+    except SettingsError as error:
+        raise error.below(where) from error
