@@ -18,7 +18,7 @@ from eclectus_hack.config_schema import (
     duration_bounds,
     policy_definitions,
 )
-from eclectus_operator.objects import template_rules
+from eclectus_operator.node_probes import probe_templates
 
 _WIDTH = 118
 _OBJECT_NAME = {"pattern": "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", "maxLength": 253}
@@ -97,7 +97,7 @@ def template_fields_yaml() -> str:
     """The file of what a NodeProbe's pod template may have, which templates/operator/admission.yaml reads."""
     header = "# What a NodeProbe's pods may have. `make manifests` writes this file from the operator.\n"
     return header + yaml.safe_dump(
-        template_rules.for_chart(), sort_keys=False, default_flow_style=None, width=_WIDTH
+        probe_templates.for_chart(), sort_keys=False, default_flow_style=None, width=_WIDTH
     )
 
 

@@ -28,12 +28,10 @@ from eclectus.kubeclient.serving import health
 from eclectus.kubeclient.serving.access import access_of
 from eclectus.kubeclient.serving.certificate import certificate_of
 from eclectus.kubeclient.serving.listening import bound_address, listen
-from eclectus_operator.dag_handlers import DagLoop
-from eclectus_operator.decide.metrics import Metrics
-from eclectus_operator.handlers import ProbeLoop
 from eclectus_operator.login import credentials, login
+from eclectus_operator.metrics import Metrics
 from eclectus_operator.settings import LeaseSettings, ServerSettings, Settings
-from eclectus_operator.sync_loop import USER_AGENT, SyncLoop
+from eclectus_operator.sync_loop import USER_AGENT, DagLoop, ProbeLoop, SyncLoop
 
 # NodeProbes belong to no namespace: of two installations each would start every probe, and end the other's.
 # One installation also runs all DagJobs.
@@ -54,7 +52,8 @@ class KopfThread(threading.Thread):
 
     def __init__(self, name: str, make: MakeLoop, instance: str, on_end: Callable[[], object]) -> None:
         super().__init__(name=name, daemon=True)
-        self._instance, self._on_end = instance, on_end
+        self._instance = instance
+        self._on_end = on_end
         self._stop_flag = threading.Event()
         self._failure: BaseException | None = None
         self._loop = make(self._failed)

@@ -2,7 +2,7 @@
 
 Only `on.event` handlers are used. kopf writes nothing for them, no annotation and no finalizer, so nothing
 ever keeps an object from being deleted. A lost event costs at most `look_seconds`, since the controller syncs
-then anyway.
+then anyway. kopf spends milliseconds on each event, so only NodeProbes, DagJobs and their pods are watched.
 """
 
 from __future__ import annotations
@@ -12,18 +12,24 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from random import Random
 from typing import Any, Protocol
 
 import kopf
+from typing_extensions import override
 
+from eclectus.api.names import DAG_JOB_LABEL, DAG_JOBS, GROUP, NODE_PROBES, VERSION
+from eclectus.api.probe_names import selector
 from eclectus.kubeclient.client import ObjectApi, ObjectClient, connected
 from eclectus.kubeclient.errors import ADD_TO_CLUSTER_ROLE, ApiError, MissingError
-from eclectus_operator.control.context import Gated, NotLeadingError
-from eclectus_operator.control.controller import RETRY_SECONDS
-from eclectus_operator.login import credentials, login
-from eclectus_operator.objects.convert import ShapeError
+from eclectus_operator.cluster_nodes import NodePool
+from eclectus_operator.convert import ShapeError
+from eclectus_operator.dag_jobs.dag_controller import DagController
+from eclectus_operator.login import WatchLogin, credentials, login
+from eclectus_operator.metrics import Metrics
+from eclectus_operator.node_probes.probe_controller import RETRY_SECONDS, ProbeController
+from eclectus_operator.operator_context import Gated, NotLeadingError, OperatorContext
 from eclectus_operator.settings import REQUEST_SECONDS, Settings
-from eclectus_operator.watch_login import WatchLogin
 
 USER_AGENT = "eclectus-operator"
 # The API server closes a watch after WATCH_SECONDS, and a connection without even a bookmark for
@@ -48,6 +54,7 @@ class SyncLoop(ABC):
     `holds_lease`: whether anything may be written. `on_failure` is called when the controller cannot go on.
     """
 
+    plural: str  # of the custom resource that is watched
     pod_selector: str  # label selector of the pods that are watched
     where: dict[str, Any]  # arguments of kopf.operator: the namespaces that are watched
 
@@ -56,21 +63,24 @@ class SyncLoop(ABC):
         settings: Settings,
         holds_lease: Callable[[], bool],
         on_failure: Callable[[BaseException], None],
+        metrics: Metrics,
     ) -> None:
         self._settings = settings
-        self._holds_lease, self._on_failure = holds_lease, on_failure
+        self._holds_lease = holds_lease
+        self._on_failure = on_failure
+        self._metrics = metrics
         self._trigger = asyncio.Event()
         self._generations: dict[str, int] = {}  # by uid, of the objects whose specs are obeyed
         self._task: asyncio.Task[None] | None = None
         self._synced_at = time.monotonic()
 
     @abstractmethod
-    def watch(self, registry: kopf.OperatorRegistry) -> None:
-        """Register the handlers of events."""
+    def controller(self, context: OperatorContext) -> Controller:
+        """The controller; it may only be used in kopf's loop."""
 
     @abstractmethod
-    def controller(self, api: ObjectApi) -> Controller:
-        """The controller; it may only be used in kopf's loop."""
+    def notice(self, meta: dict[str, Any], name: str) -> bool:
+        """Whether an event of an object asks for a sync; `name`: of its NodeProbe or DagJob."""
 
     def trouble(self) -> str:
         """What is wrong; empty if syncs come as they should. May be called from any thread."""
@@ -83,19 +93,25 @@ class SyncLoop(ABC):
         kopf.on.login(registry=registry)(WatchLogin(login).log_in)
         kopf.on.startup(registry=registry)(self._start)
         kopf.on.cleanup(registry=registry)(self._end)
-        self.watch(registry)
+        kopf.on.event(GROUP, VERSION, self.plural, registry=registry)(self._on_object)
+        kopf.on.event("", "v1", "pods", registry=registry)(self._on_pod)
         return registry
 
-    def trigger(self) -> None:
-        """Sync soon."""
-        self._trigger.set()
+    async def _on_object(self, event: Any, **_: Any) -> None:
+        meta = event["object"]["metadata"]
+        if self._is_new(meta, is_gone=event["type"] == "DELETED") and self.notice(meta, meta["name"]):
+            self._trigger.set()
 
-    def is_new(self, event: Any) -> bool:
+    async def _on_pod(self, event: Any, **_: Any) -> None:
+        meta = event["object"]["metadata"]
+        if self.notice(meta, meta.get("labels", {}).get(DAG_JOB_LABEL, "")):
+            self._trigger.set()
+
+    def _is_new(self, meta: dict[str, Any], *, is_gone: bool) -> bool:
         """Whether an event is of a new generation of an object, or of its deletion.
 
         A changed status is neither: it is our own write, or can wait.
         """
-        meta, is_gone = event["object"]["metadata"], event["type"] == "DELETED"
         before = self._generations.pop(meta["uid"], None)
         if not is_gone:
             self._generations[meta["uid"]] = meta["generation"]
@@ -118,11 +134,16 @@ class SyncLoop(ABC):
     async def _work(self) -> None:
         """Sync, rest, sync again. Raises MissingError where the custom resource is not defined."""
         async with connected(credentials(login), REQUEST_SECONDS, USER_AGENT, ADD_TO_CLUSTER_ROLE) as client:
-            controller = self.controller(Gated(ObjectClient(client), self._holds_lease))
+            api = Gated(ObjectClient(client), self._holds_lease)
+            controller = self.controller(self._context(api))
             while True:
                 seconds = await _sync(controller)
                 self._synced_at = time.monotonic()
                 await self._rest(seconds)
+
+    def _context(self, api: ObjectApi) -> OperatorContext:
+        pool = NodePool(api, time.time)
+        return OperatorContext(api, pool, self._settings, time.time, Random(), self._metrics)
 
     async def _rest(self, seconds: float) -> None:
         """Wait for an event, at most for so long."""
@@ -133,6 +154,53 @@ class SyncLoop(ABC):
             return
         await asyncio.sleep(BATCH_SECONDS)
         self._trigger.clear()
+
+
+class ProbeLoop(SyncLoop):
+    """Runs the NodeProbes of the cluster."""
+
+    plural = NODE_PROBES
+
+    def __init__(self, settings: Settings, *rest: Any) -> None:
+        super().__init__(settings, *rest)
+        self.pod_selector = selector(settings.instance)
+        self.where = {"namespaces": [settings.namespace]}
+
+    @override
+    def controller(self, context: OperatorContext) -> Controller:
+        return ProbeController(context)
+
+    @override
+    def notice(self, meta: dict[str, Any], name: str) -> bool:
+        return True
+
+
+class DagLoop(SyncLoop):
+    """Runs the DagJobs of the cluster, whose pods are in all namespaces.
+
+    An event says only which job it is about: the sync of that job reads what has happened.
+    """
+
+    plural = DAG_JOBS
+    pod_selector = DAG_JOB_LABEL
+
+    def __init__(self, settings: Settings, *rest: Any) -> None:
+        super().__init__(settings, *rest)
+        self.where = {"clusterwide": True}
+        self._controller: DagController | None = None
+
+    @override
+    def controller(self, context: OperatorContext) -> Controller:
+        self._controller = DagController(context)
+        return self._controller
+
+    @override
+    def notice(self, meta: dict[str, Any], name: str) -> bool:
+        # Without a controller yet the event is dropped: it lists all jobs first.
+        if self._controller is None or not name:
+            return False
+        self._controller.notice((meta["namespace"], name))
+        return True
 
 
 def configure(settings: kopf.OperatorSettings, pod_selector: str) -> None:

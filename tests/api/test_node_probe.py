@@ -9,8 +9,8 @@ from eclectus.api.node_probe import FRESH_SECONDS, NodeProbe, decode_page, diffe
 from eclectus.model.errors import MalformedError
 from eclectus.model.learned import LearnedLoad
 from eclectus_e2e.paths import CHART
-from eclectus_operator.decide.dispatch import rate
-from eclectus_operator.objects.convert import read
+from eclectus_operator.convert import read
+from eclectus_operator.node_probes.dispatch import rate
 
 NOW = 1_800_000_000.0
 KNOWN = LearnedLoad(2.0, 10.0, (("web", 0.75), ("default/busybox", 0.25)))

@@ -15,8 +15,8 @@ from eclectus_e2e.paths import CHART, CHECKOUT, MANIFESTS
 from eclectus_e2e.testbed.chart import configuration, render
 from eclectus_hack import manifests
 from eclectus_hack.values_table import Value, described_values, with_table
-from eclectus_operator.objects import convert
-from eclectus_operator.objects.validation import problems
+from eclectus_operator import convert
+from eclectus_operator.node_probes.probe_templates import problems
 from eclectus_operator.settings import Settings
 
 OPERATOR = Settings(instance="a", namespace="b", unit_image="eclectus-unit:1")

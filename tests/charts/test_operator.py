@@ -13,8 +13,8 @@ from eclectus_e2e.testbed.chart import NAMESPACE, deployment, render
 from eclectus_hack.manifests import operator_yaml
 from eclectus_hack.permissions import Permission, granted
 from eclectus_operator.__main__ import PARTS, _of, main
+from eclectus_operator.dag_jobs.task_pods import RESERVED_KEYS
 from eclectus_operator.node_labels import MACHINE_LABELS, parse
-from eclectus_operator.objects.dag_jobs.pods import RESERVED_KEYS
 from eclectus_operator.program import PROBES
 from eclectus_operator.settings import LeaseSettings, Settings
 

@@ -14,7 +14,7 @@ from eclectus.live.metrics.table import FAMILIES
 from eclectus.policies.place.phoenix import ScarceNodesLast
 from eclectus.policies.rosella import RosellaLearn
 from eclectus_e2e.paths import CHECKOUT
-from eclectus_operator.decide import metrics as operator_metrics
+from eclectus_operator import metrics as operator_metrics
 
 
 def exported():

@@ -17,8 +17,7 @@ from eclectus.kubeclient.errors import (
     UnsureError,
 )
 from eclectus.kubeclient.listing import list_objects
-from eclectus_operator.login import credentials, login
-from eclectus_operator.watch_login import LOGIN_SECONDS, WatchLogin
+from eclectus_operator.login import LOGIN_SECONDS, WatchLogin, credentials, login
 
 
 class Server:

@@ -12,7 +12,7 @@ from eclectus.api.nesting import SERVER_LEVELS_MOST
 from eclectus_operator import __main__ as program
 from eclectus_operator import sync_loop
 from eclectus_operator.__main__ import main
-from eclectus_operator.decide.metrics import Metrics
+from eclectus_operator.metrics import Metrics
 from eclectus_operator.program import KopfThread, _makers
 from eclectus_operator.settings import Settings
 

@@ -7,8 +7,8 @@ from typing import Any
 from eclectus.api.common import time_text
 from eclectus.api.dag_job import DagJob
 from eclectus.api.names import API_VERSION, DAG_JOB
-from eclectus_operator.objects.convert import read
-from eclectus_operator.objects.dag_jobs.task_pods import TaskPod
+from eclectus_operator.convert import read
+from eclectus_operator.dag_jobs.task_pods import TaskPod
 
 Object = dict[str, Any]
 NOW = 1_000_000.0

@@ -9,9 +9,9 @@ from typing import Any
 from audited_api import AuditedApi
 from eclectus.api.common import time_seconds, time_text
 from eclectus.api.names import ATTEMPT_LABEL, STAGE_LABEL, TASK_INDEX_LABEL
-from eclectus_operator.control.context import OperatorContext
-from eclectus_operator.control.dag_jobs.controller import DagController
-from eclectus_operator.control.nodes import NodePool
+from eclectus_operator.cluster_nodes import NodePool
+from eclectus_operator.dag_jobs.dag_controller import DagController
+from eclectus_operator.operator_context import OperatorContext
 from eclectus_operator.settings import Settings
 from fake_api import ALL_DAG_JOBS, NODES, FakeApi, Object
 from probe_world import driven, node

@@ -7,9 +7,9 @@ from random import Random
 from typing import Any, TypeVar
 
 from eclectus.api.common import time_seconds, time_text
-from eclectus_operator.control.context import OperatorContext
-from eclectus_operator.control.controller import Controller
-from eclectus_operator.control.nodes import NodePool
+from eclectus_operator.cluster_nodes import NodePool
+from eclectus_operator.node_probes.probe_controller import ProbeController
+from eclectus_operator.operator_context import OperatorContext
 from eclectus_operator.settings import Settings
 from fake_api import NODES, PODS, PROBES, FakeApi, Object
 
@@ -90,7 +90,7 @@ class ProbeWorld:
         """Start a new operator process, without memory of the one before."""
         self._seed += 1
         pool = NodePool(self.api, lambda: self.api.now)
-        self.controller = Controller(
+        self.controller = ProbeController(
             OperatorContext(self.api, pool, self.settings, lambda: self.api.now, Random(self._seed))
         )
 

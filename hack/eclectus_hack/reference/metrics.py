@@ -15,7 +15,7 @@ from eclectus.live.metrics.prices import PricesCollector
 from eclectus.live.metrics.queue_counts import QueueCountsCollector
 from eclectus_e2e.paths import CHART
 from eclectus_hack.reference.markdown import code, head, table
-from eclectus_operator.decide import metrics as operator_metrics
+from eclectus_operator import metrics as operator_metrics
 
 INTRODUCTION = """\
 Every metric, in Prometheus' text format: the scheduler's at `:10269/metrics`, the operator's at

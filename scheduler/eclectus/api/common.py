@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 from msgspec import DecodeError, Struct, field
+from msgspec.structs import replace
 
 NOTABLE = 0.1  # relative change of a rate, absolute change of a share, that is worth a write
 NOT_JSON = (
     DecodeError,
     UnicodeDecodeError,
 )  # what msgspec raises of bytes that are none, or none of the type
+MESSAGE_CHARACTERS = 2000  # of a condition's message: enough for a reader
 LATEST_SECONDS = datetime(9999, 12, 31, tzinfo=UTC).timestamp()  # the last day that a time can be written of
 _DIGITS = 4  # significant digits of the numbers in a status: people read them
 
@@ -40,6 +43,17 @@ class Condition(Struct, frozen=True, rename="camel", omit_defaults=True):
     last_transition_time: str
     message: str = ""
     observed_generation: int = 0
+
+
+def with_condition(conditions: Sequence[Condition], new: Condition) -> tuple[Condition, ...]:
+    """The conditions with this one. Only its message changing is not worth a write."""
+    old = next((each for each in conditions if each.type == new.type), None)
+    if old and old.status == new.status:
+        if (old.reason, old.observed_generation) == (new.reason, new.observed_generation):
+            return tuple(conditions)
+        new = replace(new, last_transition_time=old.last_transition_time)
+    others = (each for each in conditions if each.type != new.type)
+    return tuple(sorted((*others, new), key=lambda each: each.type))
 
 
 def node_owner(name: str, uid: str) -> dict[str, Any]:

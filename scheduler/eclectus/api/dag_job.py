@@ -20,6 +20,8 @@ MAX_RETRIES = 20
 JOB_NAME_CHARACTERS, STAGE_NAME_CHARACTERS = 63, 40  # both are label values and part of the pods' names
 
 EstimateSource = Literal["declared", "history", "unknown"]
+Phase = Literal["Pending", "Running", "Suspended", "Succeeded", "Failed"]
+"""`Pending` until the first pods of a job may be created."""
 
 
 class DagJobMeta(Struct, frozen=True, rename="camel"):
@@ -150,6 +152,16 @@ class DagJob(Struct, frozen=True):
     metadata: DagJobMeta
     spec: DagJobSpec
     status: DagJobStatus = DagJobStatus()
+
+    @property
+    def phase(self) -> Phase:
+        """In which phase it is."""
+        if self.status.has_finished:
+            succeeded = self.status.condition(SUCCEEDED)
+            return "Succeeded" if succeeded is not None and succeeded.status == "True" else "Failed"
+        if self.spec.suspend:
+            return "Suspended"
+        return "Running" if self.status.start_time else "Pending"
 
 
 READY, SUCCEEDED, FAILED, SUSPENDED = "Ready", "Succeeded", "Failed", "Suspended"  # types of conditions

@@ -12,7 +12,7 @@ from eclectus.kubeclient.errors import ApiError
 from eclectus_e2e.testbed.controlplane.components import audit_log
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 from eclectus_hack.permissions import forbidden, requests, superfluous
-from eclectus_operator.objects.dag_jobs import indexes
+from eclectus_operator.dag_jobs.tasks import indexes_text
 from live_cluster import Admin, wait
 from live_operator import PATIENT, rights_of_operator
 
@@ -233,9 +233,9 @@ def test_the_largest_status_is_accepted(admin, operator):
     wait("the operator has seen it", lambda: status(admin, "wide").get("tasks") == "0/100000")
     failed = [
         {"failures": each.failures, "indexes": each.indexes}
-        for each in (FailedTasks(n + 1, indexes.written(range(2 * n + 1, 10_000, 6))) for n in range(3))
+        for each in (FailedTasks(n + 1, indexes_text(range(2 * n + 1, 10_000, 6))) for n in range(3))
     ]
-    done = indexes.written(range(0, 10_000, 2))
+    done = indexes_text(range(0, 10_000, 2))
     stages = [{"name": f"s{i}", "completedIndexes": done, "failedTasks": failed} for i in range(10)]
     body = {"status": {"stages": stages}}
     written = admin.send("PATCH", f"{jobs(admin)}/wide/status", body, content_type=MERGE)

@@ -1,0 +1,131 @@
+"""The controller of DagJobs: syncs each job when an event is about it, or when it has something to do.
+
+Every sync of a job starts from what the API server says. All jobs are listed now and then, which finds what
+no watch has reported and what earlier runs of a job have taken; between two lists only the jobs are read that
+are due. A job that fails to sync delays no other.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from eclectus.api.dag_job import DagJob, Phase
+from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS
+from eclectus.kubeclient.client import Object
+from eclectus.kubeclient.errors import ApiError, MissingError
+from eclectus.kubeclient.listing import list_pages
+from eclectus_operator import convert
+from eclectus_operator.convert import ShapeError
+from eclectus_operator.dag_jobs import job_status
+from eclectus_operator.dag_jobs.estimates import History
+from eclectus_operator.dag_jobs.job_sync import JobKey, JobMemory, key_of, sync_job
+from eclectus_operator.operator_context import NotLeadingError, OperatorContext
+
+ALL_JOBS_PATH = f"/apis/{API_VERSION}/{DAG_JOBS}"
+PODS_PER_SECOND = 500  # listed: a job with more pods is synced less often
+MIN_SECONDS = 1.0  # between two syncs of a job
+RETRY_SECONDS, MOST_RETRY_SECONDS = 2.0, 60.0  # after a failed sync of a job, doubled with each
+SYNC_SECONDS = 10.0  # one sync begins no further job after that, so that a long backlog does not look hung
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Timing:
+    """When a job is to be synced: at `due`, and after an event, but not before `least`."""
+
+    due: float
+    least: float = 0.0
+    retry_seconds: float = RETRY_SECONDS
+
+
+class DagController:
+    """The work of one operator on DagJobs, sync by sync."""
+
+    def __init__(self, context: OperatorContext) -> None:
+        self._context = context
+        self._memories: dict[JobKey, JobMemory] = {}
+        self._timings: dict[JobKey, _Timing] = {}
+        self._phases: dict[JobKey, Phase] = {}  # of every job, as last read
+        self._history = History()
+        self._listed_at = float("-inf")
+
+    def notice(self, key: JobKey) -> None:
+        """Something has happened to a job or to one of its pods: sync it as soon as it may be."""
+        timing = self._timings.setdefault(key, _Timing(0.0))
+        timing.due = min(timing.due, timing.least)
+
+    async def sync(self) -> float:
+        """Sync the jobs that are due. Seconds until the next one is.
+
+        Raises ApiError when jobs cannot be listed: MissingError where DagJob is not defined.
+        """
+        if self._context.now() - self._listed_at >= self._context.settings.look_seconds:
+            await self._list_jobs()
+        now = self._context.now()
+        for key, timing in sorted(self._timings.items(), key=self._rank):
+            if timing.due <= now and self._context.now() - now < SYNC_SECONDS:
+                await self._attempt(key, timing)
+        self._context.metrics.count_jobs(self._phases.values())
+        next_list = self._listed_at + self._context.settings.look_seconds
+        wake_at = min((timing.due for timing in self._timings.values()), default=next_list)
+        return max(0.0, min(wake_at, next_list) - self._context.now())
+
+    def _rank(self, item: tuple[JobKey, _Timing]) -> tuple[bool, float]:
+        """Jobs that are known first: whoever may create pods may name jobs on them that do not exist."""
+        key, timing = item
+        return key not in self._phases, timing.due
+
+    async def _list_jobs(self) -> None:
+        """Make all jobs due that have something to do, forget those that are gone, and renew the history."""
+        history, found = History(), set[JobKey]()
+        try:
+            async for page in list_pages(self._context.api, ALL_JOBS_PATH):
+                for each in page:
+                    key = each["metadata"]["namespace"], each["metadata"]["name"]
+                    found.add(key)
+                    if self._is_active(each, history):
+                        self.notice(key)
+        except MissingError as error:
+            raise MissingError(f"{DAG_JOB} is not defined here: install the chart's definitions") from error
+        self._history = history
+        self._timings = {key: each for key, each in self._timings.items() if key in found}
+        self._memories = {key: each for key, each in self._memories.items() if key in found}
+        self._phases = {key: each for key, each in self._phases.items() if key in found}
+        self._listed_at = self._context.now()
+
+    def _is_active(self, listed: Object, history: History) -> bool:
+        """Whether a listed job has something to do; its run times become part of the history."""
+        try:
+            job = convert.read(listed, DagJob)
+        except ShapeError:
+            return True  # its sync reports it
+        history.note(job)
+        self._phases[key_of(job)] = job.phase
+        if not job.status.has_finished or self._listed_at < 0.0:
+            return True  # an operator before this one may have ended without deleting its pods
+        expiry = job_status.expiry(job)
+        return expiry is not None and expiry <= self._context.now()
+
+    async def _attempt(self, key: JobKey, timing: _Timing) -> None:
+        """Sync a job. A failure is logged and stops no other job; it is tried again later."""
+        try:
+            await self._sync(key, timing)
+        except NotLeadingError:
+            raise
+        except (ApiError, ShapeError, ValueError) as error:
+            _log.warning("%s/%s: %s", *key, error)
+            timing.due = timing.least = self._context.now() + timing.retry_seconds
+            timing.retry_seconds = min(timing.retry_seconds * 2.0, MOST_RETRY_SECONDS)
+
+    async def _sync(self, key: JobKey, timing: _Timing) -> None:
+        done = await sync_job(self._context, key, self._memories, self._history)
+        if done is None:
+            self._memories.pop(key, None)
+            self._timings.pop(key, None)
+            self._phases.pop(key, None)
+            return
+        self._phases[key] = done.job.phase
+        now = self._context.now()
+        timing.least = now + MIN_SECONDS + len(done.pods) / PODS_PER_SECOND
+        timing.due, timing.retry_seconds = max(done.wake_at, timing.least), RETRY_SECONDS

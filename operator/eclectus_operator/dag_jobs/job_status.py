@@ -1,0 +1,188 @@
+"""The status of a DagJob: one function of the job and of what a sync has observed. Pure.
+
+The operator writes everything but `plan`, as a merge patch without it: the scheduler writes that alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec.structs import replace
+
+from eclectus.api.common import (
+    MESSAGE_CHARACTERS,
+    Condition,
+    rounded,
+    time_seconds,
+    time_text,
+    with_condition,
+)
+from eclectus.api.dag_job import (
+    FAILED,
+    FINISHED,
+    READY,
+    SUCCEEDED,
+    SUSPENDED,
+    DagJob,
+    DagJobStatus,
+    StageStatus,
+)
+from eclectus_operator import convert
+from eclectus_operator.dag_jobs.estimates import Estimates
+from eclectus_operator.dag_jobs.tasks import Tasks, indexes_text
+
+_SHOWN = 200  # characters of a list of tasks in a message
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why pods cannot be created: reason and message of the condition Ready. `is_final`: for good."""
+
+    reason: str
+    message: str
+    is_final: bool = False
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a sync has found out about a job; no tasks if its spec can never run. `now`: since the epoch."""
+
+    now: float
+    problem: Problem | None = None
+    tasks: Mapping[str, Tasks] = field(default_factory=dict)
+    estimates: Estimates = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StatusUpdate:
+    """A new status, and what is done with it.
+
+    `is_urgent`: worth a write at once; `patch`: the request that writes it; `deadline`: when the job fails if
+    it has not finished, seconds since the epoch.
+    """
+
+    status: DagJobStatus
+    is_urgent: bool
+    patch: dict[str, Any]
+    deadline: float | None
+
+
+def status_update(job: DagJob, seen: Observed) -> StatusUpdate:
+    """The status of a job after a sync, and whether to write it."""
+    found = status(job, seen)
+    return StatusUpdate(
+        found, _is_urgent(job.status, found), _patch(job, found), _deadline(job, found.start_time)
+    )
+
+
+def status(job: DagJob, seen: Observed) -> DagJobStatus:
+    """The status of a job as observed now. A job starts once its pods may be created."""
+    old, now = job.status, time_text(seen.now)
+    is_held = job.spec.suspend or (seen.problem is not None and seen.problem.is_final)
+    start = old.start_time or (None if is_held else now)
+    conditions, has_finished = old.conditions, False
+    for each in _conditions(job, seen, _deadline(job, start)):
+        conditions = with_condition(conditions, each)
+        has_finished = has_finished or each.type in FINISHED
+    found = replace(
+        old,
+        observed_generation=job.metadata.generation,
+        conditions=conditions,
+        start_time=start,
+        completion_time=now if has_finished else old.completion_time,
+    )
+    if not seen.tasks:
+        return found
+    stages = tuple(_stage(seen.tasks[stage.name], seen.estimates) for stage in job.spec.stages)
+    done, total = sum(each.succeeded for each in stages), sum(stage.tasks for stage in job.spec.stages)
+    return replace(found, stages=stages, tasks=f"{done}/{total}")
+
+
+def end_reason(status: DagJobStatus) -> str:
+    """Why a job has ended; empty if it has not."""
+    ends = (each for each in status.conditions if each.type in FINISHED and each.status == "True")
+    return next((each.reason for each in ends), "")
+
+
+def expiry(job: DagJob) -> float | None:
+    """When a job that has finished is to be deleted, seconds since the epoch; None if never."""
+    ttl, completed = job.spec.ttl_seconds_after_finished, job.status.completion_time
+    return None if ttl is None or completed is None else time_seconds(completed) + ttl
+
+
+def _conditions(job: DagJob, seen: Observed, deadline: float | None) -> Iterator[Condition]:
+    """Ready, Suspended if the job ever was, and how the job has ended if it has."""
+
+    def condition(kind: str, reason: str, message: str, *, holds: bool = True) -> Condition:
+        text, generation = message[:MESSAGE_CHARACTERS], job.metadata.generation
+        return Condition(kind, "True" if holds else "False", reason, time_text(seen.now), text, generation)
+
+    problem = seen.problem or Problem("Accepted", "pods are created as the stages become ready")
+    yield condition(READY, problem.reason, problem.message, holds=seen.problem is None)
+    if problem.is_final:
+        yield condition(FAILED, problem.reason, problem.message)
+        return
+    if job.spec.suspend:
+        message = "pods that had not finished are deleted; what has succeeded remains so"
+        yield condition(SUSPENDED, "Suspended", message)
+    elif job.status.condition(SUSPENDED) is not None:
+        yield condition(SUSPENDED, "Resumed", "pods are created again", holds=False)
+    failed = next((each for each in seen.tasks.values() if each.failed), None)
+    if failed is not None:
+        yield condition(FAILED, "RetriesExceeded", _failure(failed))
+    elif seen.tasks and all(each.is_complete for each in seen.tasks.values()):
+        yield condition(SUCCEEDED, "AllTasksSucceeded", "all tasks have succeeded")
+    elif deadline is not None and seen.now >= deadline:
+        message = f"not finished {job.spec.deadline_seconds} s after its start"
+        yield condition(FAILED, "DeadlineExceeded", message)
+
+
+def _deadline(job: DagJob, start: str | None) -> float | None:
+    if job.spec.deadline_seconds is None or start is None:
+        return None
+    return time_seconds(start) + job.spec.deadline_seconds
+
+
+def _is_urgent(old: DagJobStatus, new: DagJobStatus) -> bool:
+    """Whether to write the change at once: of a condition, or of which stages are complete."""
+    if (old.conditions, old.observed_generation, old.start_time) != (
+        new.conditions,
+        new.observed_generation,
+        new.start_time,
+    ):
+        return True
+    before = {each.name: each for each in old.stages}
+    return any(
+        each.name not in before or _is_complete(before[each.name]) != _is_complete(each)
+        for each in new.stages
+    )
+
+
+def _patch(job: DagJob, status: DagJobStatus) -> dict[str, Any]:
+    """A merge patch of the operator's part of the status.
+
+    The uid makes the API server refuse it for another job of that name. No resourceVersion: the scheduler
+    writes the plan meanwhile, and nobody else writes these fields.
+    """
+    content = convert.written(replace(status, plan=None))
+    return {"metadata": {"uid": job.metadata.uid}, "status": content}
+
+
+def _stage(tasks: Tasks, found: Estimates) -> StageStatus:
+    seconds, source = found[tasks.stage.name]
+    known = None if seconds is None else rounded(seconds)
+    return replace(tasks.status, estimate_seconds=known, estimate_source=source)
+
+
+def _is_complete(status: StageStatus) -> bool:
+    return status.waiting == status.running == status.failed == 0
+
+
+def _failure(tasks: Tasks) -> str:
+    first = tasks.failed[0]
+    pod, listed = tasks.last_pod(first), indexes_text(tasks.failed)
+    why = f"; task {first}: {pod.why}" if pod is not None and pod.why else ""
+    times = tasks.stage.retries + 1
+    return f"stage {tasks.stage.name}: tasks {listed[:_SHOWN]} failed {times} times{why}"

@@ -1,0 +1,332 @@
+"""One sync of one DagJob: read it and its pods, write what has come of it, delete and create pods.
+
+Nothing is decided from memory alone. Wherever a crash falls, the next sync finds the pods that exist, and
+what is recorded of those that do not: names are deterministic, a failure is counted by its attempt, and a pod
+is deleted for being surplus only when the status records its success.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from eclectus.api.dag_job import DagJob, DagJobStatus
+from eclectus.api.names import API_VERSION, DAG_JOB_LABEL, DAG_JOBS
+from eclectus.kubeclient.errors import ConflictError, MissingError, RejectedError
+from eclectus.kubeclient.listing import list_pages
+from eclectus_operator import convert
+from eclectus_operator.dag_jobs import job_status, task_pods
+from eclectus_operator.dag_jobs.estimates import History, StageGraph, stage_graph
+from eclectus_operator.dag_jobs.job_check import placement_problem, template_problems
+from eclectus_operator.dag_jobs.job_status import Observed, Problem, StatusUpdate, status_update
+from eclectus_operator.dag_jobs.task_pods import NewPod, TaskPod
+from eclectus_operator.dag_jobs.tasks import MOST_WRITES, Tasks, assess_job, next_steps
+from eclectus_operator.observed import Pod
+from eclectus_operator.operator_context import NotLeadingError, OperatorContext
+
+WRITE_SECONDS = 15.0  # between two writes of counts alone
+BACKOFF_SECONDS, MOST_BACKOFF_SECONDS = 10.0, 300.0  # after a refused pod of a stage, doubled with each
+FORBIDDEN = 403
+_SHOWN = 5  # failures in one event
+_log = logging.getLogger(__name__)
+
+JobKey = tuple[str, str]
+"""Namespace and name."""
+
+
+@dataclass
+class Refusal:
+    """The API server refuses the pods of a stage; the next try is at `until`, seconds since the epoch."""
+
+    problem: Problem
+    until: float
+    seconds: float
+
+
+@dataclass
+class JobMemory:
+    """What an operator remembers of a job. Losing it costs a few requests.
+
+    `status`: as computed last, which may not be written yet; `templates_checked`: the API server has accepted
+    a pod of each stage in a dry run.
+    """
+
+    uid: str
+    status: DagJobStatus | None = None
+    written_at: float = float("-inf")
+    templates_checked: bool = False
+    refusals: dict[str, Refusal] = field(default_factory=dict)
+
+    def refuse(self, stage: str, problem: Problem, now: float) -> None:
+        """Note that a pod of the stage was refused, and when the next try is due."""
+        before = self.refusals.get(stage)
+        seconds = min(before.seconds * 2.0, MOST_BACKOFF_SECONDS) if before else BACKOFF_SECONDS
+        self.refusals[stage] = Refusal(problem, now + seconds, seconds)
+
+
+async def sync_job(
+    context: OperatorContext, key: JobKey, memories: dict[JobKey, JobMemory], history: History
+) -> JobSync | None:
+    """Carry out what is to be done for a job now; None if it is gone or being deleted.
+
+    Raises ApiError, ShapeError.
+    """
+    try:
+        job = convert.read(await context.api.send("GET", job_path(key)), DagJob)
+    except MissingError:
+        return None
+    if job.metadata.deletion_timestamp:
+        return None  # Kubernetes deletes its pods
+    memory = memories.get(key)
+    if memory is None or memory.uid != job.metadata.uid:
+        memory = memories[key] = JobMemory(job.metadata.uid)
+    sync = JobSync(context, job, memory)
+    await sync.run(history)
+    return sync
+
+
+@dataclass
+class JobSync:
+    """One sync of one job. `pods`: as listed in this sync."""
+
+    context: OperatorContext
+    job: DagJob
+    memory: JobMemory
+    pods: list[TaskPod] = field(default_factory=list)
+    wake_at: float = float("inf")  # when the next sync is due, seconds since the epoch
+
+    async def run(self, history: History) -> None:
+        """Carry out what is to be done. Raises ApiError, ShapeError."""
+        self.pods = await self._list_pods()
+        if self.job.status.has_finished:
+            history.note(self.job)
+            await self._clean_up()
+            return
+        graph = stage_graph(self.job, history)
+        tasks: dict[str, Tasks] = {}
+        problem = await self._find_problem(graph)
+        if problem is None or not problem.is_final:
+            known = self.memory.status or self.job.status
+            tasks = assess_job(self.job, graph.order, known.stages, self.pods, self.now)
+        seen = Observed(self.now, problem, tasks, graph.estimates)
+        update = await self._write_status(seen)
+        if update.status.has_finished:
+            await self._clean_up()
+            return
+        now, settings = self.now, self.context.settings
+        blocked = {stage for stage, refusal in self.memory.refusals.items() if now < refusal.until}
+        steps = next_steps(self.job, tasks, settings.dag_waiting, settings.dag_kept, blocked)
+        await self._delete_pods(steps.delete)
+        if not self.job.spec.suspend:
+            await self._create_pods(seen, steps.create, graph.pod_hints(tasks.values()))
+        self._plan_next(update, tasks)
+
+    @property
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return self.context.now()
+
+    @property
+    def pods_path(self) -> str:
+        """Path of the pods of the job's namespace."""
+        return f"/api/v1/namespaces/{self.job.metadata.namespace}/pods"
+
+    def wake_by(self, moment: float) -> None:
+        """Sync again at this moment at the latest."""
+        self.wake_at = min(self.wake_at, moment)
+
+    async def _list_pods(self) -> list[TaskPod]:
+        """The pods of the job's tasks, read page by page."""
+        query = {"labelSelector": f"{DAG_JOB_LABEL}={self.job.metadata.name}"}
+        pages = list_pages(self.context.api, self.pods_path, query)
+        read = [task_pods.read(each, self.job) async for page in pages for each in page]
+        return [pod for pod in read if pod is not None]
+
+    async def _find_problem(self, graph: StageGraph) -> Problem | None:
+        """Why the job cannot run, or not now; None if it can."""
+        job, memory = self.job, self.memory
+        if graph.problems:
+            return Problem("InvalidSpec", "; ".join(graph.problems), is_final=True)
+        if not memory.templates_checked and not job.status.start_time:
+            wrong = [
+                text
+                for stage in job.spec.stages
+                for text in await template_problems(self.context.api, self.pods_path, job, stage)
+            ]
+            if wrong:
+                return Problem("InvalidTemplate", "; ".join(wrong), is_final=True)
+            memory.templates_checked = True
+        if memory.refusals:
+            return next(iter(memory.refusals.values())).problem
+        return placement_problem(job, self.pods, await self.context.pool.capacities())
+
+    async def _write_status(self, seen: Observed) -> StatusUpdate:
+        """Write the status if it has changed, and the change is urgent or due; then events of conditions."""
+        old, update = self.job.status, status_update(self.job, seen)
+        self.memory.status = update.status
+        if update.status == old:
+            return update
+        due = self.memory.written_at + WRITE_SECONDS
+        if self.now < due and not update.is_urgent:
+            self.wake_by(due)
+            return update
+        path = f"{job_path(key_of(self.job))}/status"
+        self.job = convert.read(await self.context.api.send("PATCH", path, update.patch), DagJob)
+        self.memory.status, self.memory.written_at = None, self.now
+        if update.status.has_finished:
+            self.context.metrics.job_ended(job_status.end_reason(update.status))
+        await self._report_conditions(old)
+        return update
+
+    async def _report_conditions(self, old: DagJobStatus) -> None:
+        """Write events of the conditions that have changed, but for those of a start without a problem."""
+        before, said = {each.type: (each.status, each.reason) for each in old.conditions}, set[str]()
+        for each in self.job.status.conditions:
+            is_new = before.get(each.type) != (each.status, each.reason) and each.reason not in said
+            if is_new and (before or each.reason != "Accepted"):
+                said.add(each.reason)
+                is_good = each.type != "Failed" and (each.type != "Ready" or each.status == "True")
+                await self._record(each.reason, each.message, is_warning=not is_good)
+
+    async def _record(self, reason: str, note: str, *, is_warning: bool = True) -> None:
+        await self.context.record(self.job.metadata, "Reconcile", reason, note, is_warning=is_warning)
+
+    async def _delete_pods(self, pods: list[TaskPod]) -> None:
+        """Delete pods, each by its uid and no other of its name; some are left to the next sync if many."""
+        for pod in pods[:MOST_WRITES]:
+            body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
+            try:
+                await self.context.api.send("DELETE", f"{self.pods_path}/{pod.name}", body)
+            except (MissingError, ConflictError):
+                continue  # it is gone, and perhaps another one has its name
+            _log.info("deleted %s/%s", self.job.metadata.namespace, pod.name)
+        if len(pods) > MOST_WRITES:
+            self.wake_by(self.now)
+
+    async def _create_pods(
+        self, seen: Observed, new: list[NewPod], hints: Mapping[str, Mapping[str, str]]
+    ) -> None:
+        """Create pods; a stage whose pods are refused waits. `hints`: annotations by stage."""
+        now, refusals = self.now, self.memory.refusals
+        was_refused = bool(refusals)
+        for stage in refusals.keys() - {each.stage.name for each in new}:
+            if now >= refusals[stage].until:
+                del refusals[stage]  # it needs no more pods, such as after a request whose answer was lost
+        created: list[NewPod] = []
+        refused: set[str] = set()
+        for each in new:
+            stage = each.stage.name
+            if stage in refused:
+                continue
+            problem = await self._create(each, hints[stage])
+            if problem is None:
+                created.append(each)
+                refusals.pop(stage, None)
+            else:
+                refused.add(stage)
+                self.memory.refuse(stage, problem, now)
+        await self._report_retries(created)
+        if refused:
+            await self._write_status(replace(seen, problem=refusals[min(refused)].problem))
+        if len(new) == MOST_WRITES or (was_refused and not refusals):
+            self.wake_by(now)  # there may be more to create, or the condition Ready to change
+
+    async def _create(self, new: NewPod, hints: Mapping[str, str]) -> Problem | None:
+        """Create a pod; None if it exists then."""
+        try:
+            await self.context.api.send("POST", self.pods_path, new.body(hints))
+        except ConflictError:
+            return await self._adopt(new)
+        except NotLeadingError:
+            raise
+        except (RejectedError, MissingError) as error:
+            return _refusal(new, error.status, error.message)
+        self.context.metrics.pod_created(new.attempt)
+        _log.info("created %s/%s", self.job.metadata.namespace, new.name)
+        return None
+
+    async def _adopt(self, new: NewPod) -> Problem | None:
+        """The pod exists: an earlier request has created it, or its name is taken."""
+        try:
+            found = convert.read(await self.context.api.send("GET", f"{self.pods_path}/{new.name}"), Pod)
+        except MissingError:
+            self.wake_by(self.now)  # it was there a moment ago
+            return None
+        if task_pods.is_owned(found, self.job):
+            return None
+        message = f"stage {new.stage.name}: a pod that is not the job's is named {new.name}"
+        return Problem("NameTaken", message)
+
+    async def _report_retries(self, created: list[NewPod]) -> None:
+        """Write an event for the tasks that get more memory, and one for others that run again."""
+        killed, failed = list[str](), list[str]()
+        for each in created:
+            if each.before is not None and each.before.has_failed:
+                task = f"{each.stage.name}[{each.index}]"
+                if each.before.killed:
+                    killed.append(f"{task}: {task_pods.factors_text(each.memory_factors)}")
+                else:
+                    failed.append(f"{task}: {each.before.why}")
+        if killed:
+            head = "run again with more memory, by these factors of the template's: "
+            await self._record("MemoryRaised", _listed(head, killed))
+        if failed:
+            await self._record("TasksRetried", _listed("run again after a failure: ", failed))
+
+    async def _clean_up(self) -> None:
+        """Delete what still runs of a job that has ended; delete the job when it has expired."""
+        await self._delete_pods([pod for pod in self.pods if not pod.has_ended and pod.deletion is None])
+        expiry = job_status.expiry(self.job)
+        if expiry is not None and self.now < expiry:
+            self.wake_by(expiry)
+        elif expiry is not None:
+            await self._delete_job()
+
+    async def _delete_job(self) -> None:
+        """Delete the job; Kubernetes deletes its pods."""
+        body = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": self.job.metadata.uid},
+            "propagationPolicy": "Background",
+        }
+        try:
+            await self.context.api.send("DELETE", job_path(key_of(self.job)), body)
+        except MissingError:
+            return
+
+    def _plan_next(self, update: StatusUpdate, tasks: Mapping[str, Tasks]) -> None:
+        """When the job is to be synced next, whatever events arrive."""
+        if update.deadline is not None:
+            self.wake_by(update.deadline)
+        if self.job.spec.suspend:
+            return
+        for each in tasks.values():
+            for moment in each.not_before.values():
+                self.wake_by(moment)
+        for refusal in self.memory.refusals.values():
+            self.wake_by(refusal.until)
+
+
+def key_of(job: DagJob) -> JobKey:
+    """The job's namespace and name."""
+    return job.metadata.namespace, job.metadata.name
+
+
+def job_path(key: JobKey) -> str:
+    """The path of a DagJob."""
+    namespace, name = key
+    return f"/apis/{API_VERSION}/namespaces/{namespace}/{DAG_JOBS}/{name}"
+
+
+def _refusal(new: NewPod, status: int, message: str) -> Problem:
+    reason = "PodInvalid"
+    if status == FORBIDDEN:
+        reason = "QuotaExceeded" if "exceeded quota" in message else "PodForbidden"
+    return Problem(reason, f"stage {new.stage.name}: {message}")
+
+
+def _listed(head: str, parts: list[str]) -> str:
+    more = f"; and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else ""
+    return head + "; ".join(parts[:_SHOWN]) + more

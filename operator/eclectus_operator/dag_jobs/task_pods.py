@@ -1,0 +1,306 @@
+"""The pods of a DagJob's tasks: how they are made and named, recognised, and what is read of them.
+
+    <job>-<stage>-<number of the task>-<attempt>-<hash>[-r<replacement>]
+
+Names are deterministic: an operator that restarts computes the same ones, and the API server's 409
+AlreadyExists says that the pod exists. The hash is made of the job's uid and the stage, so a job that is
+deleted and created again does not take over pods of the old one, and no two stages have the same name for a
+pod. A pod belongs to a job if its controller is the job, by uid; which task it is, its labels say.
+
+The template is the user's, and the pod gets nothing more than it: it is created in the job's own namespace,
+where Pod Security, quotas and admission apply to it as to any other pod. Set are the name, the labels and
+annotations of Eclectus, the controller, `restartPolicy: Never`, a schedulerName where there is none, and in
+each container the variable TASK_INDEX where it has none of that name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from msgspec import Struct
+
+from eclectus.api.common import time_seconds
+from eclectus.api.dag_job import DagJob, Stage
+from eclectus.api.names import (
+    API_VERSION,
+    ATTEMPT_LABEL,
+    DAG_JOB,
+    DAG_JOB_LABEL,
+    INSTANCE_LABEL,
+    MEMORY_FACTORS,
+    NODE_ANNOTATION,
+    PROBE_LABEL,
+    ROOM_ANNOTATION,
+    RUN_ID_LABEL,
+    SEQ_LABEL,
+    STAGE_LABEL,
+    TASK_INDEX_LABEL,
+)
+from eclectus.kube.quantity import thousandths, units
+from eclectus_operator import convert
+from eclectus_operator.observed import PULL_REASONS, Ended, Pod
+
+Object = dict[str, Any]
+OUT_OF_MEMORY = "OOMKilled"
+CREATE_REASONS = ("CreateContainerConfigError", "CreateContainerError")  # such as a Secret that is missing
+MOST_FACTOR = 64  # by which the memory of a template is raised at most
+INDEX_VARIABLE = "TASK_INDEX"
+SCHEDULER_NAME = "eclectus"
+# By these a scheduler or an operator would take the pod for a probe. Admission lets the operator alone create
+# pods with them, and a template must not be a way around that.
+RESERVED_KEYS = (INSTANCE_LABEL, RUN_ID_LABEL, SEQ_LABEL, PROBE_LABEL, NODE_ANNOTATION, ROOM_ANNOTATION)
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,4}")
+
+
+class Stuck(Struct, frozen=True, gc=False):
+    """A container that its node tries to start in vain; `reason` and `message` are the kubelet's."""
+
+    container: str
+    reason: str
+    message: str = ""
+
+
+class TaskPod(Struct, frozen=True, gc=False):
+    """A pod of a task. Times are seconds since the epoch.
+
+    `deletion`: when it is to be gone at the latest, if it is being deleted. `is_disrupted`: Kubernetes or its
+    node ended it, so its task has not failed. `killed`: its containers that had too little memory;
+    `memory_factors`: by how much the memory of the template was raised for it. `stuck`: what keeps it from
+    starting, if its node says so.
+    """
+
+    name: str
+    uid: str
+    stage: str
+    index: int
+    attempt: int
+    phase: str = "Pending"
+    created: float = 0.0
+    deletion: float | None = None
+    is_disrupted: bool = False
+    killed: tuple[str, ...] = ()
+    memory_factors: Mapping[str, int] = {}
+    ended: float | None = None
+    run_seconds: float | None = None
+    why: str = ""  # why it failed, for people
+    stuck: Stuck | None = None
+
+    @property
+    def raised_factors(self) -> dict[str, int]:
+        """The memory factors of the attempt after this one: twice as much for what had too little."""
+        found = dict(self.memory_factors)
+        for container in self.killed:
+            found[container] = min(found.get(container, 1) * 2, MOST_FACTOR)
+        return found
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all its containers have ended."""
+        return self.phase in ("Succeeded", "Failed")
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it has failed by itself."""
+        return self.phase == "Failed" and not self.is_disrupted
+
+
+@dataclass(frozen=True)
+class NewPod:
+    """A pod to create. `taken`: names of the task's pods; `before`: the last of them, where one exists."""
+
+    job: DagJob
+    stage: Stage
+    index: int = 0
+    attempt: int = 0
+    taken: tuple[str, ...] = ()
+    before: TaskPod | None = None
+
+    @cached_property
+    def name(self) -> str:
+        """Its name; with a number at the end if pods of that attempt have the names before it."""
+        digest = hashlib.sha256(f"{self.job.metadata.uid}/{self.stage.name}".encode()).hexdigest()[:8]
+        first = f"{self.job.metadata.name}-{self.stage.name}-{self.index}-{self.attempt}-{digest}"
+        number, found = 0, first
+        while found in self.taken:
+            number += 1
+            found = f"{first}-r{number}"
+        return found
+
+    @cached_property
+    def memory_factors(self) -> Mapping[str, int]:
+        """By how much the memory of the template is raised for it."""
+        return {} if self.before is None else self.before.raised_factors
+
+    def body(self, estimates: Mapping[str, str]) -> Object:
+        """The pod, ready to be created. Raises ValueError if its memory cannot be read."""
+        meta, template = self.job.metadata, self.stage.template
+        given = template.get("metadata", {})
+        labels = {
+            DAG_JOB_LABEL: meta.name,
+            STAGE_LABEL: self.stage.name,
+            TASK_INDEX_LABEL: str(self.index),
+            ATTEMPT_LABEL: str(self.attempt),
+        }
+        annotations = {**given.get("annotations", {}), **estimates}
+        if self.memory_factors:
+            annotations[MEMORY_FACTORS] = factors_text(self.memory_factors)
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": self.name,
+                "namespace": meta.namespace,
+                "labels": {**given.get("labels", {}), **labels},
+                "annotations": annotations,
+                "ownerReferences": [_owner(self.job)],
+            },
+            "spec": _spec(template["spec"], self.index, self.memory_factors),
+        }
+
+
+def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
+    """A task's pod; None if the job is not its controller, or its labels name no task. Raises ShapeError."""
+    pod = convert.read(found, Pod)
+    labels = pod.metadata.labels or {}
+    stage = job.spec.find_stage(labels.get(STAGE_LABEL, ""))
+    index, attempt = labels.get(TASK_INDEX_LABEL, ""), labels.get(ATTEMPT_LABEL, "")
+    if not is_owned(pod, job) or not _NUMBER.fullmatch(index) or not _NUMBER.fullmatch(attempt):
+        return None
+    if stage is None or int(index) >= stage.tasks:
+        return None
+    meta, ends = pod.metadata, _ends(pod)
+    return TaskPod(
+        meta.name,
+        meta.uid,
+        stage.name,
+        int(index),
+        min(int(attempt), stage.retries + 1),
+        pod.status.phase,
+        created=pod.created,
+        deletion=time_seconds(meta.deletion_timestamp) if meta.deletion_timestamp else None,
+        is_disrupted=_is_disrupted(pod),
+        killed=tuple(container for container, end in ends.items() if end.reason == OUT_OF_MEMORY),
+        memory_factors=_factors((meta.annotations or {}).get(MEMORY_FACTORS, "")),
+        ended=_last_end(ends.values()),
+        run_seconds=_run_seconds(ends.values()),
+        why=_why(pod, ends),
+        stuck=_stuck(pod),
+    )
+
+
+def is_owned(pod: Pod, job: DagJob) -> bool:
+    """Whether the job is the pod's controller."""
+    owners = pod.metadata.owner_references or ()
+    return any(owner.controller and owner.uid == job.metadata.uid for owner in owners)
+
+
+def factors_text(factors: Mapping[str, int]) -> str:
+    """Memory factors as an annotation: `container=2,container=4`."""
+    return ",".join(f"{container}={factor}" for container, factor in sorted(factors.items()))
+
+
+def _factors(text: str) -> dict[str, int]:
+    parts = (part.partition("=") for part in text.split(","))
+    return {
+        container: min(int(factor), MOST_FACTOR)
+        for container, _, factor in parts
+        if container and _NUMBER.fullmatch(factor) and int(factor) > 0
+    }
+
+
+def _is_disrupted(pod: Pod) -> bool:
+    """Preempted, evicted or lost with its node, as a condition says, or deleted by somebody."""
+    condition = pod.condition("DisruptionTarget")
+    is_target = condition is not None and condition.status == "True"
+    return is_target or pod.metadata.deletion_timestamp is not None
+
+
+def _ends(pod: Pod) -> dict[str, Ended]:
+    """How its containers ended, of those that have."""
+    statuses = pod.status.container_statuses or ()
+    return {each.name: each.state.terminated for each in statuses if each.state.terminated is not None}
+
+
+def _stuck(pod: Pod) -> Stuck | None:
+    """The first container that its node cannot start; None while all of them may only take their time."""
+    if pod.status.phase != "Pending" or pod.metadata.deletion_timestamp is not None:
+        return None
+    statuses = (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ()))
+    waiting = ((each.name, each.state.waiting) for each in statuses if each.state.waiting is not None)
+    found = (Stuck(name, state.reason, state.message) for name, state in waiting)
+    return next((each for each in found if each.reason in (*PULL_REASONS, *CREATE_REASONS)), None)
+
+
+def _last_end(ends: Iterable[Ended]) -> float | None:
+    return max((time_seconds(each.finished_at) for each in ends if each.finished_at), default=None)
+
+
+def _run_seconds(ends: Iterable[Ended]) -> float | None:
+    """From the start of the first container to the end of the last one."""
+    times = [
+        (time_seconds(e.started_at), time_seconds(e.finished_at))
+        for e in ends
+        if e.started_at and e.finished_at
+    ]
+    if not times:
+        return None
+    return max(0.0, max(end for _, end in times) - min(start for start, _ in times))
+
+
+def _why(pod: Pod, ends: Mapping[str, Ended]) -> str:
+    """Why it failed; empty if it has not."""
+    if pod.status.phase != "Failed":
+        return ""
+    wrong = [
+        f"container {container}: {end.reason or 'Error'}, exit code {end.exit_code}"
+        for container, end in ends.items()
+        if end.exit_code
+    ]
+    return "; ".join(wrong) or pod.status.message or pod.status.reason or "it failed"
+
+
+def _spec(spec: Object, index: int, memory_factors: Mapping[str, int]) -> Object:
+    changed = {
+        field: [_container(each, index, memory_factors.get(each.get("name", ""), 1)) for each in spec[field]]
+        for field in ("initContainers", "containers")
+        if spec.get(field)
+    }
+    return {"schedulerName": SCHEDULER_NAME, **spec, **changed, "restartPolicy": "Never"}
+
+
+def _container(one: Object, index: int, factor: int) -> Object:
+    env = one.get("env") or []
+    if not any(each.get("name") == INDEX_VARIABLE for each in env):
+        env = [*env, {"name": INDEX_VARIABLE, "value": str(index)}]
+    resources = one.get("resources")
+    return {**one, "env": env, **({"resources": _with_more_memory(resources, factor)} if resources else {})}
+
+
+def _with_more_memory(resources: Object, factor: int) -> Object:
+    """Request and limit of memory times the factor."""
+    return {
+        part: {**amounts, "memory": _times(amounts["memory"], factor)}
+        if factor > 1 and part in ("requests", "limits") and "memory" in amounts
+        else amounts
+        for part, amounts in resources.items()
+    }
+
+
+def _times(quantity: str | int, factor: int) -> str:
+    return str(units(thousandths(str(quantity)) * factor))
+
+
+def _owner(job: DagJob) -> Object:
+    # Without blockOwnerDeletion, which would take the right to change a DagJob's finalizers.
+    return {
+        "apiVersion": API_VERSION,
+        "kind": DAG_JOB,
+        "name": job.metadata.name,
+        "uid": job.metadata.uid,
+        "controller": True,
+    }

@@ -1,0 +1,338 @@
+"""The state of a stage's tasks, from what the status records and from the pods that exist, and what follows.
+
+    recorded     its pods                         the task
+    succeeded    any                              has succeeded; pods that still run are obsolete
+    not          one has succeeded                has succeeded
+    not          one runs or waits                goes on; if two do, the later one is obsolete
+    not          one is being deleted             waits until that is gone, or overdue by a minute
+    not          the last one failed by itself    runs again after a back-off, or has failed for good
+    not          the last one was preempted,      runs again at once; that does not count as a failure
+                 evicted or lost with its node
+    not          none                             runs again: its pod was deleted
+
+The attempt on a pod is the number of failures before it. So a failure is counted once, whatever crashes: the
+failures of a task are what is recorded, or what its pods show if that is more.
+
+Pods are created lazily: of stages whose parents have finished, and only as many as keep a bounded number
+waiting for a node. A pod that waits costs etcd, quota and every scheduler's attention, and a longer queue of
+them starts nothing earlier. The stages that are ready share that number, so that one whose pods find no
+node does not stop the others.
+
+Pods that have succeeded are kept for their logs, up to a number. Beyond it the oldest are deleted, once the
+status records that they have succeeded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import nsmallest
+from statistics import median
+
+from eclectus.api.dag_job import DagJob, FailedTasks, Stage, StageStatus
+from eclectus_operator.dag_jobs.task_pods import NewPod, TaskPod
+
+BACKOFF_SECONDS, MOST_BACKOFF_SECONDS = 10.0, 360.0  # after the first failure, doubled with each; as of Jobs
+OVERDUE_SECONDS = 60.0  # after its grace period a pod that is being deleted is replaced: its node is silent
+MOST_WRITES = 50  # pods created, and deleted, in one sync of a job, so that one job does not delay the others
+_RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """The tasks of a stage by number.
+
+    `failures`: how often each has failed that has; `active`: the pod that runs or waits, where there is one;
+    `not_before`: when a task may run again, of those that must wait; `obsolete`: pods to delete; `pods`: all
+    that exist.
+    """
+
+    stage: Stage
+    succeeded: frozenset[int]
+    failures: Mapping[int, int]
+    active: Mapping[int, TaskPod]
+    not_before: Mapping[int, float]
+    obsolete: tuple[TaskPod, ...]
+    pods: Mapping[int, tuple[TaskPod, ...]]
+    run_seconds: float | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all have succeeded."""
+        return len(self.succeeded) == self.stage.tasks
+
+    @cached_property
+    def failed(self) -> tuple[int, ...]:
+        """The tasks that have failed for good."""
+        most = self.stage.retries
+        return tuple(i for i, times in self.failures.items() if times > most and i not in self.succeeded)
+
+    @cached_property
+    def running(self) -> int:
+        """How many tasks run on a node."""
+        return sum(pod.phase == "Running" for pod in self.active.values())
+
+    @property
+    def not_started(self) -> int:
+        """How many pods exist that have not started."""
+        return len(self.active) - self.running
+
+    @cached_property
+    def startable(self) -> list[int]:
+        """The tasks that a new pod may be created for."""
+        held = self.succeeded.union(self.active, self.not_before, self.failed)
+        return [index for index in range(self.stage.tasks) if index not in held]
+
+    def last_pod(self, index: int) -> TaskPod | None:
+        """The pod of a task's last attempt, of those that exist."""
+        return max(self.pods.get(index, ()), key=lambda pod: (pod.attempt, pod.created), default=None)
+
+    @cached_property
+    def status(self) -> StageStatus:
+        """The stage's status, without its estimate."""
+        count, succeeded, failed = self.stage.tasks, len(self.succeeded), len(self.failed)
+        by_failures: dict[int, list[int]] = {}
+        for index, times in self.failures.items():
+            by_failures.setdefault(times, []).append(index)
+        return StageStatus(
+            self.stage.name,
+            waiting=count - succeeded - failed - self.running,
+            running=self.running,
+            succeeded=succeeded,
+            failed=failed,
+            retried=sum(min(times, self.stage.retries) for times in self.failures.values()),
+            completed_indexes=indexes_text(self.succeeded),
+            failed_tasks=tuple(
+                FailedTasks(times, indexes_text(found)) for times, found in sorted(by_failures.items())
+            ),
+            run_seconds=self.run_seconds,
+        )
+
+
+TasksByStage = Mapping[str, Tasks]
+"""By the name of the stage."""
+
+
+def assess_job(
+    job: DagJob, order: Sequence[Stage], recorded: Iterable[StageStatus], pods: Iterable[TaskPod], now: float
+) -> dict[str, Tasks]:
+    """The tasks of each stage, children first: whether they have finished decides what parents must keep.
+
+    `order`: the stages, parents first; `recorded`: what is known of them.
+    """
+    known, by_stage = {each.name: each for each in recorded}, dict[str, list[TaskPod]]()
+    for pod in pods:
+        by_stage.setdefault(pod.stage, []).append(pod)
+    found = dict[str, Tasks]()
+    for stage in reversed(order):
+        needed = stage.name in needed_outputs(job, found)
+        status, own = known.get(stage.name, StageStatus(stage.name)), by_stage.get(stage.name, ())
+        found[stage.name] = assess(stage, status, own, now, outputs_needed=needed)
+    return found
+
+
+def assess(
+    stage: Stage, recorded: StageStatus, pods: Iterable[TaskPod], now: float, *, outputs_needed: bool = False
+) -> Tasks:
+    """The tasks of a stage; `pods`: of this stage.
+
+    `outputs_needed`: a stage that has not finished reads what the pods of this one have left on their
+    nodes, so that a task whose pod is gone has not succeeded any more.
+    """
+    by_task: dict[int, list[TaskPod]] = {}
+    for pod in pods:
+        by_task.setdefault(pod.index, []).append(pod)
+    failures = _failures(stage, recorded, by_task)
+    seen = {index for index, own in by_task.items() if any(pod.phase == "Succeeded" for pod in own)}
+    completed = parse_indexes(recorded.completed_indexes, stage.tasks)
+    succeeded = frozenset(seen if outputs_needed else completed | seen)
+    active, obsolete, not_before = dict[int, TaskPod](), list[TaskPod](), dict[int, float]()
+    for index, own in by_task.items():
+        first, others = _active(own, failures.get(index, 0), has_succeeded=index in succeeded)
+        obsolete += others
+        if first is not None:
+            active[index] = first
+        elif index not in succeeded and (until := _not_before(own)) > now:
+            not_before[index] = until
+    return Tasks(
+        stage,
+        succeeded,
+        failures,
+        active,
+        not_before,
+        tuple(obsolete),
+        {index: tuple(own) for index, own in by_task.items()},
+        _median_run(by_task.values()) or recorded.run_seconds,
+    )
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The pods of a job to delete and to create now."""
+
+    delete: list[TaskPod]
+    create: list[NewPod]
+
+
+def next_steps(
+    job: DagJob, tasks: TasksByStage, most_waiting: int, most_kept: int, blocked: Collection[str] = ()
+) -> Steps:
+    """What to do next for a job whose status is written; `blocked`: stages whose pods are refused."""
+    delete = _unneeded_pods(job, tasks, most_kept)
+    return Steps(delete, [] if job.spec.suspend else _next_pods(job, tasks, most_waiting, blocked))
+
+
+def _next_pods(job: DagJob, tasks: TasksByStage, most_waiting: int, blocked: Collection[str]) -> list[NewPod]:
+    ready = [each for each in _ready_stages(tasks) if each.stage.name not in blocked]
+    if not ready:
+        return []
+    share = max(1, most_waiting // len(ready))
+    found: list[NewPod] = []
+    for each in ready:
+        room = min(share - each.not_started, MOST_WRITES - len(found))
+        found += [_new_pod(job, each, index) for index in each.startable[: max(0, room)]]
+    return found
+
+
+def _ready_stages(tasks: TasksByStage) -> list[Tasks]:
+    """The stages that have not finished and whose parents have."""
+    return [
+        each
+        for each in tasks.values()
+        if not each.is_complete and all(tasks[parent].is_complete for parent in each.stage.depends_on)
+    ]
+
+
+def needed_outputs(job: DagJob, tasks: TasksByStage) -> set[str]:
+    """The stages whose results on their nodes a stage reads that has not finished."""
+    complete = {name for name, each in tasks.items() if each.is_complete}
+    return {
+        each.stage
+        for stage in job.spec.stages
+        if stage.name not in complete
+        for each in stage.inputs
+        if each.lost_with_node
+    }
+
+
+def _unneeded_pods(job: DagJob, tasks: TasksByStage, most_kept: int) -> list[TaskPod]:
+    """The pods to delete: obsolete ones, all active ones of a suspended job, and those beyond the kept."""
+    found = [pod for each in tasks.values() for pod in each.obsolete]
+    if job.spec.suspend:
+        found += [pod for each in tasks.values() for pod in each.active.values()]
+    return found + _surplus_pods(job, tasks, most_kept)
+
+
+def _surplus_pods(job: DagJob, tasks: TasksByStage, most_kept: int) -> list[TaskPod]:
+    """The oldest pods that have ended, of those beyond `most_kept`, as the job's written status records."""
+    needed = needed_outputs(job, tasks)
+    ended = [
+        pod
+        for recorded in job.status.stages
+        if recorded.name in tasks and recorded.name not in needed
+        for pod in _recorded_pods(tasks[recorded.name], recorded)
+    ]
+    surplus = min(len(ended) - most_kept, MOST_WRITES)
+    return nsmallest(surplus, ended, key=lambda pod: (pod.ended or 0.0, pod.name)) if surplus > 0 else []
+
+
+def _recorded_pods(tasks: Tasks, recorded: StageStatus) -> Iterator[TaskPod]:
+    """The pods that have ended and that nothing needs.
+
+    The status records that their task has succeeded, or that it has failed again after them.
+    """
+    completed = parse_indexes(recorded.completed_indexes, tasks.stage.tasks)
+    failures = _recorded_failures(recorded, tasks.stage)
+    for index, own in tasks.pods.items():
+        for pod in own:
+            is_past = index in completed or pod.attempt + 1 < failures.get(index, 0)
+            if is_past and pod.has_ended and pod.deletion is None:
+                yield pod
+
+
+def _new_pod(job: DagJob, tasks: Tasks, index: int) -> NewPod:
+    names = tuple(pod.name for pod in tasks.pods.get(index, ()))
+    attempt, before = tasks.failures.get(index, 0), tasks.last_pod(index)
+    return NewPod(job, tasks.stage, index, attempt, names, before)
+
+
+def _recorded_failures(recorded: StageStatus, stage: Stage) -> dict[int, int]:
+    """How often each task has failed that has, as the status says."""
+    return {
+        index: each.failures
+        for each in recorded.failed_tasks
+        for index in parse_indexes(each.indexes, stage.tasks)
+    }
+
+
+def _failures(stage: Stage, recorded: StageStatus, by_task: Mapping[int, list[TaskPod]]) -> dict[int, int]:
+    known = _recorded_failures(recorded, stage)
+    for index, own in by_task.items():
+        shown = max(pod.attempt + pod.has_failed for pod in own)
+        if shown > known.get(index, 0):
+            known[index] = shown
+    return known
+
+
+def _active(
+    own: Iterable[TaskPod], failures: int, *, has_succeeded: bool
+) -> tuple[TaskPod | None, list[TaskPod]]:
+    """The pod of a task that goes on, and those that still wait or run and are obsolete."""
+    alive = [pod for pod in own if not pod.has_ended and pod.deletion is None]
+    alive.sort(key=lambda pod: (-pod.attempt, pod.created, pod.name))
+    goes_on = bool(alive) and not has_succeeded and alive[0].attempt >= failures
+    return (alive[0], alive[1:]) if goes_on else (None, alive)
+
+
+def _not_before(own: Iterable[TaskPod]) -> float:
+    """When a task without an active pod may run again."""
+    until = 0.0
+    for pod in own:
+        if not pod.has_ended and pod.deletion is not None:
+            until = max(until, pod.deletion + OVERDUE_SECONDS)
+        if pod.has_failed and pod.ended is not None:
+            backoff = min(BACKOFF_SECONDS * 2.0**pod.attempt, MOST_BACKOFF_SECONDS)
+            until = max(until, pod.ended + backoff)
+    return until
+
+
+def _median_run(by_task: Iterable[list[TaskPod]]) -> float | None:
+    """The median run time of the pods that have succeeded, to a thousandth of a second."""
+    runs = [
+        pod.run_seconds
+        for own in by_task
+        for pod in own
+        if pod.phase == "Succeeded" and pod.run_seconds is not None
+    ]
+    return round(median(runs), 3) if runs else None
+
+
+def parse_indexes(text: str, count: int) -> frozenset[int]:
+    """The numbers below `count` of a text as the status of an Indexed Job has it: `0-5,7`.
+
+    What is no number or range is left out: a user may have written it.
+    """
+    matches = (_RANGE.fullmatch(part) for part in text.split(","))
+    return frozenset(
+        number
+        for match in matches
+        if match
+        for number in range(int(match[1]), min(int(match[2] or match[1]) + 1, count))
+    )
+
+
+def indexes_text(numbers: Iterable[int]) -> str:
+    """The numbers as such a text, in increasing order."""
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in _ranges(numbers))
+
+
+def _ranges(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """The longest ranges of consecutive numbers: first and last."""
+    ordered = sorted(numbers)
+    start = 0
+    for at in range(1, len(ordered) + 1):
+        if at == len(ordered) or ordered[at] != ordered[at - 1] + 1:
+            yield ordered[start], ordered[at - 1]
+            start = at

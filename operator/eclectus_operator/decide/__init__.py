@@ -1,1 +1,0 @@
-"""Pure decisions: observed objects in; next steps, outcomes and status out."""

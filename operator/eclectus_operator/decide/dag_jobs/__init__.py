@@ -1,1 +1,0 @@
-"""Pure decisions about DagJobs: their tasks, the next pods, estimates and the status."""

@@ -1,0 +1,198 @@
+"""What is wrong with a NodeProbe that passed its schema, as messages for its author.
+
+Its pod template may have what a benchmark needs, and nothing by which its pod leaves the `restricted` Pod
+Security standard, reads a Secret, or is taken for a pod of somebody else. The lists say what is allowed, so
+that a field that Kubernetes adds is refused until it is listed here.
+
+The chart's ValidatingAdmissionPolicy is made of the same lists and rejects most of it at admission. It is
+checked again here, because a cluster may run without the policy, and some of it only the operator knows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from eclectus.api.names import GROUP
+from eclectus.api.node_probe import NodeProbeSpec, ProbeClass
+from eclectus.kube.requests import FieldError
+from eclectus_operator.convert import ShapeError
+from eclectus_operator.node_probes.image_names import ImageError, parsed
+from eclectus_operator.node_probes.probe_pods import shareable_requests, template_of
+from eclectus_operator.settings import Settings
+from eclectus_operator.template_shape import shape_problem
+
+Object = dict[str, Any]
+
+POD_FIELDS = (
+    "containers",
+    "dnsConfig",
+    "dnsPolicy",
+    "initContainers",
+    "resources",
+    "runtimeClassName",
+    "securityContext",
+    "tolerations",
+    "volumes",
+)
+CONTAINER_FIELDS = (
+    "args",
+    "command",
+    "env",
+    "image",
+    "imagePullPolicy",
+    "name",
+    "ports",
+    "resources",
+    "restartPolicy",
+    "securityContext",
+    "terminationMessagePath",
+    "terminationMessagePolicy",
+    "volumeMounts",
+    "workingDir",
+)
+SHARED_SECURITY_FIELDS = ("runAsGroup", "runAsNonRoot", "runAsUser", "seccompProfile")
+POD_SECURITY_FIELDS = ("fsGroup", "fsGroupChangePolicy", *SHARED_SECURITY_FIELDS)
+CONTAINER_SECURITY_FIELDS = (
+    "allowPrivilegeEscalation",
+    "capabilities",
+    "privileged",
+    "readOnlyRootFilesystem",
+    *SHARED_SECURITY_FIELDS,
+)
+VOLUME_FIELDS = ("emptyDir", "name")
+ENV_SOURCES = ("fieldRef", "resourceFieldRef")  # a probe reads no Secret and no ConfigMap
+
+# Labels and annotations that mean something to Kubernetes, its tools or Eclectus: selectors of Deployments
+# and Services choose pods by them, and annotations of a container runtime change what a container may do.
+RESERVED_KEY = (
+    r"^(([^/]*[.])?(kubernetes|k8s)[.]io/.*|" + GROUP.replace(".", "[.]") + r"/.*|io[.]kubernetes[.].*)$"
+)
+
+# Fields of a pod that are refused for a reason of their own.
+SET_BY_OPERATOR = (
+    "activeDeadlineSeconds",
+    "affinity",
+    "automountServiceAccountToken",
+    "enableServiceLinks",
+    "imagePullSecrets",
+    "nodeName",
+    "nodeSelector",
+    "preemptionPolicy",
+    "priority",
+    "priorityClassName",
+    "restartPolicy",
+    "schedulerName",
+    "serviceAccount",
+    "serviceAccountName",
+    "terminationGracePeriodSeconds",
+)
+_RESERVED = re.compile(RESERVED_KEY)
+
+
+def for_chart() -> dict[str, object]:
+    """The lists as templates/operator/admission.yaml reads them."""
+    return {
+        "pod": list(POD_FIELDS),
+        "container": list(CONTAINER_FIELDS),
+        "podSecurity": list(POD_SECURITY_FIELDS),
+        "containerSecurity": list(CONTAINER_SECURITY_FIELDS),
+        "volume": list(VOLUME_FIELDS),
+        "envSources": list(ENV_SOURCES),
+        "reservedKey": RESERVED_KEY,
+    }
+
+
+def problems(spec: NodeProbeSpec, settings: Settings) -> list[str]:
+    """What is wrong, each with its path; empty if the spec is valid."""
+    return [f"classes[{work.name}]: {wrong}" for work in spec.classes for wrong in _of_work(work, settings)]
+
+
+def _of_work(work: ProbeClass, settings: Settings) -> Iterator[str]:
+    if sum(each is not None for each in (work.unit, work.run, work.template)) != 1:
+        yield "give exactly one of unit, run and template"
+        return
+    if work.unit is not None and not settings.unit_image:
+        yield "this operator was given no image of the built-in benchmark (--unit-image); use run or template"
+    if work.run is not None:
+        if work.run.shell and (len(work.run.command or ()) != 1 or work.run.args is not None):
+            yield "run: shell takes one command, the line for /bin/sh -c, and no args"
+        yield from image_problems("run.image", work.run.image)
+        yield from _of_requests("run", work, settings)
+    if work.template is not None:
+        wrong = shape_problem(work.template)
+        yield from [f"template: {wrong}"] if wrong else template_problems(work.template)
+        yield from () if wrong else _of_requests("template.spec", work, settings)
+
+
+def _of_requests(path: str, work: ProbeClass, settings: Settings) -> Iterator[str]:
+    try:
+        shareable_requests(template_of(work, settings)["spec"])
+    except (FieldError, ShapeError) as error:
+        yield f"{path}: {error}"
+
+
+def template_problems(template: Object) -> Iterator[str]:
+    """What a template of a pod's shape must not have, each with its path."""
+    for kind in ("labels", "annotations"):
+        for key in filter(_RESERVED.match, template.get("metadata", {}).get(kind, {})):
+            yield f"template.metadata.{kind}[{key}]: a probe may have no keys of Kubernetes and of Eclectus"
+    spec = template["spec"]
+    for field in _beyond(spec, POD_FIELDS):
+        is_set = field in SET_BY_OPERATOR
+        why = "is set by the operator; leave it out" if is_set else "is not among the fields a probe may have"
+        yield f"template.spec.{field}: {why}"
+    for volume in spec.get("volumes", []):
+        if "emptyDir" not in volume or _beyond(volume, VOLUME_FIELDS):
+            yield f"template.spec.volumes[{volume.get('name')}]: a probe may mount nothing but emptyDir"
+    yield from _of_security("template.spec", spec, POD_SECURITY_FIELDS)
+    if not spec.get("containers"):
+        yield "template.spec.containers: give at least one"
+    for kind in ("containers", "initContainers"):
+        for one in spec.get(kind, []):
+            yield from _of_container(f"template.spec.{kind}[{one.get('name')}]", one)
+
+
+def image_problems(path: str, reference: str) -> Iterator[str]:
+    """What is wrong with an image reference, with this path."""
+    try:
+        parsed(reference)
+    except ImageError as error:
+        yield f"{path}: {error}"
+
+
+def _of_container(path: str, one: Object) -> Iterator[str]:
+    yield from image_problems(f"{path}.image", one.get("image", ""))
+    for field in _beyond(one, CONTAINER_FIELDS):
+        yield f"{path}.{field}: is not among the fields a container of a probe may have"
+    if any(port.keys() & {"hostPort", "hostIP"} for port in one.get("ports", [])):
+        yield f"{path}.ports: a probe may use no port of its node"
+    if any(_beyond(each.get("valueFrom", {}), ENV_SOURCES) for each in one.get("env", [])):
+        yield f"{path}.env: give values; a probe may read no Secret and no ConfigMap"
+    yield from _of_security(path, one, CONTAINER_SECURITY_FIELDS)
+
+
+def _of_security(path: str, of: Object, allowed: Iterable[str]) -> Iterator[str]:
+    """What in a securityContext the `restricted` standard forbids."""
+    security = of.get("securityContext", {})
+    wrong = {
+        **dict.fromkeys(_beyond(security, allowed), "is not among the fields a probe may have"),
+        "privileged": "must not be true" if security.get("privileged") else "",
+        "allowPrivilegeEscalation": "must not be true" if security.get("allowPrivilegeEscalation") else "",
+        "capabilities.add": "must be empty" if security.get("capabilities", {}).get("add") else "",
+        "runAsUser": "must not be 0" if security.get("runAsUser") == 0 else "",
+        "runAsNonRoot": "must not be false" if security.get("runAsNonRoot") is False else "",
+        "seccompProfile": "must be {type: RuntimeDefault}" if _other_profile(security) else "",
+    }
+    yield from (f"{path}.securityContext.{field}: {why}" for field, why in wrong.items() if why)
+
+
+def _other_profile(security: Object) -> bool:
+    profile = security.get("seccompProfile")
+    return profile is not None and profile != {"type": "RuntimeDefault"}
+
+
+def _beyond(given: Mapping[str, Any], allowed: Iterable[str]) -> list[str]:
+    """The fields that are not allowed, sorted."""
+    return sorted(given.keys() - set(allowed))

@@ -1,0 +1,75 @@
+"""The cluster as a sync of the NodeProbes sees it, and the writes that every part of a sync makes."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from eclectus.api.names import NODE_PROBES_PATH
+from eclectus.api.node_probe import NodeProbe, NodeProbeStatus
+from eclectus.kubeclient.errors import MissingError
+from eclectus_operator import convert
+from eclectus_operator.node_probes import probe_status
+from eclectus_operator.observed import Pod
+from eclectus_operator.operator_context import OperatorContext
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class Snapshot:
+    """The probe pods by name and the NodeProbes by uid, each as last read or written in this sync."""
+
+    context: OperatorContext
+    pods: dict[str, Pod]
+    probes: dict[str, NodeProbe] = field(default_factory=dict)
+    invalid: set[str] = field(default_factory=set)  # uids of those whose spec cannot be obeyed
+    unreadable: set[str] = field(default_factory=set)  # run ids of those whose runs cannot be read
+    yielding: set[str] = field(default_factory=set)  # names of the pods that must yield their room, or have
+    wake_at: float = float("inf")  # when the next sync is due, seconds since the epoch
+
+    @property
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return self.context.now()
+
+    def wake_by(self, moment: float) -> None:
+        """Sync again at this moment at the latest."""
+        self.wake_at = min(self.wake_at, moment)
+
+    def count_runs(self) -> int:
+        """The runs in progress, of all NodeProbes."""
+        return sum(len(probe.status.runs) for probe in self.probes.values())
+
+    def busy_nodes(self) -> set[str]:
+        """Names of the nodes with a run in progress."""
+        return {run.node for probe in self.probes.values() for run in probe.status.runs}
+
+    async def write_status(self, probe: NodeProbe, status: NodeProbeStatus) -> NodeProbe:
+        """Write a NodeProbe's status if it has changed. The NodeProbe as it is then.
+
+        Raises ApiError; ConflictError when the object has been written since it was read.
+        """
+        if status == probe.status:
+            return probe
+        path = f"{NODE_PROBES_PATH}/{probe.metadata.name}/status"
+        answer = await self.context.api.send("PATCH", path, probe_status.status_patch(probe, status))
+        written = convert.read(answer, NodeProbe)
+        self.probes[written.metadata.uid] = written
+        return written
+
+    async def delete_pod(self, name: str, uid: str, *, at_once: bool = False) -> None:
+        """Delete the pod with this uid, and no other of its name; it may be gone already. Raises ApiError.
+
+        `at_once`: without a grace period, so without waiting for its node.
+        """
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+        grace = {"gracePeriodSeconds": 0} if at_once else {}
+        is_gone = at_once
+        try:
+            await self.context.api.send("DELETE", f"{self.context.pods_path}/{name}", {**body, **grace})
+        except MissingError:
+            is_gone = True
+        if is_gone:
+            self.pods.pop(name, None)
+        _log.info("deleted %s", name)

@@ -1,0 +1,229 @@
+"""Pods, events and nodes as typed values, with only the fields that the operator reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from eclectus.api.common import time_seconds
+from eclectus.api.names import NO_PROBES_LABEL, RUN_ID_LABEL
+from eclectus.api.node_probe import Toleration
+
+ALL_PODS_PATH = "/api/v1/pods"
+PULL_REASONS = (  # of a container that waits because its image could not be had
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "ErrImageNeverPull",
+    "InvalidImageName",
+    "ImageInspectError",
+    "RegistryUnavailable",
+)
+
+
+class Owner(Struct, frozen=True):
+    """An ownerReference."""
+
+    uid: str
+    controller: bool = False
+
+
+class Metadata(Struct, frozen=True, rename="camel"):
+    """Metadata of a pod or a node."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    labels: Mapping[str, str] | None = None
+    annotations: Mapping[str, str] | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    owner_references: tuple[Owner, ...] | None = None
+
+
+class Waiting(Struct, frozen=True):
+    """The state of a container that does not run yet."""
+
+    reason: str = ""
+    message: str = ""
+
+
+class Started(Struct, frozen=True, rename="camel"):
+    """The state of a container that runs."""
+
+    started_at: str | None = None
+
+
+class Ended(Struct, frozen=True, rename="camel"):
+    """The state of a container that has ended. `message` is its termination message."""
+
+    exit_code: int = 0
+    reason: str = ""
+    message: str = ""
+    started_at: str | None = None
+    finished_at: str | None = None
+
+
+class ContainerState(Struct, frozen=True):
+    """At most one of the three is set."""
+
+    waiting: Waiting | None = None
+    running: Started | None = None
+    terminated: Ended | None = None
+
+
+class ContainerStatus(Struct, frozen=True):
+    """The status of a container."""
+
+    name: str
+    image: str = ""
+    state: ContainerState = ContainerState()
+
+
+class Container(Struct, frozen=True):
+    """A container of the spec."""
+
+    name: str
+    image: str = ""
+
+
+class PodCondition(Struct, frozen=True, rename="camel"):
+    """A condition of a pod or a node."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+
+
+class PodSpec(Struct, frozen=True, rename="camel"):
+    """The spec of a pod."""
+
+    node_name: str = ""
+    containers: tuple[Container, ...] = ()
+    scheduling_gates: tuple[dict[str, str], ...] | None = None
+
+
+class PodStatus(Struct, frozen=True, rename="camel"):
+    """The status of a pod."""
+
+    phase: str = "Pending"
+    reason: str = ""
+    message: str = ""
+    conditions: tuple[PodCondition, ...] | None = None
+    init_container_statuses: tuple[ContainerStatus, ...] | None = None
+    container_statuses: tuple[ContainerStatus, ...] | None = None
+
+
+class Pod(Struct, frozen=True):
+    """A pod."""
+
+    metadata: Metadata
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def is_probe(self) -> bool:
+        """Whether it has the label of a probe pod, of whatever operator."""
+        return RUN_ID_LABEL in (self.metadata.labels or {})
+
+    @property
+    def is_real(self) -> bool:
+        """Whether it is neither a probe nor terminating."""
+        return not self.is_probe and not self.metadata.deletion_timestamp
+
+    @property
+    def full_name(self) -> str:
+        """`namespace/name`."""
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
+    @property
+    def created(self) -> float:
+        """When it was created, seconds since the epoch."""
+        text = self.metadata.creation_timestamp
+        return time_seconds(text) if text else 0.0
+
+    def condition(self, kind: str) -> PodCondition | None:
+        """Its condition of this type."""
+        return _of_type(self.status.conditions, kind)
+
+
+class PodEvent(Struct, frozen=True, rename="camel"):
+    """A Kubernetes event about a pod. Which field has the time depends on the API that wrote it."""
+
+    reason: str = ""
+    message: str = ""
+    last_timestamp: str | None = None
+    event_time: str | None = None
+    first_timestamp: str | None = None
+
+    @property
+    def moment(self) -> str:
+        """When it happened last; empty if no field says so."""
+        return self.last_timestamp or self.event_time or self.first_timestamp or ""
+
+
+class Taint(Struct, frozen=True):
+    """A taint of a node."""
+
+    key: str
+    effect: str
+    value: str = ""
+
+
+class NodeSpec(Struct, frozen=True):
+    """The spec of a node."""
+
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] | None = None
+
+
+class NodeStatus(Struct, frozen=True):
+    """The status of a node."""
+
+    conditions: tuple[PodCondition, ...] | None = None
+
+
+class Node(Struct, frozen=True):
+    """A node."""
+
+    metadata: Metadata
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+    def why_unfit(self, selector: Mapping[str, str], tolerations: Iterable[Toleration]) -> str:
+        """Why no probe may run here; empty if one may."""
+        labels = self.metadata.labels or {}
+        ready = _of_type(self.status.conditions, "Ready")
+        if any(labels.get(key) != value for key, value in selector.items()):
+            return "the node selector does not match"
+        if NO_PROBES_LABEL in labels:
+            return f"it has the label {NO_PROBES_LABEL}"
+        if self.spec.unschedulable:
+            return "it is cordoned"
+        if ready is None or ready.status != "True":
+            return "it is not ready"
+        untolerated = [taint for taint in self.spec.taints or () if not _is_tolerated(taint, tolerations)]
+        return f"it has the taint {untolerated[0].key}" if untolerated else ""
+
+
+def _of_type(conditions: Iterable[PodCondition] | None, kind: str) -> PodCondition | None:
+    return next((each for each in conditions or () if each.type == kind), None)
+
+
+def _is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+    """Whether pods with these tolerations may run on a node with the taint.
+
+    `Lt` and `Gt` count as not tolerating: better no probe than one on a forbidden node.
+    """
+    if taint.effect == "PreferNoSchedule":
+        return True
+    return any(
+        each.effect in ("", taint.effect)
+        and (
+            (each.operator == "Exists" and each.key in ("", taint.key))
+            or (each.operator == "Equal" and (each.key, each.value) == (taint.key, taint.value))
+        )
+        for each in tolerations
+    )

@@ -1,0 +1,103 @@
+"""What every part of a sync uses: the API server, the settings, the clock, and the operator's events."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from eclectus.api.common import ObjectMeta, micro_time_text
+from eclectus.api.dag_job import DagJobMeta
+from eclectus.api.names import API_VERSION, DAG_JOB, NODE_PROBE, OPERATOR
+from eclectus.kubeclient.client import Object, ObjectApi, Query
+from eclectus.kubeclient.errors import ApiError
+from eclectus_operator.cluster_nodes import NodePool
+from eclectus_operator.metrics import Metrics
+from eclectus_operator.settings import Settings
+
+CLUSTER_NAMESPACE = "default"  # the API server accepts events about cluster-scoped objects in no other one
+_NOTE_CHARACTERS = 1024  # the API server accepts no longer note
+_log = logging.getLogger(__name__)
+
+
+class NotLeadingError(ApiError):
+    """Nothing was sent: the Lease is not certainly ours, so another replica may lead by now."""
+
+
+class Gated:
+    """An ObjectApi that sends only reads while `holds_lease` is False."""
+
+    def __init__(self, api: ObjectApi, holds_lease: Callable[[], bool]) -> None:
+        self._api = api
+        self._holds_lease = holds_lease
+
+    async def send(
+        self, method: str, path: str, body: Object | None = None, query: Query | None = None, **options: Any
+    ) -> Object:
+        """See ObjectApi. Raises ApiError, NotLeadingError among them."""
+        if method != "GET" and not self._holds_lease():
+            message = "not sent: this replica does not hold the lease"
+            raise NotLeadingError(f"{method} {path}", message=message)
+        return await self._api.send(method, path, body, query, **options)
+
+
+@dataclass(frozen=True)
+class OperatorContext:
+    """The API server, the settings, the clock (seconds since the epoch) and the random source."""
+
+    api: ObjectApi
+    pool: NodePool
+    settings: Settings
+    now: Callable[[], float]
+    rng: Random
+    metrics: Metrics = field(default_factory=Metrics)
+
+    @property
+    def pods_path(self) -> str:
+        """Path of the probe pods."""
+        return f"/api/v1/namespaces/{self.settings.namespace}/pods"
+
+    async def record(
+        self,
+        about: ObjectMeta | DagJobMeta,
+        action: str,
+        reason: str,
+        note: str,
+        *,
+        is_warning: bool = True,
+    ) -> None:
+        """Write an event about a NodeProbe or a DagJob. One that cannot be written is logged and dropped."""
+        namespace = about.namespace if isinstance(about, DagJobMeta) else CLUSTER_NAMESPACE
+        event = self._event(about, namespace)
+        event |= {"type": "Warning" if is_warning else "Normal", "action": action}
+        event |= {"reason": reason[:128], "note": note[:_NOTE_CHARACTERS]}
+        try:
+            await self.api.send("POST", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", event)
+        except ApiError as error:
+            _log.warning("event not written: %s", error)
+
+    def _event(self, about: ObjectMeta | DagJobMeta, namespace: str) -> Object:
+        """An event without what it says; its name is made of the time."""
+        now = self.now()
+        is_job = isinstance(about, DagJobMeta)
+        where = {"namespace": namespace} if is_job else {}
+        return {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {
+                "name": f"{about.name[:40].rstrip('.-')}.{int(now * 1e9):x}",
+                "namespace": namespace,
+            },
+            "eventTime": micro_time_text(now),
+            "reportingController": OPERATOR,
+            "reportingInstance": self.settings.instance,
+            "regarding": {
+                "apiVersion": API_VERSION,
+                "kind": DAG_JOB if is_job else NODE_PROBE,
+                "name": about.name,
+                "uid": about.uid,
+                **where,
+            },
+        }
