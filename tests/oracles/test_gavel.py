@@ -3,8 +3,7 @@
 The published figure is the mean completion time of `fifo_perf`: in arrival order each job gets the free GPU
 that is fastest for it, and all jobs are assigned anew every 360 s, so that running jobs move at no cost.
 Eclectus never moves a job. It may wait instead for the GPU to which the job would have been moved: that is
-the default policy, with true rates and without a limit of waits. docs/simulator.md has the results of other
-settings.
+the default policy, with true rates and without a limit of waits.
 """
 
 from __future__ import annotations
