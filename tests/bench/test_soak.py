@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from eclectus.live.metrics import Metrics
-from eclectus.live.metrics.table import FAMILIES
+from eclectus.live.metrics_table import FAMILIES
+from eclectus.live.process_metrics import Metrics
 from eclectus_bench import match
 from eclectus_bench.soak import __main__ as command
 from eclectus_bench.soak import objects, scrape

@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
 from eclectus.config.process_settings import MetricsSettings as Settings
-from eclectus.live.metrics import Metrics
-from eclectus.live.metrics.learned import LearnedCollector
+from eclectus.live.collectors import LearnedCollector
+from eclectus.live.process_metrics import Metrics
 from eclectus.model.events import NodeSeen, Resumed, TaskSeen
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.rosella import RosellaLearn

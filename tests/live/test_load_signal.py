@@ -15,8 +15,8 @@ from prometheus_client import CollectorRegistry, Gauge, start_http_server
 
 from eclectus.config.process_settings import LoadSignalSettings as Settings
 from eclectus.live.inbox import Inbox
-from eclectus.live.learned.load_signal import STALE_QUERIES, LoadSignal
-from eclectus.live.metrics import Metrics
+from eclectus.live.load_signal import STALE_QUERIES, LoadSignal
+from eclectus.live.process_metrics import Metrics
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import LoadSeen
 from prometheus_server import scraping

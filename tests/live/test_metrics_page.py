@@ -6,11 +6,9 @@ import re
 from builders import make_engine
 from eclectus import __version__
 from eclectus.config.process_settings import MetricsSettings as Settings
-from eclectus.live.metrics import Metrics
-from eclectus.live.metrics.learned import LearnedCollector
-from eclectus.live.metrics.prices import PricesCollector
-from eclectus.live.metrics.queue_counts import QueueCountsCollector
-from eclectus.live.metrics.table import FAMILIES
+from eclectus.live.collectors import LearnedCollector, PricesCollector, QueueCountsCollector
+from eclectus.live.metrics_table import FAMILIES
+from eclectus.live.process_metrics import Metrics
 from eclectus.policies.place.phoenix import ScarceNodesLast
 from eclectus.policies.rosella import RosellaLearn
 from eclectus_e2e.paths import CHECKOUT

@@ -1,7 +1,7 @@
 """Scheduling latency of pods, by attempts."""
 
-from eclectus.live.metrics import Metrics
-from eclectus.live.pod_latency import PodLatency
+from eclectus.live.pod_observers import PodLatency
+from eclectus.live.process_metrics import Metrics
 from eclectus.model.commands import Report
 from eclectus.model.events import BindConfirmed, BindRefused, TaskGone, TaskSeen
 from eclectus.model.objects import Task

@@ -5,15 +5,15 @@ import logging
 import pytest
 
 from builders import make_engine, make_node, make_task
-from eclectus.live import pod_trace
-from eclectus.live.pod_trace import PodTrace
+from eclectus.live import pod_observers as pod_trace
+from eclectus.live.pod_observers import PodTrace
 from eclectus.model.events import BindRefused, NodeSeen, Resumed, TaskSeen
 from eclectus.policies.place.allocation import LeastAllocated
 
 
 @pytest.fixture
 def said(caplog):
-    caplog.set_level(logging.DEBUG, "eclectus.live.pod_trace")
+    caplog.set_level(logging.DEBUG, "eclectus.live.pod_observers")
     return lambda: [(record.getMessage(), getattr(record, "pod", "")) for record in caplog.records]
 
 

@@ -1,8 +1,8 @@
 """The engine's counts at /metrics."""
 
 from eclectus.engine.counters import Counters, QueueCounts
-from eclectus.live.metrics import Metrics
-from eclectus.live.metrics.queue_counts import QueueCountsCollector
+from eclectus.live.collectors import QueueCountsCollector
+from eclectus.live.process_metrics import Metrics
 
 COUNTERS = Counters()
 COUNTERS.attempts["scheduled", "eclectus"] = 3

@@ -8,7 +8,7 @@ import aiohttp
 from eclectus.config.process_settings import ProcessSettings
 from eclectus.kubeclient.serving import health
 from eclectus.kubeclient.serving.listening import bound_address, listen
-from eclectus.live.metrics import Metrics
+from eclectus.live.process_metrics import Metrics
 from eclectus.live.scheduler import SchedulerProcess
 
 

@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry
 
-from eclectus.live.metrics.families import counter
+from eclectus.live.process_metrics import counter
 from eclectus.live.write.preferences import MAX_WORDS, RelaxedPreferences
 from eclectus.model.commands import Bind
 

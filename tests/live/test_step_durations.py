@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry
 
-from eclectus.live.metrics.steps import StepDurations
+from eclectus.live.process_metrics import StepDurations
 
 
 class Watch:

@@ -14,8 +14,7 @@ from eclectus.kubeclient.serving import health
 from eclectus.kubeclient.serving.access import AccessControl
 from eclectus.kubeclient.serving.listening import bound_address, listen
 from eclectus.kubeclient.serving.reviews import Reviews
-from eclectus.live.explain.limits import Limits
-from eclectus.live.explain.pages import ExplainPages
+from eclectus.live.explain_pages import ExplainPages, Limits
 from eclectus.model.errors import QuestionError
 from eclectus.model.explanation import JobExplanation, NearMiss, NodeExplanation, OtherPod, PodExplanation
 from reviewing_api import ReviewingApi

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from eclectus.live import garbage
 from eclectus.live.inbox import MAX_BATCH
-from eclectus.live.learned.node_profiles import PAGE
+from eclectus.live.node_profiles import PAGE
 from eclectus.model.events import (
     BindConfirmed,
     Event,

@@ -9,10 +9,8 @@ from eclectus.api.names import API_VERSION
 from eclectus.config import parse
 from eclectus.config.configuration import KIND
 from eclectus.config.process_settings import MetricsSettings
-from eclectus.live.metrics import Metrics
-from eclectus.live.metrics.learned import LearnedCollector
-from eclectus.live.metrics.prices import PricesCollector
-from eclectus.live.metrics.queue_counts import QueueCountsCollector
+from eclectus.live.collectors import LearnedCollector, PricesCollector, QueueCountsCollector
+from eclectus.live.process_metrics import Metrics
 from eclectus_e2e.paths import CHART
 from eclectus_hack.reference.markdown import code, head, table
 from eclectus_operator import metrics as operator_metrics

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from eclectus.kubeclient.client import ApiClient
-from eclectus.live.metrics import Metrics
+from eclectus.live.process_metrics import Metrics
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+from eclectus.engine.engine import Engine
 from eclectus.kubeclient.clock import elapsed
-from eclectus.live.engine import SteppingEngine
 from eclectus.live.inbox import Inbox
 from eclectus.live.write.outbox import Outbox
 from eclectus.model.commands import Command
@@ -33,7 +33,7 @@ class Loop:
 
     def __init__(
         self,
-        engine: SteppingEngine,
+        engine: Engine,
         inbox: Inbox,
         outbox: Outbox,
         now: Callable[[], float],

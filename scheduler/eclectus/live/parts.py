@@ -17,24 +17,21 @@ from dataclasses import dataclass
 
 from eclectus.api.names import PART_OF, PART_OF_LABEL, SCHEDULER_NAME_CLAIM, SCHEDULER_NAMES
 from eclectus.config.process_settings import LeaderElection, ProcessSettings
+from eclectus.engine.engine import Engine
 from eclectus.kubeclient.client import ObjectClient
 from eclectus.kubeclient.clock import Clock
 from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.leadership import Claim, Leadership
-from eclectus.live import pod_trace
+from eclectus.live import pod_observers as pod_trace
+from eclectus.live.advertised_server import AdvertisedServer
+from eclectus.live.collectors import LearnedCollector, PricesCollector, QueueCountsCollector
 from eclectus.live.context import Context
-from eclectus.live.engine import Engine
-from eclectus.live.explain.advertised import AdvertisedServer
 from eclectus.live.inbox import Inbox
-from eclectus.live.learned.load_signal import LoadSignal
-from eclectus.live.learned.node_profiles import NodeProfiles
-from eclectus.live.learned.probe_load import ProbeLoad
+from eclectus.live.load_signal import LoadSignal
 from eclectus.live.loop import Loop, StepObserver
-from eclectus.live.metrics.learned import LearnedCollector
-from eclectus.live.metrics.prices import PricesCollector
-from eclectus.live.metrics.queue_counts import QueueCountsCollector
-from eclectus.live.pod_latency import PodLatency
-from eclectus.live.pod_trace import PodTrace
+from eclectus.live.node_profiles import NodeProfiles
+from eclectus.live.pod_observers import PodLatency, PodTrace
+from eclectus.live.probe_load import ProbeLoad
 from eclectus.live.watch.reflector import Reflector
 from eclectus.live.watch.watched_dag_jobs import WatchedDagJobs
 from eclectus.live.watch.watched_kinds import watched_kinds

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from eclectus.config.process_settings import ProcessSettings
+from eclectus.engine.engine import Engine
 from eclectus.kubeclient.client import ObjectClient, connected
 from eclectus.kubeclient.credentials import Credentials
 from eclectus.kubeclient.errors import ADD_TO_CLUSTER_ROLE
@@ -22,17 +23,15 @@ from eclectus.kubeclient.serving.listening import bound_address, listen
 from eclectus.kubeclient.serving.pages import PageParts
 from eclectus.live import garbage, shutdown
 from eclectus.live.context import Context
-from eclectus.live.engine import Engine
-from eclectus.live.explain.limits import Limits
-from eclectus.live.learned.speeds_page import speeds_page
 from eclectus.live.loop import StepObserver
 from eclectus.live.parts import Parts, build
+from eclectus.live.speeds_page import speeds_page
 from eclectus.model.events import Paused, Resumed
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from eclectus.live.explain.pages import ExplainPages
+    from eclectus.live.explain_pages import ExplainPages
 
 FIRST_BINDS_SECONDS = 1.0  # the longest time that what no bind needs waits for the first binds
 
@@ -224,7 +223,7 @@ class SchedulerProcess:
         return health.application(live, ready, metrics, self._pages, access, handlers=handlers)
 
     def _explain_pages(self) -> ExplainPages:
-        from eclectus.live.explain.pages import ExplainPages
+        from eclectus.live.explain_pages import ExplainPages, Limits
 
         client, parts = self._context.client, self._parts
         return ExplainPages(

@@ -6,9 +6,9 @@ import pytest
 
 from eclectus.kubeclient.errors import UnsureError
 from eclectus.kubeclient.serving.reviews import ACCESS_REVIEWS
-from eclectus.live.explain import limits as bounds
-from eclectus.live.explain import reader
-from eclectus.live.explain.limits import Limits
+from eclectus.live import explain_pages as bounds
+from eclectus.live import explain_readers as reader
+from eclectus.live.explain_pages import Limits
 from eclectus.model.explanation import OtherPod
 from explain_pages import JOB, NODE, POD, World, answer, answers, serving
 

@@ -2,13 +2,17 @@
 
 The answers to what fails are those of the API server: 401, 403 and 404; 429 where too many ask; 500 where the
 API server could not be asked, and 503 by a replica that does not decide.
+
+So few explanations are made that neither decisions nor the Lease wait for them: an explanation takes some
+milliseconds of the loop's thread, between two steps of the engine.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from http import HTTPStatus
 
 import msgspec
@@ -16,24 +20,78 @@ from aiohttp import web
 
 from eclectus.api.names import DAG_JOB_LABEL, JOB_NAME_LABEL
 from eclectus.config.what_if.reading import AS_POLICY, WHAT_IF, read_question
+from eclectus.engine.engine import Engine
 from eclectus.engine.explain.what_if.question import Question
 from eclectus.kube.decoding import decode_pod
+from eclectus.kube.objects import Pod
 from eclectus.kubeclient.client import ApiClient
+from eclectus.kubeclient.clock import elapsed
 from eclectus.kubeclient.errors import ApiError, MissingError
 from eclectus.kubeclient.serving.access import AccessControl
 from eclectus.kubeclient.serving.answers import bearer_token, failure, refusal
+from eclectus.kubeclient.serving.budget import Budget
 from eclectus.kubeclient.serving.health import Handler
 from eclectus.kubeclient.serving.pages import BusyError
 from eclectus.kubeclient.serving.reviews import ReadObject
-from eclectus.live.engine import ExplainingEngine
-from eclectus.live.explain.absent import of_absent
-from eclectus.live.explain.limits import Limits
-from eclectus.live.explain.reader import Reader
-from eclectus.live.explain.redaction import Answer
+from eclectus.live.explain_readers import Answer, Reader
 from eclectus.model.errors import MalformedError, QuestionError
+from eclectus.model.explanation import PodExplanation, PodState
 
+IN_A_ROW, A_SECOND = 20, 5.0  # of 10 ms each: a twentieth of the thread's time
+WAITING_MOST = 16  # callers, the one that is answered included
+CHANGED_IN_A_ROW, CHANGED_A_SECOND = 4, 0.5  # of these, with a changed state: of up to 100 ms each
+PAUSE_SECONDS = 0.01  # between two checks whether a renewal of the Lease is still due
 READ_SECONDS = 3.0  # for the pod, as for a review
 _NAME = re.compile("[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")  # what may become part of a path of the API server
+
+
+class Limits:
+    """Admits callers, and lets one after the other ask the engine while no renewal of the Lease is due.
+
+    `now` returns seconds.
+    """
+
+    def __init__(
+        self,
+        is_renewal_due: Callable[[], bool],
+        now: Callable[[], float] = elapsed,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._is_renewal_due, self._sleep = is_renewal_due, sleep
+        self._budget = Budget(IN_A_ROW, A_SECOND, WAITING_MOST, now)
+        self._of_changed = Budget(CHANGED_IN_A_ROW, CHANGED_A_SECOND, WAITING_MOST, now)
+        self._one_at_a_time = asyncio.Lock()
+
+    @contextmanager
+    def admitted(self) -> Iterator[None]:
+        """One caller more, for the length of the block. Raises BusyError where there are too many."""
+        with _taken(self._budget, "explanations", A_SECOND):
+            yield
+
+    @contextmanager
+    def admitted_to_change(self) -> Iterator[None]:
+        """The same for an explanation of a changed state, which costs more."""
+        with _taken(self._of_changed, "what-if explanations", CHANGED_A_SECOND), self.admitted():
+            yield
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Alone, for the length of the block, which must not wait for anything."""
+        async with self._one_at_a_time:
+            while self._is_renewal_due():
+                await self._sleep(PAUSE_SECONDS)
+            yield
+
+
+@contextmanager
+def _taken(budget: Budget, what: str, per_second: float) -> Iterator[None]:
+    if not budget.take():
+        most = f"{per_second:g} a second and {WAITING_MOST} at a time"
+        raise BusyError(f"too many {what} are asked for, more than {most}: ask again later")
+    try:
+        yield
+    finally:
+        budget.give_back()
 
 
 class ExplainPages:
@@ -44,7 +102,7 @@ class ExplainPages:
 
     def __init__(
         self,
-        engine: ExplainingEngine,
+        engine: Engine,
         client: ApiClient,
         access: AccessControl | None,
         *,
@@ -182,3 +240,29 @@ def _rights(question: Question) -> Iterator[ReadObject]:
         yield ReadObject("nodes")
     for pod in question.deleted_pods:
         yield ReadObject("pods", pod.namespace, pod.name)
+
+
+_ENDED = ("Succeeded", "Failed")
+
+
+def of_absent(pod: Pod) -> PodExplanation:
+    """Why the engine does not know the pod."""
+    state, summary = _state(pod)
+    meta = pod.metadata
+    return PodExplanation(
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+        scheduler_name=pod.spec.scheduler_name,
+        state=state,
+        summary=summary,
+        priority=pod.spec.priority,
+    )
+
+
+def _state(pod: Pod) -> tuple[PodState, str]:
+    if pod.status.phase in _ENDED:
+        return "unknown", f"it has ended: its phase is {pod.status.phase}"
+    if pod.metadata.deletion_timestamp is not None:
+        return "deleting", "it is being deleted, so it is not placed any more"
+    return "unknown", "the scheduler has not received it yet, or cannot read it: then its log says so"

@@ -22,7 +22,7 @@ from typing import Any
 
 from eclectus.config.process_settings import LoadSignalSettings as Settings
 from eclectus.live.inbox import Inbox
-from eclectus.live.metrics import Metrics
+from eclectus.live.process_metrics import Metrics
 from eclectus.model.events import LoadSeen
 
 Query = Callable[[], list[Any]]

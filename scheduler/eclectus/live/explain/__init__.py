@@ -1,1 +1,0 @@
-"""Explanations over HTTP: for whom, how many, and where the leader is that can give them."""
