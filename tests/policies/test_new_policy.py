@@ -1,4 +1,4 @@
-"""A new policy is one module and one entry in the table; the module is that of docs/write-a-policy.md."""
+"""A new policy is one module and one entry in the table; the module is that of docs/policies.md."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from eclectus_e2e.paths import CHECKOUT
 from ways import every_way
 from worlds import World
 
-PAGE = (CHECKOUT / "docs" / "write-a-policy.md").read_text()
+PAGE = (CHECKOUT / "docs" / "policies.md").read_text()
 BLOCKS = dict(reversed(re.findall(r"^```(python|yaml)\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)))
 
 
@@ -24,7 +24,7 @@ BLOCKS = dict(reversed(re.findall(r"^```(python|yaml)\n(.*?)^```", PAGE, flags=r
 def _one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("lowest_name")
     monkeypatch.setitem(sys.modules, module.__name__, module)  # where dataclasses look annotations up
-    exec(compile(BLOCKS["python"], "docs/write-a-policy.md", "exec"), module.__dict__)  # noqa: S102
+    exec(compile(BLOCKS["python"], "docs/policies.md", "exec"), module.__dict__)  # noqa: S102
     monkeypatch.setitem(table.PLACE, "lowest-name", module.LowestName)
 
 

@@ -2,7 +2,7 @@
 
 `roles`: the roles a policy may play. `view`: what it may read. `actions`: what it may answer. `learner`: the
 role of a learner. `traits`: what a policy says of itself, and what it needs. All that a policy needs is to be
-imported from here, the values that these are made of included. docs/framework.md walks through them.
+imported from here, the values that these are made of included. docs/policies.md walks through them.
 """
 
 from eclectus.accounts.node_prices import NodePrices

@@ -2,7 +2,7 @@
 
 A policy is asked, and answers with actions (actions.py). Each action is in force before the next one is
 asked for: a policy that answers from a generator sees in the view (view.py) what it has done so far, and
-keeps no plan of its own. docs/framework.md walks through every role.
+keeps no plan of its own. docs/policies.md walks through every role.
 """
 
 from __future__ import annotations
