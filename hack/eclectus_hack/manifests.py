@@ -8,7 +8,7 @@ charts/eclectus/files/clashes.yaml                  which combinations of polici
 charts/eclectus/files/job-orders.yaml               which Orders plan DAG jobs
 charts/eclectus/files/template-fields.yaml          what the operator allows in a pod template
 scheduler/, operator/          their Dockerfiles, from e2e/images.yaml
-docs/reference/                settings, metrics, custom resources, permissions and commands
+docs/reference/                settings, metrics, custom resources and commands
 """
 
 import argparse

@@ -1,10 +1,12 @@
 """The chart grants exactly the permissions of TABLE. Change it with the client that needs the verb."""
 
 import json
+import re
 
 import pytest
 
 from eclectus.policies.table import ORDER
+from eclectus_e2e.paths import CHART
 from eclectus_e2e.testbed.chart import NAMESPACE, render
 from eclectus_hack.permissions import Permission, forbidden, granted, requests, superfluous
 
@@ -71,6 +73,23 @@ TABLE = {
 
 def test_the_chart_grants_exactly_the_table():
     assert granted(render()) == TABLE
+
+
+@pytest.mark.parametrize("component", ["scheduler", "operator"])
+def test_every_permission_has_a_row_with_its_reason_in_the_readme(component):
+    section = (CHART / "README.md").read_text().partition("\n## Permissions\n")[2].partition("\n## ")[0]
+    scheduler, _, operator = section.partition("\nWith `operator.enabled`")
+    text = scheduler if component == "scheduler" else operator
+    rows = re.findall(r"\| [^|]+ \| ([^|]+) \| `([^`|]+)`[^|]* \| ([^|]+) \| \S[^|]* \|", text)
+    reasons = {
+        (group.replace("core", ""), what, verb.strip())
+        for group, what, verbs in rows
+        for verb in verbs.split(",")
+    }
+    label = "app.kubernetes.io/component"
+    objects = render({"operator": {"enabled": True}})
+    owned = [each for each in objects if each["metadata"].get("labels", {}).get(label) == component]
+    assert {(each.group, each.resource, each.verb) for each in granted(owned)} - reasons == set()
 
 
 @pytest.mark.parametrize("name", ORDER)

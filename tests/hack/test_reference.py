@@ -3,15 +3,12 @@
 import re
 
 import click
-import pytest
 
 from eclectus.cli.main import program
 from eclectus.config.process_settings import ProcessSettings
 from eclectus.config.reading import settings_of
 from eclectus.policies.table import ROLES
-from eclectus_e2e.errors import UsageError
-from eclectus_hack.permissions import Permission
-from eclectus_hack.reference import cli, crds, markdown, permissions, settings
+from eclectus_hack.reference import cli, crds, markdown, settings
 
 
 def test_every_setting_of_every_section_and_policy_has_a_row():
@@ -46,17 +43,6 @@ def test_fields_within_lists_and_objects_have_rows():
         ["`spec.a[].b`", "integer", "`0`", "", ""],
         ["`spec.c`", "map of string", "", "", "Words."],
     ]
-
-
-def test_a_permission_without_a_reason_is_an_error():
-    with pytest.raises(UsageError, match=r"has no row for .*secrets"):
-        list(permissions._rows([Permission("", "secrets", "get")], {}))
-
-
-def test_permissions_with_one_reason_share_a_row():
-    granted = [Permission("", "pods", "watch"), Permission("", "pods", "list"), Permission("", "pods", "get")]
-    reasons = {("", "pods", "watch"): "a", ("", "pods", "list"): "a", ("", "pods", "get"): "b"}
-    assert [row[4:] for row in permissions._rows(granted, reasons)] == [["get", "b"], ["list, watch", "a"]]
 
 
 def test_a_bar_in_a_cell_does_not_end_it():

@@ -4,14 +4,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from eclectus_e2e.paths import CHECKOUT
-from eclectus_hack.reference import cli, crds, metrics, permissions, settings
+from eclectus_hack.reference import cli, crds, metrics, settings
 
 REFERENCE = CHECKOUT / "docs" / "reference"
 PAGES: Mapping[str, Callable[[], str]] = {
     "settings.md": settings.page,
     "metrics.md": metrics.page,
     "crds.md": crds.page,
-    "permissions.md": permissions.page,
     "cli.md": cli.page,
 }
 

@@ -1,5 +1,6 @@
 """docs/reference/cli.md: the help of every command."""
 
+import re
 from collections.abc import Iterator
 
 import click
@@ -10,8 +11,14 @@ from eclectus_hack.reference.markdown import head
 INTRODUCTION = """\
 The help of every command of `eclectus`. With `kubectl-eclectus` on the PATH, `kubectl eclectus COMMAND`
 is the same. Every command exits with 0 if it succeeded, with 1 if it failed, and with 2 if its arguments
-or a file it reads are invalid."""
+or a file it reads are invalid. All have `--help`; those that read a cluster also have `--kubeconfig FILE` (by
+default `$KUBECONFIG`, or else `~/.kube/config`) and `--context TEXT` (by default its current context)."""
 WIDTH = 100  # characters of a line of help
+SHARED = re.compile(
+    r"  -h, --help +Show this message and exit\.\n?"
+    r"|  --kubeconfig FILE +Kubeconfig file\. By default \$KUBECONFIG, or else ~/\.kube/config\.\n"
+    r"|  --context TEXT +Context of the kubeconfig\. By default its current context\.\n"
+)  # what the introduction says once
 
 
 def page() -> str:
@@ -41,4 +48,5 @@ def _sections(context: click.Context) -> Iterator[str]:
 
 
 def _help(context: click.Context) -> str:
-    return f"```text\n{context.get_help()}\n```\n"
+    text = SHARED.sub("", context.get_help()).rstrip().removesuffix("Options:").rstrip()
+    return f"```text\n{text}\n```\n"

@@ -45,7 +45,7 @@ def page() -> str:
     parts += ["## Each profile\n", f"{summary(ProfileSettings)}\n", _settings(described(ProfileSettings))]
     parts += ["## The process\n", *_sections()]
     for role, policies in ROLES.items():
-        parts += [f"## {role}\n", f"The policies that `{role}` may name.\n"]
+        parts += [f"## {role}\n", table(["policy", "what it is", "traits"], _policies_of(role))]
         for name, kind in policies.items():
             parts += _policy(role, name, kind)
     parts += ["## Combinations that are refused\n", REFUSED, _clashes()]
@@ -59,13 +59,18 @@ def _sections() -> Iterator[str]:
         yield _settings(described(kind))
 
 
+def _policies_of(role: str) -> Iterator[list[str]]:
+    """A row for each policy of a role, with a link to its settings."""
+    for name, kind in ROLES[role].items():
+        link = f"[{code(name)}](#{role}-{name})" if list(described(kind)) else code(name)
+        yield [link, summary(kind), "; ".join(traits(kind))]
+
+
 def _policy(role: str, name: str, kind: type[Any]) -> Iterator[str]:
-    yield f"### {role}: {name}\n"
-    yield f"{summary(kind)}\n"
-    if said := "; ".join(traits(kind)):
-        yield f"Traits: {said}.\n"
-    settings = list(described(kind))
-    yield _settings(settings) if settings else "It has no settings.\n"
+    """The settings of a policy, if it has some."""
+    if settings := list(described(kind)):
+        yield f"### {role}: {name}\n"
+        yield _settings(settings)
     for each in implications(kind):
         yield f"{each}\n"
 
