@@ -38,6 +38,7 @@ class Metadata(Struct, frozen=True, rename="camel"):
     annotations: Mapping[str, str] | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
     owner_references: tuple[Owner, ...] | None = None
 
 
@@ -137,6 +138,11 @@ class Pod(Struct, frozen=True):
     def full_name(self) -> str:
         """`namespace/name`."""
         return f"{self.metadata.namespace}/{self.metadata.name}"
+
+    @property
+    def container_statuses(self) -> tuple[ContainerStatus, ...]:
+        """The statuses of its containers and then of its init containers."""
+        return (*(self.status.container_statuses or ()), *(self.status.init_container_statuses or ()))
 
     @property
     def created(self) -> float:

@@ -168,7 +168,9 @@ class FakeApi:
         self._notify("DELETE", path, found)
         grace = body.get("gracePeriodSeconds", 30)
         if found.get("spec", {}).get("nodeName") and grace > 0:
-            self.touch(path)["metadata"].setdefault("deletionTimestamp", time_text(self.now + grace))
+            meta = self.touch(path)["metadata"]
+            meta.setdefault("deletionTimestamp", time_text(self.now + grace))
+            meta.setdefault("deletionGracePeriodSeconds", grace)
         else:
             del self.objects[path]
         return found

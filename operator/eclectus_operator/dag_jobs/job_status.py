@@ -182,7 +182,8 @@ def _is_complete(status: StageStatus) -> bool:
 
 def _failure(tasks: Tasks) -> str:
     first = tasks.failed[0]
-    pod, listed = tasks.last_pod(first), indexes_text(tasks.failed)
-    why = f"; task {first}: {pod.why}" if pod is not None and pod.why else ""
+    pods, listed = tasks.pods.get(first, ()), indexes_text(tasks.failed)
+    last = max((pod for pod in pods if pod.has_failed), key=lambda pod: pod.attempt, default=None)
+    why = f"; task {first}: {last.why}" if last is not None and last.why else ""
     times = tasks.stage.retries + 1
     return f"stage {tasks.stage.name}: tasks {listed[:_SHOWN]} failed {times} times{why}"

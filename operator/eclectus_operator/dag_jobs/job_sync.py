@@ -259,20 +259,23 @@ class JobSync:
         return Problem("NameTaken", message)
 
     async def _report_retries(self, created: list[NewPod]) -> None:
-        """Write an event for the tasks that get more memory, and one for others that run again."""
-        killed, failed = list[str](), list[str]()
+        """Write an event for each kind of reason for which tasks run again."""
+        killed, failed, refused = list[str](), list[str](), list[str]()
         for each in created:
-            if each.before is not None and each.before.has_failed:
-                task = f"{each.stage.name}[{each.index}]"
-                if each.before.killed:
-                    killed.append(f"{task}: {task_pods.factors_text(each.memory_factors)}")
-                else:
-                    failed.append(f"{task}: {each.before.why}")
-        if killed:
-            head = "run again with more memory, by these factors of the template's: "
-            await self._record("MemoryRaised", _listed(head, killed))
-        if failed:
-            await self._record("TasksRetried", _listed("run again after a failure: ", failed))
+            task, before = f"{each.stage.name}[{each.index}]", each.before
+            if before is not None and before.is_refused:
+                refused.append(f"{task}: {before.node}: {before.why}")
+            elif before is not None and before.has_failed and before.killed:
+                killed.append(f"{task}: {task_pods.factors_text(each.memory_factors)}")
+            elif before is not None and before.has_failed:
+                failed.append(f"{task}: {before.why}")
+        for reason, head, tasks in (
+            ("MemoryRaised", "run again with more memory, by these factors of the template's: ", killed),
+            ("TasksRetried", "run again after a failure: ", failed),
+            ("TasksRefused", "tried again after their node has refused them: ", refused),
+        ):
+            if tasks:
+                await self._record(reason, _listed(head, tasks))
 
     async def _clean_up(self) -> None:
         """Delete what still runs of a job that has ended; delete the job when it has expired."""

@@ -43,12 +43,15 @@ from eclectus.api.names import (
 )
 from eclectus.kube.quantity import thousandths, units
 from eclectus_operator import convert
-from eclectus_operator.observed import PULL_REASONS, Ended, Pod
+from eclectus_operator.observed import PULL_REASONS, ContainerStatus, Ended, Pod
 
 Object = dict[str, Any]
 OUT_OF_MEMORY = "OOMKilled"
+DEADLINE = "DeadlineExceeded"  # of a pod that has run for longer than its own activeDeadlineSeconds
+USUAL_GRACE_SECONDS = 30
 CREATE_REASONS = ("CreateContainerConfigError", "CreateContainerError")  # such as a Secret that is missing
 MOST_FACTOR = 64  # by which the memory of a template is raised at most
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 INDEX_VARIABLE = "TASK_INDEX"
 SCHEDULER_NAME = "eclectus"
 # By these a scheduler or an operator would take the pod for a probe. Admission lets the operator alone create
@@ -69,9 +72,10 @@ class TaskPod(Struct, frozen=True, gc=False):
     """A pod of a task. Times are seconds since the epoch.
 
     `deletion`: when it is to be gone at the latest, if it is being deleted. `is_disrupted`: Kubernetes or its
-    node ended it, so its task has not failed. `killed`: its containers that had too little memory;
-    `memory_factors`: by how much the memory of the template was raised for it. `stuck`: what keeps it from
-    starting, if its node says so.
+    node ended it, so its task has neither failed nor succeeded, whatever its containers made of the signal.
+    `is_refused`: its node did not accept it, so its task has never run. `killed`: its containers that had too
+    little memory; `memory_factors`: by how much the memory of the template was raised for it. `stuck`: what
+    keeps it from starting, if its node says so.
     """
 
     name: str
@@ -83,6 +87,8 @@ class TaskPod(Struct, frozen=True, gc=False):
     created: float = 0.0
     deletion: float | None = None
     is_disrupted: bool = False
+    is_refused: bool = False
+    node: str = ""
     killed: tuple[str, ...] = ()
     memory_factors: Mapping[str, int] = {}
     ended: float | None = None
@@ -104,29 +110,38 @@ class TaskPod(Struct, frozen=True, gc=False):
         return self.phase in ("Succeeded", "Failed")
 
     @property
+    def has_succeeded(self) -> bool:
+        """Whether it has done its work."""
+        return self.phase == "Succeeded" and not self.is_disrupted
+
+    @property
     def has_failed(self) -> bool:
         """Whether it has failed by itself."""
-        return self.phase == "Failed" and not self.is_disrupted
+        return self.phase == "Failed" and not self.is_disrupted and not self.is_refused
 
 
 @dataclass(frozen=True)
 class NewPod:
-    """A pod to create. `taken`: names of the task's pods; `before`: the last of them, where one exists."""
+    """A pod to create. `others`: the task's pods that exist; `before`: that of its last attempt."""
 
     job: DagJob
     stage: Stage
     index: int = 0
     attempt: int = 0
-    taken: tuple[str, ...] = ()
-    before: TaskPod | None = None
+    others: tuple[TaskPod, ...] = ()
+
+    @cached_property
+    def before(self) -> TaskPod | None:
+        """The task's last pod, of those that exist."""
+        return max(self.others, key=lambda pod: (pod.attempt, pod.created), default=None)
 
     @cached_property
     def name(self) -> str:
         """Its name; with a number at the end if pods of that attempt have the names before it."""
         digest = hashlib.sha256(f"{self.job.metadata.uid}/{self.stage.name}".encode()).hexdigest()[:8]
         first = f"{self.job.metadata.name}-{self.stage.name}-{self.index}-{self.attempt}-{digest}"
-        number, found = 0, first
-        while found in self.taken:
+        taken, number, found = {pod.name for pod in self.others}, 0, first
+        while found in taken:
             number += 1
             found = f"{first}-r{number}"
         return found
@@ -159,7 +174,7 @@ class NewPod:
                 "annotations": annotations,
                 "ownerReferences": [_owner(self.job)],
             },
-            "spec": _spec(template["spec"], self.index, self.memory_factors),
+            "spec": _spec(self, template["spec"]),
         }
 
 
@@ -173,21 +188,25 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
         return None
     if stage is None or int(index) >= stage.tasks:
         return None
-    meta, ends = pod.metadata, _ends(pod)
+    meta, status = pod.metadata, pod.status
+    own, ends = _ends(status.container_statuses), _ends(pod.container_statuses)
+    ended = _last_end(pod, ends.values())
     return TaskPod(
         meta.name,
         meta.uid,
         stage.name,
         int(index),
         min(int(attempt), stage.retries + 1),
-        pod.status.phase,
+        status.phase,
         created=pod.created,
         deletion=time_seconds(meta.deletion_timestamp) if meta.deletion_timestamp else None,
-        is_disrupted=_is_disrupted(pod),
+        is_disrupted=_is_disrupted(pod, ended),
+        is_refused=_is_refused(pod),
+        node=pod.spec.node_name,
         killed=tuple(container for container, end in ends.items() if end.reason == OUT_OF_MEMORY),
         memory_factors=_factors((meta.annotations or {}).get(MEMORY_FACTORS, "")),
-        ended=_last_end(ends.values()),
-        run_seconds=_run_seconds(ends.values()),
+        ended=ended,
+        run_seconds=_run_seconds(own.values()),
         why=_why(pod, ends),
         stuck=_stuck(pod),
     )
@@ -213,31 +232,59 @@ def _factors(text: str) -> dict[str, int]:
     }
 
 
-def _is_disrupted(pod: Pod) -> bool:
-    """Preempted, evicted or lost with its node, as a condition says, or deleted by somebody."""
-    condition = pod.condition("DisruptionTarget")
-    is_target = condition is not None and condition.status == "True"
-    return is_target or pod.metadata.deletion_timestamp is not None
+def _is_disrupted(pod: Pod, ended: float | None) -> bool:
+    """Preempted, evicted or lost with its node, as a condition says, or deleted.
+
+    One that has succeeded was so only if that came before its end: many programs exit with 0 when they are
+    told to end.
+    """
+    condition, deletion = pod.condition("DisruptionTarget"), pod.metadata.deletion_timestamp
+    if condition is not None and condition.status != "True":
+        condition = None
+    if pod.status.phase != "Succeeded" or ended is None:
+        return condition is not None or deletion is not None
+    told = []
+    if condition is not None:
+        told.append(time_seconds(condition.last_transition_time or "1970-01-01T00:00:00Z"))
+    if deletion is not None:
+        grace = pod.metadata.deletion_grace_period_seconds
+        told.append(time_seconds(deletion) - (USUAL_GRACE_SECONDS if grace is None else grace))
+    return any(moment <= ended for moment in told)
 
 
-def _ends(pod: Pod) -> dict[str, Ended]:
-    """How its containers ended, of those that have."""
-    statuses = pod.status.container_statuses or ()
-    return {each.name: each.state.terminated for each in statuses if each.state.terminated is not None}
+def _is_refused(pod: Pod) -> bool:
+    """Whether its node did not accept it, such as for want of a device that the scheduler believed free.
+
+    The kubelet then gives a reason of the pod as a whole, and no container has begun.
+    """
+    status = pod.status
+    if status.phase != "Failed" or status.reason in ("", DEADLINE):
+        return False
+    return all(each.state.running is each.state.terminated is None for each in pod.container_statuses)
+
+
+def _ends(statuses: Iterable[ContainerStatus] | None) -> dict[str, Ended]:
+    """How the containers ended, of those that have."""
+    return {each.name: each.state.terminated for each in statuses or () if each.state.terminated is not None}
 
 
 def _stuck(pod: Pod) -> Stuck | None:
     """The first container that its node cannot start; None while all of them may only take their time."""
     if pod.status.phase != "Pending" or pod.metadata.deletion_timestamp is not None:
         return None
-    statuses = (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ()))
+    statuses = pod.container_statuses
     waiting = ((each.name, each.state.waiting) for each in statuses if each.state.waiting is not None)
     found = (Stuck(name, state.reason, state.message) for name, state in waiting)
     return next((each for each in found if each.reason in (*PULL_REASONS, *CREATE_REASONS)), None)
 
 
-def _last_end(ends: Iterable[Ended]) -> float | None:
-    return max((time_seconds(each.finished_at) for each in ends if each.finished_at), default=None)
+def _last_end(pod: Pod, ends: Iterable[Ended]) -> float | None:
+    """When it ended; where no container tells, when a condition changed last, or when it was created."""
+    ended = max((time_seconds(each.finished_at) for each in ends if each.finished_at), default=None)
+    if ended is not None or pod.status.phase not in ("Succeeded", "Failed"):
+        return ended
+    changes = (each.last_transition_time for each in pod.status.conditions or ())
+    return max((time_seconds(each) for each in changes if each), default=pod.created)
 
 
 def _run_seconds(ends: Iterable[Ended]) -> float | None:
@@ -264,13 +311,26 @@ def _why(pod: Pod, ends: Mapping[str, Ended]) -> str:
     return "; ".join(wrong) or pod.status.message or pod.status.reason or "it failed"
 
 
-def _spec(spec: Object, index: int, memory_factors: Mapping[str, int]) -> Object:
-    changed = {
-        field: [_container(each, index, memory_factors.get(each.get("name", ""), 1)) for each in spec[field]]
+def _spec(new: NewPod, spec: Object) -> Object:
+    factors = new.memory_factors
+    changed: Object = {
+        field: [_container(each, new.index, factors.get(each.get("name", ""), 1)) for each in spec[field]]
         for field in ("initContainers", "containers")
         if spec.get(field)
     }
+    refused_by = sorted({pod.node for pod in new.others if pod.is_refused and pod.node})
+    if refused_by:
+        changed["affinity"] = _elsewhere(spec.get("affinity") or {}, refused_by)
     return {"schedulerName": SCHEDULER_NAME, **spec, **changed, "restartPolicy": "Never"}
+
+
+def _elsewhere(affinity: Object, nodes: Iterable[str]) -> Object:
+    """The affinity with a preference for other nodes: they may be all there are, and may accept it later."""
+    names = [{"key": "metadata.name", "operator": "NotIn", "values": [node]} for node in nodes]
+    term = {"weight": 100, "preference": {"matchFields": names}}
+    of_nodes = affinity.get("nodeAffinity") or {}
+    terms = [*(of_nodes.get(PREFERRED) or []), term]
+    return {**affinity, "nodeAffinity": {**of_nodes, PREFERRED: terms}}
 
 
 def _container(one: Object, index: int, factor: int) -> Object:

@@ -2,12 +2,13 @@
 
     recorded     its pods                         the task
     succeeded    any                              has succeeded; pods that still run are obsolete
-    not          one has succeeded                has succeeded
+    not          one has succeeded by itself      has succeeded
     not          one runs or waits                goes on; if two do, the later one is obsolete
     not          one is being deleted             waits until that is gone, or overdue by a minute
     not          the last one failed by itself    runs again after a back-off, or has failed for good
     not          the last one was preempted,      runs again at once; that does not count as a failure
                  evicted or lost with its node
+    not          its node refused the last one    runs again after a back-off; that is no failure either
     not          none                             runs again: its pod was deleted
 
 The attempt on a pod is the number of failures before it. So a failure is counted once, whatever crashes: the
@@ -35,6 +36,7 @@ from eclectus.api.dag_job import DagJob, FailedTasks, Stage, StageStatus
 from eclectus_operator.dag_jobs.task_pods import NewPod, TaskPod
 
 BACKOFF_SECONDS, MOST_BACKOFF_SECONDS = 10.0, 360.0  # after the first failure, doubled with each; as of Jobs
+MOST_REFUSED = 7  # pods of a task that are kept for it: with so many the back-off is the longest
 OVERDUE_SECONDS = 60.0  # after its grace period a pod that is being deleted is replaced: its node is silent
 MOST_WRITES = 50  # pods created, and deleted, in one sync of a job, so that one job does not delay the others
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
@@ -84,10 +86,6 @@ class Tasks:
         """The tasks that a new pod may be created for."""
         held = self.succeeded.union(self.active, self.not_before, self.failed)
         return [index for index in range(self.stage.tasks) if index not in held]
-
-    def last_pod(self, index: int) -> TaskPod | None:
-        """The pod of a task's last attempt, of those that exist."""
-        return max(self.pods.get(index, ()), key=lambda pod: (pod.attempt, pod.created), default=None)
 
     @cached_property
     def status(self) -> StageStatus:
@@ -145,13 +143,13 @@ def assess(
     for pod in pods:
         by_task.setdefault(pod.index, []).append(pod)
     failures = _failures(stage, recorded, by_task)
-    seen = {index for index, own in by_task.items() if any(pod.phase == "Succeeded" for pod in own)}
+    seen = {index for index, own in by_task.items() if any(pod.has_succeeded for pod in own)}
     completed = parse_indexes(recorded.completed_indexes, stage.tasks)
     succeeded = frozenset(seen if outputs_needed else completed | seen)
     active, obsolete, not_before = dict[int, TaskPod](), list[TaskPod](), dict[int, float]()
     for index, own in by_task.items():
         first, others = _active(own, failures.get(index, 0), has_succeeded=index in succeeded)
-        obsolete += others
+        obsolete += [*others, *_old_refusals(own)]
         if first is not None:
             active[index] = first
         elif index not in succeeded and (until := _not_before(own)) > now:
@@ -253,9 +251,7 @@ def _recorded_pods(tasks: Tasks, recorded: StageStatus) -> Iterator[TaskPod]:
 
 
 def _new_pod(job: DagJob, tasks: Tasks, index: int) -> NewPod:
-    names = tuple(pod.name for pod in tasks.pods.get(index, ()))
-    attempt, before = tasks.failures.get(index, 0), tasks.last_pod(index)
-    return NewPod(job, tasks.stage, index, attempt, names, before)
+    return NewPod(job, tasks.stage, index, tasks.failures.get(index, 0), tasks.pods.get(index, ()))
 
 
 def _recorded_failures(recorded: StageStatus, stage: Stage) -> dict[int, int]:
@@ -286,25 +282,28 @@ def _active(
     return (alive[0], alive[1:]) if goes_on else (None, alive)
 
 
-def _not_before(own: Iterable[TaskPod]) -> float:
+def _not_before(own: Sequence[TaskPod]) -> float:
     """When a task without an active pod may run again."""
-    until = 0.0
+    until, refusals = 0.0, sum(pod.is_refused for pod in own)
     for pod in own:
         if not pod.has_ended and pod.deletion is not None:
             until = max(until, pod.deletion + OVERDUE_SECONDS)
-        if pod.has_failed and pod.ended is not None:
-            backoff = min(BACKOFF_SECONDS * 2.0**pod.attempt, MOST_BACKOFF_SECONDS)
-            until = max(until, pod.ended + backoff)
+        if (pod.has_failed or pod.is_refused) and pod.ended is not None:
+            times = pod.attempt if pod.has_failed else refusals - 1
+            until = max(until, pod.ended + min(BACKOFF_SECONDS * 2.0**times, MOST_BACKOFF_SECONDS))
     return until
+
+
+def _old_refusals(own: Iterable[TaskPod]) -> list[TaskPod]:
+    """The refused pods of a task but for the last ones, which tell how long to wait."""
+    refused = [pod for pod in own if pod.is_refused and pod.deletion is None]
+    return sorted(refused, key=lambda pod: (pod.created, pod.name))[:-MOST_REFUSED]
 
 
 def _median_run(by_task: Iterable[list[TaskPod]]) -> float | None:
     """The median run time of the pods that have succeeded, to a thousandth of a second."""
     runs = [
-        pod.run_seconds
-        for own in by_task
-        for pod in own
-        if pod.phase == "Succeeded" and pod.run_seconds is not None
+        pod.run_seconds for own in by_task for pod in own if pod.has_succeeded and pod.run_seconds is not None
     ]
     return round(median(runs), 3) if runs else None
 

@@ -21,13 +21,13 @@ JOB = stored(dag_job(stages=[stage("a", tasks=10, memory="64Mi", retries=3)]))
 
 def made(job=JOB, index=3, attempt=1, factors=None):
     (first, *_) = job.spec.stages
-    before = task_pod(memory_factors=factors) if factors else None
-    return NewPod(job, first, index, attempt, before=before).body({})
+    before = [task_pod(memory_factors=factors)] if factors else []
+    return NewPod(job, first, index, attempt, tuple(before)).body({})
 
 
 def name(job=JOB, index=1, attempt=0, taken=()):
     (first, *_) = job.spec.stages
-    return NewPod(job, first, index, attempt, tuple(taken)).name
+    return NewPod(job, first, index, attempt, tuple(task_pod(name=each) for each in taken)).name
 
 
 def test_a_pod_belongs_to_its_job_and_says_which_task_it_is():
