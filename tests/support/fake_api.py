@@ -167,7 +167,8 @@ class FakeApi:
             raise ConflictError(f"DELETE {path}", 409, "Conflict")
         self._notify("DELETE", path, found)
         grace = body.get("gracePeriodSeconds", 30)
-        if found.get("spec", {}).get("nodeName") and grace > 0:
+        runs = found.get("status", {}).get("phase") not in ("Succeeded", "Failed")
+        if runs and found.get("spec", {}).get("nodeName") and grace > 0:
             meta = self.touch(path)["metadata"]
             meta.setdefault("deletionTimestamp", time_text(self.now + grace))
             meta.setdefault("deletionGracePeriodSeconds", grace)

@@ -260,7 +260,7 @@ def _is_refused(pod: Pod) -> bool:
     status = pod.status
     if status.phase != "Failed" or status.reason in ("", DEADLINE):
         return False
-    return all(each.state.running is each.state.terminated is None for each in pod.container_statuses)
+    return all(not (each.state.running or each.state.terminated) for each in pod.container_statuses)
 
 
 def _ends(statuses: Iterable[ContainerStatus] | None) -> dict[str, Ended]:
