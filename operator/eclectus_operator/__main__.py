@@ -14,7 +14,7 @@ import click
 import kopf
 
 from eclectus.api.nesting import SERVER_LEVELS_MOST
-from eclectus.kubeclient.errors import CredentialsError, ListenError
+from eclectus.kubeclient.api_errors import CredentialsError, ListenError
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting, types_of
 from eclectus_operator.program import run

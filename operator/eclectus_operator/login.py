@@ -21,8 +21,8 @@ from typing import Any
 
 import kopf
 
-from eclectus.kubeclient.backoff import Backoff
 from eclectus.kubeclient.credentials import Credentials, Endpoint
+from eclectus.kubeclient.timing import Backoff
 from eclectus.kubeclient.tls import TlsContext
 
 LOGIN_SECONDS = 600.0  # kopf reads certificates only when it logs in, so it does that again after this time

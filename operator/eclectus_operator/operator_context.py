@@ -11,8 +11,8 @@ from typing import Any
 from eclectus.api.common import ObjectMeta, micro_time_text
 from eclectus.api.dag_job import DagJobMeta
 from eclectus.api.names import API_VERSION, DAG_JOB, NODE_PROBE, OPERATOR
+from eclectus.kubeclient.api_errors import ApiError
 from eclectus.kubeclient.client import Object, ObjectApi, Query
-from eclectus.kubeclient.errors import ApiError
 from eclectus_operator.cluster_nodes import NodePool
 from eclectus_operator.metrics import Metrics
 from eclectus_operator.settings import Settings

@@ -21,13 +21,13 @@ from typing import Any, cast
 import kopf
 
 from eclectus.api.names import PROBES_CLAIM
+from eclectus.kubeclient.addresses import bound_address, listen
+from eclectus.kubeclient.api_errors import ADD_TO_CLUSTER_ROLE
 from eclectus.kubeclient.client import ObjectClient, connected
-from eclectus.kubeclient.errors import ADD_TO_CLUSTER_ROLE
 from eclectus.kubeclient.leadership import Claim, Leadership
 from eclectus.kubeclient.serving import health
 from eclectus.kubeclient.serving.access import access_of
 from eclectus.kubeclient.serving.certificate import certificate_of
-from eclectus.kubeclient.serving.listening import bound_address, listen
 from eclectus_operator.login import credentials, login
 from eclectus_operator.metrics import Metrics
 from eclectus_operator.settings import LeaseSettings, ServerSettings, Settings

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from eclectus.api.probe_names import ProbeId
 from eclectus.kubeclient.election import ElectionSettings
-from eclectus.kubeclient.elector import JITTER
+from eclectus.kubeclient.leadership import JITTER
 from eclectus.kubeclient.serving import settings as serving
 from eclectus.model.settings import Setting
 from eclectus_operator import node_labels

@@ -20,8 +20,8 @@ from typing_extensions import override
 
 from eclectus.api.names import DAG_JOB_LABEL, DAG_JOBS, GROUP, NODE_PROBES, VERSION
 from eclectus.api.probe_names import selector
+from eclectus.kubeclient.api_errors import ADD_TO_CLUSTER_ROLE, ApiError, MissingError
 from eclectus.kubeclient.client import ObjectApi, ObjectClient, connected
-from eclectus.kubeclient.errors import ADD_TO_CLUSTER_ROLE, ApiError, MissingError
 from eclectus_operator.cluster_nodes import NodePool
 from eclectus_operator.convert import ShapeError
 from eclectus_operator.dag_jobs.dag_controller import DagController

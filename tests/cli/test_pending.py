@@ -11,7 +11,7 @@ from eclectus.cli.main import program
 from eclectus.cli.pending.command import CONFIG_MAPS, LEASES, _known, formatted
 from eclectus.cli.pending.rows import rows, summary, table
 from eclectus.cli.pending.served import Served, served
-from eclectus.kubeclient.errors import RejectedError
+from eclectus.kubeclient.api_errors import RejectedError
 
 TWO_NAMES = "kind: SchedulerConfiguration\nprofiles: [{schedulerName: a}, {schedulerName: b}]\n"
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -9,10 +9,10 @@ from itertools import pairwise
 import pytest
 from aiohttp import web
 
+from eclectus.kubeclient.addresses import listen
+from eclectus.kubeclient.api_errors import ADD_TO_CLUSTER_ROLE, ApiError, NotDoneError, RejectedError
 from eclectus.kubeclient.client import connected
 from eclectus.kubeclient.credentials import Credentials, Endpoint
-from eclectus.kubeclient.errors import ADD_TO_CLUSTER_ROLE, ApiError, NotDoneError, RejectedError
-from eclectus.kubeclient.serving.listening import listen
 from eclectus.kubeclient.trouble import REPEAT_SECONDS, REPEAT_SECONDS_MOST, TroubleLog
 
 

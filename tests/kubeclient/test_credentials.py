@@ -9,9 +9,9 @@ import pytest
 import yaml
 from aiohttp import web
 
+from eclectus.kubeclient.api_errors import CredentialsError, NotDoneError, UnauthenticatedError
 from eclectus.kubeclient.client import connected
 from eclectus.kubeclient.credentials import Credentials, Endpoint, from_configuration, load
-from eclectus.kubeclient.errors import CredentialsError, NotDoneError, UnauthenticatedError
 from eclectus.kubeclient.kubeconfig import in_cluster
 
 

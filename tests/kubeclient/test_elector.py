@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from aiohttp import web
 
-from eclectus.kubeclient import elector as electors
+from eclectus.kubeclient import leadership as electors
 from eclectus.kubeclient.client import ObjectClient
-from eclectus.kubeclient.clock import elapsed
 from eclectus.kubeclient.election import ElectionSettings
-from eclectus.kubeclient.elector import Elector
+from eclectus.kubeclient.leadership import Elector
+from eclectus.kubeclient.timing import elapsed
 
 TIMES = ElectionSettings("kube-system", "eclectus", lease_duration=2, renew_deadline=1.0, retry_period=0.2)
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"

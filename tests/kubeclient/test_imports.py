@@ -3,8 +3,8 @@
 import subprocess
 import sys
 
-MODULES = ["backoff", "client", "clock", "credentials", "election", "elector", "errors", "lines"]
-MODULES += ["serving.certificate", "serving.access", "serving.health", "serving.listening", "serving.pages"]
+MODULES = ["addresses", "api_errors", "client", "credentials", "election", "leadership", "listing", "timing"]
+MODULES += ["serving.certificate", "serving.access", "serving.health", "serving.pages"]
 HEAVY = ["cryptography", "kubernetes", "numpy", "orjson", "yaml"]  # not in the operator's image, or large
 ABOVE = ["eclectus.config", "eclectus.engine", "eclectus.live"]
 

@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
+from eclectus.kubeclient.api_errors import UnsureError
 from eclectus.kubeclient.election import ElectionSettings
-from eclectus.kubeclient.errors import UnsureError
 from eclectus.kubeclient.leadership import Claim, Leadership
 from fake_api import FakeApi, fails_once
 

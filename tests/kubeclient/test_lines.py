@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eclectus.kubeclient.lines import LineCutter, LineTooLongError
+from eclectus.kubeclient.listing import LineCutter, LineTooLongError
 
 
 @given(

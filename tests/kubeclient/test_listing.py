@@ -9,10 +9,9 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eclectus.kubeclient.api_errors import TooLargeError
 from eclectus.kubeclient.client import ObjectClient
-from eclectus.kubeclient.errors import TooLargeError
-from eclectus.kubeclient.lines import MAX_LINE_BYTES
-from eclectus.kubeclient.listing import PAGE_BYTES, PAGE_ITEMS, list_objects, list_pages
+from eclectus.kubeclient.listing import MAX_LINE_BYTES, PAGE_BYTES, PAGE_ITEMS, list_objects, list_pages
 
 KIB, MIB = 2**10, 2**20
 

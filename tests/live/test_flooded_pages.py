@@ -10,10 +10,10 @@ import aiohttp
 import pytest
 
 from eclectus.framework import LearnedCell
+from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.leadership import Leadership
 from eclectus.kubeclient.serving import health
-from eclectus.kubeclient.serving.listening import bound_address, listen
 from eclectus.live.process_metrics import Metrics
 from eclectus.live.speeds_page import speeds_page
 from fake_api import FakeApi

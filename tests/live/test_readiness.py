@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import aiohttp
 
 from eclectus.config.process_settings import ProcessSettings
+from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.serving import health
-from eclectus.kubeclient.serving.listening import bound_address, listen
 from eclectus.live.process_metrics import Metrics
 from eclectus.live.scheduler import SchedulerProcess
 

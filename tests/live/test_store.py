@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from eclectus.kubeclient.errors import StaleError, UnsureError
+from eclectus.kubeclient.api_errors import StaleError, UnsureError
 from eclectus.live.watch.reflector import ObjectStore
 from eclectus.live.watch.watched_kinds import nodes_kind, pods_kind
 from eclectus.live.watch.watched_pods import ConditionState, WatchedPods

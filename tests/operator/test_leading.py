@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
-from eclectus.kubeclient import elector as module
-from eclectus.kubeclient.elector import HUNG_SECONDS, Elector
-from eclectus.kubeclient.errors import UnsureError
+from eclectus.kubeclient import leadership as module
+from eclectus.kubeclient.api_errors import UnsureError
+from eclectus.kubeclient.leadership import HUNG_SECONDS, Elector
 from eclectus_operator.operator_context import Gated, NotLeadingError
 from eclectus_operator.settings import LeaseSettings
 from fake_api import FakeApi, fails_once

@@ -6,8 +6,7 @@ import kopf
 import pytest
 from aiohttp import web
 
-from eclectus.kubeclient.client import ObjectClient, connected
-from eclectus.kubeclient.errors import (
+from eclectus.kubeclient.api_errors import (
     ConflictError,
     MissingError,
     NotDoneError,
@@ -16,6 +15,7 @@ from eclectus.kubeclient.errors import (
     UnauthenticatedError,
     UnsureError,
 )
+from eclectus.kubeclient.client import ObjectClient, connected
 from eclectus.kubeclient.listing import list_objects
 from eclectus_operator.login import LOGIN_SECONDS, WatchLogin, credentials, login
 

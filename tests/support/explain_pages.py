@@ -9,11 +9,10 @@ from yarl import URL
 
 from eclectus.api import names
 from eclectus.engine.explain.what_if.explanation import PolicyAnswer, WhatIfExplanation
-from eclectus.kubeclient.errors import MissingError
+from eclectus.kubeclient.addresses import bound_address, listen
+from eclectus.kubeclient.api_errors import MissingError
 from eclectus.kubeclient.serving import health
-from eclectus.kubeclient.serving.access import AccessControl
-from eclectus.kubeclient.serving.listening import bound_address, listen
-from eclectus.kubeclient.serving.reviews import Reviews
+from eclectus.kubeclient.serving.access import AccessControl, Reviews
 from eclectus.live.explain_pages import ExplainPages, Limits
 from eclectus.model.errors import QuestionError
 from eclectus.model.explanation import JobExplanation, NearMiss, NodeExplanation, OtherPod, PodExplanation

@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from types import SimpleNamespace
 
-from eclectus.kubeclient.errors import MissingError, RejectedError
+from eclectus.kubeclient.api_errors import MissingError, RejectedError
 from live_cluster import Admin, Scheduler, pod, wait
 from pod_groups import pod_group
 from secured_pages import page, token_of

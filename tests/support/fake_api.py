@@ -15,7 +15,7 @@ from typing import Any
 
 from eclectus.api.common import time_text
 from eclectus.api.names import API_VERSION, DAG_JOBS, NODE_PROBES_PATH, NODE_PROFILES_PATH
-from eclectus.kubeclient.errors import ConflictError, MissingError
+from eclectus.kubeclient.api_errors import ConflictError, MissingError
 
 Object = dict[str, Any]
 PODS = "/api/v1/namespaces/probes/pods"

@@ -19,9 +19,9 @@ import yaml
 
 from eclectus.api.names import API_VERSION, CLAIMS_NAMESPACE, SCHEDULER_NAME_CLAIM, WORK_SECONDS
 from eclectus.api.nesting import read_json
+from eclectus.kubeclient.api_errors import ApiError, ConflictError, NotDoneError, UnsureError
 from eclectus.kubeclient.client import STRATEGIC_MERGE, ApiClient, connected
 from eclectus.kubeclient.credentials import load
-from eclectus.kubeclient.errors import ApiError, ConflictError, NotDoneError, UnsureError
 
 WAIT_SECONDS = 180.0  # long, because the machine may be busy with other things
 QUICK_LEASE = {"leaseDuration": "7s", "renewDeadline": "5s", "retryPeriod": "1s"}

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 
-from eclectus.kubeclient.serving.reviews import ACCESS_REVIEWS, TOKEN_REVIEWS
+from eclectus.kubeclient.serving.access import ACCESS_REVIEWS, TOKEN_REVIEWS
 
 
 class ReviewingApi:

@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from eclectus.kubeclient.serving.access import REVIEWS_A_SECOND, REVIEWS_IN_A_ROW
-from eclectus.kubeclient.serving.certificate import REREAD_SECONDS
-from eclectus.kubeclient.serving.self_signed import self_signed
+from eclectus.kubeclient.serving.certificate import REREAD_SECONDS, self_signed
 from forwarder import Forwarder
 from live_cluster import QUICK_LEASE, Scheduler, wait
 from secured_pages import page, token_of

@@ -17,8 +17,7 @@ from eclectus.cli.explain.leader import find_leader
 from eclectus.cli.explain.port_forward import LOOPBACK, forwarded
 from eclectus.kubeclient.client import ObjectClient, connected
 from eclectus.kubeclient.credentials import load
-from eclectus.kubeclient.serving.certificate import ServingCertificate
-from eclectus.kubeclient.serving.self_signed import self_signed
+from eclectus.kubeclient.serving.certificate import ServingCertificate, self_signed
 from explained_cluster import (
     CORE,
     ELSEWHERE,

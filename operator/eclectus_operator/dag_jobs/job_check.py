@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from eclectus.api.dag_job import DagJob, Stage
 from eclectus.kube import objects as kube
 from eclectus.kube.requests import FieldError, requested
+from eclectus.kubeclient.api_errors import RejectedError
 from eclectus.kubeclient.client import ObjectApi
-from eclectus.kubeclient.errors import RejectedError
 from eclectus_operator import convert, room
 from eclectus_operator.convert import ShapeError
 from eclectus_operator.dag_jobs.job_status import Problem

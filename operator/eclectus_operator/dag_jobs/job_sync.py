@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from eclectus.api.dag_job import DagJob, DagJobStatus
 from eclectus.api.names import API_VERSION, DAG_JOB_LABEL, DAG_JOBS
-from eclectus.kubeclient.errors import ConflictError, MissingError, RejectedError
+from eclectus.kubeclient.api_errors import ConflictError, MissingError, RejectedError
 from eclectus.kubeclient.listing import list_pages
 from eclectus_operator import convert
 from eclectus_operator.dag_jobs import job_status, task_pods

@@ -18,7 +18,7 @@ from functools import reduce
 from eclectus.api import node_profile
 from eclectus.api.names import NODE_PROFILES_PATH
 from eclectus.api.node_probe import NodeProbe, NodeProbeStatus, Outcome, Run
-from eclectus.kubeclient.errors import ApiError, MissingError, RejectedError
+from eclectus.kubeclient.api_errors import ApiError, MissingError, RejectedError
 from eclectus.kubeclient.listing import list_objects
 from eclectus_operator import convert
 from eclectus_operator.metrics import YIELDED

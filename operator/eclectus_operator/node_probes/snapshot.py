@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from eclectus.api.names import NODE_PROBES_PATH
 from eclectus.api.node_probe import NodeProbe, NodeProbeStatus
-from eclectus.kubeclient.errors import MissingError
+from eclectus.kubeclient.api_errors import MissingError
 from eclectus_operator import convert
 from eclectus_operator.node_probes import probe_status
 from eclectus_operator.observed import Pod

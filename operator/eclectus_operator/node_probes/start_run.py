@@ -12,7 +12,7 @@ from eclectus.api.node_probe import NodeProbe
 from eclectus.api.node_profile import DEAD
 from eclectus.kube import objects as kube
 from eclectus.kube.requests import FieldError
-from eclectus.kubeclient.errors import MissingError
+from eclectus.kubeclient.api_errors import MissingError
 from eclectus.kubeclient.listing import list_pages
 from eclectus_operator import convert, room
 from eclectus_operator.cluster_nodes import read_node, read_profile

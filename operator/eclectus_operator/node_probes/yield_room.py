@@ -21,7 +21,7 @@ from eclectus.api.node_profile import DEAD
 from eclectus.kube import objects as kube
 from eclectus.kube import probe_room as notional_requests
 from eclectus.kube.requests import FieldError
-from eclectus.kubeclient.errors import MissingError
+from eclectus.kubeclient.api_errors import MissingError
 from eclectus.kubeclient.listing import list_pages
 from eclectus.model.objects import Amounts
 from eclectus_operator import convert, room

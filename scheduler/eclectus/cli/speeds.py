@@ -93,7 +93,7 @@ async def _show(
 async def _listed(client: ApiClient) -> list[NodeProfile]:
     from eclectus.api.names import NODE_PROFILES_PATH
     from eclectus.api.node_profile import decode_page
-    from eclectus.kubeclient.errors import MissingError
+    from eclectus.kubeclient.api_errors import MissingError
 
     query = {"limit": "500"}
     found: list[NodeProfile] = []
@@ -112,8 +112,8 @@ async def _listed(client: ApiClient) -> list[NodeProfile]:
 
 async def _node_names(client: ApiClient) -> list[str]:
     """The names of all nodes; none if the caller may not list them."""
+    from eclectus.kubeclient.api_errors import RejectedError
     from eclectus.kubeclient.client import ObjectClient
-    from eclectus.kubeclient.errors import RejectedError
     from eclectus.kubeclient.listing import list_objects
 
     try:

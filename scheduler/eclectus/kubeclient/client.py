@@ -18,8 +18,7 @@ import msgspec
 from eclectus.api.common import NOT_JSON
 from eclectus.api.nesting import read_json
 from eclectus.kubeclient import diagnosis
-from eclectus.kubeclient.credentials import RENEWAL_SECONDS, Credentials
-from eclectus.kubeclient.errors import (
+from eclectus.kubeclient.api_errors import (
     ASK_FOR_THE_RIGHT,
     ApiError,
     CredentialsError,
@@ -28,6 +27,7 @@ from eclectus.kubeclient.errors import (
     UnsureError,
     error_from,
 )
+from eclectus.kubeclient.credentials import RENEWAL_SECONDS, Credentials
 from eclectus.kubeclient.trouble import TroubleLog
 
 JSON = "application/json"

@@ -19,7 +19,7 @@ from urllib.request import proxy_bypass
 
 from eclectus.kubeclient import kubeconfig as kubeconfigs
 from eclectus.kubeclient.addresses import is_loopback
-from eclectus.kubeclient.errors import CredentialsError
+from eclectus.kubeclient.api_errors import CredentialsError
 from eclectus.kubeclient.tls import TlsContext, authenticating
 
 RENEWAL_SECONDS = 60.0  # bound tokens rotate: the file or the plugin is asked again this often

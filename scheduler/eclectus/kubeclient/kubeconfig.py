@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eclectus.kubeclient.errors import CredentialsError
+from eclectus.kubeclient.api_errors import CredentialsError
 from eclectus.kubeclient.tls import TlsContext, authenticating, trusting
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")

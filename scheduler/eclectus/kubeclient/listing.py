@@ -1,12 +1,49 @@
-"""Lists of objects, read in pages of a bounded number of objects and of bytes."""
+"""Lists and watches, read in pieces of a bounded number of objects and of bytes."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+from eclectus.kubeclient.api_errors import TooLargeError
 from eclectus.kubeclient.client import Object, ObjectApi, Query
-from eclectus.kubeclient.errors import TooLargeError
-from eclectus.kubeclient.lines import MAX_LINE_BYTES
+
+MAX_LINE_BYTES = 16 * 2**20  # etcd refuses objects above 1.5 MiB, so no watch event is longer
+
+
+class LineTooLongError(ValueError):
+    """The line is longer than any watch event."""
+
+
+class LineCutter:
+    """Takes reads of any size and returns whole lines; the parts of a line are joined once, at its end."""
+
+    def __init__(self, longest: int = MAX_LINE_BYTES) -> None:
+        self._parts: list[bytes] = []
+        self._held_bytes = 0
+        self._longest = longest
+
+    def feed(self, read: bytes) -> list[bytes]:
+        """The lines that this read completes, without their ends and without empty ones.
+
+        Raises LineTooLongError.
+        """
+        head, end, rest = read.partition(b"\n")
+        self._hold(head)
+        if not end:
+            return []
+        *lines, tail = rest.split(b"\n")
+        lines.insert(0, b"".join(self._parts))
+        self._parts, self._held_bytes = [], 0
+        self._hold(tail)
+        return [line for line in lines if line]
+
+    def _hold(self, part: bytes) -> None:
+        self._held_bytes += len(part)
+        if self._held_bytes > self._longest:
+            raise LineTooLongError(f"a line of more than {self._longest} bytes")
+        if part:
+            self._parts.append(part)
+
 
 PAGE_ITEMS = 500  # as in client-go
 PAGE_BYTES = 4 * 2**20  # of JSON, which takes up to ten times as much memory when it is decoded

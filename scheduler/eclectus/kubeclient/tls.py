@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from eclectus.kubeclient.errors import CredentialsError
+from eclectus.kubeclient.api_errors import CredentialsError
 
 T = TypeVar("T")
 

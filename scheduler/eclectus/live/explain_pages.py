@@ -24,15 +24,12 @@ from eclectus.engine.engine import Engine
 from eclectus.engine.explain.what_if.question import Question
 from eclectus.kube.decoding import decode_pod
 from eclectus.kube.objects import Pod
+from eclectus.kubeclient.api_errors import ApiError, MissingError
 from eclectus.kubeclient.client import ApiClient
-from eclectus.kubeclient.clock import elapsed
-from eclectus.kubeclient.errors import ApiError, MissingError
-from eclectus.kubeclient.serving.access import AccessControl
-from eclectus.kubeclient.serving.answers import bearer_token, failure, refusal
-from eclectus.kubeclient.serving.budget import Budget
-from eclectus.kubeclient.serving.health import Handler
+from eclectus.kubeclient.serving.access import AccessControl, Budget, ReadObject
+from eclectus.kubeclient.serving.health import Handler, bearer_token, failure, refusal
 from eclectus.kubeclient.serving.pages import BusyError
-from eclectus.kubeclient.serving.reviews import ReadObject
+from eclectus.kubeclient.timing import elapsed
 from eclectus.live.explain_readers import Answer, Reader
 from eclectus.model.errors import MalformedError, QuestionError
 from eclectus.model.explanation import PodExplanation, PodState

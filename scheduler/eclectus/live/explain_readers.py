@@ -15,8 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from eclectus.engine.explain.what_if.explanation import WhatIfExplanation
-from eclectus.kubeclient.serving.access import PERMITTED, AccessControl, Decision
-from eclectus.kubeclient.serving.reviews import ReadObject, Right
+from eclectus.kubeclient.serving.access import PERMITTED, AccessControl, Decision, ReadObject, Right
 from eclectus.model.explanation import JobExplanation, NodeExplanation, OtherPod, PodExplanation
 from eclectus.model.learned import LearnedWork
 from eclectus.model.workload_names import EVERYBODY, namespace_of

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from eclectus.engine.engine import Engine
-from eclectus.kubeclient.clock import elapsed
+from eclectus.kubeclient.timing import elapsed
 from eclectus.live.inbox import Inbox
 from eclectus.live.write.outbox import Outbox
 from eclectus.model.commands import Command

@@ -19,9 +19,9 @@ from eclectus.api.names import PART_OF, PART_OF_LABEL, SCHEDULER_NAME_CLAIM, SCH
 from eclectus.config.process_settings import LeaderElection, ProcessSettings
 from eclectus.engine.engine import Engine
 from eclectus.kubeclient.client import ObjectClient
-from eclectus.kubeclient.clock import Clock
 from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.leadership import Claim, Leadership
+from eclectus.kubeclient.timing import Clock
 from eclectus.live import pod_observers as pod_trace
 from eclectus.live.advertised_server import AdvertisedServer
 from eclectus.live.collectors import LearnedCollector, PricesCollector, QueueCountsCollector

@@ -14,7 +14,6 @@ from eclectus.model.objects import Task
 
 _log = logging.getLogger(__name__)
 
-
 MAX_ATTEMPTS = 14  # with more attempts the label `attempts` is "15+", as in kube-scheduler
 
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 from eclectus.api.names import NODE_PROBES_PATH
 from eclectus.api.node_probe import NodeProbeLoad, decode_page, differs, load_of
+from eclectus.kubeclient.api_errors import ApiError, MissingError
 from eclectus.kubeclient.client import MERGE_PATCH
-from eclectus.kubeclient.errors import ApiError, MissingError
 from eclectus.live.context import Context
 from eclectus.model.errors import MalformedError
 from eclectus.model.learned import LearnedLoad

@@ -24,7 +24,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 import eclectus
-from eclectus.kubeclient.clock import elapsed
+from eclectus.kubeclient.timing import elapsed
 from eclectus.live.metrics_table import FAMILIES, PREFIX
 
 Sample = tuple[tuple[str, ...], float]

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from eclectus.config.process_settings import ProcessSettings
 from eclectus.engine.engine import Engine
+from eclectus.kubeclient.addresses import bound_address, listen
+from eclectus.kubeclient.api_errors import ADD_TO_CLUSTER_ROLE
 from eclectus.kubeclient.client import ObjectClient, connected
 from eclectus.kubeclient.credentials import Credentials
-from eclectus.kubeclient.errors import ADD_TO_CLUSTER_ROLE
 from eclectus.kubeclient.serving.access import access_of
 from eclectus.kubeclient.serving.certificate import certificate_of, check_files
-from eclectus.kubeclient.serving.listening import bound_address, listen
 from eclectus.kubeclient.serving.pages import PageParts
 from eclectus.live import garbage, shutdown
 from eclectus.live.context import Context

@@ -8,7 +8,7 @@ import pytest
 from eclectus.api.leader_server import LeaderServer, annotations_of
 from eclectus.api.names import SCHEDULER_NAMES
 from eclectus.cli.explain.leader import Leader, find_leader
-from eclectus.kubeclient.errors import RejectedError
+from eclectus.kubeclient.api_errors import RejectedError
 from fake_api import FakeApi
 
 SERVER = LeaderServer("0.0.0.0:10269", "ab" * 32, "system", "eclectus-1")

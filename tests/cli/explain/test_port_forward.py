@@ -8,9 +8,9 @@ import pytest
 from aiohttp import web
 
 from eclectus.cli.explain.port_forward import LOOPBACK, PROTOCOL, forwarded
+from eclectus.kubeclient.api_errors import MissingError, RejectedError, UnsureError
 from eclectus.kubeclient.client import connected
 from eclectus.kubeclient.credentials import Credentials, Endpoint
-from eclectus.kubeclient.errors import MissingError, RejectedError, UnsureError
 
 PATH, PORT = "/api/v1/namespaces/system/pods/leader/portforward", 10269
 LARGE = b"x" * 300_000

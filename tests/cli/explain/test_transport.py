@@ -11,12 +11,11 @@ from aiohttp import web
 from eclectus.api.leader_server import LeaderServer, annotations_of
 from eclectus.cli.explain.target import Target
 from eclectus.cli.explain.transport import Source, answer_from_scheduler
+from eclectus.kubeclient.addresses import listen
 from eclectus.kubeclient.credentials import Credentials, Endpoint
 from eclectus.kubeclient.serving import health
-from eclectus.kubeclient.serving.answers import failure
-from eclectus.kubeclient.serving.certificate import ServingCertificate
-from eclectus.kubeclient.serving.listening import listen
-from eclectus.kubeclient.serving.self_signed import self_signed
+from eclectus.kubeclient.serving.certificate import ServingCertificate, self_signed
+from eclectus.kubeclient.serving.health import failure
 from port_forwarding import forward
 
 TARGET = Target("pod", "x", "a")

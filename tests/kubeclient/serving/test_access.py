@@ -5,10 +5,17 @@ import logging
 
 import pytest
 
-from eclectus.kubeclient.errors import NotDoneError, RejectedError, UnsureError
+from eclectus.kubeclient.api_errors import NotDoneError, RejectedError, UnsureError
 from eclectus.kubeclient.serving import access as accesses
-from eclectus.kubeclient.serving.access import AccessControl, access_of
-from eclectus.kubeclient.serving.reviews import ACCESS_REVIEWS, TOKEN_REVIEWS, ReadObject, ReadPage, Reviews
+from eclectus.kubeclient.serving.access import (
+    ACCESS_REVIEWS,
+    TOKEN_REVIEWS,
+    AccessControl,
+    ReadObject,
+    ReadPage,
+    Reviews,
+    access_of,
+)
 from eclectus.kubeclient.serving.settings import ServerSettings
 from reviewing_api import ReviewingApi
 

@@ -8,9 +8,9 @@ import aiohttp
 import pytest
 import uvloop
 
-from eclectus.kubeclient.serving import connections, health
+from eclectus.kubeclient.addresses import listen
+from eclectus.kubeclient.serving import health
 from eclectus.kubeclient.serving.certificate import certificate_of
-from eclectus.kubeclient.serving.listening import listen
 from eclectus.kubeclient.serving.settings import ServerSettings
 
 MOST = 8
@@ -23,7 +23,7 @@ UNVERIFIED.check_hostname, UNVERIFIED.verify_mode = False, ssl.CERT_NONE
 
 @pytest.fixture(params=LOOPS, ids=["asyncio", "uvloop"])
 def run(request, monkeypatch):
-    monkeypatch.setattr(connections, "CONNECTIONS_MOST", MOST)
+    monkeypatch.setattr(health, "CONNECTIONS_MOST", MOST)
     with asyncio.Runner(loop_factory=request.param) as runner:
         yield runner.run
 
@@ -151,5 +151,5 @@ def test_a_connection_that_cannot_be_accepted_is_not_the_last(monkeypatch):
         async with serving(PLAIN) as port:
             return await check(port, PLAIN), problems
 
-    monkeypatch.setattr(connections, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(health, "PAUSE_SECONDS", 0.0)
     assert asyncio.run(work()) == ([200, 200], [])

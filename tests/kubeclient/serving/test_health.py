@@ -4,8 +4,8 @@ import asyncio
 
 import aiohttp
 
+from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.serving import health
-from eclectus.kubeclient.serving.listening import bound_address, listen
 from eclectus.kubeclient.serving.pages import QueryError
 
 

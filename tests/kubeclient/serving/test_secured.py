@@ -8,13 +8,12 @@ from contextlib import asynccontextmanager
 import aiohttp
 import pytest
 
-from eclectus.kubeclient.errors import CredentialsError, UnsureError
+from eclectus.kubeclient.addresses import bound_address, listen
+from eclectus.kubeclient.api_errors import CredentialsError, UnsureError
 from eclectus.kubeclient.serving import certificate as certificates_of_servers
 from eclectus.kubeclient.serving import health
-from eclectus.kubeclient.serving.access import AccessControl
+from eclectus.kubeclient.serving.access import AccessControl, Reviews
 from eclectus.kubeclient.serving.certificate import ServingCertificate, certificate_of, check_files
-from eclectus.kubeclient.serving.listening import bound_address, listen
-from eclectus.kubeclient.serving.reviews import Reviews
 from eclectus.kubeclient.serving.settings import ServerSettings
 from reviewing_api import ReviewingApi
 

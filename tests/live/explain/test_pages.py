@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from eclectus.kubeclient.errors import UnsureError
-from eclectus.kubeclient.serving.reviews import ACCESS_REVIEWS
+from eclectus.kubeclient.api_errors import UnsureError
+from eclectus.kubeclient.serving.access import ACCESS_REVIEWS
 from eclectus.live import explain_pages as bounds
 from eclectus.live import explain_readers as reader
 from eclectus.live.explain_pages import Limits

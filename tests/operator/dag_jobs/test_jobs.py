@@ -6,7 +6,7 @@ from dag_jobs import dag_job, stage
 from dag_operator_world import JOBS, PODS, RUN_SECONDS, SETTINGS, DagWorld, task_of
 from eclectus.api.common import time_text
 from eclectus.api.names import JOB_WORK_SECONDS, MEMORY_FACTORS
-from eclectus.kubeclient.errors import RejectedError, UnsureError
+from eclectus.kubeclient.api_errors import RejectedError, UnsureError
 from eclectus_operator.dag_jobs.dag_controller import DagController
 from fake_api import NODES, fails_once
 from probe_world import driven

@@ -3,7 +3,7 @@
 import pytest
 
 from eclectus.api.node_probe import Outcome
-from eclectus.kubeclient.errors import RejectedError
+from eclectus.kubeclient.api_errors import RejectedError
 from eclectus_operator.metrics import Metrics
 from fake_api import PODS
 from probe_world import world_with

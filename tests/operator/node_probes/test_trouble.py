@@ -2,7 +2,7 @@
 
 import pytest
 
-from eclectus.kubeclient.errors import RejectedError, UnsureError
+from eclectus.kubeclient.api_errors import RejectedError, UnsureError
 from eclectus_operator.node_probes.probe_pods import run_id
 from fake_api import PODS, PROBES, PROFILES, fails_once
 from probe_world import INSTANCE, ProbeWorld, created, node_probe, running_pod, world_with

@@ -8,7 +8,7 @@ from dag_jobs import stage
 from eclectus.api.common import time_text
 from eclectus.api.dag_job import FailedTasks
 from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOB_LABEL, INSTANCE_LABEL, WORK_SECONDS
-from eclectus.kubeclient.errors import ApiError
+from eclectus.kubeclient.api_errors import ApiError
 from eclectus_e2e.testbed.controlplane.components import audit_log
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 from eclectus_hack.permissions import forbidden, requests, superfluous

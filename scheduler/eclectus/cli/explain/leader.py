@@ -68,7 +68,7 @@ def leader_of(name: str, lease: Object) -> Leader:
 
 async def _lease(api: ObjectApi, namespace: str, name: str) -> Object | None:
     """A Lease; None if there is none of the name."""
-    from eclectus.kubeclient.errors import MissingError, RejectedError
+    from eclectus.kubeclient.api_errors import MissingError, RejectedError
 
     try:
         return await api.send("GET", f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}")

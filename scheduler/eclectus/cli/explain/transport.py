@@ -101,7 +101,7 @@ async def _leader(client: ApiClient, target: Target, source: Source) -> Leader:
 
 async def _scheduler_of(api: ObjectClient, target: Target) -> str:
     """The schedulerName of a pod. Raises click.ClickException if it cannot be read."""
-    from eclectus.kubeclient.errors import MissingError, RejectedError
+    from eclectus.kubeclient.api_errors import MissingError, RejectedError
 
     try:
         pod = await api.send("GET", f"/api/v1/namespaces/{target.namespace}/pods/{target.name}")
@@ -114,7 +114,7 @@ async def _scheduler_of(api: ObjectClient, target: Target) -> str:
 async def _reached(client: ApiClient, leader: Leader) -> AsyncIterator[str]:
     """A URL of the leader's server for one request, through the API server."""
     from eclectus.cli.explain.port_forward import LOOPBACK, forwarded
-    from eclectus.kubeclient.errors import MissingError, RejectedError
+    from eclectus.kubeclient.api_errors import MissingError, RejectedError
 
     server, where = leader.server, f"{leader.server.namespace}/{leader.server.pod}"
     scheme = "https" if server.certificate else "http"

@@ -105,7 +105,7 @@ async def _known(api: ObjectClient, names: tuple[str, ...]) -> dict[str, Served]
 
 async def _permitted(api: ObjectClient, path: str) -> list[Object] | None:
     """Our objects of a kind in the whole cluster; None if the caller may not list them."""
-    from eclectus.kubeclient.errors import RejectedError
+    from eclectus.kubeclient.api_errors import RejectedError
     from eclectus.kubeclient.listing import list_objects
 
     try:

@@ -8,27 +8,163 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
 from http import HTTPStatus
+from typing import Any, Generic, TypeVar
 
+from eclectus.kubeclient.api_errors import ApiError
 from eclectus.kubeclient.client import ObjectApi
-from eclectus.kubeclient.clock import elapsed
-from eclectus.kubeclient.errors import ApiError
-from eclectus.kubeclient.serving.budget import Budget
-from eclectus.kubeclient.serving.recent import Recent
-from eclectus.kubeclient.serving.reviews import Reviews, Right
 from eclectus.kubeclient.serving.settings import ServerSettings
+from eclectus.kubeclient.timing import elapsed
 from eclectus.kubeclient.trouble import TroubleLog
+
+_log = logging.getLogger(__name__)
+
+
+class Budget:
+    """A token bucket with a bound of what is in flight. `now` returns seconds."""
+
+    def __init__(self, burst: int, per_second: float, in_flight: int, now: Callable[[], float]) -> None:
+        self._burst, self._rate, self._now = float(burst), per_second, now
+        self._left, self._at = self._burst, now()
+        self._free = in_flight
+
+    def take(self) -> bool:
+        """Whether one more may be asked for; whoever has asked calls `give_back` when it is answered."""
+        now = self._now()
+        self._left = min(self._burst, self._left + (now - self._at) * self._rate)
+        self._at = now
+        if self._left < 1 or not self._free:
+            return False
+        self._left -= 1
+        self._free -= 1
+        return True
+
+    def give_back(self) -> None:
+        """One has been answered."""
+        self._free += 1
+
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+class Recent(Generic[Key, Value]):
+    """Key -> value for `seconds` after it was put; of more than `most` the oldest are forgotten."""
+
+    def __init__(self, seconds: float, most: int, now: Callable[[], float]) -> None:
+        self._seconds, self._most, self._now = seconds, most, now
+        self._kept: dict[Key, tuple[float, Value]] = {}  # in the order in which they end
+
+    def get(self, key: Key) -> Value | None:
+        """The value; None if it was not put or its time is over."""
+        until, value = self._kept.get(key, (0.0, None))
+        return value if self._now() < until else None
+
+    def put(self, key: Key, value: Value) -> None:
+        """Keep the value from now on."""
+        self._kept.pop(key, None)
+        self._kept[key] = self._now() + self._seconds, value
+        while len(self._kept) > self._most:
+            del self._kept[next(iter(self._kept))]
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105 — a path
+ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+REVIEW_SECONDS = 3.0  # two of them end before a scrape's usual 10 s
+
+
+@dataclass(frozen=True)
+class ReadPage:
+    """The right to read a page of this server."""
+
+    path: str
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """As a SubjectAccessReview asks for it."""
+        return {"nonResourceAttributes": {"path": self.path, "verb": "get"}}
+
+    def refusal(self, user: str) -> str:
+        """What the user is answered who does not have it, in the API server's words."""
+        return f'forbidden: User "{user}" cannot get path "{self.path}"'
+
+
+@dataclass(frozen=True)
+class ReadObject:
+    """The right to `get` an object of the core group, or all without a name, or all of all namespaces."""
+
+    resource: str
+    namespace: str = ""
+    name: str = ""
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """As a SubjectAccessReview asks for it."""
+        named = {"namespace": self.namespace, "name": self.name}
+        given = {key: value for key, value in named.items() if value}
+        return {"resourceAttributes": {"verb": "get", "resource": self.resource, **given}}
+
+    def refusal(self, user: str) -> str:
+        """What the user is answered who does not have it, in the API server's words."""
+        what = f'{self.resource} "{self.name}"' if self.name else self.resource
+        where = f'in the namespace "{self.namespace}"' if self.namespace else "at the cluster scope"
+        asked = f'User "{user}" cannot get resource "{self.resource}" in API group ""'
+        return f"{what} is forbidden: {asked} {where}"
+
+
+Right = ReadPage | ReadObject
+
+
+@dataclass(frozen=True)
+class User:
+    """Who sends a request, as the API server knows them."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Reviews:
+    """The two questions; each is one request."""
+
+    def __init__(self, api: ObjectApi) -> None:
+        self._api = api
+
+    async def user(self, token: str) -> User | None:
+        """The user of a token; None if the API server does not accept it. Raises ApiError."""
+        status = await self._status(TOKEN_REVIEWS, "TokenReview", {"token": token})
+        if status.get("authenticated") is not True:
+            return None
+        found = status.get("user") or {}
+        groups, extra = tuple(found.get("groups") or ()), found.get("extra") or {}
+        return User(str(found.get("username", "")), str(found.get("uid", "")), groups, extra)
+
+    async def permits(self, user: User, right: Right) -> bool:
+        """Whether the user has the right. Raises ApiError."""
+        who = {"user": user.name, "uid": user.uid, "groups": list(user.groups), "extra": dict(user.extra)}
+        status = await self._status(ACCESS_REVIEWS, "SubjectAccessReview", {**who, **right.attributes})
+        return status.get("allowed") is True
+
+    async def _status(self, path: str, kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+        group = path.removeprefix("/apis/").rpartition("/")[0]
+        review = {"apiVersion": group, "kind": kind, "metadata": {}, "spec": dict(spec)}
+        answer = await self._api.send("POST", path, review, seconds=REVIEW_SECONDS)
+        status = answer.get("status")
+        return status if isinstance(status, dict) else {}
+
 
 DECISION_SECONDS = 10.0  # for how long a decision is kept, as in kube-scheduler
 DECISIONS_MOST = 1024  # ten seconds of reviews are far fewer
 PERMITTED_SECONDS = 3600.0  # for how long a token that was permitted counts as known
 PERMITTED_MOST = 256
 REVIEWS_IN_A_ROW, REVIEWS_A_SECOND, REVIEWS_IN_FLIGHT = 20, 5.0, 8
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,136 @@ Health checks need no token and wait for nothing; every other page is for whom t
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from socket import socket
+from typing import cast
 
 from aiohttp import web
 
-from eclectus.kubeclient.serving.access import AccessControl
-from eclectus.kubeclient.serving.answers import RETRY_SECONDS, bearer_token, refusal
+from eclectus.kubeclient.serving.access import AccessControl, Decision, ReadPage
 from eclectus.kubeclient.serving.certificate import ServingCertificate
-from eclectus.kubeclient.serving.connections import BoundedSite
 from eclectus.kubeclient.serving.pages import BusyError, PageMaker, PageParts, QueryError
-from eclectus.kubeclient.serving.reviews import ReadPage
+
+CONNECTIONS_MOST = 128  # a kubelet, some Prometheus servers and users need a handful
+PAUSE_SECONDS = 0.1  # after one that could not be accepted, as when the process has no file descriptor left
+
+
+@dataclass(frozen=True, slots=True)
+class _Connection:
+    """An accepted socket, and the task that makes a connection of it, with TLS a handshake."""
+
+    accepted: socket
+    opening: asyncio.Task[asyncio.Transport | None]
+
+    @property
+    def is_open(self) -> bool:
+        return self.accepted.fileno() >= 0
+
+    def drop(self) -> None:
+        """Close it without waiting for the client."""
+        if not self.opening.done():
+            self.opening.cancel()
+        elif not self.opening.cancelled() and (transport := self.opening.result()) is not None:
+            transport.abort()
+
+
+class BoundedSite(web.BaseSite):
+    """Serves what a runner that is set up has, on a listening socket; without `tls` in plain HTTP."""
+
+    def __init__(self, runner: web.AppRunner, listening: socket, tls: ssl.SSLContext | None) -> None:
+        super().__init__(runner, ssl_context=tls)
+        self._protocol = cast("web.Server", runner.server)  # the base class has checked it
+        self._listening = listening
+        self._connections: list[_Connection] = []  # the oldest first
+
+    @property
+    def name(self) -> str:
+        """Its address, for people."""
+        return str(self._listening.getsockname())
+
+    async def start(self) -> None:
+        """Accept connections until `stop`."""
+        await super().start()
+        self._listening.setblocking(False)
+        self._accepting = asyncio.create_task(self._accept_forever(), name="connections")
+
+    async def stop(self) -> None:
+        """Close the socket, and connections that are not ready; the runner closes the others."""
+        await super().stop()
+        unready = [each.opening for each in self._connections if not each.opening.done()]
+        for task in (self._accepting, *unready):
+            task.cancel()
+        await asyncio.gather(self._accepting, *unready, return_exceptions=True)
+        self._listening.close()
+
+    async def _accept_forever(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                accepted, _ = await loop.sock_accept(self._listening)
+            except OSError:
+                await asyncio.sleep(PAUSE_SECONDS)
+                continue
+            self._make_room()
+            opening = asyncio.create_task(self._opened(accepted))
+            self._connections.append(_Connection(accepted, opening))
+            await asyncio.sleep(0)  # sock_accept does not yield while connections wait to be accepted
+
+    def _make_room(self) -> None:
+        self._connections = [each for each in self._connections if each.is_open]
+        if len(self._connections) >= CONNECTIONS_MOST:
+            self._connections.pop(0).drop()
+
+    async def _opened(self, accepted: socket) -> asyncio.Transport | None:
+        """The transport of a new connection; None if the client has gone or speaks no TLS."""
+        loop = asyncio.get_running_loop()
+        with suppress(OSError):
+            transport, _ = await loop.connect_accepted_socket(self._protocol, accepted, ssl=self._ssl_context)
+            return transport
+        return None
+
+
+RETRY_SECONDS = "1"  # after which a client that was refused asks again
+_REASONS = {  # of metav1.Status
+    HTTPStatus.BAD_REQUEST: "BadRequest",
+    HTTPStatus.UNAUTHORIZED: "Unauthorized",
+    HTTPStatus.FORBIDDEN: "Forbidden",
+    HTTPStatus.NOT_FOUND: "NotFound",
+    HTTPStatus.TOO_MANY_REQUESTS: "TooManyRequests",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "InternalError",
+    HTTPStatus.SERVICE_UNAVAILABLE: "ServiceUnavailable",
+}
+
+
+def bearer_token(request: web.Request) -> str:
+    """The token of a request; empty if it has none."""
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def refusal(decided: Decision) -> web.Response:
+    """The answer to a request that is not permitted."""
+    return failure(decided.status, decided.message)
+
+
+def failure(status: HTTPStatus, message: str) -> web.Response:
+    """A Status; with 429 it says when to ask again."""
+    body = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": _REASONS[status],
+        "code": int(status),
+    }
+    wait = {"Retry-After": RETRY_SECONDS} if status == HTTPStatus.TOO_MANY_REQUESTS else {}
+    return web.json_response(body, status=status, headers=wait)
+
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SHUTDOWN_SECONDS = 1.0  # a client that reads slowly does not keep the process

@@ -21,9 +21,9 @@ from msgspec import Raw, Struct
 from eclectus.framework import Need
 from eclectus.kube.decoding import decode_event, decode_head, decode_list, decode_status
 from eclectus.kube.envelopes import ListMeta
-from eclectus.kubeclient.backoff import Backoff
-from eclectus.kubeclient.errors import ApiError, MissingError, StaleError, UnsureError
-from eclectus.kubeclient.lines import LineCutter, LineTooLongError
+from eclectus.kubeclient.api_errors import ApiError, MissingError, StaleError, UnsureError
+from eclectus.kubeclient.listing import LineCutter, LineTooLongError
+from eclectus.kubeclient.timing import Backoff
 from eclectus.kubeclient.trouble import TroubleLog
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox

@@ -16,9 +16,8 @@ from typing import Any, Literal
 
 from eclectus.kube.decoding import decode_pod
 from eclectus.kube.objects import Pod
-from eclectus.kubeclient.backoff import Backoff
-from eclectus.kubeclient.clock import elapsed
-from eclectus.kubeclient.errors import ApiError, ConflictError, MissingError, NotDoneError, UnsureError
+from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError, NotDoneError, UnsureError
+from eclectus.kubeclient.timing import Backoff, elapsed
 from eclectus.live.context import Context
 from eclectus.live.write.persistence import LEASE_LOST, Persistence
 from eclectus.live.write.status_patches import Nominator

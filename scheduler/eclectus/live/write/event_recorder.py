@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from eclectus.config.process_settings import ClientConnectionSettings
-from eclectus.kubeclient.clock import elapsed
-from eclectus.kubeclient.errors import ApiError, ConflictError
+from eclectus.kubeclient.api_errors import ApiError, ConflictError
+from eclectus.kubeclient.timing import elapsed
 from eclectus.live.context import Context
 from eclectus.live.write.persistence import UNDONE, Persistence
 from eclectus.live.write.workers import WorkerPool

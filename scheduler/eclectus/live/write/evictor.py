@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError
 from eclectus.kubeclient.client import STRATEGIC_MERGE
-from eclectus.kubeclient.errors import ApiError, ConflictError, MissingError
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
 from eclectus.live.write.event_recorder import EventRecorder

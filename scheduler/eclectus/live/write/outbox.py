@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from eclectus.config.process_settings import ClientConnectionSettings
-from eclectus.kubeclient.clock import elapsed
+from eclectus.kubeclient.timing import elapsed
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
 from eclectus.live.watch.claim_states import ClaimStates

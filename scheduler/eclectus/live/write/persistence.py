@@ -7,9 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import Generic, Literal, TypeVar
 
-from eclectus.kubeclient.backoff import Backoff
-from eclectus.kubeclient.clock import elapsed
-from eclectus.kubeclient.errors import ApiError, ConflictError, MissingError, NotDoneError, UnsureError
+from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError, NotDoneError, UnsureError
+from eclectus.kubeclient.timing import Backoff, elapsed
 from eclectus.live.context import Context
 from eclectus.live.write.workers import WorkerPool
 

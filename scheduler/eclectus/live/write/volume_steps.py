@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from eclectus.kube.storage.translate import BOUND_BY_CONTROLLER, SELECTED_NODE, claim_from, volume_from
+from eclectus.kubeclient.api_errors import ApiError, MissingError, RejectedError
 from eclectus.kubeclient.client import MERGE_PATCH
-from eclectus.kubeclient.clock import elapsed
-from eclectus.kubeclient.errors import ApiError, MissingError, RejectedError
+from eclectus.kubeclient.timing import elapsed
 from eclectus.live.context import Context
 from eclectus.live.watch.claim_states import ClaimState, ClaimStates
 from eclectus.live.write.persistence import LEASE_LOST, OUTDATED, Persistence

@@ -1,8 +1,9 @@
-"""Monotonic time."""
+"""Monotonic time, and how long to wait between two tries."""
 
 from __future__ import annotations
 
 import time
+from random import Random
 
 
 def elapsed() -> float:
@@ -23,3 +24,20 @@ class Clock:
     def now(self) -> float:
         """Seconds since the epoch; never decreases."""
         return elapsed() + self._offset
+
+
+class Backoff:
+    """Waits that double from `least` to `most` seconds; each is drawn uniformly from its upper half."""
+
+    def __init__(self, least: float, most: float, rng: Random) -> None:
+        self._least, self._most, self._rng = least, most, rng
+        self._next = least
+
+    def wait(self) -> float:
+        """Seconds to wait now; the next wait is longer."""
+        ceiling, self._next = self._next, min(self._next * 2, self._most)
+        return ceiling * (0.5 + 0.5 * self._rng.random())
+
+    def reset(self) -> None:
+        """Start from the shortest wait again, after a success."""
+        self._next = self._least
