@@ -8,9 +8,7 @@ from typing import Any
 BASELINE, OURS, ABLATION = "drf", "carbyne", "share-srtf"
 LEARNED = "carbyne-rosella"
 REFERENCE = "srtf"  # for what a mean response time can be if nobody has a share
-BOUNDED, BOUNDED_ABLATION = "carbyne-bounded", "share-srtf-bounded"
-ABLATIONS = {OURS: ABLATION, BOUNDED: BOUNDED_ABLATION}
-"""Each form of Carbyne, and the same without lending."""
+BOUNDED = "carbyne-bounded"
 LEVELS = (0.25, 0.5, 0.75)  # of altruism, between the ablation and the default
 
 Contestant = Mapping[str, Any]
@@ -35,7 +33,6 @@ CONTESTANTS: dict[str, Contestant] = {
     "strict": {**_fit(policy="carbyne", altruism=0, leftover="none"), "waitLimit": None},
     ABLATION: _fit(policy="carbyne", altruism=0),
     OURS: _fit(policy="carbyne"),
-    BOUNDED_ABLATION: _fit(policy="carbyne", altruism=0, overhang="bounded"),
     BOUNDED: _fit(policy="carbyne", overhang="bounded"),
     **{f"carbyne-{level:g}": _fit(policy="carbyne", altruism=level) for level in LEVELS},
     "drf-rosella": _learned(policy="drf", by="job"),
@@ -51,7 +48,6 @@ MEANS = {
     "strict": "`order: {policy: carbyne, altruism: 0, leftover: none}`: no job gets more than its share",
     ABLATION: "`order: {policy: carbyne, altruism: 0}`: shares; what is left over by least remaining work",
     OURS: "`order: carbyne`: the same, and jobs lend what they need not start now",
-    BOUNDED_ABLATION: "`order: {policy: carbyne, altruism: 0, overhang: bounded}`",
     BOUNDED: "`order: {policy: carbyne, overhang: bounded}`: starts above a share are bounded",
     **{
         f"carbyne-{level:g}": f"`order: {{policy: carbyne, altruism: {level:g}}}`: lends so often"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from eclectus_bench.carbyne.cases import ONLINE, Section
-from eclectus_bench.carbyne.contestants import ABLATIONS, LEARNED, OURS, REFERENCE
+from eclectus_bench.carbyne.contestants import ABLATION, LEARNED, OURS, REFERENCE
 from eclectus_bench.carbyne.figures import Row
 
 Tables = Sequence[tuple[Section, Sequence[Row]]]
@@ -41,33 +41,32 @@ SECTIONS = ("tpch", "alibaba")
 
 
 def target_lines(tables: Tables) -> Iterator[str]:
-    """A table of what was to be reached and what was measured, if any form of `carbyne` was."""
+    """A table of what was to be reached and what was measured, if `carbyne` was."""
     figures = dict(_figures(tables))
-    lines = [line for name in ABLATIONS for line in _lines_of(name, figures)]
-    lines += _learned_lines(figures)
+    lines = [*_lines_of_carbyne(figures), *_learned_lines(figures)]
     if lines:
         yield (
             "\n## Targets\n\nMeans over runs; a bound that lies inside the interval is decided by chance. "
-            f"`{REFERENCE}` gives nobody\na share: its figures say what the jobs and the cluster allow.\n"
+            f"`{REFERENCE}` gives no job\na share: its figures say what the jobs and the cluster allow.\n"
         )
         yield f"| | | | target | measured | `{REFERENCE}` | met |\n|---|---|---|---:|---:|---:|---|"
         yield from lines
 
 
-def _lines_of(name: str, figures: Figures) -> Iterator[str]:
+def _lines_of_carbyne(figures: Figures) -> Iterator[str]:
     for target in TARGETS:
         for (section, case, other, column), value in figures.items():
-            if (other, column) == (name, target.column) and case in target.cases and section in SECTIONS:
-                head = f"| `{name}` | {section}, {case} | {target.what} |"
+            if (other, column) == (OURS, target.column) and case in target.cases and section in SECTIONS:
+                head = f"| `{OURS}` | {section}, {case} | {target.what} |"
                 reference = figures.get((section, case, REFERENCE, column))
                 yield head + _verdict(value, reference, target.least, target.most)
     for section in SECTIONS:
-        ablation = figures.get((section, _OVERLOAD, ABLATIONS[name], "factor"))
-        measured = figures.get((section, _OVERLOAD, name, "factor"))
+        ablation = figures.get((section, _OVERLOAD, ABLATION, "factor"))
+        measured = figures.get((section, _OVERLOAD, OURS, "factor"))
         if ablation is not None and measured is not None:
-            what = f"factor, at least that of `{ABLATIONS[name]}`, its own ablation"
+            what = f"factor, at least that of `{ABLATION}`, its own ablation"
             reference = figures.get((section, _OVERLOAD, REFERENCE, "factor"))
-            head = f"| `{name}` | {section}, {_OVERLOAD} | {what} |"
+            head = f"| `{OURS}` | {section}, {_OVERLOAD} | {what} |"
             yield head + _verdict(measured, reference, least=ablation)
 
 

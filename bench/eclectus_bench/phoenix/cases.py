@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 from eclectus_bench.phoenix.contestants import BASELINE, CENTRAL, DISTRIBUTED, Contestant, only
 
-LOADS = (0.7, 0.8, 0.9, 0.95)
 SPEEDS = (1, 2, 4, 8)
 LOAD = "workload.poisson.load"
-SHARE = "workload.poisson.constraints.share"
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ SECTIONS = (
         "Scenario `constraints`: sets of one and two constraints, equal nodes.",
         "constraints",
         CENTRAL | DISTRIBUTED,
-        _loads(*LOADS),
+        _loads(0.7, 0.9),
         CONSTRAINED,
     ),
     Section(
@@ -63,16 +61,7 @@ SECTIONS = (
         "Scenario `scarce`: 45 % of the work wants what a fifth of the nodes have, or less.",
         "scarce",
         CENTRAL | only("eagle-c", "eagle-c-crv"),
-        _loads(*LOADS),
-        CONSTRAINED,
-    ),
-    Section(
-        "shares",
-        "The share of constrained jobs",
-        "Scenario `constraints` at load 0.9.",
-        "constraints",
-        only(BASELINE, "order", "price", "phoenix", "phoenix-order", "eclectus", "eagle-c", "eagle-c-crv"),
-        tuple(Case(f"{share:.0%}", (f"{SHARE}={share}", f"{LOAD}=0.9")) for share in (0.06, 0.8)),
+        _loads(0.7, 0.8, 0.9, 0.95),
         CONSTRAINED,
     ),
     Section(
