@@ -10,10 +10,9 @@ from click.testing import CliRunner
 
 from dag_job_objects import dag_job, stage
 from eclectus.api.names import STAGE_LABEL
-from eclectus.cli.dag import command
-from eclectus.cli.dag.rows import UNREPORTED, rows
-from eclectus.cli.dag.table import jobs as job_table
-from eclectus.cli.dag.table import stages as stage_table
+from eclectus.cli import dag as command
+from eclectus.cli.dag import jobs_table, stages_table
+from eclectus.cli.dag_rows import UNREPORTED, rows
 from eclectus.cli.main import program
 
 NOW = datetime(2026, 3, 1, 12, 5, tzinfo=UTC)
@@ -158,7 +157,7 @@ def test_jobs_that_have_ended_are_last():
 
 
 def test_the_table_of_jobs():
-    heads, line = job_table([row(HALF)], NOW, all_namespaces=False, wide=False)
+    heads, line = jobs_table([row(HALF)], NOW, all_namespaces=False, wide=False)
     assert heads.split() == [
         "NAME",
         "STATE",
@@ -171,11 +170,11 @@ def test_the_table_of_jobs():
         "AGE",
     ]
     assert " ".join(line.split()) == "etl Running 3/8 cpu=1.5 memory=1.5Gi cpu=0.5 - 100s in 100s 5m"
-    heads, line = job_table([row(HALF, spec={"pool": "night"})], NOW, all_namespaces=True, wide=True)
+    heads, line = jobs_table([row(HALF, spec={"pool": "night"})], NOW, all_namespaces=True, wide=True)
     assert heads.split()[0] == "NAMESPACE"
     assert " ".join(line.split()).endswith("5m night 2 times, 12s cpu=1234 memory=5Gi - -")
     reserved = row({**HALF, "plan": {**PLAN, "reservedNode": "n7"}})
-    _, line = job_table([reserved], NOW, all_namespaces=False, wide=True)
+    _, line = jobs_table([reserved], NOW, all_namespaces=False, wide=True)
     assert line.split()[-1] == "n7"
 
 
@@ -187,13 +186,13 @@ def test_a_job_that_has_ended_holds_nothing_and_keeps_what_it_has_lent_in_all():
 
 
 def test_a_job_without_a_plan_has_no_figures():
-    _, line, _ = job_table([row({})], NOW, all_namespaces=False, wide=False)
+    _, line, _ = jobs_table([row({})], NOW, all_namespaces=False, wide=False)
     assert line.split() == ["etl", "New", "0/8", "-", "-", "-", "-", "-", "5m"]
 
 
 def test_what_has_gone_wrong_stands_below_the_table():
     failed = {"conditions": [condition("Failed", message="task read-3 failed 4 times")]}
-    *_, last = job_table([row(failed)], NOW, all_namespaces=False, wide=False)
+    *_, last = jobs_table([row(failed)], NOW, all_namespaces=False, wide=False)
     assert last == "shop/etl: task read-3 failed 4 times"
 
 
@@ -201,7 +200,7 @@ def test_the_table_of_stages():
     long = "0/30 nodes are available: " + "30 Insufficient cpu, " * 9
     status = running({"name": "read", "waiting": 3, "running": 1, "runSeconds": 9.0})
     found = row(status, pod("read", long), pod("read", "due in 4 s"))
-    narrow, wide = (list(stage_table(found, NOW, wide=wide)) for wide in (False, True))
+    narrow, wide = (list(stages_table(found, NOW, wide=wide)) for wide in (False, True))
     assert narrow[0].split() == ["STAGE", "AFTER", "STATE", "TASKS", "RUNNING", "ESTIMATE", "DUE", "WHY"]
     assert narrow[1].split()[:7] == ["read", "-", "Running", "0/4", "1", "10s", "-"], "sum has no estimate"
     assert narrow[1].endswith("…")

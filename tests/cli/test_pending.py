@@ -8,9 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from eclectus.cli.main import program
-from eclectus.cli.pending.command import CONFIG_MAPS, LEASES, _known, formatted
-from eclectus.cli.pending.rows import rows, summary, table
-from eclectus.cli.pending.served import Served, served
+from eclectus.cli.pending import CONFIG_MAPS, LEASES, _known, formatted, rows, summary, table
+from eclectus.cli.served_names import Served, served
 from eclectus.kubeclient.api_errors import RejectedError
 
 TWO_NAMES = "kind: SchedulerConfiguration\nprofiles: [{schedulerName: a}, {schedulerName: b}]\n"

@@ -12,7 +12,6 @@ from click.testing import CliRunner
 
 from eclectus.api.node_profile import NodeProfile, decode_page, status_of
 from eclectus.cli import speeds as command
-from eclectus.cli import speeds_table as view
 from eclectus.cli.main import program
 from eclectus.model.learned import LearnedNode, LearnedWork
 
@@ -37,7 +36,7 @@ THREE = page(
 
 
 def test_the_slowest_node_is_first_and_speeds_are_relative_to_the_typical_node() -> None:
-    lines = list(view.table(view.rows(THREE), NOW))
+    lines = list(command.table(command.rows(THREE), NOW))
     assert [line.split()[:2] for line in lines[1:]] == [
         ["slow", "0.50"],
         ["typical", "1.00"],
@@ -49,14 +48,14 @@ def test_the_slowest_node_is_first_and_speeds_are_relative_to_the_typical_node()
 
 def test_only_one_class() -> None:
     profiles = [*THREE, *page(known("other", 9.0, batch=1.0))]
-    found = view.rows(profiles, "web")
+    found = command.rows(profiles, "web")
     assert [row["node"] for row in found] == ["slow", "typical", "fast", "other"]
     assert [set(row["classes"]) for row in found] == [{"web"}, {"web"}, {"web"}, set()]
 
 
 def test_many_classes_are_counted_and_shown_in_the_wide_table() -> None:
     profiles = page(known("n", 1.0, **{f"c{at}": 1.0 for at in range(7)}))
-    narrow, wide = (list(view.table(view.rows(profiles), NOW, wide=wide)) for wide in (False, True))
+    narrow, wide = (list(command.table(command.rows(profiles), NOW, wide=wide)) for wide in (False, True))
     assert narrow[-1].startswith("(3 more classes")
     assert "c6" in wide[0]
     assert len(wide) == 2
@@ -65,19 +64,19 @@ def test_many_classes_are_counted_and_shown_in_the_wide_table() -> None:
 def test_the_wide_table_has_prices() -> None:
     dear = known("dear", 1.0, web=1.0)
     dear["status"]["price"] = 1.25
-    rows = view.rows(page(dear, known("unpriced", 2.0, web=2.0)))
+    rows = command.rows(page(dear, known("unpriced", 2.0, web=2.0)))
     assert [row["price"] for row in rows] == [1.25, None]
-    assert "PRICE" not in next(iter(view.table(rows, NOW)))
-    head, *lines = (line.split() for line in view.table(rows, NOW, wide=True))
+    assert "PRICE" not in next(iter(command.table(rows, NOW)))
+    head, *lines = (line.split() for line in command.table(rows, NOW, wide=True))
     assert [line[head.index("PRICE")] for line in lines] == ["1.25", "-"]
 
 
 def test_the_price_of_a_class_is_beside_its_speed_in_the_wide_table() -> None:
     dear, other = known("dear", 1.0, web=1.0), known("other", 2.0, web=2.0)
     dear["status"]["classes"][0]["price"] = 2.5
-    rows = view.rows(page(dear, other))
+    rows = command.rows(page(dear, other))
     assert [row["classes"]["web"]["price"] for row in rows] == [2.5, None]
-    narrow, wide = (list(view.table(rows, NOW, wide=wide)) for wide in (False, True))
+    narrow, wide = (list(command.table(rows, NOW, wide=wide)) for wide in (False, True))
     assert "x2.5" not in narrow[1]
     assert "0.67 x2.5" in wide[1]
     assert "1.33 " in wide[2]
@@ -86,22 +85,22 @@ def test_the_price_of_a_class_is_beside_its_speed_in_the_wide_table() -> None:
 def test_the_last_probe_is_shown_with_its_age() -> None:
     item = known("n", 1.0, web=1.0)
     item["status"]["lastProbe"] = {"endedTime": "2026-03-01T09:00:00Z", "reason": "Completed"}
-    (_, line) = view.table(view.rows(page(item)), NOW)
+    (_, line) = command.table(command.rows(page(item)), NOW)
     assert line.endswith("3h Completed")
 
 
 def test_nodes_of_which_nothing_is_known_are_last_and_without_numbers() -> None:
     profiles = [*THREE, *page({"metadata": {"name": "empty"}})]
-    found = view.rows(profiles, nodes=["bare", "fast", "slow", "typical", "empty"])
+    found = command.rows(profiles, nodes=["bare", "fast", "slow", "typical", "empty"])
     assert [row["node"] for row in found] == ["slow", "typical", "fast", "bare", "empty"]
     assert (found[-1]["speed"], found[-1]["confidence"], found[-1]["samples"]) == (None, None, 0)
-    line = list(view.table(found, NOW))[4]
+    line = list(command.table(found, NOW))[4]
     assert line.split() == ["bare", "-", "Unknown", "-", "0", "-", "-", "-", "-"]
 
 
 def test_the_failed_probe_of_a_node_without_samples_is_shown() -> None:
     status = {"lastProbe": {"endedTime": "2026-03-01T09:00:00Z", "reason": "ImagePullTooLong"}}
-    (_, line) = view.table(view.rows(page({"metadata": {"name": "n"}, "status": status})), NOW)
+    (_, line) = command.table(command.rows(page({"metadata": {"name": "n"}, "status": status})), NOW)
     assert line.endswith("3h ImagePullTooLong")
 
 

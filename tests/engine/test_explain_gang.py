@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import make_engine
-from eclectus.cli.explain.pod_text import pod_lines
+from eclectus.cli.explain.explained_text import pod_lines
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.relieve.preemption import Preemption
 from gangs import group, members

@@ -13,8 +13,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from eclectus.cli.explain.leader import find_leader
 from eclectus.cli.explain.port_forward import LOOPBACK, forwarded
+from eclectus.cli.explain.transport import find_leader
 from eclectus.kubeclient.client import ObjectClient, connected
 from eclectus.kubeclient.credentials import load
 from eclectus.kubeclient.serving.certificate import ServingCertificate, self_signed

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from statistics import median
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 import yaml
+from msgspec.structs import replace
 
-from eclectus.cli import speeds_table as view
+from eclectus.api.node_profile import LastProbe, NodeProfile
 from eclectus.cli.cluster import REQUEST_SECONDS, WATCH_SECONDS, awaited, kubeconfig_options
+from eclectus.cli.columns import ABSENT, age, aligned
 from eclectus.config.reading import nearest
+from eclectus.model.workload_names import concerns
 
 if TYPE_CHECKING:
     from eclectus.api.node_profile import NodeProfile
@@ -79,7 +84,7 @@ async def _show(
     async with connected(access, REQUEST_SECONDS) as client:
         while True:
             listed = await awaited(_listed(client), "listing the NodeProfiles")
-            profiles = listed if namespace is None else [view.limited(each, namespace) for each in listed]
+            profiles = listed if namespace is None else [limited(each, namespace) for each in listed]
             nodes = await awaited(_node_names(client), "listing the nodes")
             text = _formatted(profiles, output, only_class, nodes)
             if text != shown:
@@ -125,7 +130,7 @@ async def _node_names(client: ApiClient) -> list[str]:
 
 
 def _formatted(profiles: list[NodeProfile], output: Output, only_class: str, nodes: Sequence[str]) -> str:
-    found = view.rows(profiles, only_class, nodes)
+    found = rows(profiles, only_class, nodes)
     if only_class and not any(row["classes"] for row in found):
         known = sorted({each.name for profile in profiles for each in profile.status.classes})
         raise click.UsageError(f"no speeds are known for class {only_class!r}; {nearest(only_class, known)}")
@@ -133,7 +138,137 @@ def _formatted(profiles: list[NodeProfile], output: Output, only_class: str, nod
         return json.dumps(found, indent=2)
     if output == "yaml":
         return str(yaml.safe_dump(found, sort_keys=False)).rstrip("\n")
-    lines = list(view.table(found, datetime.now(UTC), wide=output == "wide")) if found else []
+    lines = list(table(found, datetime.now(UTC), wide=output == "wide")) if found else []
     if all(row["speed"] is None for row in found):
         lines.append("no speeds have been learned yet")
     return "\n".join(lines)
+
+
+CLASSES_SHOWN = 4  # in the plain table; `-o wide` shows all
+
+Row = dict[str, Any]
+
+
+def limited(profile: NodeProfile, namespace: str) -> NodeProfile:
+    """The profile with the classes of one namespace and the shared ones."""
+    classes = tuple(each for each in profile.status.classes if concerns(each.name, namespace))
+    return replace(profile, status=replace(profile.status, classes=classes))
+
+
+def rows(profiles: Sequence[NodeProfile], only_class: str = "", nodes: Sequence[str] = ()) -> list[Row]:
+    """One mapping per node, the slowest first and those of which nothing is known last.
+
+    `relative`: the rate over the median rate of the class. `nodes` may name nodes without a NodeProfile.
+    """
+    medians = _medians(profiles)
+    found = {name: _unknown(name) for name in nodes}
+    for profile in profiles:
+        name, last_probe = profile.metadata.name, profile.status.last_probe
+        is_known = profile.status.epoch > 0
+        found[name] = _row(profile, medians, only_class) if is_known else _unknown(name, last_probe)
+    return sorted(found.values(), key=lambda row: (_speed(row, only_class), row["node"]))
+
+
+def table(found: Sequence[Row], now: datetime, *, wide: bool = False) -> Iterator[str]:
+    """The lines of a table in columns, without trailing blanks."""
+    names = _class_names(found)
+    shown = names if wide else names[:CLASSES_SHOWN]
+    prices = ["PRICE"] if wide else []
+    heads = ["NODE", "SPEED", "STATE", "CONFIDENCE", "SAMPLES", *prices, *shown, "LAST SEEN", "LAST PROBE"]
+    cells = [heads, *(_cells(row, shown, now, wide) for row in found)]
+    yield from aligned(cells)
+    if len(names) > len(shown):
+        yield f"({len(names) - len(shown)} more classes: -o wide, or --class NAME)"
+
+
+def _row(profile: NodeProfile, medians: dict[str, float], only_class: str) -> Row:
+    status = profile.status
+    return {
+        "node": profile.metadata.name,
+        "speed": status.speed,
+        "state": status.state,
+        "confidence": status.confidence,
+        "samples": sum(each.samples for each in status.classes),
+        "price": status.price,
+        "observedTime": _moment(status.observed_time),
+        "lastProbe": _probe(status.last_probe),
+        "classes": {
+            each.name: {
+                "rate": each.rate,
+                "relative": each.rate / medians[each.name] if medians[each.name] else 0.0,
+                "samples": each.samples,
+                "confidence": each.confidence,
+                "price": each.price,
+            }
+            for each in status.classes
+            if only_class in ("", each.name)
+        },
+    }
+
+
+def _unknown(node: str, last_probe: LastProbe | None = None) -> Row:
+    """The row of a node without samples."""
+    return {
+        "node": node,
+        "speed": None,
+        "state": "Unknown",
+        "confidence": None,
+        "samples": 0,
+        "price": None,
+        "observedTime": None,
+        "lastProbe": _probe(last_probe),
+        "classes": {},
+    }
+
+
+def _probe(last: LastProbe | None) -> Row | None:
+    return None if last is None else {"endedTime": _moment(last.ended_time), "reason": last.reason}
+
+
+def _medians(profiles: Sequence[NodeProfile]) -> dict[str, float]:
+    rates: dict[str, list[float]] = {}
+    for profile in profiles:
+        for each in profile.status.classes:
+            rates.setdefault(each.name, []).append(each.rate)
+    return {name: median(found) for name, found in rates.items()}
+
+
+def _speed(row: Row, only_class: str) -> float:
+    speed = row["classes"].get(only_class, {}).get("relative") if only_class else row["speed"]
+    return inf if speed is None else float(speed)
+
+
+def _class_names(found: Sequence[Row]) -> list[str]:
+    """All classes of work, those with the most samples first."""
+    samples: dict[str, int] = {}
+    for row in found:
+        for name, each in row["classes"].items():
+            samples[name] = samples.get(name, 0) + each["samples"]
+    return sorted(samples, key=lambda name: (-samples[name], name))
+
+
+def _cells(row: Row, shown: Sequence[str], now: datetime, wide: bool) -> list[str]:
+    classes = row["classes"]
+    price = ABSENT if row["price"] is None else f"{row['price']:.2f}"
+    relative = [_relative(classes[name], wide) if name in classes else ABSENT for name in shown]
+    probe = row["lastProbe"]
+    return [
+        row["node"],
+        ABSENT if row["speed"] is None else f"{row['speed']:.2f}",
+        row["state"],
+        ABSENT if row["confidence"] is None else f"{row['confidence']:.0%}",
+        str(row["samples"]),
+        *([price] if wide else []),
+        *relative,
+        age(row["observedTime"], now),
+        f"{age(probe['endedTime'], now)} {probe['reason']}".strip() if probe else ABSENT,
+    ]
+
+
+def _relative(of_class: Row, wide: bool) -> str:
+    price = f" x{of_class['price']:.1f}" if wide and of_class["price"] is not None else ""
+    return f"{of_class['relative']:.2f}{price}"
+
+
+def _moment(at: datetime | None) -> str | None:
+    return None if at is None else at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -7,7 +7,7 @@ import pytest
 
 from eclectus.api.leader_server import LeaderServer, annotations_of
 from eclectus.api.names import SCHEDULER_NAMES
-from eclectus.cli.explain.leader import Leader, find_leader
+from eclectus.cli.explain.transport import Leader, find_leader
 from eclectus.kubeclient.api_errors import RejectedError
 from fake_api import FakeApi
 

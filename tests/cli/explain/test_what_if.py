@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from builders import make_node, make_task
+from eclectus.cli.explain.explained_text import what_if_lines
 from eclectus.cli.explain.target import Asked
-from eclectus.cli.explain.what_if_text import what_if_lines
 from eclectus.cli.main import program
 from eclectus.engine.explain.what_if.explanation import Candidate, PolicyAnswer, WhatIfExplanation
 from eclectus.model.events import TaskSeen

@@ -12,13 +12,10 @@ import msgspec
 import yaml
 
 from eclectus.cli.cluster import awaited, default_namespace, kubeconfig_options
+from eclectus.cli.explain.explained_text import job_lines, node_lines, pod_lines, what_if_lines
 from eclectus.cli.explain.from_tape import Moment, answer_from_tape, read_moment
-from eclectus.cli.explain.job_text import job_lines
-from eclectus.cli.explain.node_text import node_lines
-from eclectus.cli.explain.pod_text import pod_lines
 from eclectus.cli.explain.target import NOTHING_ELSE, Asked, Target, target_of
 from eclectus.cli.explain.transport import Source, answer_from_scheduler
-from eclectus.cli.explain.what_if_text import what_if_lines
 from eclectus.engine.explain.what_if.explanation import WhatIfExplanation
 from eclectus.model.explanation import JobExplanation, NodeExplanation, PodExplanation
 

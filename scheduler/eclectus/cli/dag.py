@@ -1,10 +1,10 @@
-"""The command `dag`: its options and its requests."""
+"""`eclectus dag`: DAG jobs with their stages, what is planned for them, and why a stage waits."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,9 +19,10 @@ from eclectus.cli.cluster import (
     default_namespace,
     kubeconfig_options,
 )
-from eclectus.cli.dag import rows as view
-from eclectus.cli.dag import table
+from eclectus.cli.columns import ABSENT, age, aligned, span
+from eclectus.cli.dag_rows import Row, rows
 from eclectus.config.reading import nearest
+from eclectus.kube.quantity import thousandths
 
 if TYPE_CHECKING:
     from eclectus.kubeclient.client import ObjectClient
@@ -93,7 +94,7 @@ async def _show(access: Credentials, namespace: str, name: str, output: Output, 
         while True:
             jobs = await awaited(_jobs(api, namespace), "listing the DagJobs")
             pods = await awaited(_waiting_pods(api, namespace), "listing the pods")
-            found, problems = view.rows(jobs, pods, datetime.now(UTC))
+            found, problems = rows(jobs, pods, datetime.now(UTC))
             text = formatted(found, namespace, name, output)
             if text != shown:
                 for problem in problems:
@@ -134,7 +135,7 @@ async def _waiting_pods(api: ObjectClient, namespace: str) -> list[Object]:
         return []
 
 
-def formatted(found: Sequence[view.Row], namespace: str, name: str, output: Output) -> str:
+def formatted(found: Sequence[Row], namespace: str, name: str, output: Output) -> str:
     """The text to print."""
     shown = [row for row in found if name in ("", row["name"])]
     where = f"in namespace {namespace}" if namespace else "in any namespace"
@@ -149,7 +150,101 @@ def formatted(found: Sequence[view.Row], namespace: str, name: str, output: Outp
     if not shown:
         return f"there is no DagJob {where}"
     now, is_wide = datetime.now(UTC), output == "wide"
-    lines = list(table.jobs(shown, now, all_namespaces=not namespace, wide=is_wide))
+    lines = list(jobs_table(shown, now, all_namespaces=not namespace, wide=is_wide))
     if name:
-        lines += ["", *table.stages(shown[0], now, wide=is_wide)]
+        lines += ["", *stages_table(shown[0], now, wide=is_wide)]
     return "\n".join(lines)
+
+
+MESSAGE_CHARACTERS = 100  # in the plain table; `-o wide` shows all
+_GI = 2**30
+_BYTES = ("memory", "ephemeral-storage")
+
+
+def jobs_table(found: Sequence[Row], now: datetime, *, all_namespaces: bool, wide: bool) -> Iterator[str]:
+    """A line for each job, and below the table what has gone wrong with any."""
+    heads = ["NAME", "STATE", "TASKS", "SHARE", "LENT", "BORROWED", "FINISH", "DEADLINE", "AGE"]
+    if all_namespaces:
+        heads.insert(0, "NAMESPACE")
+    if wide:
+        heads += ["POOL", "MOVED", "LENT-SECONDS", "BORROWED-SECONDS", "RESERVED"]
+    yield from aligned([heads, *(_cells(row, now, all_namespaces, wide) for row in found)])
+    for row in found:
+        if row["message"]:
+            yield f"{row['namespace']}/{row['name']}: {row['message']}"
+
+
+def stages_table(row: Row, now: datetime, *, wide: bool) -> Iterator[str]:
+    """A line for each stage of a job; a further reason why it waits has a line of its own."""
+    heads = ["STAGE", "AFTER", "STATE", "TASKS", "RUNNING", "ESTIMATE", "DUE", "WHY"]
+    if wide:
+        heads[5:6] = ["WAITING", "FAILED", "RETRIED", "ESTIMATE", "FROM", "TOOK"]
+    lines = [heads]
+    for stage in row["stages"]:
+        first, *others = stage["why"] or [ABSENT]
+        cells = _stage_cells(stage, now, wide)
+        lines.append([*cells, _shortened(first, wide)])
+        lines += [[*[""] * len(cells), _shortened(other, wide)] for other in others]
+    return aligned(lines)
+
+
+def _cells(row: Row, now: datetime, all_namespaces: bool, wide: bool) -> list[str]:
+    tasks, finish, moved = row["tasks"], row["finishSeconds"], row["slips"]
+    cells = [
+        *([row["namespace"]] if all_namespaces else []),
+        row["name"],
+        row["state"],
+        f"{tasks['succeeded']}/{tasks['all']}",
+        *(_amounts(row[each]) for each in ("share", "lent", "borrowed")),
+        ABSENT if finish is None else span(finish),
+        _when(row["deadline"], now),
+        age(row["createdTime"], now),
+    ]
+    if wide:
+        cells += [row["pool"] or ABSENT, f"{moved} times, {span(row['slipSeconds'])}" if moved else ABSENT]
+        cells += [_amounts(row[each]) for each in ("lentSeconds", "borrowedSeconds")]
+        cells.append(row["reservedNode"] or ABSENT)
+    return cells
+
+
+def _stage_cells(stage: Row, now: datetime, wide: bool) -> list[str]:
+    """All but the reason."""
+    estimate, took = (
+        ABSENT if seconds is None else span(seconds)
+        for seconds in (stage["estimateSeconds"], stage["runSeconds"])
+    )
+    counts = [str(stage[each]) for each in ("waiting", "failed", "retried")]
+    return [
+        stage["name"],
+        ",".join(stage["dependsOn"]) or ABSENT,
+        stage["state"],
+        f"{stage['succeeded']}/{stage['tasks']}",
+        str(stage["running"]),
+        *([*counts, estimate, stage["estimateSource"], took] if wide else [estimate]),
+        _when(stage["due"], now),
+    ]
+
+
+def _amounts(resources: Mapping[str, str | float]) -> str:
+    return " ".join(f"{name}={_amount(name, amount)}" for name, amount in resources.items()) or ABSENT
+
+
+def _amount(resource: str, amount: str | float) -> str:
+    """A quantity, or a number of whole units, for people: cores, GiB, or a number."""
+    try:
+        value = thousandths(amount) / 1000 if isinstance(amount, str) else amount
+    except ValueError:
+        return str(amount)
+    return f"{value / _GI:.4g}Gi" if resource in _BYTES else f"{value:.4g}"
+
+
+def _when(moment: str | None, now: datetime) -> str:
+    """`in 45s` or `12m ago`."""
+    if moment is None:
+        return ABSENT
+    seconds = (datetime.fromisoformat(moment) - now).total_seconds()
+    return f"in {span(seconds)}" if seconds >= 0 else f"{span(-seconds)} ago"
+
+
+def _shortened(text: str, wide: bool) -> str:
+    return text if wide or len(text) <= MESSAGE_CHARACTERS else text[: MESSAGE_CHARACTERS - 1] + "…"
