@@ -13,7 +13,8 @@ INTRODUCTION = """\
 Every field of the custom resources. [DAG jobs](../dag-jobs.md) says how DagJobs run,
 [Probes](../operator.md) what NodeProbes are for, and [how Rosella learns](../rosella.md) what NodeProfiles
 hold. `kubectl explain nodeprobe.spec --recursive` shows the same on a cluster. Fields in bold are required
-where the object that holds them is given."""
+where the object that holds them is given. Conditions and tolerations have the fields that they have in
+Kubernetes."""
 HEADS = ["field", "type", "default", "allowed", "description"]
 BOUNDS = {
     "minimum": "at least {}",
@@ -25,6 +26,8 @@ BOUNDS = {
     "maxProperties": "at most {} entries",
     "pattern": "matches `{}`",
 }
+AS_IN_KUBERNETES = frozenset({"conditions", "tolerations"})
+"""Lists whose items have the fields that they have in Kubernetes."""
 Schema = dict[str, Any]
 
 
@@ -42,8 +45,9 @@ def _resource(definition: Schema) -> Iterator[str]:
     for version in definition["versions"]:
         schema = version["schema"]["openAPIV3Schema"]
         yield f"## {names['kind']}\n"
-        full, scope = f"{names['plural']}.{definition['group']}", definition["scope"].lower()
-        yield f"`{full}`, {version['name']}, {scope}-wide; short: {shorts}. {schema.get('description', '')}\n"
+        full = f"{names['plural']}.{definition['group']}"
+        scope = "cluster-wide" if definition["scope"] == "Cluster" else "namespaced"
+        yield f"`{full}`, {version['name']}, {scope}; short: {shorts}. {schema.get('description', '')}\n"
         parts = {key: part for key, part in schema["properties"].items() if key in ("spec", "status")}
         yield table(HEADS, _fields({**schema, "properties": parts}, ""))
 
@@ -60,6 +64,8 @@ def _fields(schema: Schema, prefix: str) -> Iterator[list[str]]:
             _allowed(part),
             part.get("description", ""),
         ]
+        if name in AS_IN_KUBERNETES:
+            continue
         if part.get("type") == "array":
             yield from _fields(part["items"], f"{path}[].")
         else:
