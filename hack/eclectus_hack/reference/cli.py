@@ -48,5 +48,6 @@ def _sections(context: click.Context) -> Iterator[str]:
 
 
 def _help(context: click.Context) -> str:
-    text = SHARED.sub("", context.get_help()).rstrip().removesuffix("Options:").rstrip()
+    help_text = context.get_help().partition("\nCommands:\n")[0]  # each has a section of its own
+    text = SHARED.sub("", help_text).rstrip().removesuffix("Options:").rstrip()
     return f"```text\n{text}\n```\n"
