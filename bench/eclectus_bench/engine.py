@@ -14,10 +14,14 @@ from functools import partial
 from statistics import median
 from typing import Literal
 
+from msgspec.structs import replace as with_fields
+
+from eclectus.framework import Order
 from eclectus.model.events import NodeSeen, TaskSeen
 from eclectus.model.objects import PodAffinityTerm, Preference, Requirement, Term
 from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.order.fifo import FifoOrder
+from eclectus.policies.order.h_drf import HierarchicalShare
 from eclectus_bench.steps import busy_minute, demo_stream, prices
 from eclectus_bench.steps.dag_jobs import GATE, WIDE, DagJobs
 from eclectus_bench.steps.driver import (
@@ -149,6 +153,8 @@ def _cases(course: Course) -> Iterator[tuple[Case, Course]]:
     for jobs in course.jobs:
         yield drf_jobs, replace(course, jobs=(jobs,))
     for jobs in course.jobs:
+        yield h_drf_jobs, replace(course, jobs=(jobs,))
+    for jobs in course.jobs:
         yield dag_jobs, replace(course, jobs=(jobs,))
     yield own_preferences, course
     yield unplaceable, course
@@ -186,11 +192,25 @@ def held_back(course: Course) -> list[EngineCost]:
 
 def drf_jobs(course: Course) -> list[EngineCost]:
     """Jobs of one class wait in the order of their shares; all nodes are full."""
+    return _waiting_jobs(course, DominantShare(by="job"), 1, "drf", 0.5)
+
+
+def h_drf_jobs(course: Course) -> list[EngineCost]:
+    """The same in two namespaces, four pods a job, in the order of the shares of namespaces and of jobs."""
+    return _waiting_jobs(course, HierarchicalShare(), 4, "h-drf, 4 pods each", 1.0)
+
+
+def _waiting_jobs(course: Course, order: Order, pods: int, name: str, wanted: float) -> list[EngineCost]:
     nodes = [make_node(at, cpu=1_000) for at in range(min(course.nodes, DRF_NODES_MOST))]
-    driver, (jobs,) = Driver(DominantShare(by="job"), nodes), course.jobs
+    driver, (jobs,) = Driver(order, nodes), course.jobs
     tasks = [running(f"running-{node.name}", node, job=f"old-{node.name}") for node in nodes]
     driver.step(*map(TaskSeen, tasks))
-    driver.wait(*(make_task(f"waiting-{at}", job=f"job-{at}") for at in range(jobs)))
+    tasks_of_jobs = (
+        with_fields(make_task(f"waiting-{at}-{pod}", job=f"job-{at}"), namespace="ab"[at % 2])
+        for at in range(jobs)
+        for pod in range(pods)
+    )
+    driver.wait(*tasks_of_jobs)
 
     def one_ends(number: int) -> None:
         driver.bind_one(TaskSeen(ended(tasks[number], driver.now)))
@@ -198,10 +218,10 @@ def drf_jobs(course: Course) -> list[EngineCost]:
     return [
         _cost(
             driver,
-            f"{jobs:,} jobs of one class (drf): a task ends, one is bound",
+            f"{jobs:,} jobs of one class ({name}): a task ends, one is bound",
             one_ends,
             course.steps,
-            0.5,
+            wanted,
         )
     ]
 

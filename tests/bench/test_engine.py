@@ -29,8 +29,9 @@ def test_every_case_runs_and_has_its_figures(case):
         assert 0 < cost.least_ms <= cost.median_ms <= cost.most_ms
 
 
-def test_each_number_of_jobs_is_a_case_of_its_own():
-    found = [course.jobs for case, course in engine._cases(engine.FULL) if case is engine.drf_jobs]
+@pytest.mark.parametrize("kind", [engine.drf_jobs, engine.h_drf_jobs])
+def test_each_number_of_jobs_is_a_case_of_its_own(kind):
+    found = [course.jobs for case, course in engine._cases(engine.FULL) if case is kind]
     assert found == [(jobs,) for jobs in engine.FULL.jobs]
 
 

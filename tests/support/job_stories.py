@@ -11,6 +11,7 @@ from eclectus.framework import Order
 from eclectus.model.events import Event, TaskSeen
 from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.order.fifo import FifoOrder
+from eclectus.policies.order.h_drf import HierarchicalShare
 from eclectus.policies.order.sjf import ShortestJob
 from eclectus.policies.order.srtf import LeastWorkLeft
 from stories import Story
@@ -21,6 +22,7 @@ ORDERS: dict[str, Callable[[], Order]] = {
     "srtf": LeastWorkLeft,
     "drf": DominantShare,
     "drf by job": lambda: DominantShare(by="job"),
+    "h-drf": lambda: HierarchicalShare(weights={"b": 2.0}),
     "drf by label": lambda: DominantShare(by="label", label="team", weights={"x": 2.0}),
 }
 

@@ -76,6 +76,20 @@ class GroupShares:
         shares = (held[name] / (total * weight) for name, total in totals.items() if name in held)
         return max(shares, default=0.0)
 
+    def share_of_dominant(self, group: str, requests: Amounts, weight: float = 1.0) -> float:
+        """The group's share of the resource of which these requests are the largest part, over its weight.
+
+        Of the number of pods where nothing is requested that nodes offer.
+        """
+        held = self._held.get(group)
+        if held is None:
+            return 0.0
+        totals = self._current_totals()
+        parts = ((amount / totals[name], name) for name, amount in requests if totals.get(name))
+        name = max(parts, default=(0.0, PODS))[1]
+        total = totals.get(name)
+        return held.get(name, 0) / (total * weight) if total else 0.0
+
     @property
     def changes(self) -> ChangeLog[str]:
         """The groups whose amounts have changed; all, where the totals that shares are taken of have."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from eclectus.engine.cycle_slices import Allowance
 from eclectus.engine.queues.class_queue import SortedClassQueue
 from eclectus.engine.queues.class_queues import ClassQueues
-from eclectus.engine.queues.cycle_order import CycleOrder, Found, accounts_of
+from eclectus.engine.queues.cycle_order import CycleOrder, Found, accounts_of, cycle_order
 from eclectus.engine.queues.pending_class import PendingClass
 from eclectus.engine.state import State
 from eclectus.framework import ClassQueue, PendingTasks, Profile
@@ -203,7 +203,7 @@ class SchedulingCycle(PendingTasks):
             if self._order is None:
                 groups = self._queues.groups.get(self._profile.scheduler_name)
                 accounts = accounts_of(order, state.view, state.accounts.job_work)
-                self._order = CycleOrder(order, state.view, self._classes, groups, accounts)
+                self._order = cycle_order(order, state.view, self._classes, groups, accounts)
             return self._order.next(again=again)
         except Exception as error:  # a plug-in's defect must not stop the others
             state.fault(order, f"{type(error).__name__}: {error}")

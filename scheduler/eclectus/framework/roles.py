@@ -23,7 +23,7 @@ from eclectus.framework.traits import LineTraits, Need, OrderTraits, PlaceTraits
 from eclectus.framework.view import View
 from eclectus.maths.numbers import Floats
 from eclectus.model.job import JobPlan
-from eclectus.model.objects import Task
+from eclectus.model.objects import Spec, Task
 from eclectus.model.reservation import ClassKey, Reservation
 
 # -- what a policy is given --------------------------------------------------------------------
@@ -117,6 +117,15 @@ class Order(Policy, ABC):
         the time, it may depend on `view.now` too. By default all groups are equal.
 
         An order whose traits say that it withholds may answer Withheld: then nothing of the group is offered.
+        """
+        return ()
+
+    def rank_prefix(self, view: View, prefix: str, spec: Spec) -> tuple[float, ...]:
+        """Rank of a prefix of paths among its siblings, for tasks of this spec; if its traits say so.
+
+        Groups are then compared by the first number of `rank` (their priority), then by the ranks of their
+        prefixes from the root down, then by the rest of `rank`. The answer may depend on what is counted of
+        the prefix (`view.shares(self)`), and is asked for again when that has changed.
         """
         return ()
 
@@ -266,5 +275,7 @@ def groupings_of(profiles: Iterable[Profile], fault: Callable[[Policy, str], Non
     for each in profiles:
         for policy in (each.order, each.place):
             if "shares" in policy.traits.needs:
-                by_path = isinstance(policy, Order) and policy.traits.ranks_by_path
+                by_path = isinstance(policy, Order) and (
+                    policy.traits.ranks_by_path or policy.traits.ranks_prefixes
+                )
                 yield Grouping(policy, policy.counted_by, partial(fault, policy), by_path)

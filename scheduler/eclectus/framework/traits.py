@@ -70,6 +70,9 @@ class OrderTraits(Traits):
     """Its ranks depend on `view.now`, so all groups are ranked again in each scheduling cycle."""
     ranks_by_path: bool = False
     """Its groups are paths, `team/job`, and a rank depends on what is counted of the path's prefixes too."""
+    ranks_prefixes: bool = False
+    """Its groups are paths, and prefixes have ranks of their own, by `rank_prefix`: groups are compared level
+    by level from the root. A rank then depends on what is counted of its own group alone."""
     withholds: bool = False
     """It may answer Withheld instead of a rank."""
     reserves_nodes: bool = False

@@ -12,11 +12,13 @@ from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import Any
 
+from typing_extensions import override
+
 from eclectus.accounts.group_shares import prefixes
 from eclectus.accounts.job_work import JobWork
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.engine.queues.class_queue import SortedClassQueue
-from eclectus.engine.queues.head_heap import RankedHeads, Value
+from eclectus.engine.queues.head_heap import PathHeap, RankedHeads, Value
 from eclectus.engine.queues.pending_class import GroupIndex, PendingClass
 from eclectus.framework import Order, Reason, View, Withheld
 
@@ -96,13 +98,7 @@ class CycleOrder:
 
     def _follow_changes(self) -> None:
         """Groups whose rank the last answer has changed take part with the rank that they have now."""
-        self._order.changes(self._view)
-        changed = dict[str, None]()
-        for at, log in enumerate(self._accounts):
-            if log.head != self._cursors[at]:
-                entries = log.since(self._cursors[at])
-                self._cursors[at] = log.head
-                changed.update(dict.fromkeys(self._met if entries is None else entries))
+        changed = self._changed()
         if not changed:
             return
         for pending in self._classes:
@@ -111,6 +107,17 @@ class CycleOrder:
         for group in {each: None for name in changed for each in (name, *self._met_below.get(name, ()))}:
             if group in self._met:
                 self._push_group(group)
+
+    def _changed(self) -> Iterable[str]:
+        """The groups and prefixes that the accounts say have changed since the last call."""
+        self._order.changes(self._view)
+        changed = dict[str, None]()
+        for at, log in enumerate(self._accounts):
+            if log.head != self._cursors[at]:
+                entries = log.since(self._cursors[at])
+                self._cursors[at] = log.head
+                changed.update(dict.fromkeys(self._met if entries is None else entries))
+        return changed
 
     # -- groups that were met ----------------------------------------------------------------------
 
@@ -160,6 +167,123 @@ class CycleOrder:
                 return
 
 
+class PathCycleOrder(CycleOrder):
+    """The same where groups are paths and each prefix has a rank of its own: level by level from the root.
+
+    Each class has two heaps by path: of its queues whose groups were not met yet, and of the groups that were
+    met whose next queue is of that class. The entry of a heap is its least value, which changes as a whole
+    when the rank of a prefix does.
+    """
+
+    def __init__(
+        self,
+        order: Order,
+        view: View,
+        classes: Iterable[PendingClass],
+        groups: GroupIndex | None,
+        accounts: Sequence[ChangeLog[str]],
+    ) -> None:
+        self._met_paths: dict[PendingClass, PathHeap[str]] = {}
+        self._class_of: dict[str, PendingClass] = {}  # of each group that was met: where it takes part
+        self._entry: dict[tuple[PendingClass, bool], int] = {}  # of each heap: the serial of its valid entry
+        super().__init__(order, view, classes, groups, accounts)
+
+    @override
+    def next(self, *, again: bool = True) -> Found | None:
+        self._put_back()
+        self._follow_changes()
+        while self._heap:
+            *_, is_met, serial, pending = heappop(self._heap)
+            if serial != self._entry[pending, is_met]:
+                continue
+            if not is_met:
+                _, queue = self._ranks(pending).pop() or (None, None)
+                if queue is not None and queue.group not in self._met:
+                    self._meet(queue.group, self._queues_of(queue.group))
+                self._push_next_of(pending)
+                continue
+            group = self._leave_out_first(pending)
+            _, _, _, queue = heappop(self._met[group])
+            self._last = group, pending, queue, again
+            if not pending.is_closed:
+                return pending, queue
+            self._put_back()
+        return None
+
+    def _leave_out_first(self, pending: PendingClass) -> str:
+        """The first group of the heap of a class, which takes part no more until it is pushed again."""
+        paths = self._met_paths[pending]
+        found = paths.first()
+        assert found is not None  # noqa: S101 - its entry is valid
+        paths.discard(found[1])
+        self._push_entry(pending, True, paths.first())
+        return found[1]
+
+    @override
+    def _follow_changes(self) -> None:
+        changed = self._changed()
+        if not changed:
+            return
+        for pending in self._classes:
+            if not pending.is_closed and self._ranks(pending).refresh_changed():
+                self._push_next_of(pending)
+        for group in changed:
+            if group in self._met:
+                self._push_group(group)
+        for pending, paths in self._met_paths.items():
+            if [each for each in dict.fromkeys(paths.prefixes_of(changed)) if paths.rerank(each)]:
+                self._push_entry(pending, True, paths.first())
+
+    @override
+    def _push_group(self, group: str) -> None:
+        before = self._class_of.pop(group, None)
+        if before is not None:
+            self._met_paths[before].discard(group)
+            self._push_entry(before, True, self._met_paths[before].first())
+        heap = self._met[group]
+        if not heap:
+            return
+        pending, queue = heap[0][2:]
+        value = value_of_head(self._order, self._view, queue)
+        if isinstance(value, Withheld):
+            return
+        paths = self._met_paths.get(pending)
+        if paths is None:
+            rank = partial(rank_of_prefix, self._order, self._view, pending)
+            paths = self._met_paths[pending] = PathHeap(rank)
+        paths.keep(group, group, value)
+        self._class_of[group] = pending
+        self._push_entry(pending, True, paths.first())
+
+    @override
+    def _push_next_of(self, pending: PendingClass) -> None:
+        ranks = self._ranks(pending)
+        found = None if pending.is_closed else ranks.first_queue()
+        while found is not None and found[1].group in self._met:
+            ranks.pop()
+            found = ranks.first_queue()
+        self._push_entry(pending, False, found)
+
+    def _push_entry(self, pending: PendingClass, is_met: bool, first: tuple[Value, object] | None) -> None:
+        """The valid entry of one of the heaps of a class; none if it is empty."""
+        self._serial += 1
+        self._entry[pending, is_met] = self._serial
+        if first is not None:
+            heappush(self._heap, (*first[0], is_met, self._serial, pending))
+
+
+def cycle_order(
+    order: Order,
+    view: View,
+    classes: Iterable[PendingClass],
+    groups: GroupIndex | None,
+    accounts: Sequence[ChangeLog[str]],
+) -> CycleOrder:
+    """The order of one cycle. `groups`: None if all are equal."""
+    kind = PathCycleOrder if order.traits.ranks_prefixes else CycleOrder
+    return kind(order, view, classes, groups, accounts)
+
+
 def accounts_of(order: Order, view: View, job_work: JobWork | None) -> list[ChangeLog[str]]:
     """What tells which groups' ranks may have changed."""
     accounts, needs = [], order.traits.needs
@@ -177,7 +301,15 @@ def ranks_of(
     pending: PendingClass, order: Order, view: View, accounts: Sequence[ChangeLog[str]]
 ) -> RankedHeads:
     """The queues of a class by the ranks of their groups."""
-    return pending.ranks(partial(value_of_head, order, view), accounts, by_path=order.traits.ranks_by_path)
+    traits = order.traits
+    rank_prefix = partial(rank_of_prefix, order, view, pending) if traits.ranks_prefixes else None
+    value = partial(value_of_head, order, view)
+    return pending.ranks(value, accounts, by_path=traits.ranks_by_path, rank_prefix=rank_prefix)
+
+
+def rank_of_prefix(order: Order, view: View, pending: PendingClass, prefix: str) -> tuple[float, ...]:
+    """The rank of a prefix for tasks of a class."""
+    return tuple(order.rank_prefix(view, prefix, pending.class_key[0]))
 
 
 def value_of_head(order: Order, view: View, queue: SortedClassQueue) -> Value | Withheld:
@@ -188,6 +320,9 @@ def value_of_head(order: Order, view: View, queue: SortedClassQueue) -> Value | 
     key, _, head = queue.entries[queue.cursor]
     rank = order.rank(view, queue.group, head)
     if not isinstance(rank, Withheld):
+        if order.traits.ranks_prefixes:
+            before_all, *own = rank
+            return before_all, (tuple(own),), key, queue.serial
         return tuple(rank), key, queue.serial
     if not order.traits.withholds:
         raise ValueError(f"{head} is withheld, but its traits do not say that the order withholds")

@@ -1,23 +1,142 @@
-"""Class queues by what their heads are worth, without looking at all of them: a heap that follows changes.
-
-An entry is void once its queue has another one. Void entries are dropped when they come up, or when they are
-more than half of the heap.
-"""
+"""Class queues by what their heads are worth, without looking at all of them: heaps that follow changes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from math import inf
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from eclectus.accounts.group_shares import prefixes
+from eclectus.accounts.group_shares import SEPARATOR, prefixes
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.engine.queues.class_queue import SortedClassQueue
 from eclectus.framework import Withheld
 
 Value = tuple[Any, ...]
-_Entry = tuple[Value, int, SortedClassQueue]  # value, serial of the entry, queue
+T = TypeVar("T", bound=Hashable)
+
+
+class ValueHeap(Generic[T]):
+    """Items by value, smallest first.
+
+    An entry is void once its item has another one. Void entries are dropped when they come up, or when they
+    are more than half of the heap.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[T, tuple[Value, int, T]] = {}  # the valid ones: value, serial of the entry, item
+        self._heap: list[tuple[Value, int, T]] = []
+        self._serial = 0
+
+    def keep(self, item: T, value: Value) -> None:
+        """The item has this value from now on."""
+        self._serial += 1
+        entry = self._entries[item] = (value, self._serial, item)
+        heappush(self._heap, entry)
+        if len(self._heap) > 2 * len(self._entries):
+            self._heap = list(self._entries.values())
+            heapify(self._heap)
+
+    def discard(self, item: T) -> None:
+        """The item takes part no more; no error if it did not."""
+        self._entries.pop(item, None)
+
+    def value_of(self, item: T) -> Value | None:
+        """The value of an item; None if it does not take part."""
+        entry = self._entries.get(item)
+        return None if entry is None else entry[0]
+
+    def first(self) -> tuple[Value, T] | None:
+        """The smallest value and its item; None without any."""
+        heap = self._heap
+        while heap and self._entries.get(heap[0][2]) is not heap[0]:
+            heappop(heap)
+        return (heap[0][0], heap[0][2]) if heap else None
+
+
+class _Level(ValueHeap[Any]):
+    """What is below one prefix of paths: items, and further prefixes."""
+
+    def __init__(self, name: str, parent: ValueHeap[Any], rank: tuple[float, ...]) -> None:
+        super().__init__()
+        self.name, self.parent, self.rank = name, parent, rank
+
+
+class PathHeap(Generic[T]):
+    """Items by value where their groups are paths, compared level by level from the root.
+
+    The value of an item is what is compared before all levels, then a tuple with what is compared at its own
+    level, then what decides among equals. Each prefix puts its rank before that of what is below it, so a
+    prefix of another rank costs one entry for each level above it, however many items are below.
+    """
+
+    def __init__(self, rank: Callable[[str], tuple[float, ...]]) -> None:
+        self.rank = rank  # of a prefix
+        self._top = ValueHeap[Any]()
+        self._levels: dict[str, _Level] = {}  # by prefix
+        self._level_of: dict[T, ValueHeap[Any]] = {}
+
+    def prefixes_of(self, changed: Iterable[str] | None) -> Iterable[str]:
+        """The prefixes whose rank may have changed, where these groups have; None: all."""
+        if changed is None:
+            return self._levels.keys()
+        return (prefix for group in changed for prefix in prefixes(group))
+
+    def keep(self, item: T, group: str, value: Value) -> None:
+        """The item, which is of this group, has this value from now on; not if `rank` raises."""
+        level = self._level_of.get(item)
+        if level is None:
+            level = self._level_of[item] = self._level(group.rpartition(SEPARATOR)[0])
+        level.keep(item, value)
+        self._follow(level)
+
+    def discard(self, item: T) -> None:
+        """The item takes part no more; no error if it did not."""
+        level = self._level_of.pop(item, None)
+        if level is not None:
+            level.discard(item)
+            self._follow(level)
+
+    def rerank(self, prefix: str) -> bool:
+        """The rank of a prefix may have changed; whether anything is below it."""
+        level = self._levels.get(prefix)
+        if level is None:
+            return False
+        level.rank = self.rank(prefix)
+        self._follow(level)
+        return True
+
+    def first(self) -> tuple[Value, T] | None:
+        """The smallest value, with the ranks of all levels, and its item; None without any."""
+        found = first = self._top.first()
+        while found is not None and isinstance(found[1], _Level):
+            found = found[1].first()
+        return None if first is None or found is None else (first[0], found[1])
+
+    def _level(self, prefix: str) -> ValueHeap[Any]:
+        if not prefix:
+            return self._top
+        level = self._levels.get(prefix)
+        if level is None:
+            rank = self.rank(prefix)
+            parent = self._level(prefix.rpartition(SEPARATOR)[0])
+            level = self._levels[prefix] = _Level(prefix, parent, rank)
+        return level
+
+    def _follow(self, level: ValueHeap[Any]) -> None:
+        """What is below a level has changed: so may have the values of all levels above."""
+        while isinstance(level, _Level):
+            first, parent = level.first(), level.parent
+            if first is None:
+                parent.discard(level)
+                del self._levels[level.name]
+            else:
+                before_all, levels, *last = first[0]
+                value = (before_all, (level.rank, *levels), *last)
+                if parent.value_of(level) == value:
+                    return
+                parent.keep(level, value)
+            level = parent
 
 
 class HeadHeap:
@@ -26,9 +145,7 @@ class HeadHeap:
     def __init__(self, value: Callable[[SortedClassQueue], Any], queues: Iterable[SortedClassQueue]) -> None:
         self.value = value
         self._touched = dict.fromkeys(queues)  # without a valid entry; a dict as an ordered set
-        self._entries: dict[SortedClassQueue, _Entry] = {}  # the valid ones
-        self._heap: list[_Entry] = []
-        self._serial = 0
+        self._valued = ValueHeap[SortedClassQueue]()
 
     def touch(self, queue: SortedClassQueue) -> None:
         """The queue is new, or the value of its head may have changed."""
@@ -37,41 +154,28 @@ class HeadHeap:
     def discard(self, queue: SortedClassQueue) -> None:
         """The queue is gone."""
         self._touched.pop(queue, None)
-        self._entries.pop(queue, None)
+        self._leave_out(queue)
 
     def refresh(self) -> None:
         """Ask for the values of the queues that were touched. If that raises, nothing has changed."""
         self._ask(list(self._touched))
+
+    def first(self) -> Value | None:
+        """The smallest value as of the last `refresh`; None without any."""
+        found = self._valued.first()
+        return None if found is None else found[0]
 
     def _ask(self, queues: Sequence[SortedClassQueue]) -> None:
         values = [self.value(queue) for queue in queues]
         for value, queue in zip(values, queues, strict=True):
             self._keep(value, queue)
             self._touched.pop(queue, None)
-        if len(self._heap) > 2 * len(self._entries):
-            self._heap = list(self._entries.values())
-            heapify(self._heap)
 
     def _keep(self, value: Any, queue: SortedClassQueue) -> None:
-        self._serial += 1
-        entry = self._entries[queue] = (value, self._serial, queue)
-        heappush(self._heap, entry)
+        self._valued.keep(queue, value)
 
-    def first(self) -> Value | None:
-        """The smallest value as of the last `refresh`; None without any."""
-        heap = self._heap
-        while heap and self._entries.get(heap[0][2]) is not heap[0]:
-            heappop(heap)
-        return heap[0][0] if heap else None
-
-    def pop(self) -> tuple[Value, SortedClassQueue] | None:
-        """The smallest value and its queue, which is left out until the next `refresh`; None without any."""
-        if self.first() is None:
-            return None
-        value, _, queue = heappop(self._heap)
-        del self._entries[queue]
-        self.touch(queue)
-        return value, queue
+    def _leave_out(self, queue: SortedClassQueue) -> None:
+        self._valued.discard(queue)
 
 
 class RankedHeads(HeadHeap):
@@ -87,12 +191,18 @@ class RankedHeads(HeadHeap):
         logs: Sequence[ChangeLog[str]],
         *,
         by_path: bool = False,
+        rank_prefix: Callable[[str], tuple[float, ...]] | None = None,
     ) -> None:
-        """`by_path`: groups are paths, and a rank also depends on the accounts of their prefixes."""
+        """`by_path`: groups are paths, and a rank also depends on the accounts of their prefixes.
+
+        `rank_prefix`: groups are paths, and prefixes have ranks of their own.
+        """
         super().__init__(value, ())
         self._by_path = by_path
+        self.paths = None if rank_prefix is None else PathHeap[SortedClassQueue](rank_prefix)
         self._queues, self._logs = queues, logs  # `queues`: by group
         self._cursors = [log.head for log in logs]
+        self._stale: dict[str, None] = {}  # prefixes whose rank may have changed
         # By each prefix of a group that is a path: the queues below it.
         self._below: dict[str, dict[SortedClassQueue, None]] = {}
         self._withheld: dict[SortedClassQueue, Withheld] = {}
@@ -133,19 +243,38 @@ class RankedHeads(HeadHeap):
         return min((withheld.until for withheld in self._withheld.values()), default=inf)
 
     def refresh(self) -> None:
-        """Ask for the values of the queues that were touched, and of groups that have changed."""
+        """Ask for the values of queues that were touched, and of groups and prefixes that have changed."""
         for queue in self._changed():
             self.touch(queue)
+        self._rerank()
         super().refresh()
 
     def refresh_changed(self) -> bool:
-        """Within a cycle: ask for the values of groups that have changed, and of no others.
+        """Within a cycle: ask for the values of groups and prefixes that have changed, and of no others.
 
         Returns whether there are any. Queues of which all tasks have been taken have no head.
         """
         changed = [queue for queue in self._changed() if queue.head is not None]
+        has_reranked = self._rerank()
         self._ask(changed)
-        return bool(changed)
+        return has_reranked or bool(changed)
+
+    def first_queue(self) -> tuple[Value, SortedClassQueue] | None:
+        """The smallest value as of the last `refresh`, and its queue; None without any."""
+        return (self._valued if self.paths is None else self.paths).first()
+
+    def first(self) -> Value | None:
+        """The smallest value as of the last `refresh`; None without any."""
+        found = self.first_queue()
+        return None if found is None else found[0]
+
+    def pop(self) -> tuple[Value, SortedClassQueue] | None:
+        """The smallest value and its queue, which is left out until the next `refresh`; None without any."""
+        found = self.first_queue()
+        if found is not None:
+            self._leave_out(found[1])
+            self.touch(found[1])
+        return found
 
     def _changed(self) -> list[SortedClassQueue]:
         """The queues of groups that have changed since the last call, and of groups below such."""
@@ -154,6 +283,8 @@ class RankedHeads(HeadHeap):
             if log.head != self._cursors[at]:
                 changed = log.since(self._cursors[at])
                 self._cursors[at] = log.head
+                if self.paths is not None:
+                    self._stale.update(dict.fromkeys(self.paths.prefixes_of(changed)))
                 for group in self._queues if changed is None else changed:
                     if (queue := self._queues.get(group)) is not None:
                         found[queue] = None
@@ -161,10 +292,27 @@ class RankedHeads(HeadHeap):
                         found.update(self._below.get(group, {}))
         return list(found)
 
+    def _rerank(self) -> bool:
+        """Ask for the ranks of prefixes that may have changed; whether there are any."""
+        has_any = False
+        while self._stale and self.paths is not None:
+            prefix = next(iter(self._stale))
+            has_any |= self.paths.rerank(prefix)
+            del self._stale[prefix]  # not if the Order has raised
+        return has_any
+
     def _keep(self, value: Value | Withheld, queue: SortedClassQueue) -> None:
         self._withheld.pop(queue, None)
         if isinstance(value, Withheld):
             self._withheld[queue] = value
-            self._entries.pop(queue, None)
+            self._leave_out(queue)
+        elif self.paths is not None:
+            self.paths.keep(queue, queue.group, value)
         else:
             super()._keep(value, queue)
+
+    def _leave_out(self, queue: SortedClassQueue) -> None:
+        if self.paths is not None:
+            self.paths.discard(queue)
+        else:
+            super()._leave_out(queue)

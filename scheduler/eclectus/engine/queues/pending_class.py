@@ -94,15 +94,19 @@ class PendingClass:
         accounts: Sequence[ChangeLog[str]],
         *,
         by_path: bool,
+        rank_prefix: Callable[[str], tuple[float, ...]] | None = None,
     ) -> RankedHeads:
         """The queues by the rank of their heads: a heap that is made when it is first needed.
 
-        `value`: with the view of this step; from now on the heap asks it, and no earlier one.
+        `value` and `rank_prefix`: with the view of this step; from now on the heap asks them, and no earlier
+        ones.
         """
         if self._ranks is None:
-            self._ranks = RankedHeads(value, self.queues, accounts, by_path=by_path)
+            self._ranks = RankedHeads(value, self.queues, accounts, by_path=by_path, rank_prefix=rank_prefix)
             self._heaps += (self._ranks,)
         self._ranks.value = value
+        if self._ranks.paths is not None and rank_prefix is not None:
+            self._ranks.paths.rank = rank_prefix
         return self._ranks
 
     def withheld(self, queue: SortedClassQueue) -> Withheld | None:
