@@ -27,16 +27,24 @@ def read(found: Mapping[str, Any], kind: type[T]) -> T:
         raise ShapeError(str(error)) from error
 
 
+def read_authored(found: Mapping[str, Any], kind: type[T]) -> T:
+    """The same of an object that users write: null means not set, as in all of Kubernetes. Raises ShapeError.
+
+    In a pod template, whose fields its definition does not know, the API server keeps a null.
+    """
+    return read(_without_none(found), kind)
+
+
 def written(value: Struct) -> dict[str, Any]:
     """The JSON object of a value, without the fields that are None."""
-    content: dict[str, Any] = without_none(msgspec.to_builtins(value))
+    content: dict[str, Any] = _without_none(msgspec.to_builtins(value))
     return content
 
 
-def without_none(content: Any) -> Any:
+def _without_none(content: Any) -> Any:
     """JSON content without the fields that are null."""
     if isinstance(content, dict):
-        return {name: without_none(each) for name, each in content.items() if each is not None}
+        return {name: _without_none(each) for name, each in content.items() if each is not None}
     if isinstance(content, list | tuple):
-        return [without_none(each) for each in content]
+        return [_without_none(each) for each in content]
     return content

@@ -53,8 +53,21 @@ def capacities(nodes: Iterable[kube.Node], largest: list[Room]) -> list[Room]:
 
 def could_ever_fit(pod: kube.Pod, largest: Iterable[Room]) -> bool:
     """Whether one of these capacities is enough for the pod; never, if its requests cannot be read."""
-    wanted = _wanted(pod)
-    return bool(wanted) and any(_fits(wanted, each) for each in largest)
+    found = wanted(pod)
+    return bool(found) and any(_fits(found, each) for each in largest)
+
+
+def wanted(pod: kube.Pod) -> Room:
+    """What a pod requests; empty where that cannot be read, which is its scheduler's to report."""
+    try:
+        return _with_pod_slot(requested(pod).amounts)
+    except FieldError:
+        return {}
+
+
+def lacking_everywhere(wanted: Room, largest: Iterable[Room]) -> list[str]:
+    """The resources of which none of these capacities has enough; of the one that lacks the fewest."""
+    return min((lacking(tuple(wanted.items()), each) for each in largest), key=len, default=[])
 
 
 @dataclass(frozen=True)
@@ -77,9 +90,9 @@ class ProbeRoom:
 
         Of the pod's constraints only the node selector is checked.
         """
-        wanted = _wanted(waiting) if waiting.spec.node_selector.items() <= self.labels.items() else {}
+        needs = wanted(waiting) if waiting.spec.node_selector.items() <= self.labels.items() else {}
         without = _add(self.beside, self.held, 1)
-        return bool(wanted) and _fits(wanted, without) and not _fits(wanted, self.beside)
+        return bool(needs) and _fits(needs, without) and not _fits(needs, self.beside)
 
 
 def probe_room(uid: str, node: kube.Node, on_it: Iterable[kube.Pod]) -> ProbeRoom | None:
@@ -124,14 +137,6 @@ def _allocatable(node: kube.Node) -> Amounts:
 
 def _has_ended(pod: kube.Pod) -> bool:
     return pod.status.phase in ("Succeeded", "Failed")
-
-
-def _wanted(pod: kube.Pod) -> Room:
-    """What a pod requests; empty where that cannot be read, which is its scheduler's to report."""
-    try:
-        return _with_pod_slot(requested(pod).amounts)
-    except FieldError:
-        return {}
 
 
 def _with_pod_slot(held_amounts: Amounts) -> Room:

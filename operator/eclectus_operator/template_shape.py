@@ -59,6 +59,7 @@ class _Spec(Struct, frozen=True, rename="camel"):
 class _Metadata(Struct, frozen=True):
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
+    finalizers: list[str] = []
 
 
 class _Template(Struct, frozen=True):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from eclectus.api.dag_job import DagJob, Phase
 from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS
-from eclectus.kubeclient.api_errors import ApiError, MissingError
+from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError
 from eclectus.kubeclient.client import Object
 from eclectus.kubeclient.listing import list_pages
 from eclectus_operator import convert
@@ -113,6 +113,9 @@ class DagController:
             await self._sync(key, timing)
         except NotLeadingError:
             raise
+        except ConflictError as error:  # such as when the scheduler has just written the plan
+            _log.info("%s/%s: to be repeated: %s", *key, error)
+            timing.due = timing.least = self._context.now() + MIN_SECONDS
         except (ApiError, ShapeError, ValueError) as error:
             _log.warning("%s/%s: %s", *key, error)
             timing.due = timing.least = self._context.now() + timing.retry_seconds

@@ -8,38 +8,73 @@ pods cannot start on their nodes: the kubelets try again for ever, and no retry 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from eclectus.api.dag_job import DagJob, Stage
 from eclectus.kube import objects as kube
-from eclectus.kube.requests import FieldError, requested
-from eclectus.kubeclient.api_errors import RejectedError
+from eclectus.kubeclient.api_errors import ApiError, NotDoneError
 from eclectus.kubeclient.client import ObjectApi
 from eclectus_operator import convert, room
 from eclectus_operator.convert import ShapeError
 from eclectus_operator.dag_jobs.job_status import Problem
-from eclectus_operator.dag_jobs.task_pods import NewPod, TaskPod
+from eclectus_operator.dag_jobs.task_pods import NewPod, TaskPod, factors_text
+from eclectus_operator.dag_jobs.tasks import Tasks
 from eclectus_operator.observed import PULL_REASONS
+from eclectus_operator.operator_context import NotLeadingError
 from eclectus_operator.room import Room
 
-INVALID = 422  # the status by which the API server refuses an object for what it is
+FORBIDDEN, INVALID = 403, 422
+# As the API server's validation names a field. A policy that denies a request answers 422 too by default, and
+# may name one in its own words; but what it denies now it may allow later.
+_FIELD = re.compile(r"\b(spec|metadata)\.[A-Za-z]")
+_DENIED = re.compile(r"\bdenied\b")
+
+Sizes = dict[tuple[str, str], Room]
+"""What the pods of a stage request, with these memory factors."""
 
 
-async def template_problems(api: ObjectApi, path: str, job: DagJob, stage: Stage) -> list[str]:
-    """What the API server says against the pods of a stage; `path`: of the pods. Raises ApiError.
+def names_field(error: ApiError) -> bool:
+    """Whether the API server says what is wrong with the pod itself."""
+    text = error.message
+    return error.status == INVALID and bool(_FIELD.search(text)) and not _DENIED.search(text)
+
+
+async def template_problem(api: ObjectApi, path: str, job: DagJob, stage: Stage) -> str:
+    """What the API server says against the pods of a stage, empty if nothing; `path`: of the pods.
 
     Only what is wrong with the pod itself: a quota, for example, may allow it when the stage starts.
+    Raises ApiError where the API server did not look at the pod.
     """
     try:
         await api.send("POST", path, NewPod(job, stage).body({}), {"dryRun": "All"})
-    except RejectedError as error:
-        return [f"stages[{stage.name}].template: {error.message}"] if error.status == INVALID else []
-    return []
+    except (NotDoneError, NotLeadingError):
+        raise
+    except ApiError as error:
+        return f"stages[{stage.name}].template: {error.message}" if names_field(error) else ""
+    return ""
 
 
-def placement_problem(job: DagJob, pods: Iterable[TaskPod], largest: list[Room]) -> Problem | None:
-    """What keeps pods from starting, or that stages request more than any node of the cluster has."""
-    return _start_problem(pods) or _size_problem(job, largest)
+def refusal(new: NewPod, error: ApiError) -> Problem:
+    """Why a pod was not created, as a problem of its stage."""
+    if error.status == FORBIDDEN and "exceeded quota" in error.message:
+        reason = "QuotaExceeded"
+    elif error.status == FORBIDDEN or (error.status == INVALID and not names_field(error)):
+        reason = "PodForbidden"
+    else:
+        reason = "FailedCreate" if error.status == 0 or error.status >= 500 else "PodInvalid"
+    return Problem(reason, f"stage {new.stage.name}: {error.message}")
+
+
+def placement_problem(
+    job: DagJob, tasks: Iterable[Tasks], pods: Iterable[TaskPod], largest: list[Room], sizes: Sizes
+) -> Problem | None:
+    """What keeps pods from starting, or that stages request more than any node of the cluster has.
+
+    `sizes`: what was found of them before, which is brought up to date.
+    """
+    found = "; ".join(_too_large(job, tasks, largest, sizes)) if largest else ""
+    return _start_problem(pods) or (Problem("FitsNoNode", found) if found else None)
 
 
 def _start_problem(pods: Iterable[TaskPod]) -> Problem | None:
@@ -56,18 +91,34 @@ def _start_problem(pods: Iterable[TaskPod]) -> Problem | None:
     return Problem(reason, f"{where} does not start{others}: {cause}")
 
 
-def _size_problem(job: DagJob, largest: list[Room]) -> Problem | None:
-    found = "; ".join(_too_large(job.spec.stages, largest)) if largest else ""
-    return Problem("FitsNoNode", found) if found else None
+def _too_large(job: DagJob, tasks: Iterable[Tasks], largest: list[Room], sizes: Sizes) -> Iterator[str]:
+    """The stages of which a pod fits no node, parents first. Of raised memory the first that does not fit."""
+    for each in reversed(list(tasks)):
+        for text, new in _by_factors(job, each).items():
+            key = each.stage.name, text
+            if key not in sizes:
+                sizes[key] = _size(new)
+            lacking = room.lacking_everywhere(sizes[key], largest)
+            if lacking:
+                raised = f", which is raised for tasks that had too little ({text})" if text else ""
+                where = f"stages[{each.stage.name}]: no node of the cluster is large enough"
+                yield f"{where} ({', '.join(lacking)}){raised}"
+                break
 
 
-def _too_large(stages: Iterable[Stage], largest: list[Room]) -> Iterator[str]:
-    for stage in stages:
-        try:
-            pod = convert.read({"metadata": {}, "spec": stage.template["spec"]}, kube.Pod)
-            wanted = requested(pod).amounts
-        except (FieldError, ShapeError):
-            continue  # a quantity that cannot be read is the scheduler's to report
-        if not room.could_ever_fit(pod, largest):
-            lacking = min((room.lacking(wanted, each) for each in largest), key=len)
-            yield f"stages[{stage.name}]: no node of the cluster is large enough ({', '.join(lacking)})"
+def _by_factors(job: DagJob, tasks: Tasks) -> dict[str, NewPod]:
+    """Pods of a stage that differ in the memory that they request, by their factors."""
+    found = {"": NewPod(job, tasks.stage)}
+    for index, own in tasks.pods.items():
+        if index not in tasks.succeeded:
+            new = NewPod(job, tasks.stage, index, 0, own)
+            found.setdefault(factors_text(new.memory_factors), new)
+    return found
+
+
+def _size(new: NewPod) -> Room:
+    """What a pod requests; nothing where that cannot be read, which is the scheduler's to report."""
+    try:
+        return room.wanted(convert.read(new.body({}), kube.Pod))
+    except (ShapeError, ValueError):
+        return {}

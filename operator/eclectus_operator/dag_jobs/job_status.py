@@ -45,6 +45,10 @@ class Problem:
     is_final: bool = False
 
 
+ACCEPTED = Problem("Accepted", "pods are created as the stages become ready")
+FINISHED_READY = Problem("Finished", "no more pods are created")
+
+
 @dataclass(frozen=True)
 class Observed:
     """What a sync has found out about a job; no tasks if its spec can never run. `now`: since the epoch."""
@@ -119,24 +123,32 @@ def _conditions(job: DagJob, seen: Observed, deadline: float | None) -> Iterator
         text, generation = message[:MESSAGE_CHARACTERS], job.metadata.generation
         return Condition(kind, "True" if holds else "False", reason, time_text(seen.now), text, generation)
 
-    problem = seen.problem or Problem("Accepted", "pods are created as the stages become ready")
-    yield condition(READY, problem.reason, problem.message, holds=seen.problem is None)
-    if problem.is_final:
-        yield condition(FAILED, problem.reason, problem.message)
+    end = _end(job, seen, deadline)
+    ready = seen.problem or (FINISHED_READY if end else ACCEPTED)
+    yield condition(READY, ready.reason, ready.message, holds=seen.problem is None)
+    if end is not None:
+        yield condition(*end)
+    if ready.is_final:
         return
     if job.spec.suspend:
         message = "pods that had not finished are deleted; what has succeeded remains so"
         yield condition(SUSPENDED, "Suspended", message)
     elif job.status.condition(SUSPENDED) is not None:
         yield condition(SUSPENDED, "Resumed", "pods are created again", holds=False)
+
+
+def _end(job: DagJob, seen: Observed, deadline: float | None) -> tuple[str, str, str] | None:
+    """How the job has ended now: type, reason and message of a condition; None if it has not."""
+    if seen.problem is not None and seen.problem.is_final:
+        return FAILED, seen.problem.reason, seen.problem.message
     failed = next((each for each in seen.tasks.values() if each.failed), None)
     if failed is not None:
-        yield condition(FAILED, "RetriesExceeded", _failure(failed))
-    elif seen.tasks and all(each.is_complete for each in seen.tasks.values()):
-        yield condition(SUCCEEDED, "AllTasksSucceeded", "all tasks have succeeded")
-    elif deadline is not None and seen.now >= deadline:
-        message = f"not finished {job.spec.deadline_seconds} s after its start"
-        yield condition(FAILED, "DeadlineExceeded", message)
+        return FAILED, "RetriesExceeded", _failure(failed)
+    if seen.tasks and all(each.is_complete for each in seen.tasks.values()):
+        return SUCCEEDED, "AllTasksSucceeded", "all tasks have succeeded"
+    if deadline is not None and seen.now >= deadline:
+        return FAILED, "DeadlineExceeded", f"not finished {job.spec.deadline_seconds} s after its start"
+    return None
 
 
 def _deadline(job: DagJob, start: str | None) -> float | None:
@@ -163,11 +175,11 @@ def _is_urgent(old: DagJobStatus, new: DagJobStatus) -> bool:
 def _patch(job: DagJob, status: DagJobStatus) -> dict[str, Any]:
     """A merge patch of the operator's part of the status.
 
-    The uid makes the API server refuse it for another job of that name. No resourceVersion: the scheduler
-    writes the plan meanwhile, and nobody else writes these fields.
+    It carries the resourceVersion: a request that a leader sent long ago must not undo what has come since.
+    If the scheduler has written the plan meanwhile, the next sync writes the status.
     """
     content = convert.written(replace(status, plan=None))
-    return {"metadata": {"uid": job.metadata.uid}, "status": content}
+    return {"metadata": {"resourceVersion": job.metadata.resource_version}, "status": content}
 
 
 def _stage(tasks: Tasks, found: Estimates) -> StageStatus:

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 
 from eclectus.api.dag_job import DagJob, DagJobStatus
 from eclectus.api.names import API_VERSION, DAG_JOB_LABEL, DAG_JOBS
-from eclectus.kubeclient.api_errors import ConflictError, MissingError, RejectedError
+from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError, NotDoneError
 from eclectus.kubeclient.listing import list_pages
 from eclectus_operator import convert
 from eclectus_operator.dag_jobs import job_status, task_pods
 from eclectus_operator.dag_jobs.estimates import History, StageGraph, stage_graph
-from eclectus_operator.dag_jobs.job_check import placement_problem, template_problems
+from eclectus_operator.dag_jobs.job_check import Sizes, placement_problem, refusal, template_problem
 from eclectus_operator.dag_jobs.job_status import Observed, Problem, StatusUpdate, status_update
 from eclectus_operator.dag_jobs.task_pods import NewPod, TaskPod
 from eclectus_operator.dag_jobs.tasks import MOST_WRITES, Tasks, assess_job, next_steps
@@ -27,7 +27,6 @@ from eclectus_operator.operator_context import NotLeadingError, OperatorContext
 
 WRITE_SECONDS = 15.0  # between two writes of counts alone
 BACKOFF_SECONDS, MOST_BACKOFF_SECONDS = 10.0, 300.0  # after a refused pod of a stage, doubled with each
-FORBIDDEN = 403
 _SHOWN = 5  # failures in one event
 _log = logging.getLogger(__name__)
 
@@ -49,7 +48,7 @@ class JobMemory:
     """What an operator remembers of a job. Losing it costs a few requests.
 
     `status`: as computed last, which may not be written yet; `templates_checked`: the API server has accepted
-    a pod of each stage in a dry run.
+    a pod of each stage in a dry run; `sizes`: what pods of the stages request.
     """
 
     uid: str
@@ -57,6 +56,7 @@ class JobMemory:
     written_at: float = float("-inf")
     templates_checked: bool = False
     refusals: dict[str, Refusal] = field(default_factory=dict)
+    sizes: Sizes = field(default_factory=dict)
 
     def refuse(self, stage: str, problem: Problem, now: float) -> None:
         """Note that a pod of the stage was refused, and when the next try is due."""
@@ -73,7 +73,7 @@ async def sync_job(
     Raises ApiError, ShapeError.
     """
     try:
-        job = convert.read(await context.api.send("GET", job_path(key)), DagJob)
+        job = convert.read_authored(await context.api.send("GET", job_path(key)), DagJob)
     except MissingError:
         return None
     if job.metadata.deletion_timestamp:
@@ -105,10 +105,11 @@ class JobSync:
             return
         graph = stage_graph(self.job, history)
         tasks: dict[str, Tasks] = {}
-        problem = await self._find_problem(graph)
-        if problem is None or not problem.is_final:
+        problem = await self._find_defect(graph)
+        if problem is None:
             known = self.memory.status or self.job.status
             tasks = assess_job(self.job, graph.order, known.stages, self.pods, self.now)
+            problem = await self._find_obstacle(tasks)
         seen = Observed(self.now, problem, tasks, graph.estimates)
         update = await self._write_status(seen)
         if update.status.has_finished:
@@ -143,23 +144,25 @@ class JobSync:
         read = [task_pods.read(each, self.job) async for page in pages for each in page]
         return [pod for pod in read if pod is not None]
 
-    async def _find_problem(self, graph: StageGraph) -> Problem | None:
-        """Why the job cannot run, or not now; None if it can."""
+    async def _find_defect(self, graph: StageGraph) -> Problem | None:
+        """Why the job can never run; None if it can."""
         job, memory = self.job, self.memory
         if graph.problems:
             return Problem("InvalidSpec", "; ".join(graph.problems), is_final=True)
         if not memory.templates_checked and not job.status.start_time:
-            wrong = [
-                text
-                for stage in job.spec.stages
-                for text in await template_problems(self.context.api, self.pods_path, job, stage)
-            ]
-            if wrong:
-                return Problem("InvalidTemplate", "; ".join(wrong), is_final=True)
+            api, path = self.context.api, self.pods_path
+            found = [await template_problem(api, path, job, stage) for stage in job.spec.stages]
+            if any(found):
+                return Problem("InvalidTemplate", "; ".join(filter(None, found)), is_final=True)
             memory.templates_checked = True
-        if memory.refusals:
-            return next(iter(memory.refusals.values())).problem
-        return placement_problem(job, self.pods, await self.context.pool.capacities())
+        return None
+
+    async def _find_obstacle(self, tasks: Mapping[str, Tasks]) -> Problem | None:
+        """Why the job cannot run now; None if it can."""
+        if self.memory.refusals:
+            return next(iter(self.memory.refusals.values())).problem
+        largest = await self.context.pool.capacities()
+        return placement_problem(self.job, tasks.values(), self.pods, largest, self.memory.sizes)
 
     async def _write_status(self, seen: Observed) -> StatusUpdate:
         """Write the status if it has changed, and the change is urgent or due; then events of conditions."""
@@ -184,7 +187,7 @@ class JobSync:
         before, said = {each.type: (each.status, each.reason) for each in old.conditions}, set[str]()
         for each in self.job.status.conditions:
             is_new = before.get(each.type) != (each.status, each.reason) and each.reason not in said
-            if is_new and (before or each.reason != "Accepted"):
+            if is_new and (before or each.reason != "Accepted") and each.reason != "Finished":
                 said.add(each.reason)
                 is_good = each.type != "Failed" and (each.type != "Ready" or each.status == "True")
                 await self._record(each.reason, each.message, is_warning=not is_good)
@@ -210,9 +213,8 @@ class JobSync:
         """Create pods; a stage whose pods are refused waits. `hints`: annotations by stage."""
         now, refusals = self.now, self.memory.refusals
         was_refused = bool(refusals)
-        for stage in refusals.keys() - {each.stage.name for each in new}:
-            if now >= refusals[stage].until:
-                del refusals[stage]  # it needs no more pods, such as after a request whose answer was lost
+        for stage in [name for name in refusals if not seen.tasks[name].startable]:
+            del refusals[stage]  # it needs no more pods, such as after a request whose answer was lost
         created: list[NewPod] = []
         refused: set[str] = set()
         for each in new:
@@ -238,10 +240,10 @@ class JobSync:
             await self.context.api.send("POST", self.pods_path, new.body(hints))
         except ConflictError:
             return await self._adopt(new)
-        except NotLeadingError:
+        except (NotDoneError, NotLeadingError):
             raise
-        except (RejectedError, MissingError) as error:
-            return _refusal(new, error.status, error.message)
+        except ApiError as error:
+            return refusal(new, error)
         self.context.metrics.pod_created(new.attempt)
         _log.info("created %s/%s", self.job.metadata.namespace, new.name)
         return None
@@ -308,8 +310,8 @@ class JobSync:
         for each in tasks.values():
             for moment in each.not_before.values():
                 self.wake_by(moment)
-        for refusal in self.memory.refusals.values():
-            self.wake_by(refusal.until)
+        for refused in self.memory.refusals.values():
+            self.wake_by(refused.until)
 
 
 def key_of(job: DagJob) -> JobKey:
@@ -321,13 +323,6 @@ def job_path(key: JobKey) -> str:
     """The path of a DagJob."""
     namespace, name = key
     return f"/apis/{API_VERSION}/namespaces/{namespace}/{DAG_JOBS}/{name}"
-
-
-def _refusal(new: NewPod, status: int, message: str) -> Problem:
-    reason = "PodInvalid"
-    if status == FORBIDDEN:
-        reason = "QuotaExceeded" if "exceeded quota" in message else "PodForbidden"
-    return Problem(reason, f"stage {new.stage.name}: {message}")
 
 
 def _listed(head: str, parts: list[str]) -> str:

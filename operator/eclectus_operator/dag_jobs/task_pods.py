@@ -2,6 +2,8 @@
 
     <job>-<stage>-<number of the task>-<attempt>-<hash>[-r<replacement>]
 
+with job and stage cut so that the name is a DNS label: it is the pod's host name too.
+
 Names are deterministic: an operator that restarts computes the same ones, and the API server's 409
 AlreadyExists says that the pod exists. The hash is made of the job's uid and the stage, so a job that is
 deleted and created again does not take over pods of the old one, and no two stages have the same name for a
@@ -49,6 +51,7 @@ Object = dict[str, Any]
 OUT_OF_MEMORY = "OOMKilled"
 DEADLINE = "DeadlineExceeded"  # of a pod that has run for longer than its own activeDeadlineSeconds
 USUAL_GRACE_SECONDS = 30
+LABEL_CHARACTERS = 63  # of a DNS label
 CREATE_REASONS = ("CreateContainerConfigError", "CreateContainerError")  # such as a Secret that is missing
 MOST_FACTOR = 64  # by which the memory of a template is raised at most
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -139,11 +142,12 @@ class NewPod:
     def name(self) -> str:
         """Its name; with a number at the end if pods of that attempt have the names before it."""
         digest = hashlib.sha256(f"{self.job.metadata.uid}/{self.stage.name}".encode()).hexdigest()[:8]
-        first = f"{self.job.metadata.name}-{self.stage.name}-{self.index}-{self.attempt}-{digest}"
-        taken, number, found = {pod.name for pod in self.others}, 0, first
+        head = f"{self.job.metadata.name}-{self.stage.name}".replace(".", "-")
+        tail = f"-{self.index}-{self.attempt}-{digest}"
+        taken, number, found = {pod.name for pod in self.others}, 0, _label(head, tail)
         while found in taken:
             number += 1
-            found = f"{first}-r{number}"
+            found = _label(head, f"{tail}-r{number}")
         return found
 
     @cached_property
@@ -173,6 +177,7 @@ class NewPod:
                 "labels": {**given.get("labels", {}), **labels},
                 "annotations": annotations,
                 "ownerReferences": [_owner(self.job)],
+                **({"finalizers": given["finalizers"]} if given.get("finalizers") else {}),
             },
             "spec": _spec(self, template["spec"]),
         }
@@ -212,6 +217,11 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
     )
 
 
+def _label(head: str, tail: str) -> str:
+    """Both as a DNS label, of which the head is cut."""
+    return head[: LABEL_CHARACTERS - len(tail)].rstrip("-") + tail
+
+
 def is_owned(pod: Pod, job: DagJob) -> bool:
     """Whether the job is the pod's controller."""
     owners = pod.metadata.owner_references or ()
@@ -235,21 +245,20 @@ def _factors(text: str) -> dict[str, int]:
 def _is_disrupted(pod: Pod, ended: float | None) -> bool:
     """Preempted, evicted or lost with its node, as a condition says, or deleted.
 
-    One that has succeeded was so only if that came before its end: many programs exit with 0 when they are
-    told to end.
+    One that has succeeded was so only if that came before its end: many programs exit with 0 on SIGTERM.
     """
     condition, deletion = pod.condition("DisruptionTarget"), pod.metadata.deletion_timestamp
     if condition is not None and condition.status != "True":
         condition = None
     if pod.status.phase != "Succeeded" or ended is None:
         return condition is not None or deletion is not None
-    told = []
+    asked = []
     if condition is not None:
-        told.append(time_seconds(condition.last_transition_time or "1970-01-01T00:00:00Z"))
+        asked.append(time_seconds(condition.last_transition_time or "1970-01-01T00:00:00Z"))
     if deletion is not None:
         grace = pod.metadata.deletion_grace_period_seconds
-        told.append(time_seconds(deletion) - (USUAL_GRACE_SECONDS if grace is None else grace))
-    return any(moment <= ended for moment in told)
+        asked.append(time_seconds(deletion) - (USUAL_GRACE_SECONDS if grace is None else grace))
+    return any(moment <= ended for moment in asked)
 
 
 def _is_refused(pod: Pod) -> bool:

@@ -17,7 +17,7 @@ failures of a task are what is recorded, or what its pods show if that is more.
 Pods are created lazily: of stages whose parents have finished, and only as many as keep a bounded number
 waiting for a node. A pod that waits costs etcd, quota and every scheduler's attention, and a longer queue of
 them starts nothing earlier. The stages that are ready share that number, so that one whose pods find no
-node does not stop the others.
+node does not stop the others. The pods of a gang are all created: it starts when all of them exist.
 
 Pods that have succeeded are kept for their logs, up to a number. Beyond it the oldest are deleted, once the
 status records that they have succeeded.
@@ -33,6 +33,7 @@ from heapq import nsmallest
 from statistics import median
 
 from eclectus.api.dag_job import DagJob, FailedTasks, Stage, StageStatus
+from eclectus.kube.gangs.objects import COSCHEDULING_LABEL
 from eclectus_operator.dag_jobs.task_pods import NewPod, TaskPod
 
 BACKOFF_SECONDS, MOST_BACKOFF_SECONDS = 10.0, 360.0  # after the first failure, doubled with each; as of Jobs
@@ -186,10 +187,12 @@ def _next_pods(job: DagJob, tasks: TasksByStage, most_waiting: int, blocked: Col
     ready = [each for each in _ready_stages(tasks) if each.stage.name not in blocked]
     if not ready:
         return []
-    share = max(1, most_waiting // len(ready))
+    gangs = {each.stage.name for each in ready if _is_gang(each.stage)}
+    share = max(1, most_waiting // max(1, len(ready) - len(gangs)))
     found: list[NewPod] = []
-    for each in ready:
-        room = min(share - each.not_started, MOST_WRITES - len(found))
+    for each in sorted(ready, key=lambda tasks: tasks.stage.name in gangs):
+        wanted = MOST_WRITES if each.stage.name in gangs else share - each.not_started
+        room = min(wanted, MOST_WRITES - len(found))
         found += [_new_pod(job, each, index) for index in each.startable[: max(0, room)]]
     return found
 
@@ -201,6 +204,12 @@ def _ready_stages(tasks: TasksByStage) -> list[Tasks]:
         for each in tasks.values()
         if not each.is_complete and all(tasks[parent].is_complete for parent in each.stage.depends_on)
     ]
+
+
+def _is_gang(stage: Stage) -> bool:
+    """Whether its pods name a PodGroup, of Kubernetes or of coscheduling."""
+    labels = (stage.template.get("metadata") or {}).get("labels") or {}
+    return COSCHEDULING_LABEL in labels or bool(stage.template["spec"].get("schedulingGroup"))
 
 
 def needed_outputs(job: DagJob, tasks: TasksByStage) -> set[str]:

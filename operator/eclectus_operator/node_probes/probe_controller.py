@@ -95,7 +95,7 @@ class ProbeController:
     async def _accept(self, snapshot: Snapshot, found: dict[str, Any]) -> None:
         """Take a NodeProbe into the snapshot, and set its Ready condition."""
         try:
-            probe = convert.read(found, NodeProbe)
+            probe = convert.read_authored(found, NodeProbe)
         except ShapeError as error:
             snapshot.unreadable.add(probe_pods.run_id(found["metadata"]["uid"]))
             await self._reject_unread(found, str(error))

@@ -1,4 +1,4 @@
-"""Pods that ended in an init container, were refused by their node, or ended well when they were told to."""
+"""Pods that ended in an init container, were refused by their node, or ended well on SIGTERM."""
 
 from itertools import pairwise
 
@@ -110,7 +110,7 @@ def test_a_pod_past_its_own_deadline_has_failed():
     assert task_pods.read(body, JOB).has_failed
 
 
-def test_a_suspended_task_that_exits_with_0_when_it_is_told_to_end_has_not_succeeded():
+def test_a_suspended_task_that_exits_with_0_on_sigterm_has_not_succeeded():
     world = DagWorld(dag_job(stages=[stage("train"), stage("publish", "train")]))
     world.play(4)
     (path,) = world.pods()
@@ -138,7 +138,7 @@ def test_a_suspended_task_that_exits_with_0_when_it_is_told_to_end_has_not_succe
         (5, {"deletionTimestamp": time_text(NOW + 39), "deletionGracePeriodSeconds": 30}, [], True),
     ],
 )
-def test_what_ended_before_it_was_told_to_has_succeeded(ended, metadata, conditions, succeeded):
+def test_what_ended_before_the_signal_has_succeeded(ended, metadata, conditions, succeeded):
     body = NewPod(JOB, JOB.spec.stages[0]).body({})
     body["metadata"] |= metadata
     statuses = [{"name": "main", "state": terminated(NOW + ended, 0, "Completed")}]
