@@ -9,7 +9,6 @@ from eclectus_bench.carbyne.contestants import (
     ABLATION,
     BOUNDED,
     LEARNED,
-    LEVELS,
     OURS,
     REFERENCE,
     Contestant,
@@ -95,14 +94,6 @@ SECTIONS = (
         ALIBABA,
         (OFFLINE, ONLINE[1]),
         only("h-drf", REFERENCE, "sjf", "tetris", ABLATION, OURS, BOUNDED),
-    ),
-    Section(
-        "altruism",
-        "The probability of lending",
-        "TPC-H at twice the capacity; 0 is `share-srtf`, 1 is `carbyne`.",
-        TPCH,
-        ONLINE[2:],
-        only(ABLATION, *(f"carbyne-{level:g}" for level in LEVELS), OURS),
     ),
     Section(
         "errors",

@@ -9,7 +9,6 @@ BASELINE, OURS, ABLATION = "drf", "carbyne", "share-srtf"
 LEARNED = "carbyne-rosella"
 REFERENCE = "srtf"  # for what a mean response time can be if nobody has a share
 BOUNDED = "carbyne-bounded"
-LEVELS = (0.25, 0.5, 0.75)  # of altruism, between the ablation and the default
 
 Contestant = Mapping[str, Any]
 """The roles of a profile."""
@@ -34,7 +33,6 @@ CONTESTANTS: dict[str, Contestant] = {
     ABLATION: _fit(policy="carbyne", altruism=0),
     OURS: _fit(policy="carbyne"),
     BOUNDED: _fit(policy="carbyne", overhang="bounded"),
-    **{f"carbyne-{level:g}": _fit(policy="carbyne", altruism=level) for level in LEVELS},
     "drf-rosella": _learned(policy="drf", by="job"),
     "srtf-rosella": _learned(policy="srtf"),
     LEARNED: _learned(policy="carbyne"),
@@ -49,10 +47,6 @@ MEANS = {
     ABLATION: "`order: {policy: carbyne, altruism: 0}`: shares; what is left over by least remaining work",
     OURS: "`order: carbyne`: the same, and jobs lend what they need not start now",
     BOUNDED: "`order: {policy: carbyne, overhang: bounded}`: starts above a share are bounded",
-    **{
-        f"carbyne-{level:g}": f"`order: {{policy: carbyne, altruism: {level:g}}}`: lends so often"
-        for level in LEVELS
-    },
     "drf-rosella": "`order: drf`, `place: rosella` with learned speeds",
     "srtf-rosella": "`order: srtf`, `place: rosella` with learned speeds",
     LEARNED: "`order: carbyne`, `place: rosella` with learned speeds",
