@@ -2,7 +2,8 @@
 
 Every sync of a job starts from what the API server says. All jobs are listed now and then, which finds what
 no watch has reported and what earlier runs of a job have taken; between two lists only the jobs are read that
-are due. A job that fails to sync delays no other.
+are due. A job that fails to sync delays no other, and the next job is always of the namespace whose jobs have
+taken the least time: one tenant's jobs wait for one sync of another's, however many and large those are.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ ALL_JOBS_PATH = f"/apis/{API_VERSION}/{DAG_JOBS}"
 PODS_PER_SECOND = 500  # listed: a job with more pods is synced less often
 MIN_SECONDS = 1.0  # between two syncs of a job
 RETRY_SECONDS, MOST_RETRY_SECONDS = 2.0, 60.0  # after a failed sync of a job, doubled with each
-SYNC_SECONDS = 10.0  # one sync begins no further job after that, so that a long backlog does not look hung
+SYNC_SECONDS = 2.0  # one sync begins no further job after that: events of other jobs have arrived meanwhile
+HALF_SECONDS = 60.0  # after which half of the time that a namespace has taken no longer counts
 _log = logging.getLogger(__name__)
 
 
@@ -46,6 +48,7 @@ class DagController:
         self._context = context
         self._memories: dict[JobKey, JobMemory] = {}
         self._timings: dict[JobKey, _Timing] = {}
+        self._taken: dict[str, tuple[float, float]] = {}  # by namespace: seconds of syncs, and as of when
         self._phases: dict[JobKey, Phase] = {}  # of every job, as last read
         self._history = History()
         self._listed_at = float("-inf")
@@ -62,19 +65,37 @@ class DagController:
         """
         if self._context.now() - self._listed_at >= self._context.settings.look_seconds:
             await self._list_jobs()
-        now = self._context.now()
-        for key, timing in sorted(self._timings.items(), key=self._rank):
-            if timing.due <= now and self._context.now() - now < SYNC_SECONDS:
-                await self._attempt(key, timing)
+        now = begin = self._context.now()
+        waiting = self._due_by_namespace(now)
+        while waiting and now - begin < SYNC_SECONDS:
+            namespace = min(waiting, key=lambda each: self._taken_by(each, now))
+            key = waiting[namespace].pop()
+            if not waiting[namespace]:
+                del waiting[namespace]
+            await self._attempt(key, self._timings[key])
+            before, now = now, self._context.now()
+            self._taken[namespace] = self._taken_by(namespace, before) + now - before, now
         self._context.metrics.count_jobs(self._phases.values())
         next_list = self._listed_at + self._context.settings.look_seconds
         wake_at = min((timing.due for timing in self._timings.values()), default=next_list)
         return max(0.0, min(wake_at, next_list) - self._context.now())
 
-    def _rank(self, item: tuple[JobKey, _Timing]) -> tuple[bool, float]:
-        """Jobs that are known first: whoever may create pods may name jobs on them that do not exist."""
-        key, timing = item
-        return key not in self._phases, timing.due
+    def _due_by_namespace(self, now: float) -> dict[str, list[JobKey]]:
+        """The jobs that are due, of each namespace the first one last.
+
+        Jobs that are known come first: a user who may create pods may name jobs on them that do not exist.
+        """
+        due = [key for key, timing in self._timings.items() if timing.due <= now]
+        due.sort(key=lambda key: (key not in self._phases, self._timings[key].due), reverse=True)
+        found: dict[str, list[JobKey]] = {}
+        for key in due:
+            found.setdefault(key[0], []).append(key)
+        return found
+
+    def _taken_by(self, namespace: str, now: float) -> float:
+        """The seconds that the syncs of a namespace have taken, of which older ones count less."""
+        seconds, at = self._taken.get(namespace, (0.0, now))
+        return float(seconds * 0.5 ** ((now - at) / HALF_SECONDS))
 
     async def _list_jobs(self) -> None:
         """Make all jobs due that have something to do, forget those that are gone, and renew the history."""
@@ -92,6 +113,8 @@ class DagController:
         self._timings = {key: each for key, each in self._timings.items() if key in found}
         self._memories = {key: each for key, each in self._memories.items() if key in found}
         self._phases = {key: each for key, each in self._phases.items() if key in found}
+        namespaces = {namespace for namespace, _ in found}
+        self._taken = {name: each for name, each in self._taken.items() if name in namespaces}
         self._listed_at = self._context.now()
 
     def _is_active(self, listed: Object, history: History) -> bool:

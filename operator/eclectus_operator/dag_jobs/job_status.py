@@ -51,9 +51,14 @@ FINISHED_READY = Problem("Finished", "no more pods are created")
 
 @dataclass(frozen=True)
 class Observed:
-    """What a sync has found out about a job; no tasks if its spec can never run. `now`: since the epoch."""
+    """What a sync has found out about a job. `now`: seconds since the epoch.
+
+    `checked`: of how many stages a pod was accepted in a dry run. Until that is all of them, and if the spec
+    can never run, there are no tasks.
+    """
 
     now: float
+    checked: int
     problem: Problem | None = None
     tasks: Mapping[str, Tasks] = field(default_factory=dict)
     estimates: Estimates = field(default_factory=dict)
@@ -84,7 +89,8 @@ def status_update(job: DagJob, seen: Observed) -> StatusUpdate:
 def status(job: DagJob, seen: Observed) -> DagJobStatus:
     """The status of a job as observed now. A job starts once its pods may be created."""
     old, now = job.status, time_text(seen.now)
-    is_held = job.spec.suspend or (seen.problem is not None and seen.problem.is_final)
+    is_checked = seen.checked >= len(job.spec.stages)
+    is_held = job.spec.suspend or not is_checked or (seen.problem is not None and seen.problem.is_final)
     start = old.start_time or (None if is_held else now)
     conditions, has_finished = old.conditions, False
     for each in _conditions(job, seen, _deadline(job, start)):
@@ -96,6 +102,7 @@ def status(job: DagJob, seen: Observed) -> DagJobStatus:
         conditions=conditions,
         start_time=start,
         completion_time=now if has_finished else old.completion_time,
+        checked_stages=seen.checked,
     )
     if not seen.tasks:
         return found
@@ -124,6 +131,8 @@ def _conditions(job: DagJob, seen: Observed, deadline: float | None) -> Iterator
         return Condition(kind, "True" if holds else "False", reason, time_text(seen.now), text, generation)
 
     end = _end(job, seen, deadline)
+    if not seen.tasks and end is None:
+        return  # its templates are still checked
     ready = seen.problem or (FINISHED_READY if end else ACCEPTED)
     yield condition(READY, ready.reason, ready.message, holds=seen.problem is None)
     if end is not None:
@@ -158,12 +167,9 @@ def _deadline(job: DagJob, start: str | None) -> float | None:
 
 
 def _is_urgent(old: DagJobStatus, new: DagJobStatus) -> bool:
-    """Whether to write the change at once: of a condition, or of which stages are complete."""
-    if (old.conditions, old.observed_generation, old.start_time) != (
-        new.conditions,
-        new.observed_generation,
-        new.start_time,
-    ):
+    """Whether to write the change at once: of anything but counts, or of which stages are complete."""
+    counts = {"stages": (), "tasks": ""}
+    if replace(old, **counts) != replace(new, **counts):
         return True
     before = {each.name: each for each in old.stages}
     return any(

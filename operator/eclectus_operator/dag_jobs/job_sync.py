@@ -25,6 +25,8 @@ from eclectus_operator.dag_jobs.tasks import MOST_WRITES, Tasks, assess_job, nex
 from eclectus_operator.observed import Pod
 from eclectus_operator.operator_context import NotLeadingError, OperatorContext
 
+JOB_SECONDS = 5.0  # a sync of a job that takes longer goes on after others
+MOST_CHECKS = 20  # templates checked in one sync of a job, likewise
 WRITE_SECONDS = 15.0  # between two writes of counts alone
 BACKOFF_SECONDS, MOST_BACKOFF_SECONDS = 10.0, 300.0  # after a refused pod of a stage, doubled with each
 _SHOWN = 5  # failures in one event
@@ -47,14 +49,14 @@ class Refusal:
 class JobMemory:
     """What an operator remembers of a job. Losing it costs a few requests.
 
-    `status`: as computed last, which may not be written yet; `templates_checked`: the API server has accepted
-    a pod of each stage in a dry run; `sizes`: what pods of the stages request.
+    `status`: as computed last, which may not be written yet; `checked`: of how many stages the API server has
+    accepted a pod in a dry run; `sizes`: what pods of the stages request.
     """
 
     uid: str
     status: DagJobStatus | None = None
     written_at: float = float("-inf")
-    templates_checked: bool = False
+    checked: int = 0
     refusals: dict[str, Refusal] = field(default_factory=dict)
     sizes: Sizes = field(default_factory=dict)
 
@@ -96,6 +98,9 @@ class JobSync:
     pods: list[TaskPod] = field(default_factory=list)
     wake_at: float = float("inf")  # when the next sync is due, seconds since the epoch
 
+    def __post_init__(self) -> None:
+        self._until = self.now + JOB_SECONDS
+
     async def run(self, history: History) -> None:
         """Carry out what is to be done. Raises ApiError, ShapeError."""
         self.pods = await self._list_pods()
@@ -106,14 +111,17 @@ class JobSync:
         graph = stage_graph(self.job, history)
         tasks: dict[str, Tasks] = {}
         problem = await self._find_defect(graph)
-        if problem is None:
+        if problem is None and self.memory.checked >= len(self.job.spec.stages):
             known = self.memory.status or self.job.status
             tasks = assess_job(self.job, graph.order, known.stages, self.pods, self.now)
             problem = await self._find_obstacle(tasks)
-        seen = Observed(self.now, problem, tasks, graph.estimates)
+        seen = Observed(self.now, self.memory.checked, problem, tasks, graph.estimates)
         update = await self._write_status(seen)
         if update.status.has_finished:
             await self._clean_up()
+            return
+        if not tasks:
+            self.wake_by(self.now)  # there are more templates to check
             return
         now, settings = self.now, self.context.settings
         blocked = {stage for stage, refusal in self.memory.refusals.items() if now < refusal.until}
@@ -137,6 +145,10 @@ class JobSync:
         """Sync again at this moment at the latest."""
         self.wake_at = min(self.wake_at, moment)
 
+    def _is_spent(self, done: int) -> bool:
+        """Whether the sync has taken so long that other jobs come first; never before one request is done."""
+        return done > 0 and self.now >= self._until
+
     async def _list_pods(self) -> list[TaskPod]:
         """The pods of the job's tasks, read page by page."""
         query = {"labelSelector": f"{DAG_JOB_LABEL}={self.job.metadata.name}"}
@@ -149,12 +161,16 @@ class JobSync:
         job, memory = self.job, self.memory
         if graph.problems:
             return Problem("InvalidSpec", "; ".join(graph.problems), is_final=True)
-        if not memory.templates_checked and not job.status.start_time:
-            api, path = self.context.api, self.pods_path
-            found = [await template_problem(api, path, job, stage) for stage in job.spec.stages]
-            if any(found):
-                return Problem("InvalidTemplate", "; ".join(filter(None, found)), is_final=True)
-            memory.templates_checked = True
+        if job.status.start_time:
+            memory.checked = len(job.spec.stages)
+        memory.checked = max(memory.checked, job.status.checked_stages)
+        for at, stage in enumerate(job.spec.stages[memory.checked :][:MOST_CHECKS]):
+            if self._is_spent(at):
+                break
+            wrong = await template_problem(self.context.api, self.pods_path, job, stage)
+            if wrong:
+                return Problem("InvalidTemplate", wrong, is_final=True)
+            memory.checked += 1
         return None
 
     async def _find_obstacle(self, tasks: Mapping[str, Tasks]) -> Problem | None:
@@ -197,15 +213,16 @@ class JobSync:
 
     async def _delete_pods(self, pods: list[TaskPod]) -> None:
         """Delete pods, each by its uid and no other of its name; some are left to the next sync if many."""
-        for pod in pods[:MOST_WRITES]:
+        for at, pod in enumerate(pods):
+            if at == MOST_WRITES or self._is_spent(at):
+                self.wake_by(self.now)
+                break
             body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
             try:
                 await self.context.api.send("DELETE", f"{self.pods_path}/{pod.name}", body)
             except (MissingError, ConflictError):
                 continue  # it is gone, and perhaps another one has its name
             _log.info("deleted %s/%s", self.job.metadata.namespace, pod.name)
-        if len(pods) > MOST_WRITES:
-            self.wake_by(self.now)
 
     async def _create_pods(
         self, seen: Observed, new: list[NewPod], hints: Mapping[str, Mapping[str, str]]
@@ -217,8 +234,11 @@ class JobSync:
             del refusals[stage]  # it needs no more pods, such as after a request whose answer was lost
         created: list[NewPod] = []
         refused: set[str] = set()
-        for each in new:
+        for at, each in enumerate(new):
             stage = each.stage.name
+            if self._is_spent(at):
+                self.wake_by(self.now)
+                break
             if stage in refused:
                 continue
             problem = await self._create(each, hints[stage])
