@@ -1,4 +1,4 @@
-"""Which theta is best, by slots and load, as in the table of docs/placement.md. Takes a few minutes.
+"""Which theta is best, by slots and load, as in docs/results/rosella.md. Takes a few minutes.
 
 `python -m eclectus_bench.theta` runs scenarios/theta.yaml with several slots and loads and prints mean and
 99th percentile of the response as ratios to the central queue that knows no speeds, on the same streams.

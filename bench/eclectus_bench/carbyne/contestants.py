@@ -39,7 +39,7 @@ CONTESTANTS: dict[str, Contestant] = {
 }
 MEANS = {
     BASELINE: "`order: {policy: drf, by: job}`: the job with the least dominant share; in seconds",
-    "h-drf": "`order: h-drf`: the job that uses the least part of its share; all in one namespace",
+    "h-drf": "`order: h-drf`: the namespace, then its job, of the least share; all in one namespace",
     REFERENCE: "`order: srtf`: the job with the least unstarted work",
     "sjf": "`order: sjf`: the job with the shortest critical path",
     "tetris": "`place: tetris` and `order: srtf`: alignment of demand and room, minus remaining work",

@@ -1,4 +1,4 @@
-"""False alarms of the test for a change of speed, and how late it finds one: the table of docs/rosella.md.
+"""False alarms of the test for a change of speed, and how late it finds one (docs/results/rosella.md).
 
 `python -m eclectus_bench.learner.alarms` draws tasks that overlap on nodes, and feeds the test of
 maths/cusum.py in the order in which they end, once with the scores of ended tasks alone and once with what
