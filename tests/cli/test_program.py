@@ -1,11 +1,13 @@
 """The program `eclectus` as a user runs it."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 from click.testing import CliRunner
 
+from eclectus.cli import main as main_module
 from eclectus.cli.main import COMMANDS, program
 
 GOOD = (
@@ -104,3 +106,71 @@ def test_the_scheduler_logs_the_warning_too(tmp_path):
     done = eclectus("scheduler", "--config", str(tmp_path / "c.yaml"), "--kubeconfig", str(tmp_path / "k"))
     assert done.returncode == 1
     assert "'default-scheduler' is kube-scheduler's name" in done.stderr
+
+
+CONFIG = """
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: u, user: {token: t}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+"""
+
+
+@pytest.mark.parametrize("command", ["pending", "speeds", "dag", "explain pod/p", "version"])
+def test_without_the_extra_for_clusters_a_command_says_which_to_install(tmp_path, command):
+    (tmp_path / "kubeconfig").write_text(CONFIG)
+    code = "import sys; sys.modules['aiohttp'] = None; from eclectus.cli.main import main; main()"
+    words = [*command.split(), "--kubeconfig", str(tmp_path / "kubeconfig")]
+    run = [sys.executable, "-c", code, *words]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    problem = "this command needs the package aiohttp: from a checkout, pip install '.[live]' brings it"
+    assert done.stderr == f"error: {problem}\n"
+
+
+def test_a_package_that_no_extra_has_is_a_defect():
+    with pytest.raises(ModuleNotFoundError):
+        main_module._extra_for(ModuleNotFoundError(name="eclectus.nothing"))
+
+
+def test_a_missing_kubeconfig_is_named(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", "from eclectus.cli.main import main; main()", "pending"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "KUBECONFIG": str(tmp_path / "k")},
+    )
+    advice = "name another file with --kubeconfig or $KUBECONFIG"
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"error: there is no kubeconfig {tmp_path / 'k'}: {advice}\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"), [("simulat", "did you mean 'simulate'?"), ("xyz", "known are: check-config")]
+)
+def test_an_unknown_command_is_answered_with_the_nearest_one(given, hint):
+    result = CliRunner().invoke(program, [given])
+    assert result.exit_code == 2
+    assert f"No such command {given!r}; {hint}" in result.output
+
+
+@pytest.mark.parametrize(
+    ("profiles", "path", "hint"),
+    [
+        ("[{schedulerName: a, waitLimt: 5s}]", "profiles[0].waitLimt", "did you mean 'waitLimit'?"),
+        (
+            "[{schedulerName: a, place: {policy: sparrow, waitLimt: 5s}}]",
+            "profiles[0].place.waitLimt",
+            "'waitLimit' is a field of the profile, beside its policies",
+        ),
+        ("[{schedulerName: a}]\nwaitLimt: 5s", "waitLimt", "'waitLimit' is a field of a profile"),
+    ],
+)
+def test_a_misspelled_or_misplaced_field_is_answered_with_the_nearest_one(tmp_path, profiles, path, hint):
+    file = tmp_path / "c.yaml"
+    file.write_text(GOOD.replace("[{schedulerName: eclectus}]", profiles))
+    done = eclectus("check-config", str(file))
+    assert done.stderr == f"error: {file}: {path}: unknown field; {hint}\n"

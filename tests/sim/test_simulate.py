@@ -209,7 +209,7 @@ def test_without_matplotlib_pictures_are_refused_before_anything_runs_and_pages_
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = CliRunner().invoke(program, ["simulate", str(file), "--plot", "p.png"])
-    assert "pip install 'eclectus[sim]'" in str(result.exception)
+    assert "pip install '.[sim]'" in str(result.exception)
     assert result.stdout == ""
     invoke("simulate", file, "--seeds", 1, "--plot", tmp_path / "p.html")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from eclectus.config import effective, load
-from eclectus.config.configuration import read_file
+from eclectus.config.document import read_file
 from eclectus.config.upstream import translate
 from eclectus.model.errors import SettingsError
 

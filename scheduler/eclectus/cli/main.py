@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import cast
 
 import click
+from typing_extensions import override
 
 from eclectus.cli.completion import VARIABLE, for_kubectl
 from eclectus.model.errors import EclectusError, SettingsError
@@ -32,22 +33,33 @@ COMMANDS = {
 }
 """Command -> its module in `eclectus.cli`, which is imported when the command is used."""
 
+LIVE_PACKAGES = ("aiohttp", "cryptography", "kubernetes", "orjson", "prometheus_client", "uvloop")
+"""Packages that only the extra `live` brings: what reads a cluster needs them, and simulations do not."""
+
 
 class Commands(click.Group):
     """The table of commands. The scheduler starts without importing the simulator and its formats."""
 
+    @override
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order of the table."""
-        del ctx
         return list(COMMANDS)
 
+    @override
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one command; None if there is none of that name."""
-        del ctx
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"eclectus.cli.{COMMANDS[cmd_name]}")
         return cast(click.Command, getattr(module, cmd_name.replace("-", "_")))
+
+    @override
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            from eclectus.config.reading import nearest
+
+            raise click.UsageError(f"No such command {args[0]!r}; {nearest(args[0], list(COMMANDS))}", ctx)
+        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -61,6 +73,8 @@ def main() -> None:
     name = "kubectl eclectus" if Path(sys.argv[0]).name.startswith("kubectl-") else "eclectus"
     try:
         program.main(prog_name=name, complete_var=VARIABLE)
+    except ModuleNotFoundError as error:
+        _fail([_extra_for(error)], 1)
     except SettingsError as error:
         _fail(error.lines(), 2)
     except (EclectusError, OSError) as error:
@@ -71,6 +85,14 @@ def complete_for_kubectl() -> None:
     """The entry point of kubectl_complete-eclectus, which kubectl calls with the words typed so far."""
     for line in for_kubectl(program, sys.argv[1:]):
         click.echo(line)
+
+
+def _extra_for(error: ModuleNotFoundError) -> str:
+    """Which extra has the package that is missing. Raises the error again for a package of none."""
+    package = (error.name or "").partition(".")[0]
+    if package not in LIVE_PACKAGES:
+        raise error
+    return f"this command needs the package {package}: from a checkout, pip install '.[live]' brings it"
 
 
 def _fail(problems: list[str], code: int) -> None:

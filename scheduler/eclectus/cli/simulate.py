@@ -11,6 +11,7 @@ import msgspec
 
 from eclectus import __version__
 from eclectus.cli.progress import Progress
+from eclectus.config.document import read_file
 from eclectus.config.reading import nearest
 from eclectus.model.errors import SettingsError
 from eclectus.sim.base.results import ComparisonReport, RunFailure, RunResult
@@ -19,7 +20,7 @@ from eclectus.sim.report.compare import summarise
 from eclectus.sim.report.drawing import check_drawable, draw
 from eclectus.sim.report.table import text_lines
 from eclectus.sim.scenario.builtin import about, shipped_scenarios
-from eclectus.sim.scenario.reading import parse, read_text
+from eclectus.sim.scenario.reading import parse
 from eclectus.sim.scenario.scenario import ComparedProfile, Scenario
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -59,7 +60,7 @@ INTERRUPTED = 130  # what a shell expects after Ctrl-C
     "--plot",
     "plot_file",
     type=FILE,
-    help="Draw the results: an .html page, or with eclectus[sim] a .png, .svg or .pdf.",
+    help="Draw the results: an .html page, or with the extra sim a .png, .svg or .pdf.",
 )
 @click.option("--tape", "tape_file", type=FILE, help="Record a single run to this file, for eclectus replay.")
 def simulate(
@@ -89,7 +90,7 @@ def simulate(
     profiles, run_seeds = _chosen_profiles(read, names), _seeds(read, seeds, exact_seeds)
     if tape_file is not None:
         _check_tape_possible(profiles, run_seeds)
-    text = read_text(path)
+    text = read_file(path)
     specs = [
         RunSpec(text, path.parent, changes, each.name, seed, tape_file)
         for each in profiles
@@ -135,7 +136,7 @@ def _check_folder_exists(file: Path | None) -> None:
 
 def _read(path: Path, changes: tuple[str, ...]) -> Scenario:
     try:
-        return parse(read_text(path), path.parent, changes)
+        return parse(read_file(path), path.parent, changes)
     except SettingsError as error:
         raise SettingsError(str(path), str(error)) from None
 

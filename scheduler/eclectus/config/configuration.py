@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eclectus.api.names import API_VERSION
-from eclectus.config.document import read_with_duplicates
+from eclectus.config.document import read_file, read_with_duplicates
 from eclectus.config.process_settings import ProcessSettings
+from eclectus.config.profiles import FIELDS as PROFILE_FIELDS
 from eclectus.config.profiles import read_learner, read_profiles, required_of_learner
 from eclectus.config.reading import nearest, read, read_mapping, settings_of, show
 from eclectus.engine.engine import Engine
@@ -15,7 +16,6 @@ from eclectus.framework import Learn, Profile
 from eclectus.model.errors import Problems, SettingsError
 
 KIND = "SchedulerConfiguration"
-MAX_BYTES = 1 << 20
 DEFAULT_SCHEDULER = "default-scheduler"  # kube-scheduler's name unless it is configured otherwise
 
 _ENGINE_FIELDS = ["apiVersion", "kind", "profiles", "learn", "seed"]
@@ -55,24 +55,15 @@ def load(path: Path) -> Configuration:
         raise error.in_file(path) from None
 
 
-def read_file(path: Path) -> str:
-    """The text of a configuration file. Raises SettingsError, without the file's name."""
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise SettingsError("", f"is larger than {MAX_BYTES} bytes")
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError("", f"cannot be read: {error}") from error
-
-
 def parse(text: str) -> Configuration:
     """Validate the text of a file. Raises one SettingsError with all that is wrong."""
     document, problems = read_with_duplicates(text)
     mapping = read_mapping(document, "")
     _check_kind(mapping, problems)
+    known = _ENGINE_FIELDS + _PROCESS_FIELDS
     for key in mapping:
-        if key not in _ENGINE_FIELDS + _PROCESS_FIELDS:
-            problems.add(key, f"unknown field; {nearest(key, _ENGINE_FIELDS + _PROCESS_FIELDS)}")
+        if key not in known:
+            problems.add(key, f"unknown field; {nearest(key, known, PROFILE_FIELDS, 'a profile')}")
     required: dict[str, object] = {}
     with problems.collected():
         profiles = read_profiles(mapping.get("profiles"), "profiles")

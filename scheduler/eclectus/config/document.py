@@ -1,14 +1,17 @@
-"""YAML documents, read strictly: duplicate keys and every failure of the parser become a SettingsError."""
+"""Files of YAML, read strictly: duplicate keys and every failure of the parser become a SettingsError."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import yaml
 
 from eclectus.model.errors import Problems, SettingsError
+
+MAX_BYTES = 1 << 20  # of a file
 
 
 class _StrictLoader(yaml.SafeLoader):
@@ -27,6 +30,16 @@ class _StrictLoader(yaml.SafeLoader):
                     self.problems.add(line, f"duplicate key {key.value!r}; remove one of the two")
                 seen.add(key.value)
         return super().construct_mapping(node, deep)
+
+
+def read_file(path: Path) -> str:
+    """The text of a file. Raises SettingsError, without the file's name."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise SettingsError("", f"is larger than {MAX_BYTES} bytes")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError("", f"cannot be read: {error}") from error
 
 
 def read_yaml(text: str) -> object:

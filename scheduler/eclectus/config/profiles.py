@@ -15,7 +15,7 @@ from eclectus.policies.clashes import clashes_in
 from eclectus.policies.table import ROLES
 
 _SETTINGS = list(settings_of(ProfileSettings))
-_FIELDS = ["schedulerName", "order", "place", "line", "relieve", *_SETTINGS]
+FIELDS = ["schedulerName", "order", "place", "line", "relieve", *_SETTINGS]
 _NOT_BUILT = ["hold"]  # a role that docs/proposals describe and no policy plays yet
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 
@@ -80,8 +80,8 @@ def read_profile(values: object, path: str) -> Profile:
     for key in mapping:
         if key in _NOT_BUILT:
             problems.add(join(path, key), "no policy plays this role yet; leave it out")
-        elif key not in _FIELDS:
-            problems.add(join(path, key), f"unknown field; {nearest(key, _FIELDS)}")
+        elif key not in FIELDS:
+            problems.add(join(path, key), f"unknown field; {nearest(key, FIELDS)}")
 
     def policy(role: str, default: str) -> Any:
         return _read_policy(role, mapping.get(role), join(path, role), default)
@@ -116,7 +116,8 @@ def _read_name(value: object, path: str) -> str:
 def _read_policy(role: str, values: object, path: str, default: str = "") -> Any:
     mapping = read_mapping({"policy": default} if values is None else values, path)
     kind = _named(role, mapping, path)
-    return read(kind, {key: value for key, value in mapping.items() if key != "policy"}, path)
+    own = {key: value for key, value in mapping.items() if key != "policy"}
+    return read(kind, own, path, FIELDS, "the profile, beside its policies")
 
 
 def _named(role: str, mapping: Mapping[str, object], path: str) -> type[Any]:

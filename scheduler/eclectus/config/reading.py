@@ -7,6 +7,7 @@ in camelCase, as Kubernetes does. Seconds may be written as numbers or as durati
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from difflib import get_close_matches
 from math import isfinite
@@ -31,9 +32,15 @@ def camel(name: str) -> str:
     return head + "".join(word.capitalize() for word in rest)
 
 
-def nearest(name: object, known: list[str]) -> str:
-    """The end of an error message: the nearest known spelling, or all known names."""
-    close = get_close_matches(name, known, n=1, cutoff=0.5) if isinstance(name, str) else []
+def nearest(name: object, known: list[str], outside: Sequence[str] = (), where: str = "") -> str:
+    """The end of an error message: the nearest known spelling, or all known names.
+
+    `outside` are names that are known at another place; `where` says which.
+    """
+    spelled = name if isinstance(name, str) else ""
+    close = get_close_matches(spelled, [*known, *outside], n=1, cutoff=0.5)
+    if close and close[0] not in known:
+        return f"{close[0]!r} is a field of {where}"
     return f"did you mean {close[0]!r}?" if close else f"known are: {', '.join(sorted(known)) or 'none'}"
 
 
@@ -60,11 +67,11 @@ def settings_of(kind: type[Any]) -> dict[str, tuple[str, Any, Setting | None]]:
     return found
 
 
-def read(kind: type[T], values: object, path: str) -> T:
+def read(kind: type[T], values: object, path: str, outside: Sequence[str] = (), where: str = "") -> T:
     """An instance of the settings class `kind` from a mapping; missing fields keep their defaults.
 
-    Raises SettingsError with every wrong field, the paths beginning with `path`. What fields must have in
-    common is checked once each of them is valid.
+    `outside` and `where` are those of `nearest`. Raises SettingsError with every wrong field, the paths
+    beginning with `path`. What fields must have in common is checked once each of them is valid.
     """
     mapping = read_mapping(values, path)
     known = settings_of(kind)
@@ -72,7 +79,7 @@ def read(kind: type[T], values: object, path: str) -> T:
     problems = Problems()
     for key, value in mapping.items():
         if key not in known:
-            problems.add(join(path, key), f"unknown field; {nearest(key, list(known))}")
+            problems.add(join(path, key), f"unknown field; {nearest(key, list(known), outside, where)}")
             continue
         name, hint, setting = known[key]
         with problems.collected():

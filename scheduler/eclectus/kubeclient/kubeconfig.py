@@ -80,6 +80,9 @@ def _document(file: Path) -> dict[str, Any]:
 
     try:
         found = yaml.load(file.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+    except FileNotFoundError as error:
+        advice = "name another file with --kubeconfig or $KUBECONFIG"
+        raise CredentialsError(f"there is no kubeconfig {file}: {advice}") from error
     except (OSError, UnicodeDecodeError, ValueError, yaml.YAMLError) as error:
         raise CredentialsError(f"{file}: cannot be read as a kubeconfig: {error}") from error
     if not isinstance(found, dict) or not isinstance(found.get("clusters"), list):

@@ -24,7 +24,8 @@ def check_drawable(file: Path) -> None:
         try:
             import matplotlib  # noqa: F401
         except ImportError as error:
-            what = f"{file.suffix} needs matplotlib: pip install 'eclectus[sim]', or draw an .html page"
+            advice = "from a checkout, pip install '.[sim]', or draw an .html page"
+            what = f"{file.suffix} needs matplotlib: {advice}"
             raise EclectusError(what) from error
 
 

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from eclectus.api.names import API_VERSION
-from eclectus.config.configuration import MAX_BYTES
 from eclectus.config.configuration import parse as parse_configuration
-from eclectus.config.document import read_yaml
+from eclectus.config.document import read_file, read_yaml
 from eclectus.config.reading import join, nearest, read, read_list, read_mapping
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
@@ -61,19 +60,9 @@ class _TopLevelFields:
 def load(path: Path, changes: tuple[str, ...] = ()) -> Scenario:
     """Read a file, apply changes (`path=value`), validate. Raises SettingsError naming file and field."""
     try:
-        return parse(read_text(path), path.parent, changes)
+        return parse(read_file(path), path.parent, changes)
     except SettingsError as error:
         raise error.in_file(path) from None
-
-
-def read_text(path: Path) -> str:
-    """The text of a scenario file. Raises SettingsError."""
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise SettingsError("", f"is larger than {MAX_BYTES} bytes")
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError("", f"cannot be read: {error}") from error
 
 
 def parse(text: str, folder: Path = Path(), changes: tuple[str, ...] = ()) -> Scenario:
