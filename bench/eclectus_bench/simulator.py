@@ -39,7 +39,9 @@ PARTS = {  # the first key that a file's path contains decides
     "/sim/": "simulated world",
     "/engine/engine": "engine's step",
     **dict.fromkeys(CYCLE, "scheduling cycle"),
-    **dict.fromkeys(("/engine/", "/accounts/", "/framework/", "/model/", "/cluster/", "/feasibility/"), "cluster state"),
+    **dict.fromkeys(
+        ("/engine/", "/accounts/", "/framework/", "/model/", "/cluster/", "/feasibility/"), "cluster state"
+    ),
     "/policies/": "policies",
     "/maths/": "policies",
     "<string>": "policies",  # how named tuples are made: those of the learner

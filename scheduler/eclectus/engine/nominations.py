@@ -20,6 +20,7 @@ from eclectus.engine.state import State
 from eclectus.feasibility.room_without import RoomWithout
 from eclectus.framework import JobPlanner, Order
 from eclectus.model.objects import Task
+from eclectus.model.outranking import may_outrank, outranks
 
 
 class Nominations:
@@ -78,7 +79,7 @@ class Nominations:
         """Hold room for the pod on this row. Pods of lower priority nominated there give theirs up."""
         state, node = self._state, self._state.cluster.names[row]
         for other in self._ours_on(node):
-            if other.priority < task.priority:
+            if outranks(task, other):
                 self.withdraw(other)
         self._withdrawn.pop(task.uid, None)
         self._placed.set(task, node, state.now)
@@ -157,7 +158,7 @@ class Nominations:
     def _bind_above_lower(self, pending: PendingClass, nodes: Sequence[str]) -> None:
         nominated = (other for node in nodes for other in self._placed.nominated_on(node))
         lowest = min((other.priority for other in nominated), default=inf)
-        while pending.highest_priority > lowest and len(pending):
+        while may_outrank(pending.highest_priority, lowest) and len(pending):
             task = pending.highest()
             row = self.row_held_for_lower(task, nodes)
             if row is None:
@@ -192,7 +193,7 @@ class Nominations:
         if not self._state.view.task_class(task).scalars.feasible[row]:
             return False
         is_leaving = any(
-            pod.priority < task.priority and (pod.deleting or pod.uid in evicted)
+            outranks(task, pod) and (pod.deleting or pod.uid in evicted)
             for pod, _ in self._placed.bound_on(row)
         )
         return is_leaving or self._is_kept(task, row)
@@ -216,7 +217,7 @@ class Nominations:
         return [task for task in self._placed.nominated_on(node) if task.uid in self._state.pending]
 
     def _lower_on(self, node: str, task: Task) -> list[Task]:
-        return [other for other in self._placed.nominated_on(node) if other.priority < task.priority]
+        return [other for other in self._placed.nominated_on(node) if outranks(task, other)]
 
 
 def _importance(task: Task) -> tuple[float, ...]:

@@ -61,6 +61,7 @@ from eclectus.model.commands import Command, Evict, Fault, Nominate, Report
 from eclectus.model.gangs import GangKey
 from eclectus.model.grant import NO_GRANT, Grant
 from eclectus.model.objects import Task
+from eclectus.model.outranking import may_outrank
 from eclectus.model.reservation import ClassKey
 
 FailureReason = Literal["Unschedulable", "SchedulerError"]
@@ -273,14 +274,17 @@ class State:
 
         In a node queue nobody is asked about it again, and pods of lower priority may start elsewhere later.
         """
-        may_have_to = task.priority > self.placed.lowest_priority or task.uid in self.node_queues
+        may_have_to = self._may_outrank(task) or task.uid in self.node_queues
         if may_have_to and self.profiles[task.profile].relieve.traits.evicts:
             self.relief.add_waiting((task.profile, (task.spec, task.workload)))
 
     def may_evict_for(self, task: Task) -> bool:
         """Whether its profile evicts pods, and one that is on a node has a lower priority."""
         evicts = self.profiles[task.profile].relieve.traits.evicts
-        return evicts and task.preempts and task.priority > self.placed.lowest_priority
+        return evicts and task.preempts and self._may_outrank(task)
+
+    def _may_outrank(self, task: Task) -> bool:
+        return may_outrank(task.priority, self.placed.lowest_priority)
 
     def report(self, task: Task, reason: ReportReason, message: str) -> None:
         """Write on the pod why it is not placed, unless it says so already."""

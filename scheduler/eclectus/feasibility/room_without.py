@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Task
+from eclectus.model.outranking import outranks
 
 
 class RoomWithout:
@@ -64,14 +65,14 @@ class RoomWithout:
                 self._excess[column] += sign * amount
 
 
-def without_lower_priorities(
-    task_class: TaskClass, row: int, pods: Iterable[tuple[Task, float]], priority: int
+def without_outranked(
+    task_class: TaskClass, row: int, pods: Iterable[tuple[Task, float]], task: Task
 ) -> RoomWithout | None:
-    """The node without those of its pods that have a lower priority; None if none has.
+    """The node without those of its pods that the task outranks; None if it outranks none.
 
     `pods`: all that are there, each with a time that does not matter, as `PlacedPods.on_row` gives them.
     """
-    lower = [pod for pod, _ in pods if pod.priority < priority]
+    lower = [pod for pod, _ in pods if outranks(task, pod)]
     if not lower:
         return None
     room = RoomWithout(task_class, row)

@@ -12,6 +12,7 @@ ages, and it counts as no victim, because it goes anyway.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
@@ -20,6 +21,7 @@ from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.view import View
 from eclectus.model.objects import Task
 
+GivesWay = Callable[[Task], bool]
 PRIORITY_OFFSET = 2**31  # added to each priority, so that more victims are never a smaller sum
 
 
@@ -52,12 +54,15 @@ class _LowerPod:
         return (-self.pod.priority, self.is_going, self.since)
 
 
-def victims_on(view: View, task_class: TaskClass, row: int, priority: float) -> Victims | None:
-    """The victims on a row for a task of this class and priority; None where no eviction makes room."""
+def victims_on(view: View, task_class: TaskClass, row: int, gives_way: GivesWay) -> Victims | None:
+    """The victims on a row for a task of this class; None where no eviction makes room.
+
+    `gives_way`: of a pod, whether it may have to make room for the task.
+    """
     lower = []
     room = RoomWithout(task_class, row)
     for pod, since in view.placed_pods(row):
-        if pod.priority >= priority:
+        if not gives_way(pod):
             continue
         if pod.node:
             accepted = since if pod.accepted is None else pod.accepted

@@ -11,6 +11,7 @@ from eclectus.engine.state import State
 from eclectus.framework import Evict, Nominate, Refused
 from eclectus.model.errors import PolicyError
 from eclectus.model.objects import Task
+from eclectus.model.outranking import outranks
 
 
 class Relieving:
@@ -42,7 +43,7 @@ class Relieving:
             raise PolicyError(f"{victim} cannot be evicted for {task}, which is not nominated to a node")
         if not state.placed.is_bound(victim.uid) or state.placed.node_of(victim.uid) != node:
             raise PolicyError(f"{victim} is not bound to node {node}, to which {task} is nominated")
-        if victim.priority >= task.priority:
+        if not outranks(task, victim):
             raise PolicyError(f"{victim} has not a lower priority than {task}")
         if victim.uid in state.evicted:
             raise PolicyError(f"{victim} is evicted already")

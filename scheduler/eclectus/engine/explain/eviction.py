@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from math import isfinite
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.victims import Victims, victims_on
 from eclectus.model.explanation import EvictionCandidate, Preemption, PreemptionState
 from eclectus.model.objects import Task
+from eclectus.model.outranking import may_outrank, outranks
 
 ROWS_MOST = 64  # nodes that are searched for victims: those that are short of least
 NO_SUCH_PODS = "without any"
@@ -59,7 +61,7 @@ def _may_not_evict(state: State, task: Task) -> tuple[PreemptionState, str] | No
         return "gangIncomplete", "a pod group that is not complete evicts no pods"
     if not task.preempts:
         return "policyNever", "its preemptionPolicy is Never"
-    if task.priority <= state.placed.lowest_priority:
+    if not may_outrank(task.priority, state.placed.lowest_priority):
         return "noLowerPriority", f"no pod on a node has a priority below {task.priority}"
     if not state.profiles[task.profile].relieve.traits.evicts:
         return "profileEvictsNobody", f"the profile {task.profile} evicts no pods (relieve)"
@@ -73,7 +75,7 @@ def _search(state: State, task: Task, task_class: TaskClass) -> _Search:
     examined, planned = list[int](), 0
     for row in nearest.tolist():
         examined.append(row)
-        victims = victims_on(state.view, task_class, row, task.priority)
+        victims = victims_on(state.view, task_class, row, partial(outranks, task))
         if victims is not None and victims.is_room_free:
             planned += 1
         elif victims is not None:
@@ -94,7 +96,7 @@ def _reason(state: State, task: Task, task_class: TaskClass, search: _Search) ->
         )
     counts = Counter[str]()
     for row in search.examined:
-        counts.update(left_over(task_class, row, state.placed.on_row(row), task.priority, NO_SUCH_PODS))
+        counts.update(left_over(task_class, row, state.placed.on_row(row), task, NO_SUCH_PODS))
     return (
         f"it would fit on none {nodes} without their pods of a priority below {task.priority} "
         f"({counted(counts)}); "

@@ -12,9 +12,10 @@ from eclectus.feasibility.messages.fit_error import NO_NODES, counted, fit_error
 from eclectus.feasibility.messages.funnel import NO_ROWS, StaticRefusals
 from eclectus.feasibility.messages.left_over import left_over
 from eclectus.feasibility.messages.never_feasible import never_feasible
-from eclectus.feasibility.room_without import without_lower_priorities
+from eclectus.feasibility.room_without import without_outranked
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Spec, Task
+from eclectus.model.outranking import may_outrank
 
 PREEMPTION_ROWS_MOST = 50  # nodes that are looked at for pods of lower priority, for each message
 NO_RELIEF = (
@@ -73,29 +74,29 @@ class FitErrors:
         if not len(state.cluster) or state.placed.is_nominated(task.uid):
             return ""
         if not state.profiles[task.profile].relieve.traits.evicts:
-            return NO_RELIEF if self._fits_without_lower_priorities(task, task_class) else ""
+            return NO_RELIEF if self._fits_without_outranked(task, task_class) else ""
         if task.uid in state.gangs:
             return IN_GANG
         if not task.preempts:
             return NEVER
         nodes = len(state.cluster)
         counts = Counter({NOT_HELPFUL: nodes - len(resolvable)})
-        if task.priority <= state.placed.lowest_priority:
+        if not may_outrank(task.priority, state.placed.lowest_priority):
             counts[NO_VICTIMS] = len(resolvable)
         else:
             for row in resolvable[:PREEMPTION_ROWS_MOST].tolist():
                 there = list(state.placed.on_row(row))
                 self.pods_examined += len(there)
-                counts.update(left_over(task_class, row, there, task.priority, NO_VICTIMS))
+                counts.update(left_over(task_class, row, there, task, NO_VICTIMS))
             counts[NOT_EXAMINED] = max(len(resolvable) - PREEMPTION_ROWS_MOST, 0)
         return f" preemption: 0/{nodes} nodes are available: {counted(counts)}."
 
-    def _fits_without_lower_priorities(self, task: Task, task_class: TaskClass) -> bool:
+    def _fits_without_outranked(self, task: Task, task_class: TaskClass) -> bool:
         """Whether some node would have room without its pods of lower priority; a few nodes are looked at."""
         state = self._state
-        if task.priority <= state.placed.lowest_priority:
+        if not may_outrank(task.priority, state.placed.lowest_priority):
             return False
         rows = np.flatnonzero(task_class.feasible[: len(state.cluster.names)])[:PREEMPTION_ROWS_MOST]
-        on_row, priority = state.placed.on_row, task.priority
-        found = (without_lower_priorities(task_class, row, on_row(row), priority) for row in rows.tolist())
+        on_row = state.placed.on_row
+        found = (without_outranked(task_class, row, on_row(row), task) for row in rows.tolist())
         return any(room is not None and room.fits for room in found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
+from functools import partial
 from typing import NamedTuple
 
 from eclectus.engine.state import State
@@ -11,6 +11,7 @@ from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.victims import victims_on
 from eclectus.model.explanation import OtherPod
 from eclectus.model.objects import Task
+from eclectus.model.outranking import outranks
 
 NAMED_MOST = 5  # of one node: an explanation stays short, and the rest is counted
 
@@ -52,13 +53,18 @@ def in_the_way(state: State, task: Task, task_class: TaskClass, row: int) -> InT
     Pods of lower priority are named where they suffice, because they may be evicted, and pods on their way
     out or nominated pods where these do.
     """
-    for priority in (task.priority, inf):
-        found = victims_on(state.view, task_class, row, priority)
+    for gives_way in (partial(outranks, task), _leaves):
+        found = victims_on(state.view, task_class, row, gives_way)
         if found is None:
             continue
         if not found.is_room_free:
             return InTheWay(found.pods or leaving_on(state, row))
         on_node = state.placed.nominated_on(state.cluster.names[row])
-        pods = [pod for pod in on_node if pod.priority < priority and pod.uid != task.uid]
+        pods = [pod for pod in on_node if gives_way(pod) and pod.uid != task.uid]
         return InTheWay(pods, is_planned=not pods)
     return None
+
+
+def _leaves(pod: Task) -> bool:
+    """If all pods left, every one would."""
+    return True

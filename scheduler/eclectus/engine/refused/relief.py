@@ -14,6 +14,7 @@ from eclectus.engine.state import State
 from eclectus.framework import Refused, Relieve
 from eclectus.model.errors import PolicyError
 from eclectus.model.objects import Task
+from eclectus.model.outranking import may_outrank
 
 TASKS_MOST = 64  # refused tasks of a class that are shown in one step, so that the step stays short
 CLASSES_MOST = 16  # classes in one step for which there may be victims, likewise
@@ -58,7 +59,7 @@ class Relief:
         state = self._state
         in_queues = (task.priority for task in state.node_queues.of_class(*key))
         highest = max(state.class_queues.highest_priority(*key), max(in_queues, default=-inf))
-        return -inf < highest <= state.placed.lowest_priority
+        return highest > -inf and not may_outrank(highest, state.placed.lowest_priority)
 
     def _waiting(self, key: RefusedKey) -> list[Task]:
         """The tasks for which pods may be evicted and no room is held yet, highest priority first."""

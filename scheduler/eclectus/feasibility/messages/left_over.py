@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from eclectus.feasibility.messages.funnel import room_reason
-from eclectus.feasibility.room_without import RoomWithout, without_lower_priorities
+from eclectus.feasibility.room_without import RoomWithout, without_outranked
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.feasibility.volumes.refusals import VOLUME_RULES, volume_reasons_without
 from eclectus.model.objects import Task
 
 
 def left_over(
-    task_class: TaskClass, row: int, pods: Iterable[tuple[Task, float]], priority: int, none: str
+    task_class: TaskClass, row: int, pods: Iterable[tuple[Task, float]], task: Task, none: str
 ) -> tuple[str, ...]:
-    """What would refuse a pod of this priority even without the pods of lower priority on the row.
+    """What would refuse the task even without the pods on the row that it outranks.
 
     `none` where there are no such pods, and where nothing would refuse it: for a moment, before pods are
-    evicted there. `pods` as for `without_lower_priorities`.
+    evicted there. `pods` as for `without_outranked`.
     """
-    room = without_lower_priorities(task_class, row, pods, priority)
+    room = without_outranked(task_class, row, pods, task)
     return (() if room is None else reasons_without(room)) or (none,)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from eclectus.framework import TaskClass, View
-from eclectus.framework.victims import Victims, victims_on
+from eclectus.framework.victims import GivesWay, Victims, victims_on
 
 ROWS_MOST = 2_000  # nodes examined in one search, some tens of milliseconds; the next search examines others
 
@@ -19,8 +19,8 @@ ROWS_MOST = 2_000  # nodes examined in one search, some tens of milliseconds; th
 class Candidates:
     """Row -> victims, of the rows examined so far."""
 
-    def __init__(self, priority: int) -> None:
-        self._priority = priority
+    def __init__(self, gives_way: GivesWay) -> None:
+        self._gives_way = gives_way
         self._found: dict[int, Victims | None] = {}  # None: no eviction there helps
         self._usage_cursor = self._shape_cursor = self._budget_changes = -1
         self._topology_version = -1
@@ -36,7 +36,7 @@ class Candidates:
         for row in self._unexamined(view, task_class):
             if len(candidates) >= enough and is_harmless:
                 break
-            found = victims_on(view, task_class, row, self._priority)
+            found = victims_on(view, task_class, row, self._gives_way)
             if not _has_binds_under_way(view, row):  # which may end without a change of what is held
                 self._found[row] = found
             if found is not None:

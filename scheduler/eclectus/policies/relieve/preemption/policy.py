@@ -15,10 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from eclectus.framework import Evict, Nominate, Refused, ReliefAction, Relieve, RelieveTraits, View
-from eclectus.model.objects import Spec
+from eclectus.model.objects import Spec, Task
+from eclectus.model.outranking import may_outrank, outranks
 from eclectus.model.settings import Setting
 from eclectus.policies.relieve.preemption.candidates import Candidates
 
@@ -59,10 +61,10 @@ class Preemption(Relieve):
         share = refused.task_class.feasible_count * self.min_candidate_nodes_percentage // 100
         enough = max(share, self.min_candidate_nodes_absolute)
         for task in refused.tasks:
-            if task.priority <= view.lowest_priority:
+            if not may_outrank(task.priority, view.lowest_priority):
                 return  # the tasks behind it have no higher priority
             task_class = view.task_class(task)
-            found = self._table(task.spec, task.priority).best(view, task_class, enough)
+            found = self._table(task).best(view, task_class, enough)
             if found is None or found[1].is_room_free:
                 return  # nor would other tasks of the class find a node where eviction helps
             row, victims = found
@@ -70,9 +72,10 @@ class Preemption(Relieve):
             for pod in victims.pods:
                 yield Evict(pod, task)
 
-    def _table(self, spec: Spec, priority: int) -> Candidates:
-        found = self._tables.pop((spec, priority), None) or Candidates(priority)
-        self._tables[spec, priority] = found
+    def _table(self, task: Task) -> Candidates:
+        kind = (task.spec, task.priority)  # tasks of one kind outrank the same pods
+        found = self._tables.pop(kind, None) or Candidates(partial(outranks, task))
+        self._tables[kind] = found
         if len(self._tables) > TABLES_MOST:
             del self._tables[next(iter(self._tables))]
         return found
