@@ -9,6 +9,7 @@ from msgspec import Struct
 from eclectus.api.common import time_seconds
 from eclectus.api.names import NO_PROBES_LABEL, RUN_ID_LABEL
 from eclectus.api.node_probe import Toleration
+from eclectus.kube.objects import NodeSpec, OwnerReference, Taint
 
 ALL_PODS_PATH = "/api/v1/pods"
 PULL_REASONS = (  # of a container that waits because its image could not be had
@@ -19,13 +20,6 @@ PULL_REASONS = (  # of a container that waits because its image could not be had
     "ImageInspectError",
     "RegistryUnavailable",
 )
-
-
-class Owner(Struct, frozen=True):
-    """An ownerReference."""
-
-    uid: str
-    controller: bool = False
 
 
 class Metadata(Struct, frozen=True, rename="camel"):
@@ -39,7 +33,7 @@ class Metadata(Struct, frozen=True, rename="camel"):
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     deletion_grace_period_seconds: int | None = None
-    owner_references: tuple[Owner, ...] | None = None
+    owner_references: tuple[OwnerReference, ...] | None = None
 
 
 class Waiting(Struct, frozen=True):
@@ -170,21 +164,6 @@ class PodEvent(Struct, frozen=True, rename="camel"):
         return self.last_timestamp or self.event_time or self.first_timestamp or ""
 
 
-class Taint(Struct, frozen=True):
-    """A taint of a node."""
-
-    key: str
-    effect: str
-    value: str = ""
-
-
-class NodeSpec(Struct, frozen=True):
-    """The spec of a node."""
-
-    unschedulable: bool = False
-    taints: tuple[Taint, ...] | None = None
-
-
 class NodeStatus(Struct, frozen=True):
     """The status of a node."""
 
@@ -210,7 +189,7 @@ class Node(Struct, frozen=True):
             return "it is cordoned"
         if ready is None or ready.status != "True":
             return "it is not ready"
-        untolerated = [taint for taint in self.spec.taints or () if not _is_tolerated(taint, tolerations)]
+        untolerated = [taint for taint in self.spec.taints if not _is_tolerated(taint, tolerations)]
         return f"it has the taint {untolerated[0].key}" if untolerated else ""
 
 

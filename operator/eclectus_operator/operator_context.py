@@ -11,7 +11,7 @@ from typing import Any
 from eclectus.api.common import ObjectMeta, micro_time_text
 from eclectus.api.dag_job import DagJobMeta
 from eclectus.api.names import API_VERSION, DAG_JOB, NODE_PROBE, OPERATOR
-from eclectus.kubeclient.api_errors import ApiError
+from eclectus.kubeclient.api_errors import ApiError, MissingError
 from eclectus.kubeclient.client import Object, ObjectApi, Query
 from eclectus_operator.cluster_nodes import NodePool
 from eclectus_operator.metrics import Metrics
@@ -58,6 +58,19 @@ class OperatorContext:
     def pods_path(self) -> str:
         """Path of the probe pods."""
         return f"/api/v1/namespaces/{self.settings.namespace}/pods"
+
+    async def delete(self, path: str, uid: str, **options: Any) -> bool:
+        """Delete the object with this uid, and no other of its name. Whether it was there.
+
+        `options`: of the request, such as `gracePeriodSeconds`. Raises ApiError; ConflictError where another
+        object has the name.
+        """
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}, **options}
+        try:
+            await self.api.send("DELETE", path, body)
+        except MissingError:
+            return False
+        return True
 
     async def record(
         self,

@@ -11,7 +11,7 @@ import pytest
 from eclectus_e2e.testbed.processes import wait_for
 from eclectus_operator import unit
 from eclectus_operator.convert import read
-from eclectus_operator.node_probes.pod_stages import _rate
+from eclectus_operator.node_probes.run_steps import _rate
 from eclectus_operator.observed import Ended
 
 PROGRAM = unit.__file__

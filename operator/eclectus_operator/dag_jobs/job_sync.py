@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from eclectus.api.dag_job import DagJob, DagJobStatus
@@ -191,7 +192,8 @@ class JobSync:
             self.wake_by(due)
             return update
         path = f"{job_path(key_of(self.job))}/status"
-        self.job = convert.read(await self.context.api.send("PATCH", path, update.patch), DagJob)
+        answer = await self.context.api.send("PATCH", path, update.patch)
+        self.job = convert.read_authored(answer, DagJob)
         self.memory.status, self.memory.written_at = None, self.now
         if update.status.has_finished:
             self.context.metrics.job_ended(job_status.end_reason(update.status))
@@ -217,12 +219,9 @@ class JobSync:
             if at == MOST_WRITES or self._is_spent(at):
                 self.wake_by(self.now)
                 break
-            body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
-            try:
-                await self.context.api.send("DELETE", f"{self.pods_path}/{pod.name}", body)
-            except (MissingError, ConflictError):
-                continue  # it is gone, and perhaps another one has its name
-            _log.info("deleted %s/%s", self.job.metadata.namespace, pod.name)
+            with suppress(ConflictError):  # it is gone, and another one has its name
+                await self.context.delete(f"{self.pods_path}/{pod.name}", pod.uid)
+                _log.info("deleted %s/%s", self.job.metadata.namespace, pod.name)
 
     async def _create_pods(
         self, seen: Observed, new: list[NewPod], hints: Mapping[str, Mapping[str, str]]
@@ -306,20 +305,8 @@ class JobSync:
         if expiry is not None and self.now < expiry:
             self.wake_by(expiry)
         elif expiry is not None:
-            await self._delete_job()
-
-    async def _delete_job(self) -> None:
-        """Delete the job; Kubernetes deletes its pods."""
-        body = {
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "preconditions": {"uid": self.job.metadata.uid},
-            "propagationPolicy": "Background",
-        }
-        try:
-            await self.context.api.send("DELETE", job_path(key_of(self.job)), body)
-        except MissingError:
-            return
+            path, uid = job_path(key_of(self.job)), self.job.metadata.uid
+            await self.context.delete(path, uid, propagationPolicy="Background")  # with its pods
 
     def _plan_next(self, update: StatusUpdate, tasks: Mapping[str, Tasks]) -> None:
         """When the job is to be synced next, whatever events arrive."""

@@ -22,9 +22,17 @@ from eclectus.kubeclient.api_errors import ApiError, MissingError, RejectedError
 from eclectus.kubeclient.listing import list_objects
 from eclectus_operator import convert
 from eclectus_operator.metrics import YIELDED
-from eclectus_operator.node_probes import pod_stages, probe_pods, probe_status, run_steps
-from eclectus_operator.node_probes.pod_stages import StageSince
-from eclectus_operator.node_probes.run_steps import Create, Delete, End, Finish, RecordPod, Step, Wait
+from eclectus_operator.node_probes import probe_pods, probe_status, run_steps
+from eclectus_operator.node_probes.run_steps import (
+    Create,
+    Delete,
+    End,
+    Finish,
+    RecordPod,
+    StageSince,
+    Step,
+    Wait,
+)
 from eclectus_operator.node_probes.snapshot import Snapshot
 from eclectus_operator.observed import Node, Pod, PodEvent
 from eclectus_operator.operator_context import NotLeadingError
@@ -178,8 +186,8 @@ async def _next_steps(snapshot: Snapshot, probe: NodeProbe) -> list[tuple[Run, S
 
 async def _stage_of(snapshot: Snapshot, pod: Pod, probe: NodeProbe) -> StageSince:
     """The stage of a pod. Its events are read only when pulling or starting takes long."""
-    stage, context = pod_stages.current_stage(pod), snapshot.context
-    if not pod_stages.needs_events(stage, probe.spec.deadlines, snapshot.now):
+    stage, context = run_steps.current_stage(pod), snapshot.context
+    if not run_steps.needs_events(stage, probe.spec.deadlines, snapshot.now):
         return stage
     path = f"/api/v1/namespaces/{context.settings.namespace}/events"
     query = {"fieldSelector": f"involvedObject.uid={pod.metadata.uid}"}
@@ -188,4 +196,4 @@ async def _stage_of(snapshot: Snapshot, pod: Pod, probe: NodeProbe) -> StageSinc
     except ApiError as error:
         _log.warning("the stage of %s is decided without its events: %s", pod.metadata.name, error)
         return stage
-    return pod_stages.current_stage(pod, [convert.read(each, PodEvent) for each in found])
+    return run_steps.current_stage(pod, [convert.read(each, PodEvent) for each in found])

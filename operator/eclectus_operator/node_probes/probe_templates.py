@@ -18,7 +18,6 @@ from eclectus.api.names import GROUP
 from eclectus.api.node_probe import NodeProbeSpec, ProbeClass
 from eclectus.kube.requests import FieldError
 from eclectus_operator.convert import ShapeError
-from eclectus_operator.node_probes.image_names import ImageError, parsed
 from eclectus_operator.node_probes.probe_pods import shareable_requests, template_of
 from eclectus_operator.settings import Settings
 from eclectus_operator.template_shape import shape_problem
@@ -90,6 +89,14 @@ SET_BY_OPERATOR = (
 )
 _RESERVED = re.compile(RESERVED_KEY)
 
+NAME_CHARACTERS = 255  # of an image without its digest
+HEX_DIGITS = {"sha256": 64, "sha512": 128}
+_LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
+_REGISTRY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9a-fA-F:]+\])(?::[0-9]{{1,5}})?")
+_COMPONENT = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*")
+_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_DIGEST = re.compile(r"([a-z0-9]+(?:[.+_-][a-z0-9]+)*):([a-f0-9]{32,})")
+
 
 def for_chart() -> dict[str, object]:
     """The lists as templates/operator/admission.yaml reads them."""
@@ -118,7 +125,8 @@ def _of_work(work: ProbeClass, settings: Settings) -> Iterator[str]:
     if work.run is not None:
         if work.run.shell and (len(work.run.command or ()) != 1 or work.run.args is not None):
             yield "run: shell takes one command, the line for /bin/sh -c, and no args"
-        yield from image_problems("run.image", work.run.image)
+        if wrong := image_problem(work.run.image):
+            yield f"run.image: {wrong}"
         yield from _of_requests("run", work, settings)
     if work.template is not None:
         wrong = shape_problem(work.template)
@@ -154,16 +162,49 @@ def template_problems(template: Object) -> Iterator[str]:
             yield from _of_container(f"template.spec.{kind}[{one.get('name')}]", one)
 
 
-def image_problems(path: str, reference: str) -> Iterator[str]:
-    """What is wrong with an image reference, with this path."""
-    try:
-        parsed(reference)
-    except ImageError as error:
-        yield f"{path}: {error}"
+def image_problem(reference: str) -> str:
+    """What is wrong with an image reference by the distribution specification; empty if nothing is.
+
+    The first component is a registry if it has a dot, a colon or a capital letter, or is `localhost`;
+    otherwise it belongs to the path. A colon precedes a port if a slash follows it, else a tag.
+    """
+    name, at, digest = reference.partition("@")
+    head, slash, last = name.rpartition("/")
+    last, colon, tag = last.partition(":")
+    registry, path = _split_registry(f"{head}{slash}{last}")
+    wrong = next((each for each in path.split("/") if not _COMPONENT.fullmatch(each)), None)
+    found = ""
+    if wrong is not None:
+        found = (
+            f"{wrong!r} in the path must be lower-case letters and digits, separated by single dots, one or "
+            "two underscores, or dashes"
+        )
+    elif len(name) > NAME_CHARACTERS:
+        found = f"the name is longer than {NAME_CHARACTERS} characters"
+    elif colon and not _TAG.fullmatch(tag):
+        found = f"tag {tag!r} must be 1 to 128 of A-Z a-z 0-9 _ . -"
+    elif at and not _is_digest(digest):
+        found = f"digest {digest!r} must be like sha256:<64 hexadecimal digits>"
+    elif registry and not _REGISTRY.fullmatch(registry):
+        found = f"{registry!r} is no host name with an optional port"
+    return f"image {reference!r}: {found}" if found else ""
+
+
+def _split_registry(name: str) -> tuple[str, str]:
+    first, slash, rest = name.partition("/")
+    if slash and (first == "localhost" or any(c in ".:" or c.isupper() for c in first)):
+        return first, rest
+    return "", name
+
+
+def _is_digest(text: str) -> bool:
+    match = _DIGEST.fullmatch(text)
+    return match is not None and len(match[2]) == HEX_DIGITS.get(match[1], len(match[2]))
 
 
 def _of_container(path: str, one: Object) -> Iterator[str]:
-    yield from image_problems(f"{path}.image", one.get("image", ""))
+    if wrong := image_problem(one.get("image", "")):
+        yield f"{path}.image: {wrong}"
     for field in _beyond(one, CONTAINER_FIELDS):
         yield f"{path}.{field}: is not among the fields a container of a probe may have"
     if any(port.keys() & {"hostPort", "hostIP"} for port in one.get("ports", [])):

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from eclectus.api.names import NODE_PROBES_PATH
 from eclectus.api.node_probe import NodeProbe, NodeProbeStatus
-from eclectus.kubeclient.api_errors import MissingError
 from eclectus_operator import convert
 from eclectus_operator.node_probes import probe_status
 from eclectus_operator.observed import Pod
@@ -54,7 +53,7 @@ class Snapshot:
             return probe
         path = f"{NODE_PROBES_PATH}/{probe.metadata.name}/status"
         answer = await self.context.api.send("PATCH", path, probe_status.status_patch(probe, status))
-        written = convert.read(answer, NodeProbe)
+        written = convert.read_authored(answer, NodeProbe)
         self.probes[written.metadata.uid] = written
         return written
 
@@ -63,13 +62,8 @@ class Snapshot:
 
         `at_once`: without a grace period, so without waiting for its node.
         """
-        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
         grace = {"gracePeriodSeconds": 0} if at_once else {}
-        is_gone = at_once
-        try:
-            await self.context.api.send("DELETE", f"{self.context.pods_path}/{name}", {**body, **grace})
-        except MissingError:
-            is_gone = True
-        if is_gone:
+        was_there = await self.context.delete(f"{self.context.pods_path}/{name}", uid, **grace)
+        if at_once or not was_there:
             self.pods.pop(name, None)
         _log.info("deleted %s", name)

@@ -1,50 +1,31 @@
-import re
-
 import pytest
 
-from eclectus_operator.node_probes.image_names import Image, ImageError, parsed
+from eclectus_operator.node_probes.probe_templates import image_problem
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 
 
 @pytest.mark.parametrize(
-    ("reference", "parts"),
+    "reference",
     [
-        ("busybox", ("", "busybox", "", "")),
-        ("busybox:1.37", ("", "busybox", "1.37", "")),
-        ("library/busybox", ("", "library/busybox", "", "")),
-        ("a/b/c:v1", ("", "a/b/c", "v1", "")),
-        ("localhost/a", ("localhost", "a", "", "")),
-        ("localhost:5000/a", ("localhost:5000", "a", "", "")),
-        ("reg:5000/a", ("reg:5000", "a", "", "")),
-        ("reg:5000/a/b:1@" + DIGEST, ("reg:5000", "a/b", "1", DIGEST)),
-        ("registry.k8s.io/pause:3.10", ("registry.k8s.io", "pause", "3.10", "")),
-        ("Reg/a", ("Reg", "a", "", "")),
-        ("[fd00::1]:5000/a:1", ("[fd00::1]:5000", "a", "1", "")),
-        ("busybox@" + DIGEST, ("", "busybox", "", DIGEST)),
-        ("reg:5000", ("", "reg", "5000", "")),
-        ("a__b/c--d.e_f", ("", "a__b/c--d.e_f", "", "")),
+        "busybox",
+        "busybox:1.37",
+        "library/busybox",
+        "a/b/c:v1",
+        "localhost/a",
+        "localhost:5000/a",
+        "reg:5000/a",
+        "reg:5000/a/b:1@" + DIGEST,
+        "registry.k8s.io/pause:3.10",
+        "Reg/a",
+        "[fd00::1]:5000/a:1",
+        "busybox@" + DIGEST,
+        "reg:5000",
+        "a__b/c--d.e_f",
     ],
 )
-def test_a_reference_has_these_parts_and_is_written_as_before(reference, parts):
-    image = parsed(reference)
-    assert image == Image(*parts)
-    assert str(image) == reference
-
-
-@pytest.mark.parametrize(
-    ("reference", "pulled"),
-    [
-        ("busybox", "docker.io/library/busybox:latest"),
-        ("docker.io/busybox:1", "docker.io/library/busybox:1"),
-        ("me/app", "docker.io/me/app:latest"),
-        ("reg:5000/app", "reg:5000/app:latest"),
-        ("busybox@" + DIGEST, "docker.io/library/busybox@" + DIGEST),
-        ("busybox:1@" + DIGEST, "docker.io/library/busybox:1@" + DIGEST),
-    ],
-)
-def test_what_a_node_pulls(reference, pulled):
-    assert parsed(reference).pulled == pulled
+def test_a_reference_as_the_specification_allows_it_is_right(reference):
+    assert image_problem(reference) == ""
 
 
 @pytest.mark.parametrize(
@@ -72,5 +53,4 @@ def test_what_a_node_pulls(reference, pulled):
     ],
 )
 def test_an_invalid_reference_names_its_wrong_part(reference, message):
-    with pytest.raises(ImageError, match=re.escape(message)):
-        parsed(reference)
+    assert message in image_problem(reference)

@@ -3,7 +3,7 @@ import pytest
 from eclectus.api.common import time_text
 from eclectus.api.node_probe import Deadlines
 from eclectus_operator.convert import read
-from eclectus_operator.node_probes.pod_stages import (
+from eclectus_operator.node_probes.run_steps import (
     Stage,
     StageSince,
     current_stage,

@@ -36,7 +36,7 @@ ONE = {"name": "c", "image": "i"}
         ({"containers": [{**ONE, "resources": {"requests": ["cpu"]}}]}, "resources.requests"),
         ({"containers": [ONE], "initContainers": [3]}, "$.spec.initContainers[0]"),
         ({"containers": [ONE], "volumes": "abc"}, "$.spec.volumes"),
-        ({"containers": [ONE], "tolerations": None}, "$.spec.tolerations"),
+        ({"containers": [ONE], "tolerations": "none"}, "$.spec.tolerations"),
         ({"containers": [ONE], "securityContext": 5}, "$.spec.securityContext"),
         ({"containers": [ONE], "topologySpreadConstraints": 5}, "$.spec.topologySpreadConstraints"),
         (
@@ -53,6 +53,14 @@ def test_a_template_of_another_shape_is_reported_with_its_field_and_stops_no_oth
     assert world.condition("Ready", "bad")["reason"] == "InvalidSpec"
     assert where in world.condition("Ready", "bad")["message"]
     assert world.status("good")["nextNumber"] >= 1
+
+
+def test_null_in_a_template_means_not_set():
+    spec = {"containers": [{**ONE, "env": None, "resources": None}], "tolerations": None, "volumes": None}
+    world = world_with(node_probe(classes=[{"name": "w", "template": {"metadata": None, "spec": spec}}]))
+    world.play(60)
+    assert world.condition("Ready")["status"] == "True"
+    assert world.status()["succeeded"] >= 1
 
 
 def test_runs_of_an_invalid_node_probe_still_end_and_those_of_an_unreadable_one_are_left_alone():
