@@ -12,13 +12,9 @@ import asyncio
 import logging
 import signal
 import socket
-import threading
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from random import Random
-from typing import Any, cast
-
-import kopf
 
 from eclectus.api.names import PROBES_CLAIM
 from eclectus.kubeclient.addresses import bound_address, listen
@@ -43,54 +39,6 @@ PROBES = Claim(
 _log = logging.getLogger(__name__)
 
 
-MakeLoop = Callable[[Callable[[BaseException], None]], SyncLoop]
-"""Makes a loop from what it calls when it cannot go on."""
-
-
-class KopfThread(threading.Thread):
-    """kopf in a thread. `on_end` is called in that thread when kopf has ended, for whatever reason."""
-
-    def __init__(self, name: str, make: MakeLoop, instance: str, on_end: Callable[[], object]) -> None:
-        super().__init__(name=name, daemon=True)
-        self._instance = instance
-        self._on_end = on_end
-        self._stop_flag = threading.Event()
-        self._failure: BaseException | None = None
-        self._loop = make(self._failed)
-
-    def run(self) -> None:
-        """Run kopf until it is asked to stop or fails."""
-        running = kopf.operator(
-            registry=self._loop.registry(),
-            # By default kopf asks for the user's name, which a numeric user of a container does not have.
-            identity=cast("Any", self._instance),
-            stop_flag=self._stop_flag,
-            **self._loop.where,
-        )
-        try:
-            asyncio.run(running)
-        except Exception as error:
-            self._failed(error)
-        finally:
-            self._on_end()
-
-    def stop(self) -> None:
-        """Tell it to stop, and wait until it has."""
-        self._stop_flag.set()
-        if self.is_alive():
-            self.join()
-        if self._failure is not None:
-            _log.error("%s ended: %s", self.name, self._failure)
-
-    def trouble(self) -> str:
-        """What is wrong with the controller while kopf runs; empty if nothing is."""
-        return self._loop.trouble() if self.is_alive() else ""
-
-    def _failed(self, error: BaseException) -> None:
-        self._failure = self._failure or error
-        self._stop_flag.set()
-
-
 async def run(settings: Settings, lease: LeaseSettings, server: ServerSettings) -> int:
     """Run until a signal (exit code 0), or until the Lease is lost or something has failed (1)."""
     loop, signalled, ended = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
@@ -101,11 +49,10 @@ async def run(settings: Settings, lease: LeaseSettings, server: ServerSettings) 
         api = ObjectClient(client)
         identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         leadership = Leadership(api, identity, lease.election, Random(), [PROBES])
-        metrics = Metrics()
-        makers = _makers(settings, leadership.holds_lease, metrics)
-        threads = [
-            KopfThread(name, make, settings.instance, lambda: loop.call_soon_threadsafe(ended.set))
-            for name, make in makers.items()
+        metrics, kinds = Metrics(), [ProbeLoop, DagLoop] if settings.dag_jobs else [ProbeLoop]
+        threads: list[SyncLoop] = [
+            kind(settings, leadership.holds_lease, metrics, lambda: loop.call_soon_threadsafe(ended.set))
+            for kind in kinds
         ]
         live = {"leader-election": leadership.trouble, **{each.name: each.trouble for each in threads}}
         ready = {"api-server": leadership.unanswered}
@@ -128,16 +75,6 @@ async def run(settings: Settings, lease: LeaseSettings, server: ServerSettings) 
             await leadership.resign()
             await runner.cleanup()
     return 0 if signalled.is_set() else 1
-
-
-def _makers(settings: Settings, holds_lease: Callable[[], bool], metrics: Metrics) -> dict[str, MakeLoop]:
-    """Name -> what runs in a thread of its own."""
-    found: dict[str, MakeLoop] = {
-        "controller": lambda failed: ProbeLoop(settings, holds_lease, failed, metrics)
-    }
-    if settings.dag_jobs:
-        found["dag-jobs"] = lambda failed: DagLoop(settings, holds_lease, failed, metrics)
-    return found
 
 
 async def _wait_for_first(*waits: Awaitable[object]) -> None:

@@ -1,4 +1,4 @@
-"""What runs in kopf's loop: a controller's syncs, triggered by events of a watch.
+"""kopf in a thread, and in its loop a controller's syncs, triggered by events of a watch.
 
 Only `on.event` handlers are used. kopf writes nothing for them, no annotation and no finalizer, so nothing
 ever keeps an object from being deleted. A lost event costs at most `look_seconds`, since the controller syncs
@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from random import Random
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import kopf
 from typing_extensions import override
@@ -21,7 +22,7 @@ from typing_extensions import override
 from eclectus.api.names import DAG_JOB_LABEL, DAG_JOBS, GROUP, NODE_PROBES, VERSION
 from eclectus.api.probe_names import selector
 from eclectus.kubeclient.api_errors import ADD_TO_CLUSTER_ROLE, ApiError, MissingError
-from eclectus.kubeclient.client import ObjectApi, ObjectClient, connected
+from eclectus.kubeclient.client import ObjectClient, connected
 from eclectus_operator.cluster_nodes import NodePool
 from eclectus_operator.convert import ShapeError
 from eclectus_operator.dag_jobs.dag_controller import DagController
@@ -48,10 +49,11 @@ class Controller(Protocol):
         """Sync once. Seconds until the next sync. Raises ApiError, ShapeError."""
 
 
-class SyncLoop(ABC):
+class SyncLoop(threading.Thread, ABC):
     """A controller and the watches that trigger it.
 
-    `holds_lease`: whether anything may be written. `on_failure` is called when the controller cannot go on.
+    `holds_lease`: whether anything may be written. `on_end` is called in this thread when kopf has ended, for
+    whatever reason.
     """
 
     plural: str  # of the custom resource that is watched
@@ -60,19 +62,48 @@ class SyncLoop(ABC):
 
     def __init__(
         self,
+        name: str,
         settings: Settings,
         holds_lease: Callable[[], bool],
-        on_failure: Callable[[BaseException], None],
         metrics: Metrics,
+        on_end: Callable[[], object] = lambda: None,
     ) -> None:
+        super().__init__(name=name, daemon=True)
         self._settings = settings
         self._holds_lease = holds_lease
-        self._on_failure = on_failure
         self._metrics = metrics
+        self._on_end = on_end
+        self._stop_flag = threading.Event()
+        self._failure: BaseException | None = None
         self._trigger = asyncio.Event()
         self._generations: dict[str, int] = {}  # by uid, of the objects whose specs are obeyed
         self._task: asyncio.Task[None] | None = None
         self._synced_at = time.monotonic()
+
+    @override
+    def run(self) -> None:
+        self._synced_at = time.monotonic()  # it may have waited for the Lease for long
+        running = kopf.operator(
+            registry=self.registry(),
+            # By default kopf asks for the user's name, which a numeric user of a container does not have.
+            identity=cast("Any", self._settings.instance),
+            stop_flag=self._stop_flag,
+            **self.where,
+        )
+        try:
+            asyncio.run(running)
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._on_end()
+
+    def stop(self) -> None:
+        """Stop kopf, and wait until it has ended."""
+        self._stop_flag.set()
+        if self.is_alive():
+            self.join()
+        if self._failure is not None:
+            _log.error("%s ended: %s", self.name, self._failure)
 
     @abstractmethod
     def controller(self, context: OperatorContext) -> Controller:
@@ -83,9 +114,10 @@ class SyncLoop(ABC):
         """Whether an event of an object asks for a sync; `name`: of its NodeProbe or DagJob."""
 
     def trouble(self) -> str:
-        """What is wrong; empty if syncs come as they should. May be called from any thread."""
+        """What is wrong; empty if syncs come as they should, or it does not run. For any thread."""
         silent = time.monotonic() - self._synced_at
-        return f"no sync for {silent:.0f} s" if silent > self._settings.look_seconds + HUNG_SECONDS else ""
+        is_hung = self.is_alive() and silent > self._settings.look_seconds + HUNG_SECONDS
+        return f"no sync for {silent:.0f} s" if is_hung else ""
 
     def registry(self) -> kopf.OperatorRegistry:
         """The handlers."""
@@ -129,21 +161,23 @@ class SyncLoop(ABC):
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._on_failure(error)
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        self._failure = self._failure or error
+        self._stop_flag.set()
 
     async def _work(self) -> None:
         """Sync, rest, sync again. Raises MissingError where the custom resource is not defined."""
         async with connected(credentials(login), REQUEST_SECONDS, USER_AGENT, ADD_TO_CLUSTER_ROLE) as client:
             api = Gated(ObjectClient(client), self._holds_lease)
-            controller = self.controller(self._context(api))
+            pool, rng = NodePool(api, time.time), Random()
+            context = OperatorContext(api, pool, self._settings, time.time, rng, self._metrics)
+            controller = self.controller(context)
             while True:
                 seconds = await _sync(controller)
                 self._synced_at = time.monotonic()
                 await self._rest(seconds)
-
-    def _context(self, api: ObjectApi) -> OperatorContext:
-        pool = NodePool(api, time.time)
-        return OperatorContext(api, pool, self._settings, time.time, Random(), self._metrics)
 
     async def _rest(self, seconds: float) -> None:
         """Wait for an event, at most for so long."""
@@ -162,7 +196,7 @@ class ProbeLoop(SyncLoop):
     plural = NODE_PROBES
 
     def __init__(self, settings: Settings, *rest: Any) -> None:
-        super().__init__(settings, *rest)
+        super().__init__("controller", settings, *rest)
         self.pod_selector = selector(settings.instance)
         self.where = {"namespaces": [settings.namespace]}
 
@@ -185,7 +219,7 @@ class DagLoop(SyncLoop):
     pod_selector = DAG_JOB_LABEL
 
     def __init__(self, settings: Settings, *rest: Any) -> None:
-        super().__init__(settings, *rest)
+        super().__init__("dag-jobs", settings, *rest)
         self.where = {"clusterwide": True}
         self._controller: DagController | None = None
 

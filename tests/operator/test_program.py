@@ -13,13 +13,13 @@ from eclectus_operator import __main__ as program
 from eclectus_operator import sync_loop
 from eclectus_operator.__main__ import main
 from eclectus_operator.metrics import Metrics
-from eclectus_operator.program import KopfThread, _makers
 from eclectus_operator.settings import Settings
+from eclectus_operator.sync_loop import DagLoop, ProbeLoop
 
 
-@pytest.mark.parametrize("name", ["controller", "dag-jobs"])
+@pytest.mark.parametrize("kind", [ProbeLoop, DagLoop])
 @pytest.mark.long
-def test_it_runs_as_a_user_without_a_name(monkeypatch, caplog, name):
+def test_it_runs_as_a_user_without_a_name(monkeypatch, caplog, kind):
     """As in a container: the images' user is a number that /etc/passwd does not list."""
 
     def nameless():
@@ -31,9 +31,7 @@ def test_it_runs_as_a_user_without_a_name(monkeypatch, caplog, name):
 
     monkeypatch.setattr(getpass, "getuser", nameless)
     monkeypatch.setattr(sync_loop, "login", log_in)
-    settings = Settings(instance="a", namespace="ns", dag_jobs=True)
-    make = _makers(settings, lambda: False, Metrics())[name]
-    thread = KopfThread(name, make, settings.instance, lambda: None)
+    thread = kind(Settings(instance="a", namespace="ns", dag_jobs=True), lambda: False, Metrics())
     thread.start()
     thread.join(60)
     thread.stop()

@@ -102,7 +102,7 @@ def status(job: DagJob, seen: Observed) -> DagJobStatus:
         conditions=conditions,
         start_time=start,
         completion_time=now if has_finished else old.completion_time,
-        checked_stages=seen.checked,
+        checked_stages=seen.checked if start is None or old.checked_stages is not None else None,
     )
     if not seen.tasks:
         return found

@@ -164,7 +164,7 @@ class JobSync:
             return Problem("InvalidSpec", "; ".join(graph.problems), is_final=True)
         if job.status.start_time:
             memory.checked = len(job.spec.stages)
-        memory.checked = max(memory.checked, job.status.checked_stages)
+        memory.checked = max(memory.checked, job.status.checked_stages or 0)
         for at, stage in enumerate(job.spec.stages[memory.checked :][:MOST_CHECKS]):
             if self._is_spent(at):
                 break

@@ -1,7 +1,7 @@
 """What is wrong with a NodeProbe that passed its schema, as messages for its author.
 
 Its pod template may have what a benchmark needs, and nothing by which its pod leaves the `restricted` Pod
-Security standard, reads a Secret, or is taken for a pod of somebody else. The lists say what is allowed, so
+Security standard, reads a Secret, or is taken for a pod of others. The lists say what is allowed, so
 that a field that Kubernetes adds is refused until it is listed here.
 
 The chart's ValidatingAdmissionPolicy is made of the same lists and rejects most of it at admission. It is

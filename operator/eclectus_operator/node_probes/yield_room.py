@@ -65,7 +65,7 @@ async def _read_node(context: OperatorContext, name: str) -> NodeWithPods | None
 
 
 async def _find_room(context: OperatorContext, probe: Pod, there: NodeWithPods) -> ProbeRoom | None:
-    """The room of a probe on its node; None if it does not have to yield, whoever waits."""
+    """The room of a probe on its node; None if it never has to yield."""
     name = probe.spec.node_name
     if (await read_profile(context.api, name)).status.state == DEAD:
         return None

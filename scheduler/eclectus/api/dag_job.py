@@ -128,14 +128,15 @@ class PlanStatus(Struct, frozen=True, rename="camel"):
 class DagJobStatus(Struct, frozen=True, rename="camel"):
     """The operator's record of the job, and the scheduler's plan. `tasks`: succeeded and all, as `12/40`.
 
-    `checked_stages`: of how many stages, in their order, the API server has accepted a pod in a dry run.
+    `checked_stages`: of how many stages, in their order, the API server has accepted a pod in a dry run; None
+    for a job that started in its first sync.
     """
 
     observed_generation: int = 0
     conditions: tuple[Condition, ...] = ()
     start_time: str | None = None
     completion_time: str | None = None
-    checked_stages: int = 0
+    checked_stages: int | None = None
     tasks: str = ""
     stages: tuple[StageStatus, ...] = ()
     plan: PlanStatus | None = None

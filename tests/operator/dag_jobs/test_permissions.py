@@ -41,7 +41,7 @@ def test_every_permission_is_used_by_a_sync_or_a_watch():
     used = suspended | expired | taken.audited.used
     watched = {each for each in of_dag_jobs() if each.verb == "watch"}
     assert superfluous(set(of_dag_jobs() - watched), used) == set()
-    handlers = DagLoop(SETTINGS, lambda: True, lambda _: None, Metrics()).registry()._watching
+    handlers = DagLoop(SETTINGS, lambda: True, Metrics()).registry()._watching
     named = {each.selector.any_name for each in handlers.get_all_handlers()}
     assert {each.resource for each in watched} == named == {"dagjobs", "pods"}
 
