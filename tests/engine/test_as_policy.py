@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_profile, make_task
-from eclectus.config.what_if.reading import read_question
+from eclectus.config.what_if import read_question
 from eclectus.engine.engine import Engine
 from eclectus.engine.explain.what_if.explanation import PolicyAnswer
 from eclectus.engine.explain.what_if.policy_answer import DRAWS, NODE_QUEUES

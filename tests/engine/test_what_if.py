@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.config.what_if.reading import read_question
+from eclectus.config.what_if import read_question
 from eclectus.engine.explain.what_if.explanation import RuleDifference, WhatIfExplanation
 from eclectus.engine.explain.what_if.question import Question
 from eclectus.framework import Place

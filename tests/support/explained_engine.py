@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from eclectus.config.what_if.reading import read_question
+from eclectus.config.what_if import read_question
 from eclectus.engine.engine import Engine
 from eclectus.feasibility.messages.fit_error import fit_error
 from eclectus.feasibility.task_class import TaskClass

@@ -99,16 +99,11 @@ async def _listed(client: ApiClient) -> list[NodeProfile]:
     from eclectus.api.names import NODE_PROFILES_PATH
     from eclectus.api.node_profile import decode_page
     from eclectus.kubeclient.api_errors import MissingError
+    from eclectus.kubeclient.listing import decoded_pages
 
-    query = {"limit": "500"}
-    found: list[NodeProfile] = []
     try:
-        while True:
-            page = decode_page(await client.get(NODE_PROFILES_PATH, query))
-            found += page.items
-            if not page.metadata.continue_:
-                return found
-            query["continue"] = page.metadata.continue_
+        pages = decoded_pages(client, NODE_PROFILES_PATH, "500", decode_page)
+        return [each async for page in pages for each in page.items]
     except MissingError:
         raise click.ClickException(
             "the cluster does not define NodeProfile; install the chart with crds.install=true"

@@ -10,10 +10,11 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 import aiohttp
 import msgspec
+from typing_extensions import override
 
 from eclectus.api.common import NOT_JSON
 from eclectus.api.nesting import read_json
@@ -209,6 +210,14 @@ class ApiClient:
         )
 
 
+class SendOptions(TypedDict, total=False):
+    """`metadata_only`: a list without specs; the others as in `ApiClient.send`."""
+
+    metadata_only: bool
+    seconds: float | None
+    most_bytes: int | None
+
+
 class ObjectApi(Protocol):
     """Requests that exchange JSON objects."""
 
@@ -218,44 +227,35 @@ class ObjectApi(Protocol):
         path: str,
         body: Object | None = None,
         query: Query | None = None,
-        *,
-        metadata_only: bool = False,
-        seconds: float | None = None,
-        most_bytes: int | None = None,
+        **options: Unpack[SendOptions],
     ) -> Object:
-        """One request; a PATCH is a merge patch. `metadata_only`: a list without specs.
-
-        Raises ApiError; TooLargeError for an answer of more than `most_bytes`.
-        """
+        """One request; a PATCH is a merge patch. Raises ApiError."""
 
 
-class ObjectClient:
-    """An ObjectApi over an ApiClient."""
+class ObjectClient(ObjectApi):
+    """An ObjectApi over an ApiClient. An answer that is not a JSON object is an UnsureError."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
 
+    @override
     async def send(
         self,
         method: str,
         path: str,
         body: Object | None = None,
         query: Query | None = None,
-        *,
-        metadata_only: bool = False,
-        seconds: float | None = None,
-        most_bytes: int | None = None,
+        **options: Unpack[SendOptions],
     ) -> Object:
-        """See ObjectApi. An answer that is not a JSON object is an UnsureError."""
         answer = await self._client.send(
             method,
             path,
             body,
             query=query,
             content_type=MERGE_PATCH if method == "PATCH" else JSON,
-            accept=METADATA_LIST if metadata_only else JSON,
-            seconds=seconds,
-            most_bytes=most_bytes,
+            accept=METADATA_LIST if options.get("metadata_only") else JSON,
+            seconds=options.get("seconds"),
+            most_bytes=options.get("most_bytes"),
         )
         try:
             return read_json(_OBJECT.decode, answer)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol, TypeVar
 
+from eclectus.api.common import ListMeta
 from eclectus.kubeclient.api_errors import TooLargeError
-from eclectus.kubeclient.client import Object, ObjectApi, Query
+from eclectus.kubeclient.client import ApiClient, Object, ObjectApi, Query
 
 MAX_LINE_BYTES = 16 * 2**20  # etcd refuses objects above 1.5 MiB, so no watch event is longer
 
@@ -47,6 +49,30 @@ class LineCutter:
 
 PAGE_ITEMS = 500  # as in client-go
 PAGE_BYTES = 4 * 2**20  # of JSON, which takes up to ten times as much memory when it is decoded
+
+
+class Page(Protocol):
+    """A decoded page of a list."""
+
+    @property
+    def metadata(self) -> ListMeta:
+        """Where the list goes on."""
+
+
+AnyPage = TypeVar("AnyPage", bound=Page)
+
+
+async def decoded_pages(
+    client: ApiClient, path: str, limit: str, decode: Callable[[bytes], AnyPage]
+) -> AsyncIterator[AnyPage]:
+    """The pages of a list, of at most so many objects. Raises ApiError, and what `decode` raises."""
+    query = {"limit": limit}
+    while True:
+        page = decode(await client.get(path, query))
+        yield page
+        if not page.metadata.continue_:
+            return
+        query["continue"] = page.metadata.continue_
 
 
 async def list_objects(

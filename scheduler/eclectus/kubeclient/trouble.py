@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from eclectus.kubeclient.timing import elapsed
 
-REPEAT_SECONDS = 60.0  # from the first line to the second; each further gap is twice as long…
-REPEAT_SECONDS_MOST = 1800.0  # …up to this
+REPEAT_SECONDS = 60.0  # from the first line to the second; each further gap is twice as long
+REPEAT_SECONDS_MOST = 1800.0  # of a gap
 
 
 @dataclass

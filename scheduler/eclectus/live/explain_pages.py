@@ -19,7 +19,7 @@ import msgspec
 from aiohttp import web
 
 from eclectus.api.names import DAG_JOB_LABEL, JOB_NAME_LABEL
-from eclectus.config.what_if.reading import AS_POLICY, WHAT_IF, read_question
+from eclectus.config.what_if import AS_POLICY, WHAT_IF, read_question
 from eclectus.engine.engine import Engine
 from eclectus.engine.explain.what_if.question import Question
 from eclectus.kube.decoding import decode_pod

@@ -23,6 +23,7 @@ from eclectus.api.node_profile import NodeProfile, decode_page, differs, known_f
 from eclectus.config.process_settings import NodeProfilesSettings as Settings
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError, RejectedError
 from eclectus.kubeclient.client import MERGE_PATCH
+from eclectus.kubeclient.listing import decoded_pages
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
 from eclectus.model.errors import MalformedError
@@ -47,12 +48,10 @@ class NodeProfiles:
         holds_lease: Callable[[], bool],
         settings: Settings,
     ) -> None:
-        self._context, self._inbox, self._learned_nodes, self._holds_lease = (
-            context,
-            inbox,
-            learned_nodes,
-            holds_lease,
-        )
+        self._context = context
+        self._inbox = inbox
+        self._learned_nodes = learned_nodes
+        self._holds_lease = holds_lease
         self._settings = settings
         self._is_defined = True  # whether the cluster defines NodeProfile, as of the last read
         self._stored: dict[str, LearnedNode] = {}  # as last read or written
@@ -89,18 +88,15 @@ class NodeProfiles:
         return None
 
     async def _read_all(self) -> set[str]:
-        query, stored = {"limit": PAGE}, dict[str, LearnedNode]()
-        while True:
-            page = decode_page(await self._context.client.get(NODE_PROFILES_PATH, query))
+        stored = dict[str, LearnedNode]()
+        async for page in decoded_pages(self._context.client, NODE_PROFILES_PATH, PAGE, decode_page):
             read = {known.node: known for known in _decoded(page.items)}
             await self._inbox.put_all(
                 [NodeRecalled(known) for known in read.values() if self._is_later(known)]
             )
             stored |= read
-            if not page.metadata.continue_:
-                before, self._stored = self._stored, stored
-                return {node for node, known in stored.items() if not _is_same(known, before.get(node))}
-            query["continue"] = page.metadata.continue_
+        before, self._stored = self._stored, stored
+        return {node for node, known in stored.items() if not _is_same(known, before.get(node))}
 
     async def _write_changes(self, now: list[LearnedNode]) -> None:
         """Write what has changed, the object written longest ago first, so that each has its turn."""

@@ -82,9 +82,8 @@ class PodTrace:
         self._is_ours, self._decision = is_ours, decision
         self._seen: dict[str, tuple[str, ...]] = {}  # uid -> gates, of each pending pod that was logged
 
-    def observe_step(self, now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
+    def observe_step(self, _now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
         """Take in one step of the engine (a StepObserver)."""
-        del now
         for event in events:
             match event:
                 case TaskSeen(task=task) if not (task.node or task.ended) and self._is_ours(task.profile):

@@ -15,6 +15,7 @@ from eclectus.api.names import NODE_PROBES_PATH
 from eclectus.api.node_probe import NodeProbeLoad, decode_page, differs, load_of
 from eclectus.kubeclient.api_errors import ApiError, MissingError
 from eclectus.kubeclient.client import MERGE_PATCH
+from eclectus.kubeclient.listing import decoded_pages
 from eclectus.live.context import Context
 from eclectus.model.errors import MalformedError
 from eclectus.model.learned import LearnedLoad
@@ -38,12 +39,10 @@ class ProbeLoad:
         holds_lease: Callable[[], bool],
         interval: float,
     ) -> None:
-        self._context, self._learned_load, self._now, self._holds_lease = (
-            context,
-            learned_load,
-            now,
-            holds_lease,
-        )
+        self._context = context
+        self._learned_load = learned_load
+        self._now = now
+        self._holds_lease = holds_lease
         self._interval = interval
 
     async def run(self) -> None:
@@ -71,10 +70,5 @@ class ProbeLoad:
                 await self._context.client.send("PATCH", path, body, content_type=MERGE_PATCH)
 
     async def _probes(self) -> list[NodeProbeLoad]:
-        query, found = {"limit": PAGE}, list[NodeProbeLoad]()
-        while True:
-            page = decode_page(await self._context.client.get(NODE_PROBES_PATH, query))
-            found += page.items
-            if not page.metadata.continue_:
-                return found
-            query["continue"] = page.metadata.continue_
+        pages = decoded_pages(self._context.client, NODE_PROBES_PATH, PAGE, decode_page)
+        return [each async for page in pages for each in page.items]

@@ -1,6 +1,6 @@
 """The fields of a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1), and which have no counterpart.
 
-A field annotated with `NoCounterpart` is reported with these words where a file has it. translation.py
+A field annotated with `NoCounterpart` is reported with these words where a file has it. upstream.py
 translates the others. As in kube-scheduler, a file is read strictly: an unknown field is an error.
 """
 

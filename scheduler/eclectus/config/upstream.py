@@ -1,0 +1,367 @@
+"""A KubeSchedulerConfiguration as a SchedulerConfiguration, with a list of what has no counterpart.
+
+What kube-scheduler does by default and Eclectus does not is no matter of the file: docs/differences.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from textwrap import fill
+from typing import Annotated, Any, get_args, get_origin
+
+import yaml
+
+from eclectus.api.names import API_VERSION
+from eclectus.config.configuration import KIND, parse
+from eclectus.config.document import read_yaml
+from eclectus.config.effective import duration
+from eclectus.config.reading import camel, join, read, read_mapping, show
+from eclectus.config.upstream_fields import (
+    ARGUMENTS,
+    DefaultPreemptionArgs,
+    KubeSchedulerConfiguration,
+    LeaderElection,
+    NoCounterpart,
+    NodeAffinityArgs,
+    NodeResourcesFitArgs,
+    PluginConfig,
+    Plugins,
+    PluginSet,
+    PodTopologySpreadArgs,
+    Profile,
+    ScoringStrategy,
+)
+from eclectus.framework.profile_settings import AddedAffinity, SpreadDefaults, is_extended
+from eclectus.model.errors import Problems, SettingsError
+from eclectus.model.settings import types_of
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something without a counterpart: where it is in the file, why, and what to do."""
+
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+def marked(values: Any, path: str) -> Iterator[Note]:
+    """The fields of `values`, read by upstream_fields.py, that are given and have no counterpart."""
+    hints = types_of(type(values))
+    for field in fields(values):
+        value, where = getattr(values, field.name), join(path, camel(field.name))
+        reason = _reason(hints[field.name])
+        if value == field.default:
+            continue
+        if reason is not None and isinstance(value, tuple):
+            yield from (Note(join(where, at), reason) for at in range(len(value)))
+        elif reason is not None:
+            yield Note(where, reason)
+        elif is_dataclass(value):
+            yield from marked(value, where)
+        elif isinstance(value, tuple) and value and is_dataclass(value[0]):
+            for at, each in enumerate(value):
+                yield from marked(each, join(where, at))
+
+
+def _reason(hint: Any) -> str | None:
+    if get_origin(hint) is not Annotated:
+        return None
+    return next((each.reason for each in get_args(hint)[1:] if isinstance(each, NoCounterpart)), None)
+
+
+PREEMPTION = "DefaultPreemption"
+_ALL = "*"
+
+
+@dataclass(frozen=True)
+class Part:
+    """What does the work of a plugin at one extension point, and why it stays."""
+
+    point: str
+    stays: str
+
+
+_RULE = "Kubernetes' rules cannot be switched off, and pods that do not use the feature are not affected"
+_QUEUE = (
+    "the order of the queue is the profile's `order`: fifo is kube-scheduler's, and the others begin with it"
+)
+PARTS: Mapping[str, tuple[Part, ...]] = {
+    "SchedulingGates": (Part("preEnqueue", _RULE),),
+    "PrioritySort": (Part("queueSort", _QUEUE),),
+    "NodeName": (Part("filter", _RULE),),
+    "NodeUnschedulable": (Part("filter", _RULE),),
+    "TaintToleration": (Part("filter", _RULE),),
+    "NodeAffinity": (Part("filter", _RULE),),
+    "NodePorts": (Part("filter", _RULE),),
+    "NodeResourcesFit": (Part("filter", _RULE),),
+    "PodTopologySpread": (Part("filter", _RULE),),
+    "InterPodAffinity": (Part("filter", _RULE),),
+    "DefaultBinder": (Part("bind", "Eclectus binds the pods that it places; leave it out"),),
+}
+"""kube-scheduler's plugins with a part in Eclectus that cannot be switched off."""
+
+_WITHOUT_PART = (
+    "VolumeRestrictions",
+    "NodeVolumeLimits",
+    "VolumeBinding",
+    "VolumeZone",
+    "DynamicResources",
+    "NodeResourcesBalancedAllocation",
+    "ImageLocality",
+)
+"""Others that may be named: to switch one off changes nothing for pods that do not use the feature."""
+
+SCORES: Mapping[str, tuple[str, int]] = {
+    "TaintToleration": ("taintToleration", 3),
+    "NodeAffinity": ("nodeAffinity", 2),
+    "PodTopologySpread": ("podTopologySpread", 2),
+    "InterPodAffinity": ("interPodAffinity", 2),
+    "NodeResourcesFit": ("nodeResourcesFit", 1),
+    "NodeResourcesBalancedAllocation": ("balancedAllocation", 1),
+    "ImageLocality": ("imageLocality", 1),
+}
+"""Plugin that scores -> its weight among the settings of `place: kube`, and the default of kube-scheduler."""
+
+_UNKNOWN = (
+    "Eclectus runs no plugins and has none of this name; `eclectus policies` lists what it has, and pods "
+    "that need this one stay with the scheduler that has it"
+)
+
+
+def plugin_notes(plugins: Plugins, path: str) -> Iterator[Note]:
+    """What the plugins of a profile switch on or off without a counterpart."""
+    for field in fields(plugins):
+        chosen: PluginSet = getattr(plugins, field.name)
+        where = join(join(path, camel(field.name)), "enabled")
+        for at, each in enumerate(chosen.enabled):
+            if each.name not in (*PARTS, *_WITHOUT_PART, PREEMPTION):
+                yield Note(join(where, at), f"{each.name}: {_UNKNOWN}")
+    for name, parts in PARTS.items():
+        for part in parts:
+            if off := switched_off(plugins, name, part.point):
+                yield Note(join(path, off), f"{name}: {part.stays}")
+
+
+def score_weights(plugins: Plugins) -> Iterator[tuple[str, int, str]]:
+    """Scores whose weight is not kube-scheduler's default: the plugin, its weight, and where it is set."""
+    for name, (_, default) in SCORES.items():
+        if off := switched_off(plugins, name, "score"):
+            yield name, 0, off
+        for field, chosen in (("score", plugins.score), ("multiPoint", plugins.multi_point)):
+            for at, each in enumerate(chosen.enabled):
+                if each.name == name and each.weight and each.weight != default:
+                    yield name, each.weight, join(f"{field}.enabled", at)
+
+
+def switched_off(plugins: Plugins, name: str, point: str) -> str:
+    """Where a default plugin is switched off at an extension point, such as `score.disabled[0]`; or empty.
+
+    What is said of the point itself counts more than what is said of `multiPoint`.
+    """
+    for field in fields(plugins):
+        if camel(field.name) not in (point, "multiPoint"):
+            continue
+        chosen: PluginSet = getattr(plugins, field.name)
+        if any(each.name == name for each in chosen.enabled):
+            return ""
+        for at, each in enumerate(chosen.disabled):
+            if each.name in (name, _ALL):
+                return join(f"{camel(field.name)}.disabled", at)
+    return ""
+
+
+Values = dict[str, Any]
+Translate = Callable[[Any, Values, str], list[Note]]
+"""`(arguments, profile, path)`: writes into the profile, and returns what has no counterpart."""
+
+_PLACE = {
+    "LeastAllocated": "least-allocated",
+    "MostAllocated": "most-allocated",
+    "RequestedToCapacityRatio": "requested-to-capacity-ratio",
+}
+_BY_DEFAULT = {"cpu": 1, "memory": 1}
+_KUBE = "kube"
+_WEIGHT = (
+    "beside this scoringStrategy scores have fixed weights; `place: kube` has weights, with the strategy "
+    "LeastAllocated of cpu and memory"
+)
+_NOT_EXTENDED = "is no extended resource, and kube-scheduler too ignores no other; left out"
+
+
+def profile_values(profile: Profile, path: str) -> tuple[Values, list[Note]]:
+    """The profile in a SchedulerConfiguration, and what has no counterpart. Raises SettingsError."""
+    values: Values = {
+        "schedulerName": profile.scheduler_name,
+        "place": {"policy": _KUBE},
+        "relieve": {"policy": "preemption"},
+    }
+    notes = []
+    for at, each in enumerate(profile.plugin_config):
+        notes += _arguments(each, values, join(join(path, "pluginConfig"), at))
+    if profile.plugins is not None:
+        where = join(path, "plugins")
+        notes += [*plugin_notes(profile.plugins, where), *_weights(profile.plugins, values["place"], where)]
+        if switched_off(profile.plugins, PREEMPTION, "postFilter"):
+            values["relieve"] = {"policy": "none"}
+    return values, notes
+
+
+def _weights(plugins: Plugins, place: Values, path: str) -> list[Note]:
+    """Written into a place that scores as kube-scheduler does; listed for another."""
+    found = list(score_weights(plugins))
+    if place["policy"] != _KUBE:
+        return [Note(join(path, where), f"{name}: {_WEIGHT}") for name, _, where in found]
+    place |= {SCORES[name][0]: weight for name, weight, _ in found}
+    return []
+
+
+def _arguments(config: PluginConfig, values: Values, path: str) -> list[Note]:
+    kind = ARGUMENTS.get(config.name)
+    if kind is None:
+        return [Note(path, f"Eclectus has no plugin {config.name!r} with arguments; leave it out")]
+    where = join(path, "args")
+    given = {key: each for key, each in (config.args or {}).items() if key not in ("apiVersion", "kind")}
+    arguments: object = read(kind, given, where)
+    translate = _TRANSLATED.get(kind)
+    translated = [] if translate is None else translate(arguments, values, where)
+    return [*marked(arguments, where), *translated]
+
+
+def _fit(arguments: NodeResourcesFitArgs, values: Values, path: str) -> list[Note]:
+    ignored, notes = [], []
+    for at, name in enumerate(arguments.ignored_resources):
+        if is_extended(name):
+            ignored.append(name)
+        else:
+            notes.append(Note(join(join(path, "ignoredResources"), at), f"{name} {_NOT_EXTENDED}"))
+    if ignored:
+        values["ignoredResources"] = ignored
+    if arguments.ignored_resource_groups:
+        values["ignoredResourceGroups"] = list(arguments.ignored_resource_groups)
+    if arguments.scoring_strategy is not None:
+        values["place"] = _place(arguments.scoring_strategy, join(path, "scoringStrategy"))
+    return notes
+
+
+def _place(strategy: ScoringStrategy, path: str) -> Values:
+    weights = {each.name: each.weight or 1 for each in strategy.resources}
+    if strategy.type == "LeastAllocated" and weights in ({}, _BY_DEFAULT):
+        return {"policy": _KUBE}
+    place: Values = {"policy": _PLACE[strategy.type], "ties": "random"}
+    if weights and weights != _BY_DEFAULT:
+        place["resources"] = weights
+    if strategy.type == "RequestedToCapacityRatio":
+        ratio = strategy.requested_to_capacity_ratio
+        if ratio is None or not ratio.shape:
+            problem = "is missing; kube-scheduler has no default for it"
+            raise SettingsError(join(path, "requestedToCapacityRatio.shape"), problem)
+        place["shape"] = [{"utilization": point.utilization, "score": point.score} for point in ratio.shape]
+    return place
+
+
+def _affinity(arguments: NodeAffinityArgs, values: Values, path: str) -> list[Note]:
+    if arguments.added_affinity is not None:
+        read(AddedAffinity, arguments.added_affinity, join(path, "addedAffinity"))
+        values["addedAffinity"] = dict(arguments.added_affinity)
+    return []
+
+
+def _preemption(arguments: DefaultPreemptionArgs, values: Values, path: str) -> list[Note]:
+    limits = {
+        "minCandidateNodesPercentage": arguments.min_candidate_nodes_percentage,
+        "minCandidateNodesAbsolute": arguments.min_candidate_nodes_absolute,
+    }
+    values["relieve"] |= {key: value for key, value in limits.items() if value is not None}
+    return []
+
+
+def _spread(arguments: PodTopologySpreadArgs, values: Values, path: str) -> list[Note]:
+    given = {
+        "defaultingType": arguments.defaulting_type or "System",
+        "defaultConstraints": list(arguments.default_constraints),
+    }
+    if not read(SpreadDefaults, given, path).is_system:
+        values["topologySpread"] = given
+    return []
+
+
+_TRANSLATED: Mapping[type, Translate] = {
+    NodeResourcesFitArgs: _fit,
+    NodeAffinityArgs: _affinity,
+    DefaultPreemptionArgs: _preemption,
+    PodTopologySpreadArgs: _spread,
+}
+"""Arguments with counterparts; of all others upstream_fields.py says what to do."""
+
+
+UPSTREAM_KIND = "KubeSchedulerConfiguration"
+UPSTREAM_VERSION = "kubescheduler.config.k8s.io/v1"
+_WIDTH = 110
+
+
+@dataclass(frozen=True)
+class Translation:
+    """The values of a SchedulerConfiguration that is valid, and what of the original is not in it."""
+
+    document: dict[str, Any]
+    notes: tuple[Note, ...]
+
+    @property
+    def text(self) -> str:
+        """The file, the notes as comments at its beginning."""
+        lines = ["# Translated from a KubeSchedulerConfiguration by `eclectus config import`."]
+        lines += ["# Without a counterpart:"] if self.notes else []
+        lines += [
+            fill(str(each), _WIDTH, initial_indent="# - ", subsequent_indent="#   ") for each in self.notes
+        ]
+        return "\n".join(lines) + "\n" + _yaml(self.document)
+
+
+def translate(text: str) -> Translation:
+    """The text of a file, translated. Raises one SettingsError with all that is wrong with it."""
+    mapping = dict(read_mapping(read_yaml(text), ""))
+    _check_kind(mapping)
+    given = {key: value for key, value in mapping.items() if key not in ("apiVersion", "kind")}
+    source = read(KubeSchedulerConfiguration, given, "")
+    document: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND, "profiles": []}
+    notes, problems = list(marked(source, "")), Problems()
+    for at, profile in enumerate(source.profiles or (Profile(),)):
+        with problems.collected():
+            values, of_profile = profile_values(profile, join("profiles", at))
+            document["profiles"].append(values)
+            notes += of_profile
+    problems.raise_any()
+    if source.leader_election is not None and (election := _election(source.leader_election)):
+        document["leaderElection"] = election
+    parse(_yaml(document))  # what kube-scheduler would refuse as well, such as two profiles of one name
+    return Translation(document, tuple(notes))
+
+
+def _check_kind(mapping: dict[str, Any]) -> None:
+    """Raises SettingsError for any other file."""
+    if mapping.get("kind") != UPSTREAM_KIND:
+        raise SettingsError("kind", f"must be {UPSTREAM_KIND}, not {show(mapping.get('kind'))}")
+    version = mapping.get("apiVersion")
+    if version != UPSTREAM_VERSION:
+        problem = f"must be {UPSTREAM_VERSION}, not {show(version)}"
+        advice = "kube-scheduler --config OLD --write-config-to NEW converts older versions"
+        raise SettingsError("apiVersion", f"{problem}; {advice}")
+
+
+def _election(election: LeaderElection) -> dict[str, Any]:
+    """What is said of the Lease; what is not has kube-scheduler's default here too."""
+    times = {
+        "leaseDuration": election.lease_duration,
+        "renewDeadline": election.renew_deadline,
+        "retryPeriod": election.retry_period,
+    }
+    found: dict[str, Any] = {key: duration(value) for key, value in times.items() if value is not None}
+    return found if election.leader_elect is None else {"leaderElect": election.leader_elect, **found}
+
+
+def _yaml(document: dict[str, Any]) -> str:
+    return str(yaml.safe_dump(document, sort_keys=False, width=_WIDTH))

@@ -1,1 +1,0 @@
-"""Questions as users write them: what would be other than it is, and which policy decides."""
