@@ -16,7 +16,7 @@ from msgspec import Struct
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import Parts
 from eclectus.feasibility.constraint_set import ConstraintSet, weighted_sets
-from eclectus.maths.scarcity import Floats
+from eclectus.maths.numbers import Floats
 from eclectus.model.objects import Amounts, Spec, Task
 
 SETS_MOST = 1024  # the demand of further ones is not counted until some of these have none any more

@@ -13,7 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from eclectus.maths.numbers import Floats
+
 Mask = NDArray[np.bool_]
 
 LEAST_SUPPLY = 1.0  # slots: a set without a free slot is as contended as its demand is long

@@ -30,9 +30,8 @@ from functools import lru_cache
 from math import log
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from eclectus.maths.numbers import Floats
 
 CERTAINTY = 0.85  # c
 STEP = 1.25  # within which rates and factors count as equal: learned rates are not more precise

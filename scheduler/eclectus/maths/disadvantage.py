@@ -24,11 +24,9 @@ its own.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from eclectus.maths.numbers import Floats
 from eclectus.maths.products import sum_of_products
-
-Floats = NDArray[np.float64]
 
 SQUARINGS = 3  # from a value to its power SHARPNESS: seven times as fast as `**`
 SHARPNESS = 2.0**SQUARINGS  # a node worth 10 % more to one class than to another spends twice the time on it

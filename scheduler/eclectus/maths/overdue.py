@@ -21,7 +21,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from eclectus.maths.numbers import Floats
+
 Rows = NDArray[np.intp]
 
 

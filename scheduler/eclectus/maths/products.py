@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from eclectus.maths.numbers import Floats
 
 
 def sum_of_products(values: Floats, weights: NDArray[Any]) -> Any:

@@ -17,10 +17,11 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from eclectus.maths.numbers import Floats
+
 UNIT = 2.0**-10  # of a ratio: far below what any decision distinguishes
 MOST_RATIO = 4.0  # a longer backlog makes a node no scarcer, nor does a pod that requests an absurd amount
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 

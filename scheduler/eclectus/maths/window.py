@@ -23,9 +23,8 @@ from __future__ import annotations
 from math import ceil, log
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from eclectus.maths.numbers import Floats
 
 MIN_LOAD, MAX_LOAD = 0.05, 0.98
 LENGTH_FACTOR = 2.0  # c1: each of n healthy idle nodes is cut off with probability of about n^(-c1/2)

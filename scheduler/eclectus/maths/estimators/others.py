@@ -22,7 +22,8 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from eclectus.maths.numbers import Floats
+
 Marks = NDArray[np.bool_]
 
 LEAST_SAMPLES = 4.0  # weight: a speed from 4 samples of exponential times has a relative error of a half

@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eclectus.maths.numbers import Floats
 from eclectus.maths.products import sum_of_products
 
-Floats = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 SWEEPS = 3  # alternations in each refresh; few suffice, since they start from the last result
 NEGLIGIBLE = 1e-6  # of a sample: a smaller weight counts as no sample

@@ -20,11 +20,9 @@ More nodes may shrink a share. So may another job that ends, if some demand noth
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from eclectus.maths.numbers import Floats
 from eclectus.maths.shares.numbers import check_shares_input, relative_demands
-
-Floats = NDArray[np.float64]
 
 
 def dominant_shares(demands: Floats, weights: Floats, capacity: Floats, most: Floats | None = None) -> Floats:

@@ -23,10 +23,10 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from eclectus.maths.numbers import Floats
 from eclectus.maths.shares.dominant_shares import dominant_shares
 from eclectus.maths.shares.numbers import check_shares_input, relative_demands
 
-Floats = NDArray[np.float64]
 Path = tuple[str, ...]
 
 # In which the levels of jobs rise where many reach what is useful to them. Compared with 5,000 steps, nine

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from eclectus.maths.numbers import Floats
 
 
 def check_shares_input(demands: Floats, weights: Floats, capacity: Floats, most: Floats | None) -> None:

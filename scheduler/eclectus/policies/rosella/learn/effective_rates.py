@@ -14,7 +14,8 @@ import numpy as np
 
 from eclectus.cluster.scalars import read_only
 from eclectus.framework import Speeds
-from eclectus.maths.estimators.ratio import NEGLIGIBLE, Floats, RatioMatrix
+from eclectus.maths.estimators.ratio import NEGLIGIBLE, RatioMatrix
+from eclectus.maths.numbers import Floats
 
 
 class EffectiveRates:

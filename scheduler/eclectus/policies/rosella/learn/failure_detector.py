@@ -13,7 +13,8 @@ from math import nan
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.maths.estimators.ratio import NEGLIGIBLE, Floats, RatioMatrix
+from eclectus.maths.estimators.ratio import NEGLIGIBLE, RatioMatrix
+from eclectus.maths.numbers import Floats
 from eclectus.maths.overdue import speed_share
 from eclectus.maths.products import sum_of_products
 from eclectus.maths.window import cut_margin, cut_off_rate, error_aimed, unlikelihood

@@ -17,7 +17,7 @@ from collections.abc import Container, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.maths.estimators.ratio import Floats
+from eclectus.maths.numbers import Floats
 
 REVIVAL_SAMPLES = 8  # of tasks that started after the node died, that make it live again
 TRIAL_SHARE = 0.125  # share of its learned speed that a dead node counts with after a sign of life

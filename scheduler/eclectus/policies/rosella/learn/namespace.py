@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eclectus.maths.estimators.ratio import Floats
+from eclectus.maths.numbers import Floats
 from eclectus.policies.rosella.learn.effective_rates import EffectiveRates
 from eclectus.policies.rosella.learn.liveness import Liveness
 from eclectus.policies.rosella.learn.rates import Rates

@@ -16,7 +16,8 @@ import numpy as np
 
 from eclectus.framework import Speeds
 from eclectus.maths.estimators.others import Votes, prior, vote
-from eclectus.maths.estimators.ratio import NEGLIGIBLE, Floats
+from eclectus.maths.estimators.ratio import NEGLIGIBLE
+from eclectus.maths.numbers import Floats
 from eclectus.model.learned import NodeState
 from eclectus.model.workload_names import EVERYBODY, namespace_of
 from eclectus.policies.rosella.learn.kinds import Kinds

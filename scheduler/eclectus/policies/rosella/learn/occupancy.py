@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.maths.estimators.ratio import Floats
+from eclectus.maths.numbers import Floats
 from eclectus.model.workload_names import namespace_of
 from eclectus.policies.rosella.learn.running import Kind, RunningTasks
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from eclectus.framework import Completion
 from eclectus.maths.estimators.common_changes import CommonChanges
-from eclectus.maths.estimators.ratio import NEGLIGIBLE, Floats, RatioMatrix, confidence, relative_error
+from eclectus.maths.estimators.ratio import NEGLIGIBLE, RatioMatrix, confidence, relative_error
 from eclectus.maths.estimators.samples import Samples
 from eclectus.maths.estimators.spread import Spread
+from eclectus.maths.numbers import Floats
 from eclectus.maths.products import sum_of_products
 from eclectus.maths.window import window_length
 from eclectus.policies.rosella.learn.cells import Cell, NodeCells

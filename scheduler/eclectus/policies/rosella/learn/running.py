@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eclectus.maths.numbers import Floats
+
 Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Kind = tuple[str, Hashable]
 """Workload and requests: tasks that are alike."""
 
