@@ -15,9 +15,8 @@ from statistics import median
 import numpy as np
 
 from eclectus.maths.dag_plan import StageLeft, planned
-from eclectus.maths.shares.dominant_shares import dominant_shares
-from eclectus.maths.shares.hierarchical_shares import hierarchical_shares, pool_tree
-from eclectus.maths.stage_ranks.dagps import dagps
+from eclectus.maths.fair_shares import dominant_shares, hierarchical_shares, pool_tree
+from eclectus.maths.stage_rank_rules import dagps
 
 CAPACITY = (32_000_000.0, 128_000_000.0, 200_000.0)  # of the nodes: milli-CPU, MB, Mbit/s
 STAGES, TASKS = 8, 150  # of a job, on average

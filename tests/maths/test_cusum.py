@@ -11,7 +11,7 @@ import pytest
 
 from eclectus.maths import numbers
 from eclectus.maths.cusum import AT_REST, CLIP, MOST_SHOWN, Sums, changed_since, shown, step
-from eclectus.maths.estimators.spread import MIN_SPREAD, Spread
+from eclectus.maths.estimators.ratio import MIN_SPREAD, Spread
 
 Distribution = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
 

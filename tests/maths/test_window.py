@@ -7,7 +7,7 @@ from math import exp, log
 import numpy as np
 import pytest
 
-from eclectus.maths.estimators.low_percentile import PERCENTILE, PERIOD_SECONDS, PERIODS, LowPercentile
+from eclectus.maths.estimators.flows import PERCENTILE, PERIOD_SECONDS, PERIODS, LowPercentile
 from eclectus.maths.window import (
     LENGTH_FACTOR,
     MIN_NODES,

@@ -8,7 +8,7 @@ from builders import make_engine, make_node
 from dag_world import DagWorld, job, stage
 from eclectus.accounts.known_jobs import KnownJob
 from eclectus.framework import Place
-from eclectus.maths.stage_ranks.table import STAGE_RANKS
+from eclectus.maths.stage_rank_rules import STAGE_RANKS
 from eclectus.model.job import Job
 from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.carbyne.planned_job import PlannedJob

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from eclectus.maths.estimators.others import MOST
+from eclectus.maths.estimators.of_nodes import MOST
 from school import School
 
 WORK, EVIL = "team-a/worker", "evil/worker"

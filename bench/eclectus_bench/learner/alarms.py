@@ -13,7 +13,7 @@ from statistics import fmean
 
 from eclectus.maths import numbers
 from eclectus.maths.cusum import AT_REST, changed_since, shown, step
-from eclectus.maths.estimators.spread import Spread
+from eclectus.maths.estimators.ratio import Spread
 
 SLACK, THRESHOLD = 0.5, 6.0  # the learner's defaults
 NODES, END, CHANGE_AT = 30, 60.0, 20.0  # times in mean times of a task

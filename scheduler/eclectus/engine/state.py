@@ -56,7 +56,7 @@ from eclectus.engine.schedules.waits import WaitingTimes
 from eclectus.engine.volumes.pod_volumes import PodVolumes
 from eclectus.feasibility.class_cache import ClassCache
 from eclectus.framework import Learn, Policy, Profile, View, groupings_of, needs_of
-from eclectus.maths.estimators.service_times import ServiceTimes
+from eclectus.maths.estimators.run_times import ServiceTimes
 from eclectus.model.commands import Command, Evict, Fault, Nominate, Report
 from eclectus.model.gangs import GangKey
 from eclectus.model.grant import NO_GRANT, Grant

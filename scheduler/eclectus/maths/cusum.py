@@ -15,11 +15,11 @@ since the last one:
 
     z' = z + sum over the running tasks of their scores so far - that sum after the last end,   within -2..4
 
-A score so far grows from 0 at a task's start (maths/estimators/spread.py). In all, a task that ends adds its
+A score so far grows from 0 at a task's start (maths/estimators/ratio.py). In all, a task that ends adds its
 own z and a deleted one nothing, whatever the order.
 
 Task sizes are heavy-tailed, so three things keep false alarms rare. The logarithm turns a factor into a
-difference. Location and spread are estimated for each workload (maths/estimators/spread.py), so no
+difference. Location and spread are estimated for each workload (maths/estimators/ratio.py), so no
 distribution of sizes is assumed. The clip limits a single task, however long, to two spreads; from 0 an alarm
 takes at least five samples of tasks that run alone, and two where many run.
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from dumb_plan import Run, justified, list_schedule, running
 from eclectus.maths.dag_plan import Plan, StageLeft, planned
 from eclectus.maths.dag_plan.packing import packed
-from eclectus.maths.dag_plan.stages import TICKS_A_SECOND, remaining
-from eclectus.maths.dag_plan.units import GRAINS, units_of
+from eclectus.maths.dag_plan.stages import GRAINS, TICKS_A_SECOND, remaining, units_of
 
 MUCH = (10**6, 10**6)
 

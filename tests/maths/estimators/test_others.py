@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eclectus.maths.estimators.others import LEAST_SAMPLES, MOST, Votes, prior, vote
+from eclectus.maths.estimators.of_nodes import LEAST_SAMPLES, MOST, Votes, prior, vote
 
 LOGS = st.floats(-20, 20) | st.just(float("nan"))
 

@@ -16,7 +16,7 @@ from eclectus.engine.state import State
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.maths.backlog_wait import Filling, residual_seconds
-from eclectus.maths.estimators.service_times import ServiceTime
+from eclectus.maths.estimators.run_times import ServiceTime
 from eclectus.model.reservation import ClassKey
 
 MAX_QUEUES = 16  # classes that are considered to be ahead: those with the most pods

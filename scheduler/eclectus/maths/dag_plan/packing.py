@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from eclectus.maths.dag_plan.stages import fitting
-from eclectus.maths.dag_plan.units import Units
+from eclectus.maths.dag_plan.stages import Needs, Units, fitting
 
 
 class Start(NamedTuple):
@@ -88,3 +87,96 @@ def packed(work: Units, order: Sequence[int], most_steps: float) -> list[Start] 
             return None
         packing.start(packing.finish())
     return packing.starts
+
+
+# -- profile -------------------------------------------------------------------------------------
+
+# What is free of a share in each part of a schedule.
+
+
+class FreeOverTime:
+    """What is free of a quota, by time: `free[i]` from `edges[i]` to `edges[i + 1]`."""
+
+    def __init__(self, quota: Sequence[int], length: int) -> None:
+        self.edges, self.free = [0, length], [list(quota)]
+
+    def take(self, start: int, end: int, needs: Needs, units: int) -> None:
+        """Units run from start to end."""
+        for part in range(self._edge(start), self._edge(end)):
+            free = self.free[part]
+            for resource, amount in needs:
+                free[resource] -= units * amount
+
+    def latest(self, end: int, ticks: int, needs: Needs, most: int) -> tuple[int, int]:
+        """The latest interval of this length until `end` in which a unit fits: its end, and how many fit.
+
+        There must be one.
+        """
+        edges, free = self.edges, self.free
+        part, units = bisect_left(edges, end) - 1, most
+        while True:
+            units = fitting(free[part], needs, units)
+            if units <= 0:
+                end, units = edges[part], most
+            elif edges[part] <= end - ticks:
+                return end, units
+            part -= 1
+
+    def earliest(self, start: int, ticks: int, needs: Needs, most: int) -> tuple[int, int]:
+        """The earliest interval of this length from `start` in which a unit fits: its start, and how many.
+
+        There must be one.
+        """
+        edges, free = self.edges, self.free
+        part, units = bisect_right(edges, start) - 1, most
+        while True:
+            units = fitting(free[part], needs, units)
+            part += 1
+            if units <= 0:
+                start, units = edges[part], most
+            elif edges[part] >= start + ticks:
+                return start, units
+
+    def _edge(self, tick: int) -> int:
+        """The index of the edge at this tick, which is made where there is none."""
+        at = bisect_left(self.edges, tick)
+        if self.edges[at] != tick:
+            self.edges.insert(at, tick)
+            self.free.insert(at, list(self.free[at - 1]))
+        return at
+
+
+# -- right justification -------------------------------------------------------------------------
+
+# Right justification: move each task of a schedule as late as its children and the share allow.
+#
+# Li, Willis, "An iterative scheduling technique for resource-constrained project scheduling", European
+# Journal of Operational Research 56, 1992; Valls, Ballestin, Quintanilla, "Justification and RCPSP", ibid.
+# 165, 2005. Tasks are taken by decreasing end. Of those taken before, what runs in a task's own interval ran
+# there in the given schedule too. So its old place is free, and the schedule never gets longer.
+#
+# Departure: Carbyne packs the job with its dependencies reversed, which may take longer or shorter than the
+# schedule itself. Then latest starts are negative, or nothing is ever due.
+
+
+def right_justified(work: Units, starts: list[Start], length: int) -> list[Start]:
+    """The same units, each as late as it may start if the job is to end at tick `length`."""
+    profile = FreeOverTime(work.quota, length)
+    for end, row, tasks in work.running:
+        profile.take(0, end, work.needs[row], tasks)
+    bounds = [length] * len(work.units)  # by which the next units of a stage must end
+    first = [length] * len(work.units)  # the earliest start of a stage so far
+    moved: list[Start] = []
+    for chunk in sorted(starts, reverse=True):
+        stage, left = chunk.stage, chunk.units
+        ticks, needs = work.ticks[stage], work.needs[stage]
+        # All units of the children end later, so they have their places. Of the stage itself nothing fits
+        # later than the units before.
+        end = min([bounds[stage], *(first[child] for child in work.children[stage])])
+        while left:
+            end, units = profile.latest(end, ticks, needs, left)
+            profile.take(end - ticks, end, needs, units)
+            moved.append(Start(end, end - ticks, stage, units))
+            left -= units
+        bounds[stage], first[stage] = end, end - ticks
+    return moved

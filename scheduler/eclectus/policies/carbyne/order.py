@@ -44,7 +44,7 @@ from typing_extensions import override
 
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.framework import JobPlanner, Nominate, OrderTraits, Reason, Refused, View, Withheld
-from eclectus.maths.stage_ranks.table import STAGE_RANKS
+from eclectus.maths.stage_rank_rules import STAGE_RANKS
 from eclectus.model.job import JobPlan
 from eclectus.model.objects import Task
 from eclectus.model.settings import Setting

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from eclectus.accounts.known_jobs import KnownJob
 from eclectus.framework import Amounts
 from eclectus.maths.dag_plan import Deadline, Plan, StageLeft, planned
-from eclectus.maths.stage_ranks.table import StageRanks
+from eclectus.maths.stage_rank_rules import StageRanks
 from eclectus.policies.shared.portions import Vector, used_part
 
 RESIDUAL = 0.1  # of its estimate, for a running task that has exceeded it

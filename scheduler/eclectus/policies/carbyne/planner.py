@@ -12,7 +12,7 @@ from heapq import nlargest
 
 from eclectus.accounts.known_jobs import KnownJob
 from eclectus.framework import ChangeLog, JobPlan, Task, View
-from eclectus.maths.stage_ranks.table import StageRanks
+from eclectus.maths.stage_rank_rules import StageRanks
 from eclectus.policies.carbyne.changed_plans import ChangedPlans
 from eclectus.policies.carbyne.entitlements import Entitlements
 from eclectus.policies.carbyne.next_starts import NextStarts

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from eclectus.maths.shares.hierarchical_shares import PoolTree, hierarchical_shares, pool_tree
+from eclectus.maths.fair_shares import PoolTree, hierarchical_shares, pool_tree
 from eclectus.policies.carbyne.plain_pods import PodsOfNamespace
 from eclectus.policies.carbyne.planned_job import PlannedJob
 from eclectus.policies.shared.portions import Vector, added

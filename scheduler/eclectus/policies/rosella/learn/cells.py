@@ -7,7 +7,7 @@ from math import log
 
 from eclectus.maths import numbers
 from eclectus.maths.cusum import AT_REST, changed_since, shown, step
-from eclectus.maths.estimators.samples import Samples
+from eclectus.maths.estimators.run_times import Samples
 
 Stale = list[tuple[int, float]]
 """(workload, time): samples of the workload from before that time are outdated."""

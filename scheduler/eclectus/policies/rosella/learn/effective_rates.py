@@ -5,7 +5,7 @@ has never run than its speed for other workloads suggests: workloads may rank no
 finds this out runs long, and other nodes are known to be good at it. Two cases are exempt: a node without any
 samples counts as typical, and so does a cell whose samples were dropped, since it was tried and its present
 speed must be found out. What other namespaces have learned of the nodes is a prior
-(maths/estimators/others.py): it enters here alone, so that it changes nothing of what is learned.
+(maths/estimators/of_nodes.py): it enters here alone, so that it changes nothing of what is learned.
 """
 
 from __future__ import annotations

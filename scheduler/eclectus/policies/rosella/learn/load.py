@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.maths.estimators.arrivals import ArrivalRate
-from eclectus.maths.estimators.low_percentile import LowPercentile
+from eclectus.maths.estimators.flows import ArrivalRate, LowPercentile
 from eclectus.maths.products import sum_of_products
 from eclectus.maths.window import load_ratio
 from eclectus.policies.rosella.learn.namespace import Namespace

@@ -1,8 +1,8 @@
 """The namespaces of the learner, and what each takes from the others.
 
 Each learns from its own tasks alone. From the others it takes a prior of the nodes' speeds, robust and
-bounded (maths/estimators/others.py), and that a task has ended on a node. That a node is silent or dead holds
-for all only as far as two namespaces agree: the share of a node that holds for all is the second lowest one.
+bounded (maths/estimators/of_nodes.py), and that a task has ended on a node. That a node is silent or dead
+holds for all only as far as two namespaces agree: the share that holds for all is the second lowest one.
 
 Shared classes and workloads of simulations belong to EVERYBODY, which is learned like a namespace, but has
 no vote: any tenant would have a second vote by a shared class.
@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from eclectus.framework import Speeds
-from eclectus.maths.estimators.others import Votes, prior, vote
+from eclectus.maths.estimators.of_nodes import Votes, prior, vote
 from eclectus.maths.estimators.ratio import NEGLIGIBLE
 from eclectus.maths.numbers import Floats
 from eclectus.model.learned import NodeState

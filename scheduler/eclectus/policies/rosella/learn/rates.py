@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from eclectus.framework import Completion
-from eclectus.maths.estimators.common_changes import CommonChanges
-from eclectus.maths.estimators.ratio import NEGLIGIBLE, RatioMatrix, confidence, relative_error
-from eclectus.maths.estimators.samples import Samples
-from eclectus.maths.estimators.spread import Spread
+from eclectus.maths.estimators.of_nodes import CommonChanges
+from eclectus.maths.estimators.ratio import NEGLIGIBLE, RatioMatrix, Spread, confidence, relative_error
+from eclectus.maths.estimators.run_times import Samples
 from eclectus.maths.numbers import Floats
 from eclectus.maths.products import sum_of_products
 from eclectus.maths.window import window_length

@@ -8,8 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from eclectus.maths.shares.dominant_shares import dominant_shares
-from eclectus.maths.shares.hierarchical_shares import Path, hierarchical_shares, pool_tree
+from eclectus.maths.fair_shares import Path, dominant_shares, hierarchical_shares, pool_tree
 
 Floats = NDArray[np.float64]
 CPU, GPU = (1.0, 0.0), (0.0, 1.0)

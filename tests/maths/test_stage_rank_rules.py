@@ -10,13 +10,16 @@ from hypothesis import strategies as st
 
 from eclectus.maths.dag_plan import StageLeft
 from eclectus.maths.dag_plan.packing import packed
-from eclectus.maths.dag_plan.stages import TICKS_A_SECOND, remaining
-from eclectus.maths.dag_plan.units import GRAINS, units_of
-from eclectus.maths.stage_ranks.bottom_level import bottom_level
-from eclectus.maths.stage_ranks.breadth_first import breadth_first
-from eclectus.maths.stage_ranks.dagps import MOST_STAGES, dagps
-from eclectus.maths.stage_ranks.table import STAGE_RANKS, StageRanks
-from eclectus.maths.stage_ranks.troublesome import divisions
+from eclectus.maths.dag_plan.stages import GRAINS, TICKS_A_SECOND, remaining, units_of
+from eclectus.maths.stage_rank_rules import (
+    MOST_STAGES,
+    STAGE_RANKS,
+    StageRanks,
+    bottom_level,
+    breadth_first,
+    dagps,
+    divisions,
+)
 
 SHARE = (10.0, 10.0)
 EVERY_RULE = pytest.mark.parametrize("rule", STAGE_RANKS.values(), ids=list(STAGE_RANKS))

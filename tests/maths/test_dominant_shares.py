@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from eclectus.maths.shares.dominant_shares import dominant_shares
+from eclectus.maths.fair_shares import dominant_shares
 
 Floats = NDArray[np.float64]
 AMOUNTS = st.one_of(st.just(0.0), st.floats(0.01, 100.0))

@@ -1,1 +1,0 @@
-"""What each job or pool is entitled to of several resources."""
