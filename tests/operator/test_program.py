@@ -22,20 +22,26 @@ from eclectus_operator.sync_loop import DagLoop, ProbeLoop
 def test_it_runs_as_a_user_without_a_name(monkeypatch, caplog, kind):
     """As in a container: the images' user is a number that /etc/passwd does not list."""
 
+    troubles = []
+
     def nameless():
         raise KeyError("getpwuid(): uid not found: 65532")
 
     def log_in():
+        troubles.append(thread.trouble())
         thread._stop_flag.set()
         return kopf.ConnectionInfo(server="http://127.0.0.1:1")
 
     monkeypatch.setattr(getpass, "getuser", nameless)
     monkeypatch.setattr(sync_loop, "login", log_in)
     thread = kind(Settings(instance="a", namespace="ns", dag_jobs=True), lambda: False, Metrics())
+    thread._synced_at -= 1e6  # it has waited for the Lease for long
+    assert thread.trouble() == ""
     thread.start()
     thread.join(60)
     thread.stop()
     assert not thread.is_alive()
+    assert set(troubles) == {""}
     assert " ended: " not in caplog.text
 
 

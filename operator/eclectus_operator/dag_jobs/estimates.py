@@ -104,13 +104,13 @@ class StageGraph:
         return {name: hints(seconds, self.paths[name], work) for name, (seconds, _) in self.estimates.items()}
 
 
-def stage_graph(job: DagJob, history: History) -> StageGraph:
+def stage_graph(job: DagJob, history: History, *, is_valid: bool = False) -> StageGraph:
     """The graph of a job, whose run times are noted in the history.
 
-    The stages cannot be changed, so a job that has started is not checked again.
+    `is_valid`: its stages, which cannot be changed, have been checked before.
     """
     history.note(job)
-    wrong = () if job.status.start_time else tuple(problems(job.spec))
+    wrong = () if is_valid else tuple(problems(job.spec))
     if wrong:
         return StageGraph(wrong)
     found = estimates(job, history)

@@ -50,13 +50,14 @@ class Refusal:
 class JobMemory:
     """What an operator remembers of a job. Losing it costs a few requests.
 
-    `status`: as computed last, which may not be written yet; `checked`: of how many stages the API server has
-    accepted a pod in a dry run; `sizes`: what pods of the stages request.
+    `status`: as computed last, which may not be written yet; `is_valid`: its graph was checked; `checked`: of
+    how many stages the API server has accepted a pod in a dry run; `sizes`: what pods of the stages request.
     """
 
     uid: str
     status: DagJobStatus | None = None
     written_at: float = float("-inf")
+    is_valid: bool = False
     checked: int = 0
     refusals: dict[str, Refusal] = field(default_factory=dict)
     sizes: Sizes = field(default_factory=dict)
@@ -109,7 +110,8 @@ class JobSync:
             history.note(self.job)
             await self._clean_up()
             return
-        graph = stage_graph(self.job, history)
+        graph = stage_graph(self.job, history, is_valid=self.memory.is_valid)
+        self.memory.is_valid = not graph.problems
         tasks: dict[str, Tasks] = {}
         problem = await self._find_defect(graph)
         if problem is None and self.memory.checked >= len(self.job.spec.stages):

@@ -124,9 +124,9 @@ def assess_job(
     known, by_stage = {each.name: each for each in recorded}, dict[str, list[TaskPod]]()
     for pod in pods:
         by_stage.setdefault(pod.stage, []).append(pod)
-    found = dict[str, Tasks]()
+    found, readers = dict[str, Tasks](), _readers(job)
     for stage in reversed(order):
-        needed = stage.name in needed_outputs(job, found)
+        needed = any(not found[reader].is_complete for reader in readers.get(stage.name, ()))
         status, own = known.get(stage.name, StageStatus(stage.name)), by_stage.get(stage.name, ())
         found[stage.name] = assess(stage, status, own, now, outputs_needed=needed)
     return found
@@ -212,16 +212,14 @@ def _is_gang(stage: Stage) -> bool:
     return COSCHEDULING_LABEL in labels or bool(stage.template["spec"].get("schedulingGroup"))
 
 
-def needed_outputs(job: DagJob, tasks: TasksByStage) -> set[str]:
-    """The stages whose results on their nodes a stage reads that has not finished."""
-    complete = {name for name, each in tasks.items() if each.is_complete}
-    return {
-        each.stage
-        for stage in job.spec.stages
-        if stage.name not in complete
-        for each in stage.inputs
-        if each.lost_with_node
-    }
+def _readers(job: DagJob) -> dict[str, list[str]]:
+    """Stage -> the stages that read what its pods leave on their nodes."""
+    found: dict[str, list[str]] = {}
+    for stage in job.spec.stages:
+        for each in stage.inputs:
+            if each.lost_with_node:
+                found.setdefault(each.stage, []).append(stage.name)
+    return found
 
 
 def _unneeded_pods(job: DagJob, tasks: TasksByStage, most_kept: int) -> list[TaskPod]:
@@ -234,11 +232,12 @@ def _unneeded_pods(job: DagJob, tasks: TasksByStage, most_kept: int) -> list[Tas
 
 def _surplus_pods(job: DagJob, tasks: TasksByStage, most_kept: int) -> list[TaskPod]:
     """The oldest pods that have ended, of those beyond `most_kept`, as the job's written status records."""
-    needed = needed_outputs(job, tasks)
+    readers = _readers(job)
     ended = [
         pod
         for recorded in job.status.stages
-        if recorded.name in tasks and recorded.name not in needed
+        if recorded.name in tasks
+        and all(tasks[reader].is_complete for reader in readers.get(recorded.name, ()))
         for pod in _recorded_pods(tasks[recorded.name], recorded)
     ]
     surplus = min(len(ended) - most_kept, MOST_WRITES)

@@ -18,6 +18,7 @@ from functools import reduce
 from eclectus.api import node_profile
 from eclectus.api.names import NODE_PROFILES_PATH
 from eclectus.api.node_probe import NodeProbe, NodeProbeStatus, Outcome, Run
+from eclectus.api.node_profile import NodeProfile
 from eclectus.kubeclient.api_errors import ApiError, MissingError, RejectedError
 from eclectus.kubeclient.listing import list_objects
 from eclectus_operator import convert
@@ -135,16 +136,17 @@ async def _write_profile(snapshot: Snapshot, probe: NodeProbe, run: Run) -> None
 
     A profile that may not be written does not keep the run.
     """
-    api, patch = snapshot.context.api, probe_status.profile_patch(probe.metadata.name, run)
-    path = f"{NODE_PROFILES_PATH}/{run.node}/status"
+    api, path = snapshot.context.api, f"{NODE_PROFILES_PATH}/{run.node}"
     try:
         try:
-            await api.send("PATCH", path, patch)
+            found = await api.send("GET", path)
         except MissingError:
             node = convert.read(await api.send("GET", f"/api/v1/nodes/{run.node}"), Node)
             body = node_profile.new_object(node.metadata.name, node.metadata.uid)
-            await api.send("POST", NODE_PROFILES_PATH, body)
-            await api.send("PATCH", path, patch)
+            found = await api.send("POST", NODE_PROFILES_PATH, body)
+        version = convert.read(found, NodeProfile).metadata.resource_version
+        patch = probe_status.profile_patch(version, probe.metadata.name, run)
+        await api.send("PATCH", f"{path}/status", patch)
     except MissingError:
         _log.info("node %s and its profile are gone", run.node)
     except RejectedError as error:

@@ -102,12 +102,16 @@ def conditions_patch(meta: ObjectMeta, status: NodeProbeStatus) -> dict[str, Any
     return {"metadata": {"resourceVersion": meta.resource_version}, "status": kept}
 
 
-def profile_patch(probe: str, run: Run) -> dict[str, Any]:
-    """A merge patch of a NodeProfile's status: how the last run on its node ended."""
+def profile_patch(version: str, probe: str, run: Run) -> dict[str, Any]:
+    """A merge patch of a NodeProfile's status: how the last run on its node ended.
+
+    `version`: its resourceVersion, so that a request sent long ago puts no older run in its place.
+    """
     outcome = convert.written(run.outcome) if run.outcome else {}
     head = {"probe": probe, "number": run.number, "class": run.class_name, "begunTime": run.begun_time}
     empty = {"seconds": None, "rate": None}  # a merge patch would keep those of the run before
-    return {"status": {"lastProbe": {**empty, **head, **outcome}}}
+    last = {**empty, **head, **outcome}
+    return {"metadata": {"resourceVersion": version}, "status": {"lastProbe": last}}
 
 
 def _with_run(status: NodeProbeStatus, run: Run) -> NodeProbeStatus:

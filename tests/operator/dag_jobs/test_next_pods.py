@@ -4,7 +4,7 @@ from msgspec import structs
 
 from dag_jobs import NOW, dag_job, diamond, stage, stored, task_pod
 from eclectus.api.dag_job import DagJobStatus, FailedTasks, StageStatus
-from eclectus_operator.dag_jobs.tasks import MOST_WRITES, assess, needed_outputs, next_steps
+from eclectus_operator.dag_jobs.tasks import MOST_WRITES, assess, assess_job, next_steps
 
 
 def assessed(job, recorded=(), pods=()):
@@ -89,10 +89,16 @@ def test_a_task_that_was_preempted_gets_a_pod_of_another_name_of_the_same_attemp
 def test_outputs_are_needed_until_the_stage_that_reads_them_has_finished():
     reads = stage("b", "a", inputs=[{"stage": "a", "lostWithNode": True}])
     job = stored(dag_job(stages=[stage("a"), reads, stage("c", "a", inputs=[{"stage": "a"}])]))
-    complete = {name: StageStatus(name, completed_indexes="0") for name in "ab"}
-    assert needed_outputs(job, assessed(job)) == {"a"}
-    assert needed_outputs(job, assessed(job, [complete["a"]])) == {"a"}
-    assert needed_outputs(job, assessed(job, complete.values())) == set()
+    order = [job.spec.find_stage(name) for name in "abc"]
+
+    def succeeded(*complete):
+        known = [StageStatus(name, completed_indexes="0") for name in complete]
+        tasks = assess_job(job, order, known, [], NOW)
+        return {name for name, each in tasks.items() if each.is_complete}
+
+    assert succeeded("a") == set(), "its pod is gone, and b has not read it"
+    assert succeeded("a", "b") == {"a", "b"}
+    assert succeeded("a", "c") == {"c"}
 
 
 class TestSurplus:
