@@ -8,7 +8,7 @@ from builders import make_task
 from eclectus.live import inbox as inbox_module
 from eclectus.live.inbox import Inbox
 from eclectus.live.loop import Loop
-from eclectus.live.write.workers import FairPool, WorkerPool
+from eclectus.live.write.write_queues import FairPool, WorkerPool
 from eclectus.model.commands import Bind
 from eclectus.model.events import NodeGone, Resumed, TaskSeen
 from eclectus.model.objects import PodAffinityTerm, UsedClaim

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -58,6 +58,21 @@ def _kubeconfigs(kubeconfig: Path | None) -> list[Path]:
 
 def _is_in_cluster() -> bool:
     return "KUBERNETES_SERVICE_HOST" in os.environ
+
+
+async def print_changes(make: Callable[[], Awaitable[tuple[str, Sequence[str]]]], watch: bool) -> None:
+    """Print a text, and what could not be read for it; with `watch` again after each change."""
+    shown = ""
+    while True:
+        text, problems = await make()
+        if text != shown:
+            for problem in problems:
+                click.echo(f"note: {problem}", err=True)
+            click.echo(("\n" if shown else "") + text)
+            shown = text
+        if not watch:
+            return
+        await asyncio.sleep(WATCH_SECONDS)
 
 
 async def awaited(work: Awaitable[T], what: str) -> T:

@@ -1,11 +1,27 @@
-"""Tables in columns, and ages as kubectl prints them."""
+"""How answers are printed: tables in columns, JSON and YAML, and ages as kubectl prints them."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+import yaml
+
 ABSENT = "-"
+MESSAGE_CHARACTERS = 100  # of a message in a table; `-o wide` shows all
+
+
+def structured(value: object, output: str) -> str:
+    """The value as `json` or `yaml`."""
+    if output == "json":
+        return json.dumps(value, indent=2)
+    return str(yaml.safe_dump(value, sort_keys=False)).rstrip("\n")
+
+
+def shortened(text: str, wide: bool) -> str:
+    """A message for a table."""
+    return text if wide or len(text) <= MESSAGE_CHARACTERS else text[: MESSAGE_CHARACTERS - 1] + "…"
 
 
 def aligned(lines: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
-import yaml
 
 from eclectus.cli.cluster import (
     REQUEST_SECONDS,
-    WATCH_SECONDS,
     awaited,
     default_namespace,
     kubeconfig_options,
+    print_changes,
 )
-from eclectus.cli.columns import ABSENT, age, aligned, span
+from eclectus.cli.columns import ABSENT, age, aligned, shortened, span, structured
 from eclectus.cli.dag_rows import Row, rows
 from eclectus.config.reading import nearest
 from eclectus.kube.quantity import thousandths
@@ -88,22 +86,16 @@ def dag(
 async def _show(access: Credentials, namespace: str, name: str, output: Output, watch: bool) -> None:
     from eclectus.kubeclient.client import ObjectClient, connected
 
-    shown = ""
     async with connected(access, REQUEST_SECONDS) as client:
         api = ObjectClient(client)
-        while True:
+
+        async def text() -> tuple[str, Sequence[str]]:
             jobs = await awaited(_jobs(api, namespace), "listing the DagJobs")
             pods = await awaited(_waiting_pods(api, namespace), "listing the pods")
             found, problems = rows(jobs, pods, datetime.now(UTC))
-            text = formatted(found, namespace, name, output)
-            if text != shown:
-                for problem in problems:
-                    click.echo(f"note: {problem}", err=True)
-                click.echo(("\n" if shown else "") + text)
-                shown = text
-            if not watch:
-                return
-            await asyncio.sleep(WATCH_SECONDS)
+            return formatted(found, namespace, name, output), problems
+
+        await print_changes(text, watch)
 
 
 async def _jobs(api: ObjectClient, namespace: str) -> list[Object]:
@@ -143,10 +135,8 @@ def formatted(found: Sequence[Row], namespace: str, name: str, output: Output) -
         known = [row["name"] for row in found]
         hint = nearest(name, known) if known else "there is none"
         raise click.UsageError(f"there is no DagJob {name!r} {where}; {hint}")
-    if output == "json":
-        return json.dumps(shown, indent=2)
-    if output == "yaml":
-        return str(yaml.safe_dump(shown, sort_keys=False)).rstrip("\n")
+    if output in ("json", "yaml"):
+        return structured(shown, output)
     if not shown:
         return f"there is no DagJob {where}"
     now, is_wide = datetime.now(UTC), output == "wide"
@@ -156,7 +146,6 @@ def formatted(found: Sequence[Row], namespace: str, name: str, output: Output) -
     return "\n".join(lines)
 
 
-MESSAGE_CHARACTERS = 100  # in the plain table; `-o wide` shows all
 _GI = 2**30
 _BYTES = ("memory", "ephemeral-storage")
 
@@ -183,8 +172,8 @@ def stages_table(row: Row, now: datetime, *, wide: bool) -> Iterator[str]:
     for stage in row["stages"]:
         first, *others = stage["why"] or [ABSENT]
         cells = _stage_cells(stage, now, wide)
-        lines.append([*cells, _shortened(first, wide)])
-        lines += [[*[""] * len(cells), _shortened(other, wide)] for other in others]
+        lines.append([*cells, shortened(first, wide)])
+        lines += [[*[""] * len(cells), shortened(other, wide)] for other in others]
     return aligned(lines)
 
 
@@ -244,7 +233,3 @@ def _when(moment: str | None, now: datetime) -> str:
         return ABSENT
     seconds = (datetime.fromisoformat(moment) - now).total_seconds()
     return f"in {span(seconds)}" if seconds >= 0 else f"{span(-seconds)} ago"
-
-
-def _shortened(text: str, wide: bool) -> str:
-    return text if wide or len(text) <= MESSAGE_CHARACTERS else text[: MESSAGE_CHARACTERS - 1] + "…"

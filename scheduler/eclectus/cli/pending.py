@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -14,7 +13,7 @@ import click
 
 from eclectus.api.names import PART_OF, PART_OF_LABEL
 from eclectus.cli.cluster import REQUEST_SECONDS, awaited, default_namespace, kubeconfig_options
-from eclectus.cli.columns import ABSENT, age, aligned
+from eclectus.cli.columns import ABSENT, age, aligned, shortened, structured
 from eclectus.cli.served_names import Served, served
 from eclectus.config.configuration import DEFAULT_SCHEDULER
 
@@ -122,7 +121,7 @@ def formatted(found: list[Row], known: dict[str, Served], namespace: str, output
     """The text to print."""
     if output == "json":
         schedulers = [{"name": each.name, "state": each.state, "from": each.where} for each in known.values()]
-        return json.dumps({"pods": found, "schedulers": schedulers}, indent=2)
+        return structured({"pods": found, "schedulers": schedulers}, output)
     where = f"in namespace {namespace}" if namespace else "in any namespace"
     if not found and not known:
         return f"no Eclectus scheduler was found, and no pod {where} waits for a name that nobody serves"
@@ -133,7 +132,6 @@ def formatted(found: list[Row], known: dict[str, Served], namespace: str, output
     return "\n".join([*lines, "", *summary(found, known, now)])
 
 
-MESSAGE_CHARACTERS = 100  # in the plain table; `-o wide` shows all
 GATED = "SchedulingGated"  # set by the API server, not by a scheduler
 
 Row = dict[str, Any]
@@ -209,7 +207,10 @@ def _cells(row: Row, now: datetime, wide: bool) -> list[str]:
     state = row["scheduler"]
     name = f"{row['schedulerName']} ({state})" if state in ("no leader", "nobody") else row["schedulerName"]
     message = " ".join((row["message"] or "no scheduler has reported on it").split())
-    if not wide and len(message) > MESSAGE_CHARACTERS:
-        message = message[: MESSAGE_CHARACTERS - 1] + "…"
     cells = [row["namespace"], row["name"], name, str(row["priority"]), age(row["createdTime"], now)]
-    return [*cells, *([age(row["since"], now)] if wide else []), row["reason"] or ABSENT, message]
+    return [
+        *cells,
+        *([age(row["since"], now)] if wide else []),
+        row["reason"] or ABSENT,
+        shortened(message, wide),
+    ]

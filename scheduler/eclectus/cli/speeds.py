@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from math import inf
@@ -12,12 +11,11 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
-import yaml
 from msgspec.structs import replace
 
 from eclectus.api.node_profile import LastProbe, NodeProfile
-from eclectus.cli.cluster import REQUEST_SECONDS, WATCH_SECONDS, awaited, kubeconfig_options
-from eclectus.cli.columns import ABSENT, age, aligned
+from eclectus.cli.cluster import REQUEST_SECONDS, awaited, kubeconfig_options, print_changes
+from eclectus.cli.columns import ABSENT, age, aligned, structured
 from eclectus.config.reading import nearest
 from eclectus.model.workload_names import concerns
 
@@ -80,19 +78,15 @@ async def _show(
 ) -> None:
     from eclectus.kubeclient.client import connected
 
-    shown = ""
     async with connected(access, REQUEST_SECONDS) as client:
-        while True:
+
+        async def text() -> tuple[str, Sequence[str]]:
             listed = await awaited(_listed(client), "listing the NodeProfiles")
             profiles = listed if namespace is None else [limited(each, namespace) for each in listed]
             nodes = await awaited(_node_names(client), "listing the nodes")
-            text = _formatted(profiles, output, only_class, nodes)
-            if text != shown:
-                click.echo(("\n" if shown else "") + text)
-                shown = text
-            if not watch:
-                return
-            await asyncio.sleep(WATCH_SECONDS)
+            return _formatted(profiles, output, only_class, nodes), ()
+
+        await print_changes(text, watch)
 
 
 async def _listed(client: ApiClient) -> list[NodeProfile]:
@@ -129,10 +123,8 @@ def _formatted(profiles: list[NodeProfile], output: Output, only_class: str, nod
     if only_class and not any(row["classes"] for row in found):
         known = sorted({each.name for profile in profiles for each in profile.status.classes})
         raise click.UsageError(f"no speeds are known for class {only_class!r}; {nearest(only_class, known)}")
-    if output == "json":
-        return json.dumps(found, indent=2)
-    if output == "yaml":
-        return str(yaml.safe_dump(found, sort_keys=False)).rstrip("\n")
+    if output in ("json", "yaml"):
+        return structured(found, output)
     lines = list(table(found, datetime.now(UTC), wide=output == "wide")) if found else []
     if all(row["speed"] is None for row in found):
         lines.append("no speeds have been learned yet")

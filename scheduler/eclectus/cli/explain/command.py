@@ -9,9 +9,9 @@ from typing import Literal
 
 import click
 import msgspec
-import yaml
 
 from eclectus.cli.cluster import awaited, default_namespace, kubeconfig_options
+from eclectus.cli.columns import structured
 from eclectus.cli.explain.explained_text import job_lines, node_lines, pod_lines, what_if_lines
 from eclectus.cli.explain.from_tape import Moment, answer_from_tape, read_moment
 from eclectus.cli.explain.target import NOTHING_ELSE, Asked, Target, target_of
@@ -169,7 +169,7 @@ def formatted(body: bytes, target: Target, output: Output, asked: Asked = NOTHIN
     if output == "json":
         return msgspec.json.format(body, indent=2).decode()
     if output == "yaml":
-        return str(yaml.safe_dump(msgspec.json.decode(body), sort_keys=False)).rstrip("\n")
+        return structured(msgspec.json.decode(body), output)
     return "\n".join(_lines(body, target) if asked == NOTHING_ELSE else _what_if_lines(body))
 
 

@@ -19,9 +19,9 @@ from eclectus.kube.objects import Pod
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError, NotDoneError, UnsureError
 from eclectus.kubeclient.timing import Backoff, elapsed
 from eclectus.live.context import Context
-from eclectus.live.write.persistence import LEASE_LOST, Persistence
 from eclectus.live.write.status_patches import Nominator
 from eclectus.live.write.volume_steps import VolumeSteps
+from eclectus.live.write.write_queues import LEASE_LOST, Persistence
 from eclectus.model.commands import Bind, BindStep, EndProbe, Renominate
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import BindConfirmed, BindRefused

@@ -16,8 +16,7 @@ from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.kubeclient.api_errors import ApiError, ConflictError
 from eclectus.kubeclient.timing import elapsed
 from eclectus.live.context import Context
-from eclectus.live.write.persistence import UNDONE, Persistence
-from eclectus.live.write.workers import WorkerPool
+from eclectus.live.write.write_queues import UNDONE, Persistence, WorkerPool
 from eclectus.model.commands import Bind, Evict, Report
 
 MAX_NAME_LENGTH = 253  # of a DNS subdomain

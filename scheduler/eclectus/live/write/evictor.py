@@ -20,9 +20,8 @@ from eclectus.kubeclient.client import STRATEGIC_MERGE
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
 from eclectus.live.write.event_recorder import EventRecorder
-from eclectus.live.write.persistence import UNDONE, Persistence
 from eclectus.live.write.status_patches import Nominator
-from eclectus.live.write.workers import WorkerPool
+from eclectus.live.write.write_queues import UNDONE, Persistence, WorkerPool
 from eclectus.model.commands import Bind, Command, Evict, Nominate
 from eclectus.model.events import EvictRefused, NominateRefused
 

@@ -31,7 +31,7 @@ from eclectus.live.write.evictor import Evictor
 from eclectus.live.write.preferences import IgnoredPreferences, RelaxedPreferences
 from eclectus.live.write.status_patches import Conditions, Nominator, Plans
 from eclectus.live.write.volume_steps import BOUND_SECONDS, VolumeSteps
-from eclectus.live.write.workers import FairPool, WorkerPool
+from eclectus.live.write.write_queues import FairPool, Pool, WorkerPool
 from eclectus.model.commands import Bind, Command, Fault, RecordPlan, Report, VolumeStep
 from eclectus.model.events import BindConfirmed
 
@@ -130,7 +130,7 @@ class Outbox:
         """Wait until new binds would be sent soon: a decision becomes stale while it waits in a queue."""
         await self._binds.wait_below(2 * self._in_flight)
 
-    def _pool_for(self, bind: Bind) -> WorkerPool[Sent] | FairPool[Sent]:
+    def _pool_for(self, bind: Bind) -> Pool[Sent]:
         if not bind.before:
             return self._binds
         waits_for_volumes = any(isinstance(step, VolumeStep) for step in bind.before)
@@ -146,7 +146,7 @@ class Outbox:
         for workers in (self._binds, self._stepped, self._for_volumes, self._evictor.workers):
             await workers.wait_below(1)
 
-    def _workers(self) -> Sequence[WorkerPool[Any]]:
+    def _workers(self) -> Sequence[Pool[Any]]:
         """Events last: others write some when they are done."""
         return (
             self._binds,

@@ -22,7 +22,7 @@ from eclectus.kubeclient.trouble import TroubleLog
 from eclectus.live.context import Context
 from eclectus.live.watch.watched_dag_jobs import PlanState
 from eclectus.live.watch.watched_pods import ConditionState
-from eclectus.live.write.persistence import OUTDATED, NewestWriter, Persistence, Result
+from eclectus.live.write.write_queues import OUTDATED, NewestWriter, Persistence, Result
 from eclectus.model.commands import Bind, Nominate, RecordPlan, Report
 
 CONDITION_PATIENCE_SECONDS = 120.0

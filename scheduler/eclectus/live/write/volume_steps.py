@@ -17,7 +17,7 @@ from eclectus.kubeclient.client import MERGE_PATCH
 from eclectus.kubeclient.timing import elapsed
 from eclectus.live.context import Context
 from eclectus.live.watch.claim_states import ClaimState, ClaimStates
-from eclectus.live.write.persistence import LEASE_LOST, OUTDATED, Persistence
+from eclectus.live.write.write_queues import LEASE_LOST, OUTDATED, Persistence
 from eclectus.model.commands import AwaitVolume, Bind, ReserveVolume, SelectNode, VolumeStep
 from eclectus.model.errors import MalformedError
 from eclectus.model.volumes import Volume

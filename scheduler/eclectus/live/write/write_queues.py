@@ -1,0 +1,262 @@
+"""How writes wait and are repeated.
+
+Queues are served by a bounded number of workers, which bounds what is under way at a time. A write is
+repeated until it is done or refused, has been tried for long enough, or this process leads no more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable
+from typing import Generic, Literal, TypeVar
+
+from typing_extensions import override
+
+from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError, NotDoneError, UnsureError
+from eclectus.kubeclient.timing import Backoff, elapsed
+from eclectus.live.context import Context
+
+T = TypeVar("T")
+
+
+class Pool(ABC, Generic[T]):
+    """Items that wait or are being handled. An exception of the handler is a defect: `run` raises it."""
+
+    def __init__(self) -> None:
+        self._changed = asyncio.Event()
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def put(self, item: T) -> None:
+        """Add an item; it is begun at once if the limit allows."""
+
+    @abstractmethod
+    async def run(self) -> None:
+        """Work until cancelled."""
+
+    async def wait_below(self, limit: int) -> None:
+        """Wait until fewer than `limit` items wait or are being handled."""
+        while len(self) >= limit:
+            self._changed.clear()
+            await self._changed.wait()
+
+
+class WorkerPool(Pool[T]):
+    """`workers` tasks, each of which handles one item at a time, oldest first.
+
+    `limit_to` lets fewer of them work.
+    """
+
+    def __init__(self, name: str, workers: int, handle: Callable[[T], Awaitable[None]]) -> None:
+        super().__init__()
+        self._name = name
+        self._workers = workers
+        self._handle = handle
+        self._limit = workers
+        self._queue: deque[T] = deque()
+        self._idle: deque[asyncio.Future[None]] = deque()
+        self._busy = 0
+
+    @override
+    def __len__(self) -> int:
+        return len(self._queue) + self._busy
+
+    @override
+    def put(self, item: T) -> None:
+        self._queue.append(item)
+        if self._busy < self._limit:
+            self._wake_one()
+
+    def limit_to(self, limit: int) -> None:
+        """Handle at most this many items at a time from now on, at least 1; what has begun is finished."""
+        risen, self._limit = limit > self._limit, limit
+        if risen:
+            for _ in range(min(len(self._queue), limit - self._busy)):
+                self._wake_one()
+
+    @override
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for number in range(self._workers):
+                group.create_task(self._work(), name=f"{self._name}-{number}")
+
+    def _wake_one(self) -> None:
+        while self._idle:
+            worker = self._idle.popleft()
+            if not worker.done():
+                worker.set_result(None)
+                return
+
+    async def _work(self) -> None:
+        while True:
+            while not self._queue or self._busy >= self._limit:
+                free = asyncio.get_running_loop().create_future()
+                self._idle.append(free)
+                await free
+            item = self._queue.popleft()
+            self._busy += 1
+            try:
+                await self._handle(item)
+            finally:
+                self._busy -= 1
+                self._changed.set()
+
+
+class FairPool(Pool[T]):
+    """Handles at most `each` items of one key at a time, oldest first; others do not wait for them.
+
+    For items that take long and cost little while they do.
+    """
+
+    def __init__(
+        self, name: str, each: int, key_of: Callable[[T], str], handle: Callable[[T], Awaitable[None]]
+    ) -> None:
+        super().__init__()
+        self._name = name
+        self._each = each
+        self._key_of = key_of
+        self._handle = handle
+        self._queues: dict[str, deque[T]] = {}  # by key, of items that wait
+        self._busy = Counter[str]()  # by key, of those that are being handled
+        self._group: asyncio.TaskGroup | None = None  # None: it does not run
+        self._count = 0
+
+    @override
+    def __len__(self) -> int:
+        return self._count
+
+    @override
+    def put(self, item: T) -> None:
+        key = self._key_of(item)
+        self._queues.setdefault(key, deque()).append(item)
+        self._count += 1
+        self._begin(key)
+
+    @override
+    async def run(self) -> None:
+        try:
+            async with asyncio.TaskGroup() as self._group:
+                for key in list(self._queues):
+                    self._begin(key)
+                await asyncio.Event().wait()
+        finally:
+            self._group = None
+
+    def _begin(self, key: str) -> None:
+        """Begin the next items of this key, as many as may be under way."""
+        queue = self._queues.get(key)
+        while self._group is not None and queue and self._busy[key] < self._each:
+            self._busy[key] += 1
+            self._group.create_task(self._work(key, queue.popleft()), name=f"{self._name} of {key}")
+        if queue is not None and not queue:
+            del self._queues[key]
+
+    async def _work(self, key: str, item: T) -> None:
+        try:
+            await self._handle(item)
+        finally:
+            self._count -= 1
+            self._busy[key] -= 1
+            if not self._busy[key]:
+                del self._busy[key]
+            self._changed.set()
+        self._begin(key)
+
+
+UNDONE = (NotDoneError, UnsureError)  # after these a write that may be done twice is repeated
+OUTDATED = (ConflictError, *UNDONE)  # one that is made anew each time, too: the watch brings the new version
+LEASE_LOST = "this process no longer holds the Lease for certain"
+
+Result = Literal["written", "gone", "refused", "failed"]
+Value = TypeVar("Value")
+
+
+class Persistence:
+    """Repeats writes. `may_write` is asked before each attempt."""
+
+    def __init__(self, context: Context, may_write: Callable[[], bool], least_pause: float = 0.1) -> None:
+        self._rng = context.rng
+        self._may_write = may_write
+        self._least_pause = least_pause  # seconds
+
+    async def attempt(
+        self, write: Callable[[], Awaitable[None]], again: tuple[type[ApiError], ...], seconds: float
+    ) -> ApiError | None:
+        """Write, and after errors of these kinds write again; returns why it was given up, or nothing.
+
+        Raises every other error of `write`.
+        """
+        backoff = Backoff(self._least_pause, 5.0, self._rng)
+        give_up_at = elapsed() + seconds
+        found = ApiError("", message=LEASE_LOST)
+        while self._may_write() and elapsed() < give_up_at:
+            try:
+                await write()
+            except again as error:
+                found = error
+                await asyncio.sleep(error.retry_after or backoff.wait())
+            else:
+                return None
+        return found
+
+
+class NewestWriter(ABC, Generic[Value]):
+    """Writes the newest value of each key, which replaces one that still waits; `workers.run()` must run.
+
+    A value is given up after `patience` seconds.
+    """
+
+    def __init__(self, name: str, in_flight: int, persistence: Persistence, patience: float) -> None:
+        self._persistence = persistence
+        self._patience = patience
+        self._newest: dict[str, Value] = {}
+        self.workers: WorkerPool[str] = WorkerPool(name, in_flight, self._work)
+
+    def put(self, key: str, value: Value) -> None:
+        """Queue the value to be written."""
+        is_queued = key in self._newest
+        self._newest[key] = value
+        if not is_queued:
+            self.workers.put(key)
+
+    def cancel(self, key: str) -> None:
+        """Drop the value of this key, if it still waits."""
+        self._newest.pop(key, None)
+
+    @abstractmethod
+    async def _write(self, value: Value) -> None:
+        """Try once. Raises ApiError; MissingError where there is nothing any more to write it on."""
+
+    @abstractmethod
+    def _ended(self, value: Value, result: Result, error: ApiError | None) -> None:
+        """The value is written or never will be; `error` says why if that is no normal end."""
+
+    async def _work(self, key: str) -> None:
+        """Write until the newest value is written; the key is in `_newest` as long as this goes on."""
+        sent: Value | None = None
+
+        async def write() -> None:
+            nonlocal sent
+            sent = self._newest.get(key)
+            if sent is not None:
+                await self._write(sent)
+
+        while (value := self._newest.get(key)) is not None and value is not sent:
+            result, error = await self._result(write)
+            self._ended(value, result, error)
+            if error is not None:
+                break
+        self._newest.pop(key, None)
+
+    async def _result(self, write: Callable[[], Awaitable[None]]) -> tuple[Result, ApiError | None]:
+        try:
+            given_up = await self._persistence.attempt(write, OUTDATED, self._patience)
+        except MissingError:
+            return "gone", None
+        except ApiError as error:
+            return "refused", error
+        return ("written" if given_up is None else "failed"), given_up
