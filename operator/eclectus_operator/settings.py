@@ -76,7 +76,7 @@ class Settings:
     dag_waiting: Annotated[
         int,
         Setting(
-            "most pods of a DagJob that exist and have not started",
+            "most pods of a DagJob that exist and have not started; those of a gang are all created",
             why="enough for a scheduler to choose from; more cost etcd and quota and start nothing earlier",
             unit="pods",
             least=1,

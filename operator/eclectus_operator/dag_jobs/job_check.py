@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from eclectus.api.dag_job import DagJob, Stage
 from eclectus.kube import objects as kube
-from eclectus.kubeclient.api_errors import ApiError, NotDoneError
+from eclectus.kubeclient.api_errors import ApiError, NotDoneError, UnauthenticatedError
 from eclectus.kubeclient.client import ObjectApi
 from eclectus_operator import convert, room
 from eclectus_operator.convert import ShapeError
@@ -25,6 +25,7 @@ from eclectus_operator.operator_context import NotLeadingError
 from eclectus_operator.room import Room
 
 FORBIDDEN, INVALID = 403, 422
+NOT_OF_THE_POD = (NotDoneError, NotLeadingError, UnauthenticatedError)  # any other request would fail as well
 # As the API server's validation names a field. A policy that denies a request answers 422 too by default, and
 # may name one in its own words; but what it denies now it may allow later.
 _FIELD = re.compile(r"\b(spec|metadata)\.[A-Za-z]")
@@ -48,7 +49,7 @@ async def template_problem(api: ObjectApi, path: str, job: DagJob, stage: Stage)
     """
     try:
         await api.send("POST", path, NewPod(job, stage).body({}), {"dryRun": "All"})
-    except (NotDoneError, NotLeadingError):
+    except NOT_OF_THE_POD:
         raise
     except ApiError as error:
         return f"stages[{stage.name}].template: {error.message}" if names_field(error) else ""

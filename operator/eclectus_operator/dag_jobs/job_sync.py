@@ -14,17 +14,23 @@ from dataclasses import dataclass, field, replace
 
 from eclectus.api.dag_job import DagJob, DagJobStatus
 from eclectus.api.names import API_VERSION, DAG_JOB_LABEL, DAG_JOBS
-from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError, NotDoneError
+from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError
 from eclectus.kubeclient.listing import list_pages
 from eclectus_operator import convert
 from eclectus_operator.dag_jobs import job_status, task_pods
 from eclectus_operator.dag_jobs.estimates import History, StageGraph, stage_graph
-from eclectus_operator.dag_jobs.job_check import Sizes, placement_problem, refusal, template_problem
+from eclectus_operator.dag_jobs.job_check import (
+    NOT_OF_THE_POD,
+    Sizes,
+    placement_problem,
+    refusal,
+    template_problem,
+)
 from eclectus_operator.dag_jobs.job_status import Observed, Problem, StatusUpdate, status_update
 from eclectus_operator.dag_jobs.task_pods import NewPod, TaskPod
 from eclectus_operator.dag_jobs.tasks import MOST_WRITES, Tasks, assess_job, next_steps
 from eclectus_operator.observed import Pod
-from eclectus_operator.operator_context import NotLeadingError, OperatorContext
+from eclectus_operator.operator_context import OperatorContext
 
 JOB_SECONDS = 5.0  # a sync of a job that takes longer goes on after others
 MOST_CHECKS = 20  # templates checked in one sync of a job, likewise
@@ -261,7 +267,7 @@ class JobSync:
             await self.context.api.send("POST", self.pods_path, new.body(hints))
         except ConflictError:
             return await self._adopt(new)
-        except (NotDoneError, NotLeadingError):
+        except NOT_OF_THE_POD:
             raise
         except ApiError as error:
             return refusal(new, error)

@@ -6,7 +6,7 @@ import yaml
 from dag_jobs import dag_job, stage, stored
 from dag_operator_world import PODS, DagWorld, task_of
 from eclectus.kube.gangs.objects import COSCHEDULING_LABEL
-from eclectus.kubeclient.api_errors import RejectedError, UnsureError
+from eclectus.kubeclient.api_errors import RejectedError, UnauthenticatedError, UnsureError
 from eclectus_operator.dag_jobs.task_pods import NewPod
 
 WITH_NULLS = """
@@ -98,6 +98,16 @@ def test_a_webhook_that_is_down_is_reported_and_other_stages_go_on(status):
     assert world.reasons().count("FailedCreate") == 1
     assert world.tasks("Succeeded") == [("plain", 0, 0)]
     world.play(60)
+    assert world.condition("Succeeded")["status"] == "True"
+
+
+def test_a_token_that_is_not_accepted_is_no_fault_of_a_pod():
+    world = DagWorld(dag_job(stages=[stage("a")]))
+    opens = world.api.now + 12.0
+    refuse(world, lambda _: world.api.now < opens, UnauthenticatedError(f"POST {PODS}", 401, "Unauthorized"))
+    world.play(10)
+    assert world.status() == {}
+    world.play(40)
     assert world.condition("Succeeded")["status"] == "True"
 
 
