@@ -39,7 +39,7 @@ class DagJobMeta(Struct, frozen=True, rename="camel"):
 
 
 class Estimate(Struct, frozen=True):
-    """The run time of a task at mean speed, and who says so. `seconds` None: unknown."""
+    """The run time of a task at mean speed, and where that is from. `seconds` None: unknown."""
 
     seconds: float | None = None
     source: EstimateSource = "declared"
@@ -65,7 +65,7 @@ class Stage(Struct, frozen=True, rename="camel"):
 
 
 class DagJobSpec(Struct, frozen=True, rename="camel"):
-    """What to run, and for whom."""
+    """What to run, with which share of which pool."""
 
     stages: tuple[Stage, ...]
     pool: str = ""

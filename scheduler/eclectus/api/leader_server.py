@@ -1,6 +1,6 @@
 """Where the leader's server is, and by what its certificate is known: an annotation of its Lease.
 
-Whoever may read the Lease can so reach the leader and verify its certificate, which nobody may have signed.
+Whoever may read the Lease can so reach the leader and verify its certificate, whatever has signed that.
 """
 
 from __future__ import annotations

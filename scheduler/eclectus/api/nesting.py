@@ -1,8 +1,9 @@
 """JSON that is nested deeper than decoders follow: what is too deep is cut off, and the rest is read.
 
 The API server takes objects of 10,000 levels, such as in a field whose content is not defined, or in the
-field sets of `metadata.managedFields`, which who changes an object may write. Decoders raise RecursionError
-at about a thousand, also for what they only skip. One such object in a list must hide none of the others.
+field sets of `metadata.managedFields`, which every client that changes an object may write. Decoders raise
+RecursionError at about a thousand, also for what they only skip. One such object in a list must hide none of
+the others.
 """
 
 from __future__ import annotations

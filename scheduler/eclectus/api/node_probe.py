@@ -101,7 +101,7 @@ class NodeProbeSpec(Struct, frozen=True, rename="camel"):
 
 
 class Outcome(Struct, frozen=True, rename="camel"):
-    """How a benchmark run ended. `ended_by`: the pod itself, the operator, or anybody else."""
+    """How a benchmark run ended. `ended_by`: the pod itself, the operator, or something else."""
 
     succeeded: bool
     stage: str

@@ -1,4 +1,4 @@
-"""`eclectus pending`: the pods that wait for an Eclectus scheduler, or for one that nobody runs."""
+"""`eclectus pending`: the pods that wait for an Eclectus scheduler, or for one that does not run."""
 
 from __future__ import annotations
 
@@ -138,10 +138,10 @@ Row = dict[str, Any]
 
 
 def rows(pods: Iterable[Object], known: Mapping[str, Served]) -> list[Row]:
-    """One mapping for each pod that waits for a name of Eclectus or of nobody, the oldest first.
+    """One mapping for each pod that waits for a name of Eclectus or of no scheduler, the oldest first.
 
-    Nobody serves a name that is neither Eclectus' nor kube-scheduler's, as far as anybody can tell: a pod
-    on which some scheduler has reported is that scheduler's.
+    A name counts as that of no scheduler if it is neither Eclectus' nor kube-scheduler's, and if no scheduler
+    has reported on the pod.
     """
     found = [_row(pod, known) for pod in pods if _waits(pod)]
     ours = [row for row in found if row["scheduler"] != "other"]

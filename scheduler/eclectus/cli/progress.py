@@ -24,7 +24,9 @@ class Progress:
     """
 
     def __init__(self, doing: str, expected: float = 0, unit: str = "") -> None:
-        self._doing, self._expected, self._unit = doing, expected, unit
+        self._doing = doing
+        self._expected = expected
+        self._unit = unit
         self._entered = time.monotonic()
         # (time, units done) of the first report: the rate is measured from there, because the worker
         # processes take seconds to start.

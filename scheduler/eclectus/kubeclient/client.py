@@ -83,7 +83,9 @@ class ApiClient:
     def __init__(
         self, session: aiohttp.ClientSession, credentials: Credentials, seconds: float, advice: str
     ) -> None:
-        self._session, self._credentials, self._seconds = session, credentials, seconds
+        self._session = session
+        self._credentials = credentials
+        self._seconds = seconds
         self._advice = advice
         self._trouble = TroubleLog(_log)
 

@@ -40,8 +40,8 @@ class Credentials:
 
     `headers` are empty where a client certificate authenticates. `renew` reads them again from their source,
     `renew_tls` the certificates; both run in a thread, since a plugin may be slow. `source` and
-    `authenticates_by` are words for messages: where the credentials come from, and what proves who the client
-    is. `renewals` counts how often they were read again, with success or not.
+    `authenticates_by` are words for messages: where the credentials come from, and what proves the client's
+    identity. `renewals` counts how often they were read again, with success or not.
     """
 
     def __init__(
@@ -54,9 +54,13 @@ class Credentials:
         *,
         renew_tls: Callable[[], ssl.SSLContext] | None = None,
     ) -> None:
-        self.endpoint, self.source, self.authenticates_by = endpoint, source, authenticates_by
-        self.headers, self.renewals = headers or {}, 0
-        self._renew, self._renew_tls = renew, renew_tls
+        self.endpoint = endpoint
+        self.source = source
+        self.authenticates_by = authenticates_by
+        self.headers = headers or {}
+        self.renewals = 0
+        self._renew = renew
+        self._renew_tls = renew_tls
         self._renewing = asyncio.Lock()
 
     async def refresh(self) -> None:

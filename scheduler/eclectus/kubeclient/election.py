@@ -50,7 +50,8 @@ class Election:
     """One replica's view of the election. Times are seconds of a clock that counts suspended time too."""
 
     def __init__(self, identity: str, settings: ElectionSettings) -> None:
-        self.identity, self._settings = identity, settings
+        self.identity = identity
+        self._settings = settings
         self._lease: Lease | None = None  # as last observed; None: there is none
         self._changed_at = 0.0  # when it last changed, on our clock
         self._sent_at: float | None = None  # when our last successful renewal was sent; None: we do not lead
@@ -74,7 +75,7 @@ class Election:
         if lease != self._lease:
             self._lease, self._changed_at = lease, now
         if lease is None or lease.holder != self.identity:
-            self._sent_at = None  # somebody took it or removed it: leadership is over at once
+            self._sent_at = None  # another process took or removed it: leadership is over at once
 
     def desired(self, now: float, wall: datetime) -> Lease | None:
         """The Lease to write now; None: another replica holds it and its time is not over."""

@@ -131,7 +131,7 @@ def _file_token(path: Path) -> Callable[[], str]:
             found = path.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise CredentialsError(f"{path}: the token cannot be read: {error}") from error
-        if not found:  # as while somebody writes it: the old one may still be valid, and no token is not
+        if not found:  # as while it is being written: the old one may still be valid, and no token is not
             raise CredentialsError(f"{path}: the token cannot be read: the file is empty")
         return found
 

@@ -58,7 +58,9 @@ class Elector:
         acquired: str = "acquired the lease",
         annotations: Callable[[], Mapping[str, str]] = no_annotations,
     ) -> None:
-        self._api, self._settings, self._rng = api, settings, rng
+        self._api = api
+        self._settings = settings
+        self._rng = rng
         self._acquired = acquired  # what the log says when the Lease is acquired
         self._annotations = annotations
         self._election = Election(identity, settings)
@@ -70,7 +72,7 @@ class Elector:
         self._next_try_at = inf
         self._answered_at: float | None = None
         self._trouble = TroubleLog(_log)
-        self.tried = asyncio.Event()  # set after the first try, whoever leads now
+        self.tried = asyncio.Event()  # set after the first try, successful or not
         self.leading = asyncio.Event()
         self.lost = asyncio.Event()
         if not settings.enabled:
@@ -243,11 +245,14 @@ class Leadership:
         ]
         self._running = [self._elector]
         self._tasks: list[asyncio.Task[None]] = []
-        self._on_change, self._has_resigned = on_change, False
+        self._on_change = on_change
+        self._has_resigned = False
         self._may_write = True
         self._retry_seconds = settings.retry_period
         self._ended = asyncio.Event()  # a Lease is lost or given back
-        self.tried, self.leading, self.lost = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.tried = asyncio.Event()
+        self.leading = asyncio.Event()
+        self.lost = asyncio.Event()
         if not settings.enabled:
             self._lead()
 
@@ -261,7 +266,7 @@ class Leadership:
         return any(each.is_try_due() for each in self._running)
 
     def why_standby(self) -> str:
-        """Why this process does not lead, with the name of who does; empty while it leads."""
+        """Why this process does not lead, with the name of the leader; empty while it leads."""
         if self.leading.is_set() and self.holds_lease():
             return ""
         if self._elector.holder and not self._elector.holds_lease():
@@ -321,7 +326,7 @@ class Leadership:
         await asyncio.Event().wait()  # for ever
 
     async def _wait_for(self, claim: Claim, elector: Elector) -> None:
-        """Wait until the claim is held; say once who else holds it."""
+        """Wait until the claim is held; say once which installation holds it."""
         is_reported, lease = False, f"{CLAIMS_NAMESPACE}/{claim.lease}"
         while not elector.leading.is_set():
             self.tried.set()

@@ -30,7 +30,9 @@ class Backoff:
     """Waits that double from `least` to `most` seconds; each is drawn uniformly from its upper half."""
 
     def __init__(self, least: float, most: float, rng: Random) -> None:
-        self._least, self._most, self._rng = least, most, rng
+        self._least = least
+        self._most = most
+        self._rng = rng
         self._next = least
 
     def wait(self) -> float:

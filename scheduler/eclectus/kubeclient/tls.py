@@ -19,7 +19,8 @@ class TlsContext(Generic[T]):
     """
 
     def __init__(self, read: Callable[[], T], make: Callable[[T], ssl.SSLContext]) -> None:
-        self._read, self._make = read, make
+        self._read = read
+        self._make = make
         self._found = read()
         self._context = make(self._found)
 

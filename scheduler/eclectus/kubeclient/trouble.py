@@ -26,7 +26,9 @@ class TroubleLog:
     def __init__(
         self, log: logging.Logger, now: Callable[[], float] = elapsed, extra: Mapping[str, str] | None = None
     ) -> None:
-        self._log, self._now, self._extra = log, now, extra
+        self._log = log
+        self._now = now
+        self._extra = extra
         self._last: dict[str, _LastLine] = {}  # kind -> its last line; kept when it is over, against flapping
         self._since: float | None = None  # when the present trouble began
         self._is_logged = False  # whether anything of the present trouble has been logged

@@ -86,7 +86,9 @@ class LearnedCollector(Collector):
     """Reads the learner at each scrape. Yields nothing if the learner has no summary."""
 
     def __init__(self, summarise: SummariseLearned, now: Callable[[], float], settings: Settings) -> None:
-        self._summarise, self._now, self._settings = summarise, now, settings
+        self._summarise = summarise
+        self._now = now
+        self._settings = settings
 
     def collect(self) -> Iterable[Metric]:
         """The metrics at the time of a scrape."""
@@ -154,7 +156,8 @@ class PricesCollector(Collector):
     """Reads the prices at each scrape. Yields nothing where no policy asks for prices."""
 
     def __init__(self, summarise: SummarisePrices, settings: Settings) -> None:
-        self._summarise, self._settings = summarise, settings
+        self._summarise = summarise
+        self._settings = settings
 
     def collect(self) -> Iterable[Metric]:
         """The metrics at the time of a scrape."""

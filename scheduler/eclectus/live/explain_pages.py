@@ -1,4 +1,4 @@
-"""The paths below /explain: a pod, a node or a job explained as JSON, to whom the API server lets read it.
+"""The paths below /explain: a pod, a node or a job explained as JSON, to users whom RBAC lets read it.
 
 The answers to what fails are those of the API server: 401, 403 and 404; 429 where too many ask; 500 where the
 API server could not be asked, and 503 by a replica that does not decide.
@@ -54,7 +54,8 @@ class Limits:
         now: Callable[[], float] = elapsed,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._is_renewal_due, self._sleep = is_renewal_due, sleep
+        self._is_renewal_due = is_renewal_due
+        self._sleep = sleep
         self._budget = Budget(IN_A_ROW, A_SECOND, WAITING_MOST, now)
         self._of_changed = Budget(CHANGED_IN_A_ROW, CHANGED_A_SECOND, WAITING_MOST, now)
         self._one_at_a_time = asyncio.Lock()
@@ -107,11 +108,15 @@ class ExplainPages:
         why_not: Callable[[], str],
         now: Callable[[], float],
     ) -> None:
-        self._engine, self._client, self._access = engine, client, access
-        self._limits, self._why_not, self._now = limits, why_not, now
+        self._engine = engine
+        self._client = client
+        self._access = access
+        self._limits = limits
+        self._why_not = why_not
+        self._now = now
 
     def handlers(self) -> Mapping[str, Handler]:
-        """By path."""
+        """The handlers of pages, by path."""
         return {
             "/explain/pods/{namespace}/{name}": self._pods,
             "/explain/pods/{namespace}/{name}/what-if": self._what_ifs,
@@ -130,7 +135,7 @@ class ExplainPages:
         try:
             question = _question(request, namespace)
         except QuestionError as error:
-            # Before anybody is asked who it is: this depends on the text alone.
+            # Before the token is reviewed: this depends on the text alone.
             return failure(HTTPStatus.BAD_REQUEST, str(error))
         rights = (pod, *_rights(question))
         return await self._answered(
@@ -169,7 +174,7 @@ class ExplainPages:
             return failure(HTTPStatus.NOT_FOUND, error.message)
         except (ApiError, MalformedError) as error:
             return failure(HTTPStatus.INTERNAL_SERVER_ERROR, f"the object could not be read: {error}")
-        # Other pods are named to whom may read those.
+        # Other pods are named to users who may read those.
         shown = await reader.readable(answer)
         return web.Response(body=msgspec.json.encode(shown), content_type="application/json")
 

@@ -30,7 +30,8 @@ class Reader:
     """The sender of one request. Without `access` everybody may read everything."""
 
     def __init__(self, access: AccessControl | None, token: str) -> None:
-        self._access, self._token = access, token
+        self._access = access
+        self._token = token
 
     async def decision(self, right: Right) -> Decision:
         """Whether the right is given. Raises nothing."""

@@ -39,7 +39,9 @@ class LoadSignal:
     def __init__(
         self, settings: Settings, inbox: Inbox, metrics: Metrics, query: Query | None = None
     ) -> None:
-        self._settings, self._inbox, self._metrics = settings, inbox, metrics
+        self._settings = settings
+        self._inbox = inbox
+        self._metrics = metrics
         self._query = query or _client_query(settings)
         self._node_pattern = re.compile(settings.node_pattern)
         self._missed = 0

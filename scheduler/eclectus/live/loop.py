@@ -41,8 +41,12 @@ class Loop:
         observe_seconds: Callable[[float], None],
         observers: Sequence[StepObserver] = (),
     ) -> None:
-        self._engine, self._inbox, self._outbox, self._now = engine, inbox, outbox, now
-        self._observe_seconds, self._observers = observe_seconds, observers
+        self._engine = engine
+        self._inbox = inbox
+        self._outbox = outbox
+        self._now = now
+        self._observe_seconds = observe_seconds
+        self._observers = observers
         self._stopping = False
         self._iteration_began_at = elapsed()
         self._is_throttled = False
@@ -69,7 +73,7 @@ class Loop:
             self._is_throttled = True  # for however long: an unreachable server does not make the loop hung
             await self._outbox.wait_for_room()
             self._is_throttled = False
-            # 5. Let others run, who would wait for as long as events wait or a cycle goes on.
+            # 5. Let other tasks run: they would wait for as long as events wait or a cycle goes on.
             await asyncio.sleep(REST_SECONDS if took > LONG_SECONDS else 0.0)
 
     def stop(self) -> None:

@@ -24,7 +24,8 @@ class PodLatency:
     """
 
     def __init__(self, is_ours: Callable[[str], bool], histogram: Histogram) -> None:
-        self._is_ours, self._histogram = is_ours, histogram
+        self._is_ours = is_ours
+        self._histogram = histogram
         self._since: dict[str, float] = {}  # uid -> when first seen without gates
         self._attempts: dict[str, int] = {}  # uid -> attempts, the current one included
 
@@ -79,7 +80,8 @@ class PodTrace:
     """
 
     def __init__(self, is_ours: Callable[[str], bool], decision: Callable[[str], Decision | None]) -> None:
-        self._is_ours, self._decision = is_ours, decision
+        self._is_ours = is_ours
+        self._decision = decision
         self._seen: dict[str, tuple[str, ...]] = {}  # uid -> gates, of each pending pod that was logged
 
     def observe_step(self, _now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:

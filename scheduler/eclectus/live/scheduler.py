@@ -69,7 +69,10 @@ class SchedulerProcess:
         parts: Parts,
         pages: Mapping[str, PageParts],
     ) -> None:
-        self._engine, self._settings, self._context, self._parts = engine, settings, context, parts
+        self._engine = engine
+        self._settings = settings
+        self._context = context
+        self._parts = parts
         speeds: PageParts = partial(speeds_page, engine.learned_cells)
         self._pages = {"/speeds": speeds, **pages}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -122,7 +125,7 @@ class SchedulerProcess:
     async def _follow_then_lead(self) -> None:
         """Follow the cluster as a standby; decide once this process leads."""
         parts = self._parts
-        # 1. Try for the Lease before the first list: whoever leads at once needs only one list.
+        # 1. Try for the Lease before the first list: a process that leads at once needs only one list.
         await parts.leadership.tried.wait()
         listed_as_leader = parts.leadership.leading.is_set()
         # 2. List and watch, so that a standby knows the cluster when it takes over.

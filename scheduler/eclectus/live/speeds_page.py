@@ -42,7 +42,8 @@ class _Page:
     """The cells up to the end of the node in which the limit is reached."""
 
     def __init__(self, cells: Iterable[LearnedCell], limit: int) -> None:
-        self._cells, self._limit = cells, limit
+        self._cells = cells
+        self._limit = limit
         self.last = ""  # the last node
         self.has_more = False
 

@@ -27,7 +27,8 @@ class Forward:
         self._remote = remote
         self._listening: asyncio.Server | None = None
         self._copying: list[asyncio.Task[None]] = []
-        self.port, self.problem = 0, ""
+        self.port = 0
+        self.problem = ""
 
     async def open(self) -> None:
         """Listen for the one connection."""

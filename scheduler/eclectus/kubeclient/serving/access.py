@@ -1,7 +1,7 @@
 """Who may read what: the API server is asked, few times, and its answers are kept for some seconds.
 
 A flood of made-up tokens costs the API server five reviews a second. Tokens that were permitted before have a
-budget of their own, so that the flood does not lock out who reads the metrics.
+budget of their own, so that the flood does not lock out the readers of metrics.
 """
 
 from __future__ import annotations
@@ -27,12 +27,15 @@ class Budget:
     """A token bucket with a bound of what is in flight. `now` returns seconds."""
 
     def __init__(self, burst: int, per_second: float, in_flight: int, now: Callable[[], float]) -> None:
-        self._burst, self._rate, self._now = float(burst), per_second, now
-        self._left, self._at = self._burst, now()
+        self._burst = float(burst)
+        self._rate = per_second
+        self._now = now
+        self._left = self._burst
+        self._at = now()
         self._free = in_flight
 
     def take(self) -> bool:
-        """Whether one more may be asked for; whoever has asked calls `give_back` when it is answered."""
+        """Whether one more may be asked for; `give_back` is to be called when it is answered."""
         now = self._now()
         self._left = min(self._burst, self._left + (now - self._at) * self._rate)
         self._at = now
@@ -55,7 +58,9 @@ class Recent(Generic[Key, Value]):
     """Key -> value for `seconds` after it was put; of more than `most` the oldest are forgotten."""
 
     def __init__(self, seconds: float, most: int, now: Callable[[], float]) -> None:
-        self._seconds, self._most, self._now = seconds, most, now
+        self._seconds = seconds
+        self._most = most
+        self._now = now
         self._kept: dict[Key, tuple[float, Value]] = {}  # in the order in which they end
 
     def get(self, key: Key) -> Value | None:
@@ -91,7 +96,7 @@ class ReadPage:
         return {"nonResourceAttributes": {"path": self.path, "verb": "get"}}
 
     def refusal(self, user: str) -> str:
-        """What the user is answered who does not have it, in the API server's words."""
+        """The answer to a user without the right, in the API server's words."""
         return f'forbidden: User "{user}" cannot get path "{self.path}"'
 
 
@@ -111,7 +116,7 @@ class ReadObject:
         return {"resourceAttributes": {"verb": "get", "resource": self.resource, **given}}
 
     def refusal(self, user: str) -> str:
-        """What the user is answered who does not have it, in the API server's words."""
+        """The answer to a user without the right, in the API server's words."""
         what = f'{self.resource} "{self.name}"' if self.name else self.resource
         where = f'in the namespace "{self.namespace}"' if self.namespace else "at the cluster scope"
         asked = f'User "{user}" cannot get resource "{self.resource}" in API group ""'
@@ -148,8 +153,8 @@ class Reviews:
 
     async def permits(self, user: User, right: Right) -> bool:
         """Whether the user has the right. Raises ApiError."""
-        who = {"user": user.name, "uid": user.uid, "groups": list(user.groups), "extra": dict(user.extra)}
-        status = await self._status(ACCESS_REVIEWS, "SubjectAccessReview", {**who, **right.attributes})
+        subject = {"user": user.name, "uid": user.uid, "groups": list(user.groups), "extra": dict(user.extra)}
+        status = await self._status(ACCESS_REVIEWS, "SubjectAccessReview", {**subject, **right.attributes})
         return status.get("allowed") is True
 
     async def _status(self, path: str, kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -194,7 +199,8 @@ class AccessControl:
         self._decided: Recent[tuple[bytes, Right], Decision] = Recent(DECISION_SECONDS, DECISIONS_MOST, now)
         self._known: Recent[bytes, bool] = Recent(PERMITTED_SECONDS, PERMITTED_MOST, now)
         bounds = REVIEWS_IN_A_ROW, REVIEWS_A_SECOND, REVIEWS_IN_FLIGHT
-        self._of_known, self._of_strangers = Budget(*bounds, now), Budget(*bounds, now)
+        self._of_known = Budget(*bounds, now)
+        self._of_strangers = Budget(*bounds, now)
         self._asking: dict[tuple[bytes, Right], asyncio.Task[Decision]] = {}
         self._trouble = TroubleLog(_log)
 

@@ -33,7 +33,8 @@ class ServingCertificate:
     """
 
     def __init__(self, read: Callable[[], bytes], where: str) -> None:
-        self._read, self._where = read, where
+        self._read = read
+        self._where = where
         self._found = read()
         self.context = _loaded(self._found, where)
         self._trouble = TroubleLog(_log)
@@ -42,7 +43,7 @@ class ServingCertificate:
     def fingerprint(self) -> str:
         """SHA-256 of the certificate in use, in hexadecimal digits.
 
-        A client that was given it knows the certificate by it, whoever has signed that.
+        A client that was given it knows the certificate by it, whatever has signed that.
         """
         pem = _FIRST.search(self._found)
         return sha256(ssl.PEM_cert_to_DER_cert(pem[0].decode())).hexdigest() if pem else ""
@@ -109,7 +110,7 @@ def _loaded(pem: bytes, where: str) -> ssl.SSLContext:
     return context
 
 
-VALID_DAYS = 3650  # nobody can verify it, so that an end would only be found by a process that runs for long
+VALID_DAYS = 3650  # no client can verify it; an end would only be found by a process that runs for long
 
 
 def self_signed() -> bytes:

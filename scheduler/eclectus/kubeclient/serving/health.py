@@ -1,6 +1,7 @@
 """Health checks and metrics over HTTP, on the loop whose health they report: a hung loop does not answer.
 
-Health checks need no token and wait for nothing; every other page is for whom the access control permits.
+Health checks need no token and wait for nothing; every other page is for users whom the access control
+permits.
 """
 
 from __future__ import annotations

@@ -39,7 +39,8 @@ class PageMaker:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._parts = parts
-        self._cpu_time, self._sleep = cpu_time, sleep
+        self._cpu_time = cpu_time
+        self._sleep = sleep
         self._making: dict[frozenset[tuple[str, str]], asyncio.Task[bytes]] = {}  # by query
         self._turn = asyncio.Lock()
 

@@ -74,7 +74,10 @@ class Reflector:
     """Lists and watches one kind of object and puts the events into the inbox."""
 
     def __init__(self, kind: WatchedKind, context: Context, inbox: Inbox, now: Callable[[], float]) -> None:
-        self._kind, self._context, self._inbox, self._now = kind, context, inbox, now
+        self._kind = kind
+        self._context = context
+        self._inbox = inbox
+        self._now = now
         self._path = kind.path  # of the version that is served
         self._backoff = Backoff(*BACKOFF_SECONDS, context.rng)
         self._store = ObjectStore(kind, self._malformed)

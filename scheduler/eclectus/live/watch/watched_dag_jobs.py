@@ -56,7 +56,7 @@ class WatchedDagJobs:
         return ObservedObject(meta.uid, meta.resource_version, JobSeen(job_from(job, shape)))
 
     def gone(self, key: str) -> Event:
-        """JobGone."""
+        """The job is deleted."""
         self.plan_states.pop(key, None)
         self._shapes.pop(key, None)
         return JobGone(key)

@@ -87,7 +87,7 @@ def pods_kind(pods: WatchedPods) -> WatchedKind:
 
 
 def jobs_kind(jobs: WatchedDagJobs) -> WatchedKind:
-    """DagJobs."""
+    """DagJobs, where an Order plans them."""
     path = f"/apis/{API_VERSION}/{DAG_JOBS}"
     return WatchedKind(DAG_JOBS, path, jobs.key, jobs.observe, jobs.gone, need="jobs", undefined=_NO_JOBS)
 

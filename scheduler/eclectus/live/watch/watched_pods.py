@@ -82,7 +82,7 @@ class WatchedPods:
         return ObservedObject(task.uid, version, seen, is_listed=is_listed, problem=problem)
 
     def gone(self, key: str) -> Event:
-        """TaskGone."""
+        """The pod is deleted."""
         self.condition_states.pop(key, None)
         self.ignored.pop(key, None)
         self._service_times.forget(key)

@@ -1,7 +1,7 @@
 """Makes room for a pod: nominates it to a node, then deletes the victims there.
 
-The nomination is written first: a process that dies in between has then evicted nobody for a pod that no
-other process knows to be waiting. Each victim gets the condition DisruptionTarget, as with kube-scheduler,
+The nomination is written first: a process that dies in between has then evicted no pod for one that no other
+process knows to be waiting. Each victim gets the condition DisruptionTarget, as with kube-scheduler,
 and is deleted gracefully. The uid is a precondition of both: a new pod of the same name is left alone.
 """
 

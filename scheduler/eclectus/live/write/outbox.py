@@ -5,8 +5,8 @@ and plans of DAG jobs have a few of their own, so that none of them can delay an
 most two writes on its way to a node, a condition and a bind, and its events; one for which others are evicted
 also its nomination, and two for each victim.
 
-Binds that wait for volumes may take minutes. Each namespace has a number of its own of them: whoever names a
-StorageClass of which no volume is ever made keeps no others waiting.
+Binds that wait for volumes may take minutes. Each namespace has a number of its own of them: pods that name a
+StorageClass of which no volume is ever made keep none of another namespace waiting.
 """
 
 from __future__ import annotations
