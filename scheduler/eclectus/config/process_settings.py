@@ -155,8 +155,7 @@ class LoadSignalSettings:
         ),
     ] = 30.0
     timeout: Annotated[
-        float,
-        Setting("time limit of a query", "the client has none by default", unit="s", least=0.1),
+        float, Setting("time limit of a query", "the client has none by default", unit="s", least=0.1)
     ] = 5.0
 
     def __post_init__(self) -> None:

@@ -45,10 +45,7 @@ _log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def connected(
-    credentials: Credentials,
-    seconds: float,
-    user_agent: str = "eclectus",
-    advice: str = ASK_FOR_THE_RIGHT,
+    credentials: Credentials, seconds: float, user_agent: str = "eclectus", advice: str = ASK_FOR_THE_RIGHT
 ) -> AsyncIterator[ApiClient]:
     """A client for the length of an `async with` block; `seconds` is the time limit of a request.
 
@@ -166,12 +163,7 @@ class ApiClient:
             yield opened
 
     async def _exchange(
-        self,
-        method: str,
-        path: str,
-        headers: dict[str, str],
-        options: dict[str, Any],
-        most_bytes: int | None,
+        self, method: str, path: str, headers: dict[str, str], options: dict[str, Any], most_bytes: int | None
     ) -> tuple[int, Mapping[str, str], bytes]:
         with self._translated_errors(f"{method} {path}"):
             async with self._request(method, path, headers, **options) as response:

@@ -187,10 +187,7 @@ def _placement(placement: Placement) -> Iterator[Field]:
         yield "Placed by", placement.policy
     if placement.feasible is not None:
         feasible = count(placement.feasible, "node")
-        yield (
-            "Now",
-            f"{feasible} could run it when empty, {placement.with_room} have room for another",
-        )
+        yield ("Now", f"{feasible} could run it when empty, {placement.with_room} have room for another")
     if placement.speed is not None:
         yield "Node speed", f"{placement.speed:.2f} of a typical node ({placement.node_state})"
     if placement.price is not None:

@@ -141,6 +141,18 @@ def _named(
     return WatchedKind(name or path.rpartition("/")[2], path, partial(_key, kind), observe, gone, **others)
 
 
+def _seen(
+    event: Callable[[Any], Event], translate: Callable[[Raw], tuple[Any, ...]]
+) -> Callable[[Raw], Event | None]:
+    """What makes an event of the first value that `translate` returns, and nothing of None."""
+
+    def read(raw: Raw) -> Event | None:
+        found = translate(raw)[0]
+        return None if found is None else event(found)
+
+    return read
+
+
 def _key(kind: str, raw: Raw) -> tuple[str, str]:
     """The key and the resourceVersion. Raises MalformedError for an object without a name."""
     metadata = decode_head(raw).metadata
@@ -200,71 +212,63 @@ def storage_kinds(claims: ClaimStates) -> list[WatchedKind]:
         claims.drop(key)
         return events.VolumeClaimGone(key)
 
-    def attachment(raw: Raw) -> Event | None:
-        found = attachment_from(raw)[0]
-        return None if found is None else events.AttachmentSeen(found)
-
-    def free_storage(raw: Raw) -> Event | None:
-        found = free_storage_from(raw)[0]
-        return None if found is None else events.FreeStorageSeen(found)
-
+    path = "/api/v1/persistentvolumeclaims"
     return [
-        _named(
-            "PersistentVolumeClaim",
-            "/api/v1/persistentvolumeclaims",
-            claim,
-            claim_gone,
-            undefined=_NOT_PLACED,
-        ),
-        _named(
-            "PersistentVolume",
-            "/api/v1/persistentvolumes",
-            lambda raw: events.VolumeSeen(volume_from(raw)[0]),
-            events.VolumeGone,
-            undefined=_NOT_PLACED,
-        ),
-        _named(
-            "StorageClass",
-            f"{_STORAGE}/storageclasses",
-            lambda raw: events.StorageClassSeen(storage_class_from(raw)[0]),
-            events.StorageClassGone,
-            undefined=_NOT_PLACED,
-        ),
-        _named(
-            "CSINode",
-            f"{_STORAGE}/csinodes",
-            lambda raw: events.AttachLimitsSeen(attach_limits_from(raw)[0]),
-            events.AttachLimitsGone,
-            undefined="the number of volumes on a node is not limited",
-        ),
-        _named(
-            "VolumeAttachment",
-            f"{_STORAGE}/volumeattachments",
-            attachment,
-            events.AttachmentGone,
-            undefined="volumes that no pod uses any more do not count against the limits of nodes",
-        ),
-        _named(
-            "CSIDriver",
-            f"{_STORAGE}/csidrivers",
-            lambda raw: events.StorageDriverSeen(*storage_driver_from(raw)[:2]),
-            events.StorageDriverGone,
-            undefined=_NOT_COMPARED,
-        ),
-        _named(
-            "CSIStorageCapacity",
-            f"{_STORAGE}/csistoragecapacities",
-            free_storage,
-            events.FreeStorageGone,
-            undefined=_NOT_COMPARED,
-        ),
+        _named("PersistentVolumeClaim", path, claim, claim_gone, undefined=_NOT_PLACED),
+        *OTHER_STORAGE_KINDS,
     ]
+
+
+OTHER_STORAGE_KINDS = (
+    _named(
+        "PersistentVolume",
+        "/api/v1/persistentvolumes",
+        _seen(events.VolumeSeen, volume_from),
+        events.VolumeGone,
+        undefined=_NOT_PLACED,
+    ),
+    _named(
+        "StorageClass",
+        f"{_STORAGE}/storageclasses",
+        _seen(events.StorageClassSeen, storage_class_from),
+        events.StorageClassGone,
+        undefined=_NOT_PLACED,
+    ),
+    _named(
+        "CSINode",
+        f"{_STORAGE}/csinodes",
+        _seen(events.AttachLimitsSeen, attach_limits_from),
+        events.AttachLimitsGone,
+        undefined="the number of volumes on a node is not limited",
+    ),
+    _named(
+        "VolumeAttachment",
+        f"{_STORAGE}/volumeattachments",
+        _seen(events.AttachmentSeen, attachment_from),
+        events.AttachmentGone,
+        undefined="volumes that no pod uses any more do not count against the limits of nodes",
+    ),
+    _named(
+        "CSIDriver",
+        f"{_STORAGE}/csidrivers",
+        lambda raw: events.StorageDriverSeen(*storage_driver_from(raw)[:2]),
+        events.StorageDriverGone,
+        undefined=_NOT_COMPARED,
+    ),
+    _named(
+        "CSIStorageCapacity",
+        f"{_STORAGE}/csistoragecapacities",
+        _seen(events.FreeStorageSeen, free_storage_from),
+        events.FreeStorageGone,
+        undefined=_NOT_COMPARED,
+    ),
+)
 
 
 # -- pod groups, of both APIs; a cluster need not serve either, and most serve none ------------------
 
 
-def _pod_groups(api: str, paths: tuple[str, ...], read: Callable[[Raw], Event]) -> WatchedKind:
+def _pod_groups(api: str, paths: tuple[str, ...], read: Callable[[Raw], Event | None]) -> WatchedKind:
     def gone(key: str) -> Event:
         return events.GangGone(GangKey(api, *_parts(key)))
 
@@ -281,10 +285,10 @@ def _pod_groups(api: str, paths: tuple[str, ...], read: Callable[[Raw], Event]) 
 
 
 POD_GROUP_KINDS = (
-    _pod_groups(KUBERNETES, _PATHS_OF_GROUPS, lambda raw: events.GangSeen(gang_from(raw)[0])),
+    _pod_groups(KUBERNETES, _PATHS_OF_GROUPS, _seen(events.GangSeen, gang_from)),
     _pod_groups(
         COSCHEDULING,
         (f"/apis/{COSCHEDULING}/{COSCHEDULING_VERSIONS[0]}/{POD_GROUPS}",),
-        lambda raw: events.GangSeen(coscheduling_gang_from(raw)[0]),
+        _seen(events.GangSeen, coscheduling_gang_from),
     ),
 )
