@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from msgspec import Struct
 
 from eclectus.api.common import time_seconds
-from eclectus.api.names import NO_PROBES_LABEL, RUN_ID_LABEL
+from eclectus.api.names import API_VERSION, NO_PROBES_LABEL, RUN_ID_LABEL
 from eclectus.api.node_probe import Toleration
 from eclectus.kube.objects import NodeSpec, OwnerReference, Taint
 
@@ -191,6 +192,23 @@ class Node(Struct, frozen=True):
             return "it is not ready"
         untolerated = [taint for taint in self.spec.taints if not _is_tolerated(taint, tolerations)]
         return f"it has the taint {untolerated[0].key}" if untolerated else ""
+
+
+def run_seconds(ends: Iterable[Ended]) -> float | None:
+    """From the first start of a container to the last end; None where no times are known."""
+    known = [(each.started_at, each.finished_at) for each in ends if each.started_at and each.finished_at]
+    if not known:
+        return None
+    starts, finishes = zip(*known, strict=True)
+    return max(0.0, max(map(time_seconds, finishes)) - min(map(time_seconds, starts)))
+
+
+def controlled_by(kind: str, name: str, uid: str) -> dict[str, Any]:
+    """The ownerReference of a pod, by which Kubernetes deletes it together with its NodeProbe or DagJob.
+
+    It has no blockOwnerDeletion, which would take the right to change its owner's finalizers.
+    """
+    return {"apiVersion": API_VERSION, "kind": kind, "name": name, "uid": uid, "controller": True}
 
 
 def _of_type(conditions: Iterable[PodCondition] | None, kind: str) -> PodCondition | None:

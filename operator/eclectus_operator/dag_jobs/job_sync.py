@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from msgspec import structs
+
 from eclectus.api.dag_job import DagJob, DagJobStatus
 from eclectus.api.names import API_VERSION, DAG_JOB_LABEL, DAG_JOBS
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError
@@ -201,7 +203,8 @@ class JobSync:
             return update
         path = f"{job_path(key_of(self.job))}/status"
         answer = await self.context.api.send("PATCH", path, update.patch)
-        self.job = convert.read_authored(answer, DagJob)
+        meta = structs.replace(self.job.metadata, resource_version=answer["metadata"]["resourceVersion"])
+        self.job = structs.replace(self.job, metadata=meta, status=update.status)
         self.memory.status, self.memory.written_at = None, self.now
         if update.status.has_finished:
             self.context.metrics.job_ended(job_status.end_reason(update.status))

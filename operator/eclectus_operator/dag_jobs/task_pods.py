@@ -29,7 +29,6 @@ from msgspec import Struct
 from eclectus.api.common import time_seconds
 from eclectus.api.dag_job import DagJob, Stage
 from eclectus.api.names import (
-    API_VERSION,
     ATTEMPT_LABEL,
     DAG_JOB,
     DAG_JOB_LABEL,
@@ -45,7 +44,7 @@ from eclectus.api.names import (
 )
 from eclectus.kube.quantity import thousandths, units
 from eclectus_operator import convert
-from eclectus_operator.observed import PULL_REASONS, ContainerStatus, Ended, Pod
+from eclectus_operator.observed import PULL_REASONS, ContainerStatus, Ended, Pod, controlled_by, run_seconds
 
 Object = dict[str, Any]
 OUT_OF_MEMORY = "OOMKilled"
@@ -120,7 +119,7 @@ class TaskPod(Struct, frozen=True, gc=False):
     @property
     def has_failed(self) -> bool:
         """Whether it has failed by itself."""
-        return self.phase == "Failed" and not self.is_disrupted and not self.is_refused
+        return self.phase == "Failed" and not (self.is_disrupted or self.is_refused)
 
 
 @dataclass(frozen=True)
@@ -176,7 +175,7 @@ class NewPod:
                 "namespace": meta.namespace,
                 "labels": {**given.get("labels", {}), **labels},
                 "annotations": annotations,
-                "ownerReferences": [_owner(self.job)],
+                "ownerReferences": [controlled_by(DAG_JOB, meta.name, meta.uid)],
                 **({"finalizers": given["finalizers"]} if given.get("finalizers") else {}),
             },
             "spec": _spec(self, template["spec"]),
@@ -196,6 +195,7 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
     meta, status = pod.metadata, pod.status
     own, ends = _ends(status.container_statuses), _ends(pod.container_statuses)
     ended = _last_end(pod, ends.values())
+    is_disrupted = _is_disrupted(pod, ended)
     return TaskPod(
         meta.name,
         meta.uid,
@@ -205,13 +205,13 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
         status.phase,
         created=pod.created,
         deletion=time_seconds(meta.deletion_timestamp) if meta.deletion_timestamp else None,
-        is_disrupted=_is_disrupted(pod, ended),
-        is_refused=_is_refused(pod),
+        is_disrupted=is_disrupted,
+        is_refused=not is_disrupted and _is_refused(pod),
         node=pod.spec.node_name,
         killed=tuple(container for container, end in ends.items() if end.reason == OUT_OF_MEMORY),
         memory_factors=_factors((meta.annotations or {}).get(MEMORY_FACTORS, "")),
         ended=ended,
-        run_seconds=_run_seconds(own.values()),
+        run_seconds=run_seconds(own.values()),
         why=_why(pod, ends),
         stuck=_stuck(pod),
     )
@@ -296,18 +296,6 @@ def _last_end(pod: Pod, ends: Iterable[Ended]) -> float | None:
     return max((time_seconds(each) for each in changes if each), default=pod.created)
 
 
-def _run_seconds(ends: Iterable[Ended]) -> float | None:
-    """From the start of the first container to the end of the last one."""
-    times = [
-        (time_seconds(e.started_at), time_seconds(e.finished_at))
-        for e in ends
-        if e.started_at and e.finished_at
-    ]
-    if not times:
-        return None
-    return max(0.0, max(end for _, end in times) - min(start for start, _ in times))
-
-
 def _why(pod: Pod, ends: Mapping[str, Ended]) -> str:
     """Why it failed; empty if it has not."""
     if pod.status.phase != "Failed":
@@ -362,14 +350,3 @@ def _with_more_memory(resources: Object, factor: int) -> Object:
 
 def _times(quantity: str | int, factor: int) -> str:
     return str(units(thousandths(str(quantity)) * factor))
-
-
-def _owner(job: DagJob) -> Object:
-    # Without blockOwnerDeletion, which would take the right to change a DagJob's finalizers.
-    return {
-        "apiVersion": API_VERSION,
-        "kind": DAG_JOB,
-        "name": job.metadata.name,
-        "uid": job.metadata.uid,
-        "controller": True,
-    }

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from eclectus.api.names import (
-    API_VERSION,
     CLASS_LABEL,
     NODE_ANNOTATION,
     NODE_PROBE,
@@ -35,7 +34,7 @@ from eclectus.kube.probe_room import SHARED
 from eclectus.kube.requests import requested
 from eclectus.model.objects import Amounts
 from eclectus_operator import convert
-from eclectus_operator.observed import Pod
+from eclectus_operator.observed import Pod, controlled_by
 from eclectus_operator.settings import Settings
 
 Object = dict[str, Any]
@@ -107,7 +106,7 @@ def pod(probe: NodeProbe, run: Run, work: ProbeClass, settings: Settings) -> Obj
             "namespace": settings.namespace,
             "labels": {**metadata.get("labels", {}), **own_labels},
             "annotations": annotations,
-            "ownerReferences": [_owner(probe)],
+            "ownerReferences": [controlled_by(NODE_PROBE, probe.metadata.name, probe.metadata.uid)],
         },
         "spec": _spec(spec, probe, run.node, settings),
     }
@@ -207,16 +206,6 @@ def _pinned(node: str) -> Object:
     by_name = {"key": "metadata.name", "operator": "In", "values": [node]}
     term = {"nodeSelectorTerms": [{"matchFields": [by_name]}]}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": term}}
-
-
-def _owner(probe: NodeProbe) -> Object:
-    return {
-        "apiVersion": API_VERSION,
-        "kind": NODE_PROBE,
-        "name": probe.metadata.name,
-        "uid": probe.metadata.uid,
-        "controller": True,
-    }
 
 
 def shareable_requests(spec: Object) -> Amounts:

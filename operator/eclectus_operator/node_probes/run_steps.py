@@ -45,7 +45,7 @@ from eclectus.api.common import time_seconds, time_text
 from eclectus.api.node_probe import Deadlines, Outcome, Run
 from eclectus.api.probe_names import NotOurs, ProbeId, recognised
 from eclectus_operator.metrics import YIELDED
-from eclectus_operator.observed import PULL_REASONS, ContainerStatus, Ended, Pod, PodEvent
+from eclectus_operator.observed import PULL_REASONS, ContainerStatus, Ended, Pod, PodEvent, run_seconds
 
 _MESSAGE_CHARACTERS = 1500  # kept of a container's termination message
 
@@ -177,7 +177,7 @@ def ended_by_itself(pod: Pod, now: float, *, is_unit: bool) -> Outcome:
     if pod.status.phase == "Succeeded":
         rate = _rate(ends) if is_unit else None
         return Outcome(
-            True, Stage.RUNNING, "Completed", "", "Pod", time_text(now), seconds=_seconds(ends), rate=rate
+            True, Stage.RUNNING, "Completed", "", "Pod", time_text(now), seconds=run_seconds(ends), rate=rate
         )
     bad = next((each for each in ends if each.exit_code), None)
     # A kubelet may refuse a pod before any container starts.
@@ -189,14 +189,7 @@ def ended_by_itself(pod: Pod, now: float, *, is_unit: bool) -> Outcome:
         bad.message[-_MESSAGE_CHARACTERS:] if bad else "",
     ]
     message = f"pod {pod.metadata.name} on node {pod.spec.node_name}: " + "; ".join(filter(None, parts))
-    return Outcome(False, stage, reason, message, "Pod", time_text(now), seconds=_seconds(ends))
-
-
-def _seconds(ends: Sequence[Ended]) -> float | None:
-    """From the first start of a container to the last end; None where a time is missing."""
-    starts = [time_seconds(each.started_at) for each in ends if each.started_at]
-    finishes = [time_seconds(each.finished_at) for each in ends if each.finished_at]
-    return max(finishes) - min(starts) if starts and finishes else None
+    return Outcome(False, stage, reason, message, "Pod", time_text(now), seconds=run_seconds(ends))
 
 
 def _rate(ends: Sequence[Ended]) -> float | None:
