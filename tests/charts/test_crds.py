@@ -43,5 +43,31 @@ def test_status_is_a_subresource_with_conditions_and_every_list_of_it_is_bounded
     assert any(".status.conditions" in each["jsonPath"] for each in version["additionalPrinterColumns"])
 
 
+def _dag_job():
+    (version,) = _read(CHART / "files" / "crds" / "dagjobs.yaml")["spec"]["versions"]
+    return version
+
+
+def test_a_moment_that_may_be_in_the_future_is_a_column_of_text():
+    """kubectl prints a date in the future as <invalid>."""
+    columns = {each["name"]: each["type"] for each in _dag_job()["additionalPrinterColumns"]}
+    assert columns["Deadline"] == "string"
+    assert columns["Ended"] == "date"
+
+
+def test_a_dag_job_that_has_ended_stays_so_whatever_is_written_late():
+    status = _dag_job()["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
+    (rule,) = status["conditions"]["x-kubernetes-validations"]
+    assert "oldSelf" in rule["rule"]
+    assert rule["message"] == "a job that has succeeded or failed stays so"
+
+
+def test_the_metadata_of_a_template_are_accepted_as_go_programs_write_them():
+    spec = _dag_job()["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    metadata = spec["stages"]["items"]["properties"]["template"]["properties"]["metadata"]["properties"]
+    assert {"name", "labels", "annotations", "finalizers"} <= metadata.keys()
+    assert metadata["creationTimestamp"]["nullable"], "they write null"
+
+
 def _read(path):
     return yaml.safe_load(path.read_text())

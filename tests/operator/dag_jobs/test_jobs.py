@@ -20,6 +20,7 @@ def test_a_diamond_runs_stage_by_stage_and_succeeds():
     assert [name for name, _, _ in begun] == ["a", "a", "b", "b", "c", "d"]
     status = world.status()
     assert world.condition("Succeeded")["status"] == "True"
+    assert world.condition("Ready")["reason"] == "Finished"
     assert (status["tasks"], world.stage("a")["completedIndexes"]) == ("6/6", "0-1")
     assert status["startTime"] < status["completionTime"]
     assert world.stage("b")["runSeconds"] == RUN_SECONDS
