@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args, get_origin
 import click
 import kopf
 
-from eclectus.api.nesting import SERVER_LEVELS_MOST
+from eclectus.api.common import SERVER_LEVELS_MOST
 from eclectus.kubeclient.api_errors import CredentialsError, ListenError
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting, types_of

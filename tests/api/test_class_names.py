@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from eclectus.api.class_names import MAX_NAME, bounded
+from eclectus.api.common import MAX_NAME, bounded
 from eclectus_e2e.paths import CHART
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eclectus.api.nesting import LEVELS_MOST, SERVER_LEVELS_MOST, read_json, shallow
+from eclectus.api.common import LEVELS_MOST, SERVER_LEVELS_MOST, read_json, shallow
 
 TEXTS = st.text(max_size=8) | st.sampled_from(['"', "\\", '{"[', "}]", 'a"}', "\\\\"])
 VALUES = st.recursive(

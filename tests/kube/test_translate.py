@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eclectus.api.class_names import MAX_NAME
+from eclectus.api.common import MAX_NAME
 from eclectus.api.names import (
     CLASS_LABEL,
     ESTIMATED_SECONDS,

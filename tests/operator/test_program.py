@@ -8,7 +8,7 @@ import kopf
 import pytest
 from click.testing import CliRunner
 
-from eclectus.api.nesting import SERVER_LEVELS_MOST
+from eclectus.api.common import SERVER_LEVELS_MOST
 from eclectus_operator import __main__ as program
 from eclectus_operator import sync_loop
 from eclectus_operator.__main__ import main

@@ -17,8 +17,8 @@ import msgspec
 import requests
 import yaml
 
+from eclectus.api.common import read_json
 from eclectus.api.names import API_VERSION, CLAIMS_NAMESPACE, SCHEDULER_NAME_CLAIM, WORK_SECONDS
-from eclectus.api.nesting import read_json
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, NotDoneError, UnsureError
 from eclectus.kubeclient.client import STRATEGIC_MERGE, ApiClient, connected
 from eclectus.kubeclient.credentials import load

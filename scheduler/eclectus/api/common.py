@@ -1,22 +1,35 @@
-"""What the custom resources share: metadata, conditions, owners, and how numbers and times are written."""
+"""What objects of the API share: metadata, conditions, owners, and how values are written and read.
+
+JSON that is nested deeper than decoders follow is cut off there, and the rest is read. The API server takes
+objects of 10,000 levels, such as in a field whose content is not defined, or in the field sets of
+`metadata.managedFields`, which every client that changes an object may write. Decoders raise RecursionError
+at about a thousand, also for what they only skip. One such object in a list must hide none of the others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import re
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from msgspec import DecodeError, Struct, field
+from msgspec import DecodeError, Raw, Struct, field
 from msgspec.structs import replace
 
 NOTABLE = 0.1  # relative change of a rate, absolute change of a share, that is worth a write
-NOT_JSON = (
-    DecodeError,
-    UnicodeDecodeError,
-)  # what msgspec raises of bytes that are none, or none of the type
+NOT_JSON = (DecodeError, UnicodeDecodeError)
+"""What msgspec raises of bytes that are no JSON, or not of the type."""
 MESSAGE_CHARACTERS = 2000  # of a condition's message: enough for a reader
 LATEST_SECONDS = datetime(9999, 12, 31, tzinfo=UTC).timestamp()  # the last day that a time can be written of
 _DIGITS = 4  # significant digits of the numbers in a status: people read them
+MAX_NAME = 512  # characters: maxLength in the definitions, which refuse the whole status for one longer name
+_HASH_DIGITS = 16  # of the hash that tells apart names with the same beginning
+SERVER_LEVELS_MOST = 10_000  # that the API server takes in one object
+LEVELS_MOST = 400  # of the JSON that is read: no field that matters here is deeper than 20
+_T = TypeVar("_T")
+_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[{}\[\]]', re.DOTALL)
+_OPENING, _STRING = b"{[", ord('"')
 
 
 class ObjectMeta(Struct, frozen=True, rename="camel"):
@@ -84,3 +97,39 @@ def micro_time_text(seconds: float) -> str:
 def time_seconds(text: str) -> float:
     """Seconds since the epoch of an RFC 3339 time. Raises ValueError for any other text."""
     return datetime.fromisoformat(text).timestamp()
+
+
+def bounded(name: str) -> str:
+    """The name; a longer one is cut and ends in a hash of the whole, the same wherever it is computed."""
+    if len(name) <= MAX_NAME:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:_HASH_DIGITS]
+    return f"{name[: MAX_NAME - _HASH_DIGITS - 1]}~{digest}"
+
+
+def read_json(decode: Callable[[Any], _T], raw: bytes | Raw) -> _T:
+    """What `decode` makes of the JSON, without what is nested too deep. Raises what `decode` raises."""
+    try:
+        return decode(raw)
+    except RecursionError:
+        return decode(shallow(bytes(raw)))
+
+
+def shallow(raw: bytes, levels: int = LEVELS_MOST) -> bytes:
+    """The JSON with null in place of each object and array below so many levels."""
+    parts, level, kept_from = list[bytes](), 0, 0
+    for token in _TOKEN.finditer(raw):
+        at = token.start()
+        if raw[at] == _STRING:
+            continue
+        if raw[at] in _OPENING:
+            level += 1
+            if level == levels + 1:
+                parts += (raw[kept_from:at], b"null")
+        else:
+            if level == levels + 1:
+                kept_from = token.end()
+            level -= 1
+    if level <= levels:  # otherwise it ends inside: not valid JSON, as it was before
+        parts.append(raw[kept_from:])
+    return b"".join(parts)

@@ -7,8 +7,7 @@ from typing import TypeVar
 from msgspec import Raw, ValidationError
 from msgspec.json import Decoder
 
-from eclectus.api.common import NOT_JSON
-from eclectus.api.nesting import read_json
+from eclectus.api.common import NOT_JSON, read_json
 from eclectus.kube.envelopes import Head, ObjectList, Status, WatchEvent
 from eclectus.kube.objects import Node, Pod, full_name
 from eclectus.kube.placement import ApiObject

@@ -11,7 +11,7 @@ import re
 from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
-from eclectus.api.class_names import bounded
+from eclectus.api.common import bounded
 from eclectus.api.names import (
     CLASS_LABEL,
     ESTIMATED_SECONDS,

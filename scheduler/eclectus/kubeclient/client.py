@@ -16,8 +16,7 @@ import aiohttp
 import msgspec
 from typing_extensions import override
 
-from eclectus.api.common import NOT_JSON
-from eclectus.api.nesting import read_json
+from eclectus.api.common import NOT_JSON, read_json
 from eclectus.kubeclient import diagnosis
 from eclectus.kubeclient.api_errors import (
     ASK_FOR_THE_RIGHT,

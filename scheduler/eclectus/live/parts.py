@@ -73,7 +73,7 @@ def build(
     holds_lease, profiles = leadership.holds_lease, settings.node_profiles
     known = Known(
         condition_state=pods.condition_states.get,
-        take_ignored=lambda uid: pods.ignored.pop(uid, None),
+        take_ignored=pods.take_ignored,
         unmet_preferences=engine.unmet_preferences,
         plan_state=jobs.plan_states.get,
     )

@@ -15,7 +15,7 @@ import msgspec
 import orjson
 import yaml
 
-from eclectus.api.nesting import read_json
+from eclectus.api.common import read_json
 from eclectus_e2e.errors import ApiError, UsageError
 
 LOG = logging.getLogger("kubelet.api")

@@ -60,7 +60,7 @@ class WatchedPods:
         self._shared = shared  # classes of work that belong to no namespace
         self._with_images = with_images  # schedulerNames whose profile weighs which images nodes have
         self.condition_states: dict[str, ConditionState] = {}  # uid -> of each pod of ours that is not bound
-        self.ignored: dict[str, Ignored] = {}  # uid -> of each such pod of ours; taken out when it is placed
+        self.ignored: dict[str, Ignored] = {}  # uid -> of each such pod of ours
         self._specs: dict[str, tuple[int, Spec]] = {}  # uid -> (generation, the Spec made from it)
         self._service_times = ServiceTimes()
 
@@ -88,6 +88,10 @@ class WatchedPods:
         self._service_times.forget(key)
         self._specs.pop(key, None)
         return TaskGone(key)
+
+    def take_ignored(self, uid: str) -> Ignored | None:
+        """What is ignored of a pod that is being placed, once."""
+        return self.ignored.pop(uid, None)
 
     def _translated(self, pod: Pod) -> tuple[Task, MalformedError | None]:
         """The task, and what cannot be read of the pod.
