@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 
 from msgspec import Struct
@@ -88,6 +88,13 @@ async def read_node(api: ObjectApi, name: str) -> NodeWithPods:
 
 def _is_starting(pod: Pod) -> bool:
     return pod.status.phase == "Pending" and pod.is_real
+
+
+async def unbound_pods(api: ObjectApi) -> AsyncIterator[kube.Pod]:
+    """The real pods that are not bound, read page by page: they may be very many. Raises ApiError."""
+    async for page in list_pages(api, ALL_PODS_PATH, room.UNBOUND_REAL_PODS):
+        for each in page:
+            yield convert.read(each, kube.Pod)
 
 
 async def read_profile(api: ObjectApi, node: str) -> NodeProfile:

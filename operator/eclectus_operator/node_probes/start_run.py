@@ -13,15 +13,14 @@ from eclectus.api.node_profile import DEAD
 from eclectus.kube import objects as kube
 from eclectus.kube.requests import FieldError
 from eclectus.kubeclient.api_errors import MissingError
-from eclectus.kubeclient.listing import list_pages
 from eclectus_operator import convert, room
-from eclectus_operator.cluster_nodes import read_node, read_profile
+from eclectus_operator.cluster_nodes import read_node, read_profile, unbound_pods
 from eclectus_operator.node_probes import dispatch, probe_status
 from eclectus_operator.node_probes.advance_runs import create_pod
 from eclectus_operator.node_probes.dispatch import Blocked, Target
 from eclectus_operator.node_probes.probe_pods import notional_requests
 from eclectus_operator.node_probes.snapshot import Snapshot
-from eclectus_operator.observed import ALL_PODS_PATH, Node
+from eclectus_operator.observed import Node
 from eclectus_operator.operator_context import OperatorContext
 
 MAX_DRAWS = 20  # nodes read for one run: if none of so many may be probed, hardly any may
@@ -95,13 +94,11 @@ async def _why_unfit(context: OperatorContext, probe: NodeProbe, name: str, *, o
 
 async def _find_waiting(context: OperatorContext) -> Blocked | None:
     """That a real pod waits for room that a node could give. Lists no further than to the first one."""
-    async for page in list_pages(context.api, ALL_PODS_PATH, room.UNBOUND_REAL_PODS):
-        for pod in (convert.read(each, kube.Pod) for each in page):
-            if not room.blocks_probes(pod, context.now()):
-                continue
-            if room.could_ever_fit(pod, await context.pool.capacities()):
-                name = kube.full_name(pod.metadata.namespace, pod.metadata.name)
-                return Blocked("RealPodsWait", f"real pods wait for room, such as {name}")
+    async for pod in unbound_pods(context.api):
+        waits = room.blocks_probes(pod, context.now())
+        if waits and room.could_ever_fit(pod, await context.pool.capacities()):
+            name = kube.full_name(pod.metadata.namespace, pod.metadata.name)
+            return Blocked("RealPodsWait", f"real pods wait for room, such as {name}")
     return None
 
 

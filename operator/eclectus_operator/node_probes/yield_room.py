@@ -18,17 +18,15 @@ from functools import partial
 
 from eclectus.api.node_probe import Run
 from eclectus.api.node_profile import DEAD
-from eclectus.kube import objects as kube
 from eclectus.kube import probe_room as notional_requests
 from eclectus.kube.requests import FieldError
 from eclectus.kubeclient.api_errors import MissingError
-from eclectus.kubeclient.listing import list_pages
 from eclectus.model.objects import Amounts
-from eclectus_operator import convert, room
-from eclectus_operator.cluster_nodes import NodeWithPods, read_node, read_profile
+from eclectus_operator import room
+from eclectus_operator.cluster_nodes import NodeWithPods, read_node, read_profile, unbound_pods
 from eclectus_operator.node_probes import probe_pods
 from eclectus_operator.node_probes.snapshot import Snapshot
-from eclectus_operator.observed import ALL_PODS_PATH, Pod
+from eclectus_operator.observed import Pod
 from eclectus_operator.operator_context import OperatorContext
 from eclectus_operator.room import ProbeRoom
 
@@ -99,11 +97,10 @@ async def _find_blocking(context: OperatorContext, rooms: Mapping[str, ProbeRoom
     left, found = dict(rooms), set[str]()
     if not left:
         return found
-    async for page in list_pages(context.api, ALL_PODS_PATH, room.UNBOUND_REAL_PODS):
-        for pod in (convert.read(each, kube.Pod) for each in page):
-            if room.is_short_of_room(pod):
-                found |= {name for name, there in left.items() if there.blocks(pod)}
-        left = {name: there for name, there in left.items() if name not in found}
+    async for pod in unbound_pods(context.api):
+        if room.is_short_of_room(pod):
+            found |= {name for name, there in left.items() if there.blocks(pod)}
+            left = {name: there for name, there in left.items() if name not in found}
         if not left:
             break
     return found
