@@ -35,7 +35,7 @@ from eclectus_operator.observed import Pod
 from eclectus_operator.operator_context import OperatorContext
 
 JOB_SECONDS = 5.0  # a sync of a job that takes longer goes on after others
-MOST_CHECKS = 20  # templates checked in one sync of a job, likewise
+MOST_CHECKS = 50  # templates checked in one sync of a job, likewise
 WRITE_SECONDS = 15.0  # between two writes of counts alone
 BACKOFF_SECONDS, MOST_BACKOFF_SECONDS = 10.0, 300.0  # after a refused pod of a stage, doubled with each
 _SHOWN = 5  # failures in one event
