@@ -5,7 +5,6 @@ import logging
 import pytest
 
 from builders import make_engine, make_node, make_task
-from eclectus.live import pod_observers as pod_trace
 from eclectus.live.pod_observers import PodTrace
 from eclectus.model.events import BindRefused, NodeSeen, Resumed, TaskSeen
 from eclectus.policies.place.allocation import LeastAllocated
@@ -61,4 +60,4 @@ def test_pods_of_other_schedulers_are_not_logged(said):
 
 def test_nothing_is_observed_at_the_default_level(caplog):
     caplog.set_level(logging.INFO)
-    assert not pod_trace.is_wanted()
+    assert not PodTrace.is_wanted()

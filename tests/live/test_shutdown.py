@@ -10,7 +10,7 @@ from aiohttp import web
 
 from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.leadership import Leadership
-from eclectus.live import shutdown
+from eclectus.live import scheduler
 from eclectus.live.inbox import Inbox
 from eclectus.live.write import binder as binding
 from eclectus.model.commands import Bind, Evict
@@ -41,7 +41,7 @@ class Leader:
 
     async def release(self):
         loop_end = asyncio.create_task(asyncio.sleep(0))
-        await shutdown.release(loop_end, self.outbox, self.leadership, self._seconds)
+        await scheduler.release(loop_end, self.outbox, self.leadership, self._seconds)
 
 
 @asynccontextmanager
@@ -61,8 +61,8 @@ async def leading(server, request_seconds=20.0):
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr(shutdown, "DRAIN_SECONDS", 0.05)
-    for module in (shutdown, binding):
+    monkeypatch.setattr(scheduler, "DRAIN_SECONDS", 0.05)
+    for module in (scheduler, binding):
         monkeypatch.setattr(module, "MARGIN_SECONDS", 0.5)
 
 

@@ -22,7 +22,6 @@ from eclectus.kubeclient.client import ObjectClient
 from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.leadership import Claim, Leadership
 from eclectus.kubeclient.timing import Clock
-from eclectus.live import pod_observers as pod_trace
 from eclectus.live.advertised_server import AdvertisedServer
 from eclectus.live.collectors import LearnedCollector, PricesCollector, QueueCountsCollector
 from eclectus.live.context import Context
@@ -120,7 +119,7 @@ def _leadership(
 
 def _trace(engine: Engine, is_ours: Callable[[str], bool]) -> list[StepObserver]:
     """Observes only where debug messages are logged."""
-    return [PodTrace(is_ours, engine.decision).observe_step] if pod_trace.is_wanted() else []
+    return [PodTrace(is_ours, engine.decision).observe_step] if PodTrace.is_wanted() else []
 
 
 def _election_settings(settings: LeaderElection, names: frozenset[str]) -> ElectionSettings:

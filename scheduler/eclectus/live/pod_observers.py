@@ -67,11 +67,6 @@ class PodLatency:
         self._attempts.pop(uid, None)
 
 
-def is_wanted() -> bool:
-    """Whether debug messages are logged."""
-    return _log.isEnabledFor(logging.DEBUG)
-
-
 class PodTrace:
     """Logs what a step means for each pod of ours.
 
@@ -83,6 +78,11 @@ class PodTrace:
         self._is_ours = is_ours
         self._decision = decision
         self._seen: dict[str, tuple[str, ...]] = {}  # uid -> gates, of each pending pod that was logged
+
+    @staticmethod
+    def is_wanted() -> bool:
+        """Whether debug messages are logged."""
+        return _log.isEnabledFor(logging.DEBUG)
 
     def observe_step(self, _now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
         """Take in one step of the engine (a StepObserver)."""

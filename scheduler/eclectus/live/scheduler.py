@@ -1,4 +1,10 @@
-"""The lifecycle of one scheduler process: standby, leader, shutdown."""
+"""The lifecycle of one scheduler process: standby, leader, shutdown.
+
+At its end a leader sends what is decided, lets end what is under way, and gives the Lease back. The next
+leader places pods by a list that it makes once the Lease is free. A bind that is committed later is missing
+from that list, and two pods may get the same room. So for as long as a request may last nothing is sent
+before the Lease is given back; where a write has not ended by then, the Lease is kept and expires.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,7 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
@@ -18,14 +24,17 @@ from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.api_errors import ADD_TO_CLUSTER_ROLE
 from eclectus.kubeclient.client import ObjectClient, connected
 from eclectus.kubeclient.credentials import Credentials
+from eclectus.kubeclient.leadership import Leadership
 from eclectus.kubeclient.serving.access import access_of
 from eclectus.kubeclient.serving.certificate import certificate_of, check_files
 from eclectus.kubeclient.serving.pages import PageParts
-from eclectus.live import garbage, shutdown
+from eclectus.live import garbage
 from eclectus.live.context import Context
 from eclectus.live.loop import StepObserver
 from eclectus.live.parts import Parts, build
 from eclectus.live.speeds_page import speeds_page
+from eclectus.live.write.binder import MARGIN_SECONDS
+from eclectus.live.write.outbox import Outbox
 from eclectus.model.events import Paused, Resumed
 
 if TYPE_CHECKING:
@@ -33,9 +42,11 @@ if TYPE_CHECKING:
 
     from eclectus.live.explain_pages import ExplainPages
 
-FIRST_BINDS_SECONDS = 1.0  # the longest time that what no bind needs waits for the first binds
-
 _log = logging.getLogger(__name__)
+
+
+DRAIN_SECONDS = 10.0  # for sending what is decided; the kubelet grants 30 s by default for all of this
+FIRST_BINDS_SECONDS = 1.0  # the longest time that what no bind needs waits for the first binds
 
 
 async def run(
@@ -162,14 +173,14 @@ class SchedulerProcess:
     # -- end ---------------------------------------------------------------------------------------
 
     async def _shut_down(self) -> int:
-        """Stop to decide, and end the writes as `shutdown.release` does; returns the exit code."""
+        """Stop to decide, and end the writes as `release` does; returns the exit code."""
         parts, code = self._parts, 0
         if parts.leadership.lost.is_set():
             parts.inbox.put(Paused())
             code = 1  # another process leads; this one restarts as a standby with an empty cache
         parts.loop.stop()
         limit = self._settings.client_connection.request_timeout
-        await shutdown.release(self._tasks["loop"], parts.outbox, parts.leadership, limit)
+        await release(self._tasks["loop"], parts.outbox, parts.leadership, limit)
         return code
 
     def _on_signal(self) -> None:
@@ -247,3 +258,39 @@ class SchedulerProcess:
     def _unsynced(self) -> str:
         synced = all(reflector.synced.is_set() for reflector in self._parts.reflectors)
         return "" if synced else "the first lists are not complete"
+
+
+async def release(
+    loop_end: Awaitable[None], outbox: Outbox, leadership: Leadership, request_seconds: float
+) -> None:
+    """End the writes of a loop that has been stopped, and give the Lease back if they have ended.
+
+    `loop_end` is cancelled if it takes too long; `request_seconds` is the time limit of a request.
+    """
+    # 1. What is decided is sent.
+    if not await _ends_within(DRAIN_SECONDS, _drained(loop_end, outbox)):
+        problem = "stopped after %g s with requests unsent; the next leader decides for those pods"
+        _log.warning(problem, DRAIN_SECONDS)
+    # 2. Nothing more is sent. A bind under way ends within the time limit and the margin, and the read that
+    #    says how it has ended takes another moment.
+    leadership.stop_writing()
+    if not await _ends_within(request_seconds + 2 * MARGIN_SECONDS, outbox.wait_until_binds_ended()):
+        _log.warning("keeping the lease until it expires: of some binds or evictions the end is not known")
+        return
+    # 3. All binds are in the next leader's list.
+    await leadership.resign()
+
+
+async def _drained(loop_end: Awaitable[None], outbox: Outbox) -> None:
+    await loop_end
+    await outbox.wait_until_empty()
+
+
+async def _ends_within(seconds: float, work: Awaitable[None]) -> bool:
+    """Whether the work ends in this time; it is cancelled if not."""
+    try:
+        async with asyncio.timeout(seconds):
+            await work
+    except TimeoutError:
+        return False
+    return True
