@@ -7,7 +7,7 @@ from unittest.mock import patch
 import pytest
 
 from eclectus.policies.rosella.learn import learn
-from eclectus.policies.rosella.learn.namespaces import Namespaces
+from eclectus.policies.rosella.learn.by_namespace import KnowledgeByNamespace
 from school import School
 
 SECONDS = 40
@@ -23,7 +23,7 @@ def test_fits_are_rarer_the_more_rows_and_namespaces(
     for at in range(namespaces):
         school.end(0, 1.0, f"team-{at}/work" if namespaces > 1 else "work", after=0.1)
     school.wait(10.0)
-    with patch.object(Namespaces, "refresh", autospec=True) as refresh:
+    with patch.object(KnowledgeByNamespace, "refresh", autospec=True) as refresh:
         for _ in range(SECONDS):
             school.wait(1.0)
     assert most - 1 <= refresh.call_count <= most

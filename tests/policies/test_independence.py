@@ -16,7 +16,7 @@ from eclectus.policies import table
 
 LOWER_LAYERS = ("accounts", "cluster", "feasibility", "framework", "maths", "model")
 SHARED = "eclectus.policies.shared"
-FAMILIES = ("eclectus.policies.rosella", "eclectus.policies.carbyne", "eclectus.policies.relieve.preemption")
+FAMILIES = ("eclectus.policies.rosella", "eclectus.policies.carbyne")
 """Packages of one idea in several modules; they may import each other."""
 
 
@@ -109,6 +109,6 @@ def test_a_forbidden_import_is_found(line: str) -> None:
 
 def test_allowed_imports_are_allowed() -> None:
     source = (
-        "import numpy\nfrom eclectus.policies.shared.hybrid import Hybrid\nfrom eclectus.model import errors"
+        "import numpy\nfrom eclectus.policies.shared.hybrids import Hybrid\nfrom eclectus.model import errors"
     )
     assert forbidden_imports("eclectus.policies.place.hawk", source) == []

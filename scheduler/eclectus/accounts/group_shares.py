@@ -23,7 +23,7 @@ from eclectus.model.objects import Amounts, Task
 Fault = Callable[[str], None]
 
 SEPARATOR = "/"  # in groups that are paths
-MAX_CHANGES = 8192  # of groups, that are remembered for who ranks groups
+MAX_CHANGES = 8192  # of groups that are remembered
 
 
 class _Counted(Struct, frozen=True, gc=False):

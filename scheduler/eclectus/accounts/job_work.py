@@ -16,7 +16,7 @@ from math import inf
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.model.objects import Task
 
-MAX_CHANGES = 8192  # of jobs, that are remembered for who ranks jobs
+MAX_CHANGES = 8192  # of jobs that are remembered
 
 
 class _Job:

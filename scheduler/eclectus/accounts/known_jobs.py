@@ -13,7 +13,7 @@ from eclectus.cluster.changelog import ChangeLog
 from eclectus.model.job import Job, JobStage
 from eclectus.model.objects import Task
 
-MAX_CHANGES = 8192  # of jobs, that are remembered for who plans them
+MAX_CHANGES = 8192  # of jobs that are remembered
 TOMBSTONES_MOST = 1000  # jobs that are gone: events are late by seconds
 
 

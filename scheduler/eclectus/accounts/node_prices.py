@@ -66,9 +66,9 @@ class _PricedSet:
     def __init__(self, constraints: ConstraintSet) -> None:
         self.constraints = constraints
         self.nodes: ShapeValues[np.bool_] | None = None  # evaluated when the set is priced for the first time
-        self.ratio = 0.0  # demand over supply…
-        self.units = 0  # …as it stands in the prices of
-        self.priced: Mask = np.zeros(0, dtype=bool)  # these rows
+        self.ratio = 0.0  # demand over supply when it was priced last
+        self.units = 0  # what it has added to the price of each of its nodes then
+        self.priced: Mask = np.zeros(0, dtype=bool)  # the rows of these nodes
         self.supplied_at = _NEVER  # how far the nodes' changes were when its supply was summed
 
 

@@ -82,7 +82,7 @@ class SetDemand:
         self._discount_unless_there(uid)
 
     def regroup(self, task: Task) -> None:
-        """A task on a node has changed in something that it does not hold: nothing of that counts here."""
+        """Labels and owners of tasks do not count here."""
 
     def drop(self, constraints: ConstraintSet) -> None:
         """Forget a set of which no task counts."""

@@ -18,7 +18,7 @@ from eclectus.policies.place.eagle import Eagle
 from eclectus.policies.place.hawk import Hawk
 from eclectus.policies.place.sparrow import Sparrow
 from eclectus.policies.rosella import Rosella, RosellaLine
-from eclectus.policies.shared.overtaking import OvertakingLine
+from eclectus.policies.shared.hybrids import OvertakingLine
 
 
 @dataclass(frozen=True)

@@ -48,11 +48,10 @@ from eclectus.maths.stage_rank_rules import STAGE_RANKS
 from eclectus.model.job import JobPlan
 from eclectus.model.objects import Task
 from eclectus.model.settings import Setting
-from eclectus.policies.carbyne.plain_pods import SERVICES, path_of
 from eclectus.policies.carbyne.planned_job import fits_beside, size_of
 from eclectus.policies.carbyne.planner import Planner
 from eclectus.policies.carbyne.reserved_nodes import ReservedNodes
-from eclectus.policies.shared.portions import Vector, used_part
+from eclectus.policies.carbyne.sharing import SERVICES, Vector, path_of, used_part
 
 DUE, LEFT_OVER = 0, 1
 RETRY_SECONDS = 5.0  # after which what is withheld is asked about again although nothing has changed

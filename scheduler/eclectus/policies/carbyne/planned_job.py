@@ -1,17 +1,68 @@
-"""One DAG job in its share: its plan, its deadline, what of it is due, and what it leaves to others."""
+"""How long tasks are expected to run: their estimates, over the mean pace of the nodes that may run them.
+
+An estimate is the run time at mean speed: with learned speeds it is work, and not seconds. Where a task will
+run is not known when its job is planned, and a share is a part of all nodes alike. So the pace of a stage is
+the mean rate of the nodes that may run it, what background load leaves of each, over the mean rate of all.
+Rates themselves would not do: they are tasks a second, so they have the length of the tasks in them.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import inf, sqrt
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from eclectus.accounts.known_jobs import KnownJob
-from eclectus.framework import Amounts
+from eclectus.framework import Amounts, TaskClass, View
 from eclectus.maths.dag_plan import Deadline, Plan, StageLeft, planned
+from eclectus.maths.fair_shares import PoolTree, hierarchical_shares, pool_tree
 from eclectus.maths.stage_rank_rules import StageRanks
-from eclectus.policies.shared.portions import Vector, used_part
+from eclectus.model.job import JobStage
+from eclectus.policies.carbyne.sharing import PodsOfNamespace, Vector, added, used_part
+
+PACE_SECONDS = 60.0  # for which a mean pace is good
+
+
+class Paces:
+    """The mean pace of each class of tasks, remembered for a while; 1 is that of a node of mean speed."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, tuple[float, float]] = {}  # by class: until when, seconds, and pace
+
+    def clear(self) -> None:
+        """Nodes have changed."""
+        self._known.clear()
+
+    def expected_seconds(self, view: View, stage: JobStage) -> float | None:
+        """The expected run time of a task of this stage; None if its estimate is unknown."""
+        if stage.seconds is None:
+            return None
+        key = (stage.spec, stage.workload)
+        until, pace = self._known.get(key, (-inf, 1.0))
+        if until <= view.now:
+            pace = _mean_pace(view, view.classes.current(*key))
+            self._known[key] = (view.now + PACE_SECONDS, pace)
+        return stage.seconds / pace if pace > 0.0 else stage.seconds
+
+
+def node_paces(view: View, task_class: TaskClass) -> NDArray[np.float64]:
+    """The pace of every node for a class that is feasible somewhere; shape [capacity]."""
+    rate = view.speeds(task_class).rate
+    of_all = float(rate[view.cluster.present].mean())
+    return rate * task_class.background_free / of_all if of_all > 0.0 else np.ones_like(rate)
+
+
+def _mean_pace(view: View, task_class: TaskClass) -> float:
+    if not task_class.feasible_count:
+        return 1.0  # and a learner that has seen no node has no rates
+    return float(node_paces(view, task_class)[task_class.feasible].mean())
+
+
+# One DAG job in its share: its plan, its deadline, what of it is due, and what it leaves to others.
 
 RESIDUAL = 0.1  # of its estimate, for a running task that has exceeded it
 TOLERANCE = 1e-9  # of a share: shares are divided, demands are whole numbers
@@ -58,8 +109,8 @@ class PlannedJob:
         self._planned_at = 0.0  # seconds
         self._planned_share = self.share
         self._to_start = [0] * len(job.stages)  # at that time
-        self._dues: dict[int, int] = {}  # by stage, of the plan, up to…
-        self._dues_until = -inf  # …this time, seconds
+        self._dues: dict[int, int] = {}  # by stage, of the plan, up to `_dues_until`
+        self._dues_until = -inf  # seconds
         self._first_end = inf  # when the first of its running tasks is expected to end, seconds
 
     # -- how far it is -----------------------------------------------------------------------------
@@ -243,3 +294,39 @@ def size_of(demand: Vector, capacity: Vector) -> float:
 def time_left(seconds: float, now: float, since: float | None) -> float:
     """How long a task of this run time is still expected to run; `since`: its start, None for none yet."""
     return max(seconds if since is None else since + seconds - now, RESIDUAL * seconds)
+
+
+# -- shares of all (lines 8 to 15 of the paper's algorithm) ----------------------------------------
+
+
+def set_shares(
+    jobs: Mapping[str, PlannedJob],
+    plain: Mapping[str, PodsOfNamespace],
+    capacity: Vector,
+    services: Vector,
+    *,
+    by_namespace: bool,
+) -> None:
+    """Set `share` of all jobs and of all plain pods, which are given by path; there are some.
+
+    `capacity`: of all nodes; `services`: what pods hold that take part in no sharing. `by_namespace`:
+    namespaces share equally, and pools and jobs within them; otherwise jobs alone.
+    """
+    sharing: list[PlannedJob | PodsOfNamespace] = [*jobs.values(), *plain.values()]
+    remaining = [job.remaining() for job in jobs.values()]
+    alike = [added(each.waiting, each.usage) for each in plain.values()]
+    work = np.array([each for each, _ in remaining] + alike)
+    most = np.array([each for _, each in remaining] + alike)
+    weights = np.array([job.known.job.weight for job in jobs.values()] + [1.0] * len(plain))
+    shared = np.maximum(np.array(capacity) - np.array(services), 0.0)
+    tree = _pools(jobs, plain) if by_namespace else pool_tree([()] * len(sharing), {})
+    shares = hierarchical_shares(work, weights, shared, tree, most)
+    for each, share in zip(sharing, shares.tolist(), strict=True):
+        each.share = tuple(share)
+
+
+def _pools(jobs: Mapping[str, PlannedJob], plain: Mapping[str, PodsOfNamespace]) -> PoolTree:
+    """Whose the jobs are, then whose the plain pods: namespaces, and pools within them."""
+    owners = [(job.known.job.namespace, job.known.job.pool) for job in jobs.values()]
+    owners += [(path.partition("/")[0], "") for path in plain]
+    return pool_tree([(namespace, pool) if pool else (namespace,) for namespace, pool in owners], {})

@@ -13,19 +13,20 @@ from heapq import nlargest
 from eclectus.accounts.known_jobs import KnownJob
 from eclectus.framework import ChangeLog, JobPlan, Task, View
 from eclectus.maths.stage_rank_rules import StageRanks
-from eclectus.policies.carbyne.changed_plans import ChangedPlans
-from eclectus.policies.carbyne.entitlements import Entitlements
-from eclectus.policies.carbyne.next_starts import NextStarts
-from eclectus.policies.carbyne.offered import Offered, offered_by
-from eclectus.policies.carbyne.paces import Paces
-from eclectus.policies.carbyne.plain_pods import SERVICES, PlainPods, PodsOfNamespace
-from eclectus.policies.carbyne.planned_job import PlannedJob
-from eclectus.policies.carbyne.shares import set_shares
-from eclectus.policies.shared.portions import Vector
+from eclectus.policies.carbyne.ledgers import ChangedPlans, Entitlements, NextStarts
+from eclectus.policies.carbyne.planned_job import Paces, PlannedJob, set_shares
+from eclectus.policies.carbyne.sharing import (
+    SERVICES,
+    Offered,
+    PlainPods,
+    PodsOfNamespace,
+    Vector,
+    offered_by,
+)
 
 LEAST_CHANGE = 0.05  # of a share, for which a job is planned anew
 LAST_PART = 0.1  # of the jobs, which lend no time that they have gained: those with the latest deadlines
-MAX_CHANGES = 8192  # of paths, that are remembered for who ranks groups
+MAX_CHANGES = 8192  # of paths that are remembered
 
 
 class Planner:

@@ -37,6 +37,5 @@ class Unlearned(Learn):
         return self._speeds
 
     def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
-        """None."""
-        del after
+        """Nothing is learned, so there are none."""
         return iter(())

@@ -22,7 +22,7 @@ from typing import Annotated
 
 from eclectus.framework import Reservation, Setting, View
 from eclectus.policies.shared.contended_classes import ContendedClasses
-from eclectus.policies.shared.overtaking import OvertakingLine, Rank
+from eclectus.policies.shared.hybrids import OvertakingLine, Rank
 
 
 @dataclass(eq=False)

@@ -22,9 +22,8 @@ from typing import Annotated
 import numpy as np
 
 from eclectus.framework import Action, ClassKey, Enqueue, Floats, Rows, Setting, Task, TaskClass, View
-from eclectus.policies.shared.backlog import Backlog, expected_seconds
-from eclectus.policies.shared.by_job import ByJob
-from eclectus.policies.shared.partition import Partition
+from eclectus.policies.shared.bases import ByJob
+from eclectus.policies.shared.hybrids import Backlog, Partition, expected_seconds
 
 
 @dataclass(eq=False)

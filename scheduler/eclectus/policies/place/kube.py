@@ -163,7 +163,6 @@ def _spread(groups: NodeGroups, rows: Rows, fitting: Ints) -> Ints | int:
 
 def _weigh(groups: NodeGroups, by_pods: Ints, task_class: TaskClass, cost: Floats, rows: AnyRows) -> Floats:
     """The cost with the scores by other pods."""
-    del task_class
     weighed: Floats = cost - by_pods[groups.of_row[rows]]
     return weighed
 

@@ -23,7 +23,7 @@ from eclectus.maths.sampling import draw_marked
 from eclectus.model.grant import NO_GRANT, Grant
 from eclectus.model.objects import DEVICE_MILLI, Task, amount_of
 from eclectus.model.settings import Setting
-from eclectus.policies.shared.settings import TRAITS_BY_QUEUE, Queue
+from eclectus.policies.shared.bases import TRAITS_BY_QUEUE, Queue
 
 
 @dataclass(eq=False)

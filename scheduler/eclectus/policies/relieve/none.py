@@ -10,8 +10,8 @@ from eclectus.framework import Refused, ReliefAction, Relieve, View
 
 @dataclass(eq=False)
 class NoRelief(Relieve):
-    """Nobody makes room."""
+    """No pod makes room for another."""
 
     def relieve(self, view: View, refused: Refused) -> Iterator[ReliefAction]:
-        """Nothing."""
+        """Answer nothing."""
         return iter(())

@@ -1,6 +1,6 @@
 """Failure detector: which nodes count as dead for a namespace, because its tasks are overdue or too slow.
 
-Tasks are compared with tasks of the same workload and requests alone (comparable.py). A node that seems slow
+Tasks are compared with tasks of the same workload and requests alone (EndedShapes). A node that seems slow
 by work of which tasks with different requests have ended counts as a typical one here: the times may differ
 because the requests do.
 """
@@ -18,7 +18,7 @@ from eclectus.maths.numbers import Floats
 from eclectus.maths.overdue import speed_share
 from eclectus.maths.products import sum_of_products
 from eclectus.maths.window import cut_margin, cut_off_rate, error_aimed, unlikelihood
-from eclectus.policies.rosella.learn.namespace import Namespace
+from eclectus.policies.rosella.learn.knowledge import Knowledge
 from eclectus.policies.rosella.learn.running import RunningTasks
 
 MAX_MEAN_SIZES = 4.0  # the most that one running task counts for in the correction of sizes, in mean sizes
@@ -46,7 +46,7 @@ class FailureDetector:
     spare_share: float
     reset_after: float
 
-    def check(self, space: Namespace, running: RunningTasks, seen: Seen) -> list[int]:
+    def check(self, space: Knowledge, running: RunningTasks, seen: Seen) -> list[int]:
         """Check all nodes for one namespace; returns the rows that died or were reset."""
         liveness, matrix, rows, nodes = space.liveness, space.rates.matrix, seen.rows, len(seen.rows)
         share = _silence_shares(space, running, seen, unlikelihood(nodes, self.certainty))
@@ -63,7 +63,7 @@ class FailureDetector:
         liveness.apply_shares(share, nodes)
         return changed
 
-    def _reset_idle(self, space: Namespace, running: RunningTasks, now: float) -> list[int]:
+    def _reset_idle(self, space: Knowledge, running: RunningTasks, now: float) -> list[int]:
         """Reset dead nodes on which nothing has run for long."""
         rows = space.liveness.idle_dead_rows(running.rows, now, self.reset_after)
         for row in rows:
@@ -72,7 +72,7 @@ class FailureDetector:
         return rows
 
 
-def _silence_shares(space: Namespace, running: RunningTasks, seen: Seen, unlikelihood: float) -> Floats:
+def _silence_shares(space: Knowledge, running: RunningTasks, seen: Seen, unlikelihood: float) -> Floats:
     """The upper bound of each row's speed that overdue tasks give, as a share of its learned speed, 0..1.
 
     1 for dead rows, which are not checked.
@@ -90,7 +90,7 @@ def _silence_shares(space: Namespace, running: RunningTasks, seen: Seen, unlikel
     return speed_share(rows, overruns, len(liveness.share), unlikelihood)
 
 
-def _by_kind(space: Namespace, running: RunningTasks) -> tuple[NDArray[np.intp], Floats]:
+def _by_kind(space: Knowledge, running: RunningTasks) -> tuple[NDArray[np.intp], Floats]:
     """By number of a kind: the workload, -1 if no comparable task has ended; the most tasks a second."""
     numbers, rates = running.numbers(), space.rates
     count = 1 + max(numbers.values())
@@ -103,7 +103,7 @@ def _by_kind(space: Namespace, running: RunningTasks) -> tuple[NDArray[np.intp],
     return works, paces
 
 
-def _has_mixed_samples(space: Namespace) -> NDArray[np.bool_]:
+def _has_mixed_samples(space: Knowledge) -> NDArray[np.bool_]:
     """Which rows have samples of workloads of which tasks with different requests have ended."""
     count = space.rates.matrix.count
     mixed = space.rates.ended.mixed()

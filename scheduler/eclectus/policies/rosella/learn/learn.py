@@ -9,8 +9,8 @@ node. docs/rosella.md describes the learner with its formulas. Departures from t
 - the window L is capped (maths/window.py), because pods are so few that a full window would take weeks;
   samples lose weight with age;
 - a test detects a change of speed and drops the samples from before it (maths/cusum.py);
-- a node with samples counts as slower for a workload that it has never run (effective_rates.py);
-- each namespace learns from its own tasks, and from others no more than a bounded prior (namespaces.py);
+- a node with samples counts as slower for a workload that it has never run (knowledge.py);
+- each namespace learns from its own tasks, and from others no more than a bounded prior (by_namespace.py);
 - unknown is not dead: a node without samples counts as typical, and a silent node is dead only if tasks run
   there and do not end (failure_detector.py).
 
@@ -35,12 +35,11 @@ from eclectus.maths.window import error_aimed
 from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary
 from eclectus.model.settings import apply_implied
 from eclectus.model.workload_names import in_namespace_of, namespace_of
-from eclectus.policies.rosella.learn.exports import Exports
+from eclectus.policies.rosella.learn.by_namespace import KnowledgeByNamespace
+from eclectus.policies.rosella.learn.exports import Exports, Load
 from eclectus.policies.rosella.learn.failure_detector import FailureDetector, Seen
-from eclectus.policies.rosella.learn.load import Load
-from eclectus.policies.rosella.learn.namespaces import Namespaces
-from eclectus.policies.rosella.learn.occupancy import Occupancy
 from eclectus.policies.rosella.learn.rates import Rates, Sensitivity, Tally
+from eclectus.policies.rosella.learn.running import Occupancy
 from eclectus.policies.rosella.learn.settings import LearnSettings
 
 REFRESH_SECONDS = 1.0  # least time between two fits of sizes and factors
@@ -56,7 +55,7 @@ class RosellaLearn(LearnSettings, Learn):
     def __post_init__(self) -> None:
         apply_implied(self)
         self.load, self.occupancy, self.tally = Load(self.capacity), Occupancy(), Tally()
-        self.namespaces = Namespaces(self._new_rates, self.untried_share, self.most_workloads)
+        self.namespaces = KnowledgeByNamespace(self._new_rates, self.untried_share, self.most_workloads)
         self._exports = Exports(self.namespaces, self.load, self.tally)
         self._failure_detector = FailureDetector(self.certainty, self.spare_share, self.half_life)
         self._names: dict[int, str] = {}
@@ -124,7 +123,7 @@ class RosellaLearn(LearnSettings, Learn):
             self.namespaces.update_cell(workload, row)
 
     def _add_sample(self, workload: str, done: Completion) -> bool:
-        """Whether all samples should be fitted again. Too rare workloads are not learned (kinds.py)."""
+        """Whether all samples should be fitted again. Too rare workloads are not learned."""
         space = self.namespaces.admit(workload, done.at)
         if space is None:
             return False

@@ -2,24 +2,157 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import inf, log
 
 import numpy as np
 
 from eclectus.framework import Completion
+from eclectus.maths import numbers
+from eclectus.maths.cusum import AT_REST, changed_since, shown, step
 from eclectus.maths.estimators.of_nodes import CommonChanges
 from eclectus.maths.estimators.ratio import NEGLIGIBLE, RatioMatrix, Spread, confidence, relative_error
 from eclectus.maths.estimators.run_times import Samples
 from eclectus.maths.numbers import Floats
 from eclectus.maths.products import sum_of_products
 from eclectus.maths.window import window_length
-from eclectus.policies.rosella.learn.cells import Cell, NodeCells
-from eclectus.policies.rosella.learn.comparable import EndedShapes
 from eclectus.policies.rosella.learn.running import Running
+
+Stale = list[tuple[int, float]]
+"""(workload, time): samples of the workload from before that time are outdated."""
+
+
+class Cell:
+    """The window of samples of one workload on one node, and the CUSUM over them.
+
+    `running` is the sum of the scores so far of the tasks that were still running at the last sample.
+    """
+
+    __slots__ = ("running", "samples", "sums")
+
+    def __init__(self) -> None:
+        self.samples, self.sums, self.running = Samples(), AT_REST, 0.0
+
+
+class NodeCells:
+    """The cells of one node by workload, and one more CUSUM over the samples of all its workloads.
+
+    A change of the node affects all its workloads, so its samples are also tested together: with many
+    workloads, each alone would need a long time for the ten samples of an alarm. An alarm over all workloads
+    drops samples of all windows, so it must be rarer the more windows there are: its threshold is higher by
+    ln(cells), because the mean run to a false alarm grows by about e with each 1 (maths/cusum.py).
+
+    `running` is the sum of the scores so far of all tasks that were still running at the last sample.
+    """
+
+    __slots__ = ("by_workload", "running", "sums")
+
+    def __init__(self) -> None:
+        self.by_workload: dict[int, Cell] = {}
+        self.sums, self.running = AT_REST, 0.0
+
+    def cell(self, workload: int) -> Cell:
+        """The cell of this workload, created on demand."""
+        found = self.by_workload.get(workload)
+        if found is None:
+            found = self.by_workload[workload] = Cell()
+        return found
+
+    def add_score(
+        self, workload: int, score: float, running: Mapping[int, float], at: float, slack: float
+    ) -> None:
+        """Add the score of one more sample to both tests.
+
+        `running`: by workload the scores so far of the tasks that still run on the node, added up.
+        """
+        cell, mine, total = self.by_workload[workload], running.get(workload, 0.0), sum(running.values())
+        cell.sums = step(numbers, cell.sums, shown(score, mine - cell.running), at, slack)
+        self.sums = step(numbers, self.sums, shown(score, total - self.running), at, slack)
+        cell.running, self.running = mine, total
+
+    def count_running(self, workloads: Iterable[int], running: Mapping[int, float]) -> None:
+        """Take these as the scores so far, without a change of the sums: expected times have changed."""
+        for each in workloads:
+            self.by_workload[each].running = running.get(each, 0.0)
+        self.running = sum(running.values())
+
+    def reset_tests(self) -> None:
+        """Start all tests again from 0."""
+        self.sums = AT_REST
+        for each in self.by_workload.values():
+            each.sums = AT_REST
+
+    def check_alarm(self, workload: int, threshold: float) -> Stale:
+        """What the newest score, of this workload, has shown to be outdated; empty without an alarm.
+
+        A test that raised an alarm starts again from 0.
+        """
+        since = changed_since(self.sums, threshold + log(len(self.by_workload)))
+        if since is not None:
+            self.reset_tests()
+            return [(each, since) for each in self.by_workload]
+        cell = self.by_workload[workload]
+        since = changed_since(cell.sums, threshold)
+        if since is None:
+            return []
+        cell.sums = AT_REST
+        return [(workload, since)]
+
 
 FORGET_HALF_LIVES = 4.0  # after so long without a sample a cell is dropped
 NODES_CHECKED = 16  # for such cells with each fit: all 320,000 cells of 5,000 nodes would take 0.2 s
+
+
+# With which ended tasks a running one may be compared: those of the same workload and the same requests.
+#
+# Pods of one image that ask for different resources may run for seconds or for hours. A task says nothing of
+# its node by its silence before one with the same requests has ended anywhere. Where a workload has had
+# several requests, the expected time of a task is that of its own kind, if that is longer.
+
+MOST_SHAPES = 16  # of a workload: pods may ask for anything, and each shape counts all its samples
+
+
+class EndedShapes:
+    """Weight and time of the ended tasks of one namespace, by shape."""
+
+    def __init__(self) -> None:
+        # workload -> requests -> weight, mean seconds
+        self._ended: dict[int, dict[Hashable, list[float]]] = {}
+
+    def add(self, workload: int, requests: Hashable, weight: float, seconds: float) -> None:
+        """A task has ended after so many seconds. Beyond the bound, the shape of least weight is dropped."""
+        shapes = self._ended.setdefault(workload, {})
+        ended = shapes.setdefault(requests, [0.0, 0.0])
+        ended[0] += weight
+        ended[1] += weight / ended[0] * (seconds - ended[1])
+        if len(shapes) > MOST_SHAPES:
+            del shapes[min((each for each in shapes if each != requests), key=lambda each: shapes[each][0])]
+
+    def forget(self, workload: int) -> None:
+        """No task of this workload has ended."""
+        self._ended.pop(workload, None)
+
+    def fade(self, share: float) -> None:
+        """Multiply all weights by this."""
+        for shapes in self._ended.values():
+            for ended in shapes.values():
+                ended[0] *= share
+
+    def mixed(self) -> list[int]:
+        """The workloads of which tasks with different requests have ended."""
+        return [workload for workload, shapes in self._ended.items() if len(shapes) > 1]
+
+    def pace(self, workload: int, requests: Hashable) -> float | None:
+        """The most tasks a second that are expected of such tasks; None if none of them has ended.
+
+        inf where all ended tasks of the workload had these requests: its rate says how long one takes.
+        """
+        shapes = self._ended.get(workload, {})
+        ended = shapes.get(requests)
+        if ended is None:
+            return None
+        return inf if len(shapes) == 1 else 1.0 / ended[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +183,10 @@ class Rates:
         self.ended = EndedShapes()
         self._window, self._test, self._tally = window, test, tally
         self._free: list[int] = []  # indices of forgotten workloads
-        self._spread: list[Spread] = []  # by index, as are
-        self._sample_counts: list[int] = []  # the number of samples ever taken
-        self._window_lengths: list[int] = []  # and the number kept of each node
+        # By index of the workload: spread, number of samples ever taken, number of them kept of each node.
+        self._spread: list[Spread] = []
+        self._sample_counts: list[int] = []
+        self._window_lengths: list[int] = []
         self._nodes: dict[int, NodeCells] = {}
         self._next_checked = 0  # the row from which the next check for old samples begins
         self._common_changes = CommonChanges()

@@ -3,14 +3,15 @@
     with room   service
     waiting     theta * overflow / (k release) + service
 
-Each formula is written once, for one node and for many, as in compare.py: few nodes change between two
+Each formula is written once, for one node and for many, as in sampling.py: few nodes change between two
 questions of a cycle, and plain numbers are several times as fast for these. Both give the same to the last
 bit, so that nodes with equal costs stay equal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from math import inf
 from typing import Generic
 
@@ -18,11 +19,106 @@ import numpy as np
 from msgspec import Struct
 
 from eclectus.cluster.scalars import scalars
-from eclectus.framework import AnyRows, Floats, Rows, Speeds, TaskClass
+from eclectus.framework import AnyRows, Floats, Rows, Speeds, TaskClass, View
 from eclectus.maths import numbers
-from eclectus.maths.deferring import in_steps, in_steps_at
+from eclectus.maths.deferring import in_steps, in_steps_at, step_of, weight_of_waiting
 from eclectus.maths.numbers import Arithmetic, Value
-from eclectus.policies.rosella.place.compare import DEAD_RATE, At, Column, Nodes
+from eclectus.policies.rosella.place.demand import ClassDemand, Demand
+from eclectus.policies.rosella.place.sampling import DEAD_RATE, At, Column, Nodes
+
+# By how much longer a task counts as running on nodes that others need, who can run on few.
+#
+# The prices are those of `place: phoenix` (accounts/node_prices.py; Phoenix, ICDCS 2017). A task compares the
+# price of each node with the least among its own nodes: what its own constraints demand adds the same to all
+# of these, so only what others want is left, and nothing changes for a task that has nowhere else to go.
+#
+#     factor = 1 + min(price - least price, MAX_SURCHARGE)
+#
+# Tasks with preferences have no such factor: what they prefer is part of the price of the nodes that they
+# prefer, and would push them away from these.
+
+MAX_SURCHARGE = 3.0  # so no tenant's pods can make a node count as more than four times as slow for others
+
+
+class ScarcityFactors:
+    """Factors by class, computed once for each epoch of the prices and shape of the nodes."""
+
+    def of(self, view: View, task_class: TaskClass) -> Floats | None:
+        """By row, 1 and more; None if it is 1 everywhere. Shape [capacity]."""
+        prices = view.node_prices()
+        key = (prices.epoch, view.cluster.shape.head, view.cluster.service_changes)
+        known: tuple[object, Floats | None] | None = task_class.derived.get(self)
+        if known is None or known[0] != key:
+            known = task_class.derived[self] = (key, _factor(task_class, prices.price))
+        return known[1]
+
+
+def _factor(task_class: TaskClass, price: Floats) -> Floats | None:
+    rows = task_class.waitable_rows
+    if task_class.spec.preferences or not len(rows):
+        return None
+    least = float(price[rows].min())
+    if float(price[rows].max()) == least:
+        return None
+    return 1.0 + np.clip(price - least, 0.0, MAX_SURCHARGE)
+
+
+# theta, the weight of a second of waiting: set by the user, or computed from load and faster nodes.
+#
+# The rule is that of maths/deferring.py. The load is that of the class, from arrivals (demand.py): the share
+# of the nodes' capacity in use would lag where work comes faster than before, and is too low where tasks wait
+# beside room. What nodes faster than another do is computed once for all nodes of a class, and again when
+# speeds or prices have changed.
+
+
+@dataclass
+class FasterNodes:
+    """Of each row: the pace of all nodes of the class over that of the faster ones; inf of the fastest."""
+
+    key: Hashable  # what it depends on
+    ratio: Floats
+
+
+class WaitingWeight:
+    """theta by class and the node with room that a task would run on instead of waiting."""
+
+    def __init__(self, fixed: float | None, demand: Demand) -> None:
+        self._fixed, self._demand = fixed, demand
+
+    def of(self, view: View, task_class: TaskClass, row: int) -> float:
+        """theta as set, or of this node with room."""
+        if self._fixed is not None:
+            return self._fixed
+        demand = self._demand.of(task_class)
+        if demand.load <= 0.0:
+            return weight_of_waiting(0.0)
+        return weight_of_waiting(demand.load * self._faster(view, task_class, demand).ratio.item(row))
+
+    def _faster(self, view: View, task_class: TaskClass, demand: ClassDemand) -> FasterNodes:
+        cluster = view.cluster
+        key = (view.speeds(task_class).epoch, cluster.shape.head, cluster.service_changes, demand.version)
+        found: FasterNodes | None = task_class.derived.get(self)
+        if found is None or found.key != key:
+            ratio = _total_over_faster(view, task_class, demand.factor)
+            found = task_class.derived[self] = FasterNodes(key, ratio)
+        return found
+
+
+def _total_over_faster(view: View, task_class: TaskClass, factor: Floats | None) -> Floats:
+    """Shape [capacity]. Nodes that have a price for the class count as slower, and with no pace."""
+    rows = task_class.waitable_rows
+    rate = np.clip(view.speeds(task_class).rate, DEAD_RATE, 1.0 / DEAD_RATE)
+    pace = task_class.service_slots[rows] * rate[rows] * task_class.background_free[rows]
+    if factor is not None:
+        pace[factor[rows] > 1.0] = 0.0
+        rate = rate / factor
+    step = step_of(rate)
+    behind = (step.max(initial=0.0) - step).astype(np.intp)  # steps behind the fastest: some hundreds at most
+    up_to = np.concatenate([[0.0], np.cumsum(np.bincount(behind[rows], pace, minlength=1))])
+    faster = up_to[np.minimum(behind, len(up_to) - 1)]
+    ratio: Floats = np.divide(up_to[-1], faster, out=np.full(len(rate), np.inf), where=faster > 0.0)
+    return ratio
+
 
 SPREAD = 1e-3  # the most that free room changes a cost: it decides among equal costs only
 
@@ -110,7 +206,6 @@ class ClassCosts:
 
     def weighed(self, task_class: TaskClass, cost: Floats, rows: AnyRows) -> Floats:
         """The costs of these rows with preferences weighed in."""
-        del task_class
         return cost * self.of_many.penalty(rows)
 
     def unweighed_with_room(self, task_class: TaskClass, rows: Rows) -> Floats:

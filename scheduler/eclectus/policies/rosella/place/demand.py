@@ -24,7 +24,7 @@ from eclectus.framework import ClassKey, Floats, Rows, TaskClass, View
 from eclectus.maths.deferring import in_steps
 from eclectus.maths.disadvantage import disadvantage, improved_worth, plain_worth
 from eclectus.maths.products import sum_of_products
-from eclectus.policies.rosella.place.compare import DEAD_RATE
+from eclectus.policies.rosella.place.sampling import DEAD_RATE
 
 REFRESH_SECONDS = 1.0
 CELLS_A_SECOND = 200_000  # classes times nodes; with more, it is computed less often

@@ -6,7 +6,7 @@ chosen by `view`:
 - `sample`, the paper's: draw two nodes with probability in proportion to their learned rate for the task's
   workload, compare them, and join the node queue of the better one. For several active schedulers, stale
   views and very large clusters. The draw (`query`, `choices`, `distinct`: sampling.py) and the comparison
-  (`compare`: compare.py) are separate settings.
+  (`compare`: sampling.py) are separate settings.
 - `full`, the default for one active scheduler, whose view is fresh: all nodes are compared. With `replan`
   (default) tasks stay in one central queue and are planned again in every scheduling cycle (replan.py).
 
@@ -21,7 +21,7 @@ chosen by `view`:
   Also with `mode: paper`; with one slot they are the paper's;
 - ties, which the paper does not specify, go to the faster node. Also with `mode: paper`;
 - preferences of pods, which the paper does not have, make a node count as slower. Also with `mode: paper`;
-- so does, with re-planning, that others need a node who can run on few (scarcity.py); from Phoenix;
+- so does, with re-planning, that others need a node who can run on few (costs.py); from Phoenix;
 - a rate belongs to a node and a workload, not to a node. Further departures of the learner:
   rosella/learn/learn.py.
 """
@@ -43,9 +43,8 @@ from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey
 from eclectus.model.settings import Setting, apply_implied
-from eclectus.policies.rosella.place.compare import DEAD_RATE, KEYS, At, Column, Nodes
 from eclectus.policies.rosella.place.replan import Replan
-from eclectus.policies.rosella.place.sampling import QUERIES, Sampling
+from eclectus.policies.rosella.place.sampling import DEAD_RATE, KEYS, QUERIES, At, Column, Nodes, Sampling
 
 # Re-planning weighs waiting by the work that arrives, and leaves scarce nodes to those who need them.
 REPLANNING = PlaceTraits(defers=True, defers_until_change=True, needs=frozenset({"arrivals", "prices"}))
@@ -211,6 +210,6 @@ class Rosella(Place):
     # -- both modes ------------------------------------------------------------------------------
 
     def _cost(self, m: Arithmetic[Value], nodes: Nodes[At, Value], rate: Column[At, Value], at: At) -> Value:
-        """Cost of one feasible node, or of many (compare.py)."""
+        """Cost of one feasible node, or of many (sampling.py)."""
         penalty = 1.0 + self.soft_weight * (1.0 - nodes.preference_score[at])
         return (self._key(m, nodes, rate, at) + TIE * m.divide(1.0, rate[at])) * penalty

@@ -13,12 +13,12 @@ deferred to that node until its class is asked about again: at once in every cyc
 another one (PlaceTraits.defers_until_change).
 
 - theta, the weight of waiting, is what a task that waits costs others. It grows with the load of the nodes
-  that are faster than the one with room (maths/deferring.py, weight.py). With theta = 1 each task takes its
+  that are faster than the one with room (maths/deferring.py, costs.py). With theta = 1 each task takes its
   own shortest delay, and slow nodes are left idle that would serve sooner for all; with theta to infinity
   each takes the fastest node with room.
 - price: 1 on nodes that are good at the class, up to 4 on those that are better used for other work
   (demand.py). scarcity: 1 on the nodes that others need least, up to 4 on those that others need who can run
-  on few nodes (scarcity.py). soft: 1 where all preferences are met, 1 + `softWeight` where none is.
+  on few nodes (costs.py). soft: 1 where all preferences are met, 1 + `softWeight` where none is.
 - No room is held for deferred tasks: what others may take is what pods do not hold. So a node never idles
   beside work that may run there because of a plan, and a deferral counts for nothing but the wait of others.
 
@@ -52,12 +52,10 @@ from eclectus.framework import Action, Bind, Defer, PendingTasks, Unschedulable,
 from eclectus.maths.deferring import worth_waiting
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey
-from eclectus.policies.rosella.place.compare import DEAD_RATE
-from eclectus.policies.rosella.place.costs import ClassCosts
+from eclectus.policies.rosella.place.costs import ClassCosts, ScarcityFactors, WaitingWeight
 from eclectus.policies.rosella.place.demand import Demand
 from eclectus.policies.rosella.place.release import ReleaseRates
-from eclectus.policies.rosella.place.scarcity import ScarcityFactors
-from eclectus.policies.rosella.place.weight import WaitingWeight
+from eclectus.policies.rosella.place.sampling import DEAD_RATE
 
 DEFERRED_PER_CLASS = 4  # tasks of a class deferred one by one in a cycle; other classes see these
 

@@ -10,7 +10,8 @@ no vote: any tenant would have a second vote by a shared class.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -20,14 +21,94 @@ from eclectus.maths.estimators.ratio import NEGLIGIBLE
 from eclectus.maths.numbers import Floats
 from eclectus.model.learned import NodeState
 from eclectus.model.workload_names import EVERYBODY, namespace_of
-from eclectus.policies.rosella.learn.kinds import Kinds
-from eclectus.policies.rosella.learn.namespace import Namespace
+from eclectus.policies.rosella.learn.knowledge import Knowledge
 from eclectus.policies.rosella.learn.rates import Rates
 
-KNOWING_SAMPLES = 2.0  # weight: who has run one task there, or some long ago, contradicts nobody
+# Which workloads are learned: a fair share of the places for each namespace, in it the most frequent ones.
+#
+# The worth of a workload is the weight of its samples, which fades as they age. A workload without a place is
+# counted too, and its samples are dropped. It gets a free place at once. If there is none, it takes the place
+# of the least worth
+#
+# - of the namespace that holds the most, if its own namespace holds at least two less: so a namespace loses
+#   places to others only beyond its fair share;
+# - or else of its own namespace (if that holds none: of those that hold the most), once it is worth REPLACES
+#   times as much. Without that factor, more workloads than places that come in turn would replace each other,
+#   and none would ever be learned.
+
+REPLACES = 2.0  # times the worth: above 1 by what a sample loses between two that come in turn
 
 
-class Namespaces:
+class Kinds:
+    """The workloads with a place, and as many candidates."""
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+        self._worth: dict[str, float] = {}
+        self._candidates: dict[str, float] = {}  # their worth; shared out in the same way
+        self._held = Counter[str]()  # places by namespace
+
+    def __contains__(self, workload: str) -> bool:
+        return workload in self._worth
+
+    def add(self, workload: str, weight: float) -> str | None:
+        """Count samples of this weight; returns the workload that has lost its place to this one, if any."""
+        if workload in self._worth:
+            self._worth[workload] += weight
+            return None
+        worth = self._candidates.pop(workload, 0.0) + weight
+        loser = self._loser(workload, worth)
+        if loser == workload:
+            self._keep_candidate(workload, worth)
+            return None
+        if loser is not None:
+            del self._worth[loser]
+            self._held -= Counter((namespace_of(loser),))  # drops what is 0
+        self._worth[workload] = worth
+        self._held[namespace_of(workload)] += 1
+        return loser
+
+    def fade(self, share: float) -> None:
+        """Multiply all worths by this."""
+        for worth in (self._worth, self._candidates):
+            for workload in worth:
+                worth[workload] *= share
+
+    def _loser(self, workload: str, worth: float) -> str | None:
+        """Who gets no place if this workload comes; None while one is free."""
+        if len(self._worth) < self._places:
+            return None
+        own = namespace_of(workload)
+        most = max(self._held.values())
+        if not self._held[own] or most > self._held[own] + 1:
+            found = self._least(space for space, held in self._held.items() if held == most)
+        else:
+            found = self._least([own])
+        is_unfair = most > self._held[own] + 1
+        return found if is_unfair or worth > REPLACES * self._worth[found] else workload
+
+    def _least(self, namespaces: Iterable[str]) -> str:
+        """The workload of least worth in these namespaces, of equal ones the first by name."""
+        among = frozenset(namespaces)
+        return min(
+            (each for each in self._worth if namespace_of(each) in among),
+            key=lambda each: (self._worth[each], each),
+        )
+
+    def _keep_candidate(self, workload: str, worth: float) -> None:
+        """Remember it; beyond the bound the namespace with the most candidates loses its least one."""
+        self._candidates[workload] = worth
+        if len(self._candidates) > self._places:
+            held = Counter(map(namespace_of, self._candidates))
+            most = max(held.values())
+            crowded = [each for each in self._candidates if held[namespace_of(each)] == most]
+            del self._candidates[min(crowded, key=lambda each: (self._candidates[each], each))]
+
+
+KNOWING_SAMPLES = 2.0  # weight of the samples from which on a namespace knows a node
+
+
+class KnowledgeByNamespace:
     """By name; EVERYBODY is always there. `most` is the number of workloads of all of them together."""
 
     def __init__(self, make_rates: Callable[[], Rates], untried_share: float, most: int) -> None:
@@ -46,15 +127,15 @@ class Namespaces:
         """Number of rows times that of namespaces."""
         return self._capacity * len(self._by_name)
 
-    def items(self) -> list[tuple[str, Namespace]]:
+    def items(self) -> list[tuple[str, Knowledge]]:
         """(name, namespace), in the order of names."""
         return sorted(self._by_name.items())
 
-    def _find(self, workload: str) -> Namespace:
+    def _find(self, workload: str) -> Knowledge:
         """The namespace that learns this workload, or what stands for one without samples."""
         return self._by_name.get(namespace_of(workload), self._newcomer)
 
-    def admit(self, workload: str, at: float, samples: int = 1) -> Namespace | None:
+    def admit(self, workload: str, at: float, samples: int = 1) -> Knowledge | None:
         """Count samples taken at this time; who learns from them, None if they are dropped."""
         weight = self._newcomer.rates.matrix.weight(at)  # all fade together
         loser, name = self._kinds.add(workload, weight * samples), namespace_of(workload)
@@ -75,14 +156,14 @@ class Namespaces:
         if not rates.index and name not in (EVERYBODY, keep):
             del self._by_name[name]
 
-    def _new(self) -> Namespace:
-        space = Namespace(self._make_rates(), self._untried_share)
+    def _new(self) -> Knowledge:
+        space = Knowledge(self._make_rates(), self._untried_share)
         for row in self._rows:
             space.add_node(row, self._capacity)
         space.rates.fade(self._weighed_at)
         return space
 
-    def _all(self) -> list[Namespace]:
+    def _all(self) -> list[Knowledge]:
         return [*self._by_name.values(), self._newcomer]
 
     # -- nodes ---------------------------------------------------------------------------------
@@ -163,10 +244,10 @@ class Namespaces:
             self._lowered |= space.liveness.lowered_rows()
         self.rebuild()
 
-    def _voters(self) -> list[Namespace]:
+    def _voters(self) -> list[Knowledge]:
         return [space for name, space in self.items() if name != EVERYBODY]
 
-    def _set_priors(self, voters: list[Namespace]) -> None:
+    def _set_priors(self, voters: list[Knowledge]) -> None:
         votes = Votes([vote(each.rates.matrix.factor, each.rates.matrix.samples) for each in voters])
         for space in self._all():
             if not voters or voters == [space]:
@@ -225,14 +306,14 @@ class Namespaces:
                 return "suspect"
         return "live" if any(space.rates.has_samples(row) for space in spaces) else "unknown"
 
-    def spokesman(self, row: int) -> Namespace:
+    def median_knowledge(self, row: int) -> Knowledge:
         """The namespace whose speed of the node is the lower median of those that have samples of it."""
         knowing = [space for _, space in self.items() if space.rates.has_samples(row)]
         ranked = sorted(knowing, key=lambda space: space.rates.matrix.factor.item(row))
         return ranked[(len(ranked) - 1) // 2]
 
 
-def _second_lowest(voters: list[Namespace]) -> Floats | None:
+def _second_lowest(voters: list[Knowledge]) -> Floats | None:
     """Of the shares of each row; None with fewer than two namespaces."""
     if len(voters) < 2:
         return None
