@@ -12,7 +12,7 @@ from eclectus.api.names import API_VERSION
 from eclectus.config.configuration import KIND
 from eclectus.config.described import default_of, written
 from eclectus.config.process_settings import ProcessSettings
-from eclectus.config.reading import camel, settings_of
+from eclectus.config.settings_reading import camel, settings_of
 from eclectus.framework import ProfileSettings
 from eclectus.model.settings import Setting
 from eclectus.policies.table import ROLES

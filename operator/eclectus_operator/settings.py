@@ -6,7 +6,7 @@ from typing import Annotated
 from eclectus.api.probe_names import ProbeId
 from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.leadership import JITTER
-from eclectus.kubeclient.serving import settings as serving
+from eclectus.kubeclient.serving import server_settings
 from eclectus.model.settings import Setting
 from eclectus_operator import node_labels
 
@@ -136,7 +136,7 @@ class LeaseSettings:
 
 
 @dataclass(frozen=True)
-class ServerSettings(serving.ServerSettings):
+class ServerSettings(server_settings.ServerSettings):
     """Where the process serves its health checks and metrics, and who may read the metrics."""
 
     port: Annotated[

@@ -13,7 +13,7 @@ import yaml
 
 from eclectus.config.configuration import parse
 from eclectus.config.process_settings import ProcessSettings
-from eclectus.config.reading import settings_of
+from eclectus.config.settings_reading import settings_of
 from eclectus.model.errors import SettingsError
 from eclectus.policies.table import ROLES
 from eclectus_e2e.paths import CHART

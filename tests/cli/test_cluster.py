@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import yaml
 
-from eclectus.cli import cluster
+from eclectus.cli import cluster_commands as cluster
 
 
 def test_the_namespace_is_the_contexts(kubeconfig, tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from eclectus.cli.main import program
-from eclectus.config.reading import settings_of
+from eclectus.config.settings_reading import settings_of
 from eclectus.policies.table import ROLES
 
 

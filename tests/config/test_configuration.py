@@ -10,7 +10,7 @@ import yaml
 
 from configurations import HEAD, ONE, error_of
 from eclectus.config import Configuration, load, parse
-from eclectus.config.reading import settings_of
+from eclectus.config.settings_reading import settings_of
 from eclectus.model.errors import SettingsError
 from eclectus.policies import table
 from eclectus.policies.learn.none import Unlearned

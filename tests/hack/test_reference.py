@@ -6,7 +6,7 @@ import click
 
 from eclectus.cli.main import program
 from eclectus.config.process_settings import ProcessSettings
-from eclectus.config.reading import settings_of
+from eclectus.config.settings_reading import settings_of
 from eclectus.policies.table import ROLES
 from eclectus_hack.reference import cli, crds, markdown, settings
 

@@ -8,8 +8,8 @@ import pytest
 from msgspec import Raw, json
 
 from eclectus.kube.decoding import decode_pod
-from eclectus.live.watch import images
-from eclectus.live.watch.images import images_of_node, images_of_pod
+from eclectus.live.watch import reported_images as images
+from eclectus.live.watch.reported_images import images_of_node, images_of_pod
 from eclectus.model.errors import MalformedError
 
 

@@ -9,7 +9,7 @@ from eclectus.config.process_settings import ProcessSettings
 from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.serving import health
 from eclectus.live.process_metrics import Metrics
-from eclectus.live.scheduler import SchedulerProcess
+from eclectus.live.scheduler_process import SchedulerProcess
 
 
 def readyz(unanswered: str, *, is_synced: bool = True) -> tuple[int, str]:

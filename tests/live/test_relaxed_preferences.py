@@ -3,7 +3,7 @@
 from prometheus_client import CollectorRegistry
 
 from eclectus.live.process_metrics import counter
-from eclectus.live.write.preferences import MAX_WORDS, RelaxedPreferences
+from eclectus.live.write.preference_notes import MAX_WORDS, RelaxedPreferences
 from eclectus.model.commands import Bind
 
 BIND = Bind("u", "d", "p", "n1", "eclectus")

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.leadership import Leadership
-from eclectus.live import scheduler
+from eclectus.live import scheduler_process
 from eclectus.live.inbox import Inbox
 from eclectus.live.write import binder as binding
 from eclectus.model.commands import Bind, Evict
@@ -41,7 +41,7 @@ class Leader:
 
     async def release(self):
         loop_end = asyncio.create_task(asyncio.sleep(0))
-        await scheduler.release(loop_end, self.outbox, self.leadership, self._seconds)
+        await scheduler_process.release(loop_end, self.outbox, self.leadership, self._seconds)
 
 
 @asynccontextmanager
@@ -61,8 +61,8 @@ async def leading(server, request_seconds=20.0):
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr(scheduler, "DRAIN_SECONDS", 0.05)
-    for module in (scheduler, binding):
+    monkeypatch.setattr(scheduler_process, "DRAIN_SECONDS", 0.05)
+    for module in (scheduler_process, binding):
         monkeypatch.setattr(module, "MARGIN_SECONDS", 0.5)
 
 

@@ -10,7 +10,7 @@ import yaml
 
 from eclectus.cli.replay import difference
 from eclectus.config.document import read_yaml
-from eclectus.config.reading import read_mapping
+from eclectus.config.settings_reading import read_mapping
 from eclectus.model.events import NodeSeen
 from eclectus.model.objects import Node
 from eclectus.sim.run import build_world

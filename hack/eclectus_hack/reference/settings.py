@@ -7,7 +7,7 @@ from eclectus.api.names import API_VERSION
 from eclectus.config.configuration import KIND
 from eclectus.config.described import Described, condition, described, implications, summary, traits
 from eclectus.config.process_settings import ProcessSettings
-from eclectus.config.reading import settings_of
+from eclectus.config.settings_reading import settings_of
 from eclectus.framework import ProfileSettings
 from eclectus.policies.clashes import CLASHES, Clash
 from eclectus.policies.table import ROLES

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from eclectus.cli.cluster import (
+from eclectus.cli.cluster_commands import (
     REQUEST_SECONDS,
     awaited,
     default_namespace,
@@ -19,7 +19,7 @@ from eclectus.cli.cluster import (
 )
 from eclectus.cli.columns import ABSENT, age, aligned, shortened, span, structured
 from eclectus.cli.dag_rows import Row, rows
-from eclectus.config.reading import nearest
+from eclectus.config.settings_reading import nearest
 from eclectus.kube.quantity import thousandths
 
 if TYPE_CHECKING:

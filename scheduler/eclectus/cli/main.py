@@ -56,7 +56,7 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
-            from eclectus.config.reading import nearest
+            from eclectus.config.settings_reading import nearest
 
             raise click.UsageError(f"No such command {args[0]!r}; {nearest(args[0], list(COMMANDS))}", ctx)
         return super().resolve_command(ctx, args)

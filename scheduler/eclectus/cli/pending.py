@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from eclectus.api.names import PART_OF, PART_OF_LABEL
-from eclectus.cli.cluster import REQUEST_SECONDS, awaited, default_namespace, kubeconfig_options
+from eclectus.cli.cluster_commands import REQUEST_SECONDS, awaited, default_namespace, kubeconfig_options
 from eclectus.cli.columns import ABSENT, age, aligned, shortened, structured
 from eclectus.cli.served_names import Served, served
 from eclectus.config.configuration import DEFAULT_SCHEDULER

@@ -13,7 +13,7 @@ import click
 
 from eclectus.config.described import described, traits
 from eclectus.config.foreign_policies import ForeignPolicy, foreign_policies
-from eclectus.config.reading import nearest
+from eclectus.config.settings_reading import nearest
 from eclectus.model.errors import SettingsError
 from eclectus.policies.table import ROLES
 

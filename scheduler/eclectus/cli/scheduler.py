@@ -71,7 +71,7 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
     """
     garbage.tune()
     from eclectus.kubeclient import credentials
-    from eclectus.live import logs, scheduler
+    from eclectus.live import logs, scheduler_process
 
     logs.configure(log_format, verbosity)
     configuration = load(config)
@@ -82,7 +82,7 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
     with ExitStack() as stack:
         observers = _observers(stack, configuration, record)
         pages = {"/configz": lambda _: [configz(configuration)]}
-        work = scheduler.run(
+        work = scheduler_process.run(
             configuration.engine(), names, configuration.process, access, observers, pages=pages
         )
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:

@@ -12,7 +12,7 @@ import msgspec
 from eclectus import __version__
 from eclectus.cli.progress import Progress
 from eclectus.config.document import read_file
-from eclectus.config.reading import nearest
+from eclectus.config.settings_reading import nearest
 from eclectus.model.errors import SettingsError
 from eclectus.sim.base.results import ComparisonReport, RunFailure, RunResult
 from eclectus.sim.batch import RunSpec, StopRequest, run_batch

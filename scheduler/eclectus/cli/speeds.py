@@ -14,9 +14,9 @@ import click
 from msgspec.structs import replace
 
 from eclectus.api.node_profile import LastProbe, NodeProfile
-from eclectus.cli.cluster import REQUEST_SECONDS, awaited, kubeconfig_options, print_changes
+from eclectus.cli.cluster_commands import REQUEST_SECONDS, awaited, kubeconfig_options, print_changes
 from eclectus.cli.columns import ABSENT, age, aligned, structured
-from eclectus.config.reading import nearest
+from eclectus.config.settings_reading import nearest
 from eclectus.model.workload_names import concerns
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from eclectus import __version__
-from eclectus.cli.cluster import awaited, has_credentials, kubeconfig_options
+from eclectus.cli.cluster_commands import awaited, has_credentials, kubeconfig_options
 
 if TYPE_CHECKING:
     from eclectus.kubeclient.credentials import Credentials

@@ -7,7 +7,7 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from typing import Any, Literal, get_args, get_origin
 
 from eclectus.config.effective import duration
-from eclectus.config.reading import camel, settings_of
+from eclectus.config.settings_reading import camel, settings_of
 from eclectus.config.variants import Statement, statement
 from eclectus.framework import NEEDS
 from eclectus.model.settings import Setting

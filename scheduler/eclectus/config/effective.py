@@ -11,7 +11,7 @@ import yaml
 
 from eclectus.api.names import API_VERSION
 from eclectus.config.configuration import KIND, Configuration
-from eclectus.config.reading import settings_of
+from eclectus.config.settings_reading import settings_of
 from eclectus.model.settings import Setting
 from eclectus.policies.table import ROLES
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, is_dataclass
 from inspect import isabstract
 from typing import TYPE_CHECKING, Any
 
-from eclectus.config.reading import nearest, show
+from eclectus.config.settings_reading import nearest, show
 from eclectus.framework import (
     NEEDS,
     Learn,

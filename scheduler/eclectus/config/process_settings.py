@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from eclectus.api.names import CLASS_LABEL
-from eclectus.kubeclient.serving.settings import ServerSettings
+from eclectus.kubeclient.serving.server_settings import ServerSettings
 from eclectus.model.errors import Problems, SettingsError
 from eclectus.model.settings import Setting
 

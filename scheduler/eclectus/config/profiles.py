@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from eclectus.config.foreign_policies import policy_class
-from eclectus.config.reading import camel, join, nearest, read, read_mapping, settings_of, show
+from eclectus.config.settings_reading import camel, join, nearest, read, read_mapping, settings_of, show
 from eclectus.framework import Learn, Profile, ProfileSettings
 from eclectus.model.errors import Problems, SettingsError
 from eclectus.policies.clashes import clashes_in

@@ -16,7 +16,7 @@ from eclectus.api.names import API_VERSION
 from eclectus.config.configuration import KIND, parse
 from eclectus.config.document import read_yaml
 from eclectus.config.effective import duration
-from eclectus.config.reading import camel, join, read, read_mapping, show
+from eclectus.config.settings_reading import camel, join, read, read_mapping, show
 from eclectus.config.upstream_fields import (
     ARGUMENTS,
     DefaultPreemptionArgs,

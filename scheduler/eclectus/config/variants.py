@@ -12,7 +12,7 @@ from itertools import product
 from types import UnionType
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin
 
-from eclectus.config.reading import camel, settings_of
+from eclectus.config.settings_reading import camel, settings_of
 from eclectus.model.errors import SettingsError
 
 P = TypeVar("P")

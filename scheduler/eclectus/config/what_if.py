@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple, TypeVar, get_args
 
 from msgspec.structs import replace
 
-from eclectus.config.reading import nearest
+from eclectus.config.settings_reading import nearest
 from eclectus.engine.explain.what_if.question import (
     AddNodes,
     Change,

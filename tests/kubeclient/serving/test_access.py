@@ -16,7 +16,7 @@ from eclectus.kubeclient.serving.access import (
     Reviews,
     access_of,
 )
-from eclectus.kubeclient.serving.settings import ServerSettings
+from eclectus.kubeclient.serving.server_settings import ServerSettings
 from reviewing_api import ReviewingApi
 
 TOKENS = {"prometheus-token": "prometheus", "other-token": "other"}

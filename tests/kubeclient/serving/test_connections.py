@@ -11,7 +11,7 @@ import uvloop
 from eclectus.kubeclient.addresses import listen
 from eclectus.kubeclient.serving import health
 from eclectus.kubeclient.serving.certificate import certificate_of
-from eclectus.kubeclient.serving.settings import ServerSettings
+from eclectus.kubeclient.serving.server_settings import ServerSettings
 
 MOST = 8
 LARGE = b"x" * 2**24  # more than the buffers of a connection hold

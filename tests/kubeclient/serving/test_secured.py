@@ -14,7 +14,7 @@ from eclectus.kubeclient.serving import certificate as certificates_of_servers
 from eclectus.kubeclient.serving import health
 from eclectus.kubeclient.serving.access import AccessControl, Reviews
 from eclectus.kubeclient.serving.certificate import ServingCertificate, certificate_of, check_files
-from eclectus.kubeclient.serving.settings import ServerSettings
+from eclectus.kubeclient.serving.server_settings import ServerSettings
 from reviewing_api import ReviewingApi
 
 DELEGATED = ServerSettings(authentication="delegated")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eclectus.kubeclient.serving.settings import ServerSettings
+from eclectus.kubeclient.serving.server_settings import ServerSettings
 from eclectus.model.errors import SettingsError
 
 

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 import yaml
 
-from eclectus.config.reading import camel
+from eclectus.config.settings_reading import camel
 from eclectus.model.errors import SettingsError
 from eclectus.sim.base.work import Dag
 from eclectus.sim.scenario.builtin import shipped_scenarios

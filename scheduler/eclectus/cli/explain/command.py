@@ -10,7 +10,7 @@ from typing import Literal
 import click
 import msgspec
 
-from eclectus.cli.cluster import awaited, default_namespace, kubeconfig_options
+from eclectus.cli.cluster_commands import awaited, default_namespace, kubeconfig_options
 from eclectus.cli.columns import structured
 from eclectus.cli.explain.explained_text import job_lines, node_lines, pod_lines, what_if_lines
 from eclectus.cli.explain.from_tape import Moment, answer_from_tape, read_moment

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from eclectus.kubeclient.api_errors import ApiError
 from eclectus.kubeclient.client import ObjectApi
-from eclectus.kubeclient.serving.settings import ServerSettings
+from eclectus.kubeclient.serving.server_settings import ServerSettings
 from eclectus.kubeclient.timing import elapsed
 from eclectus.kubeclient.trouble import TroubleLog
 

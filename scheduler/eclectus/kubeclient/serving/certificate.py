@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from eclectus.kubeclient.api_errors import CredentialsError
-from eclectus.kubeclient.serving.settings import ServerSettings
+from eclectus.kubeclient.serving.server_settings import ServerSettings
 from eclectus.kubeclient.tls import load_certificate
 from eclectus.kubeclient.trouble import TroubleLog
 

@@ -36,8 +36,8 @@ from eclectus.kube.storage.translate import (
 )
 from eclectus.kube.translate import node_from
 from eclectus.live.watch.claim_states import ClaimState, ClaimStates
-from eclectus.live.watch.images import images_of_node
 from eclectus.live.watch.reflector import ObservedObject, WatchedKind
+from eclectus.live.watch.reported_images import images_of_node
 from eclectus.live.watch.watched_dag_jobs import WatchedDagJobs
 from eclectus.live.watch.watched_pods import WatchedPods
 from eclectus.model import events

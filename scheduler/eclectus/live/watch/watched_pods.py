@@ -20,8 +20,8 @@ from eclectus.kube.objects import Pod
 from eclectus.kube.readable import readable_task
 from eclectus.kube.translate import task_from
 from eclectus.kube.unsupported import ignored
-from eclectus.live.watch.images import images_of_pod
 from eclectus.live.watch.reflector import ObservedObject
+from eclectus.live.watch.reported_images import images_of_pod
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import Event, TaskGone, TaskSeen
 from eclectus.model.objects import Spec, Task

@@ -28,7 +28,7 @@ from eclectus.live.watch.watched_pods import ConditionState, Ignored
 from eclectus.live.write.binder import Answer, Binder, StepBinder
 from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.live.write.evictor import Evictor
-from eclectus.live.write.preferences import IgnoredPreferences, RelaxedPreferences
+from eclectus.live.write.preference_notes import IgnoredPreferences, RelaxedPreferences
 from eclectus.live.write.status_patches import Conditions, Nominator, Plans
 from eclectus.live.write.volume_steps import BOUND_SECONDS, VolumeSteps
 from eclectus.live.write.write_queues import FairPool, Pool, WorkerPool

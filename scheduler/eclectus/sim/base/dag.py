@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from eclectus.config.reading import nearest
+from eclectus.config.settings_reading import nearest
 from eclectus.sim.base.work import Dag, Stage, WorkClass
 
 

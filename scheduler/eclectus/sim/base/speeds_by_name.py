@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Annotated
 
-from eclectus.config.reading import join, nearest
+from eclectus.config.settings_reading import join, nearest
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
 

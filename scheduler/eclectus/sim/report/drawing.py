@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eclectus.config.reading import nearest
+from eclectus.config.settings_reading import nearest
 from eclectus.model.errors import EclectusError, SettingsError
 from eclectus.sim.base.results import ComparisonReport
 from eclectus.sim.report import page

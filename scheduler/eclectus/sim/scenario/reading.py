@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from eclectus.api.names import API_VERSION
 from eclectus.config.configuration import parse as parse_configuration
 from eclectus.config.document import read_file, read_yaml
-from eclectus.config.reading import join, nearest, read, read_list, read_mapping
+from eclectus.config.settings_reading import join, nearest, read, read_list, read_mapping
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
 from eclectus.sim.base.work import ArrivalPlan

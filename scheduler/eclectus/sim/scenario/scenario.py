@@ -11,7 +11,7 @@ import yaml
 
 from eclectus.api.names import API_VERSION
 from eclectus.config.configuration import KIND
-from eclectus.config.reading import nearest, read
+from eclectus.config.settings_reading import nearest, read
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
 from eclectus.sim.base.result_labels import DIMENSIONS, Grouping, dimensions_of

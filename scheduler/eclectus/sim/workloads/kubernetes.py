@@ -16,7 +16,7 @@ from msgspec import field
 
 from eclectus.api.names import ARRIVAL_SECONDS
 from eclectus.config.document import read_documents
-from eclectus.config.reading import show
+from eclectus.config.settings_reading import show
 from eclectus.kube.objects import full_name
 from eclectus.kube.placement import ApiObject
 from eclectus.kube.requests import FieldError

@@ -18,7 +18,7 @@ from zlib import error as ZlibError  # noqa: N812 — the class, by its module's
 import msgspec
 from msgspec import Meta, Struct
 
-from eclectus.config.reading import nearest
+from eclectus.config.settings_reading import nearest
 from eclectus.model.errors import SettingsError
 
 Rates = dict[str, float]

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal
 
-from eclectus.config.reading import join, read_value
+from eclectus.config.settings_reading import join, read_value
 from eclectus.kube.quantity import MOST
 from eclectus.kube.requests import FieldError, amounts, counted, parsed
 from eclectus.model.errors import SettingsError

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import msgspec
 
-from eclectus.config.reading import read
+from eclectus.config.settings_reading import read
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
 from eclectus.sim.base.dag import Classes, StageDraft, build_dag, class_name

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from zlib import crc32
 from zlib import error as ZlibError  # noqa: N812 — the class, by its module's name
 
-from eclectus.config.reading import camel
+from eclectus.config.settings_reading import camel
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
 from eclectus.sim.base.dag import Classes, shrunk

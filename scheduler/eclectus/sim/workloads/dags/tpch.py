@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from eclectus.config.document import read_yaml
-from eclectus.config.reading import nearest
+from eclectus.config.settings_reading import nearest
 from eclectus.model.errors import SettingsError
 from eclectus.sim.base.dag import Classes, StageDraft, build_dag, class_name
 from eclectus.sim.base.work import Dag

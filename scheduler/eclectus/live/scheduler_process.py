@@ -31,7 +31,7 @@ from eclectus.kubeclient.serving.pages import PageParts
 from eclectus.live import garbage
 from eclectus.live.context import Context
 from eclectus.live.loop import StepObserver
-from eclectus.live.parts import Parts, build
+from eclectus.live.process_parts import Parts, build
 from eclectus.live.speeds_page import speeds_page
 from eclectus.live.write.binder import MARGIN_SECONDS
 from eclectus.live.write.outbox import Outbox
