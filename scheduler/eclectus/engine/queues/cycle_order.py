@@ -97,13 +97,17 @@ class CycleOrder:
             self._push_group(group)
 
     def _follow_changes(self) -> None:
-        """Groups whose rank the last answer has changed take part with the rank that they have now."""
+        """Groups whose rank the last answer has changed take part with the rank of now."""
         changed = self._changed()
         if not changed:
             return
         for pending in self._classes:
             if not pending.is_closed and self._ranks(pending).refresh_changed():
                 self._push_next_of(pending)
+        self._follow_met(changed)
+
+    def _follow_met(self, changed: Iterable[str]) -> None:
+        """These groups and prefixes have changed: groups that were met take part with the rank of now."""
         for group in {each: None for name in changed for each in (name, *self._met_below.get(name, ()))}:
             if group in self._met:
                 self._push_group(group)
@@ -175,18 +179,11 @@ class PathCycleOrder(CycleOrder):
     when the rank of a prefix does.
     """
 
-    def __init__(
-        self,
-        order: Order,
-        view: View,
-        classes: Iterable[PendingClass],
-        groups: GroupIndex | None,
-        accounts: Sequence[ChangeLog[str]],
-    ) -> None:
+    def __init__(self, *arguments: Any) -> None:
         self._met_paths: dict[PendingClass, PathHeap[str]] = {}
         self._class_of: dict[str, PendingClass] = {}  # of each group that was met: where it takes part
         self._entry: dict[tuple[PendingClass, bool], int] = {}  # of each heap: the serial of its valid entry
-        super().__init__(order, view, classes, groups, accounts)
+        super().__init__(*arguments)
 
     @override
     def next(self, *, again: bool = True) -> Found | None:
@@ -220,16 +217,8 @@ class PathCycleOrder(CycleOrder):
         return found[1]
 
     @override
-    def _follow_changes(self) -> None:
-        changed = self._changed()
-        if not changed:
-            return
-        for pending in self._classes:
-            if not pending.is_closed and self._ranks(pending).refresh_changed():
-                self._push_next_of(pending)
-        for group in changed:
-            if group in self._met:
-                self._push_group(group)
+    def _follow_met(self, changed: Iterable[str]) -> None:
+        super()._follow_met(changed)
         for pending, paths in self._met_paths.items():
             if [each for each in dict.fromkeys(paths.prefixes_of(changed)) if paths.rerank(each)]:
                 self._push_entry(pending, True, paths.first())
