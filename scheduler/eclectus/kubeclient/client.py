@@ -110,11 +110,21 @@ class ApiClient:
         options: dict[str, Any] = {"params": query, "timeout": limit}
         if body is not None:
             options["data"] = msgspec.json.encode(body)
+
+        async def exchange() -> tuple[int, Mapping[str, str], bytes]:
+            with self._translated_errors(f"{method} {path}"):
+                async with self._request(method, path, headers, **options) as response:
+                    whole = response.read() if most_bytes is None else _read(response, most_bytes)
+                    answer = await whole
+            if response.status != 401:
+                self._trouble.succeeded("the API server answers again")
+            return response.status, response.headers, answer
+
         renewals = self._credentials.renewals
-        status, answered, answer = await self._exchange(method, path, headers, options, most_bytes)
+        status, answered, answer = await exchange()
         if status == 401:  # refused before it was handled, so it is safe to repeat
             await _renew(self._credentials, renewals)
-            status, answered, answer = await self._exchange(method, path, headers, options, most_bytes)
+            status, answered, answer = await exchange()
         if status >= 400:
             raise self._refusal(f"{method} {path}", status, answer, answered)
         return answer
@@ -160,17 +170,6 @@ class ApiClient:
             raise
         async with opened:
             yield opened
-
-    async def _exchange(
-        self, method: str, path: str, headers: dict[str, str], options: dict[str, Any], most_bytes: int | None
-    ) -> tuple[int, Mapping[str, str], bytes]:
-        with self._translated_errors(f"{method} {path}"):
-            async with self._request(method, path, headers, **options) as response:
-                whole = response.read() if most_bytes is None else _read(response, most_bytes)
-                answer = await whole
-        if response.status != 401:
-            self._trouble.succeeded("the API server answers again")
-        return response.status, response.headers, answer
 
     def _refusal(self, what: str, status: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
         error = error_from(what, status, body, headers, self._advice)

@@ -53,9 +53,7 @@ class Conditions(NewestWriter[Report]):
 
     @override
     async def _write(self, value: Report) -> None:
-        state = self._state_of(value.uid)
-        if state is None:
-            raise MissingError("PATCH", message="the pod is bound or gone")
+        state = _pending(self._state_of(value.uid))
         body = condition_patch(value, state, datetime.now(UTC))
         await self._client.send("PATCH", _status_path(value), body, content_type=STRATEGIC_MERGE)
 
@@ -105,10 +103,7 @@ class Nominator:
         """Write the node, or that there is none if empty; returns why that was not possible, or nothing."""
 
         async def patch() -> None:
-            state = self._state_of(pod.uid)
-            if state is None:
-                raise MissingError("PATCH", message="the pod is bound or gone")
-            body = nomination_patch(pod.uid, node, state)
+            body = nomination_patch(pod.uid, node, _pending(self._state_of(pod.uid)))
             await self._client.send("PATCH", _status_path(pod), body, content_type=STRATEGIC_MERGE)
 
         try:
@@ -166,6 +161,13 @@ def plan_patch(record: RecordPlan, state: PlanState) -> dict[str, Any]:
         "metadata": {"resourceVersion": state.resource_version},
         "status": {"plan": plan_status(record.plan, state.plan)},
     }
+
+
+def _pending(state: ConditionState | None) -> ConditionState:
+    """The state of a pod that is neither bound nor gone. Raises MissingError."""
+    if state is None:
+        raise MissingError("PATCH", message="the pod is bound or gone")
+    return state
 
 
 def _status_path(pod: Bind | Nominate | Report) -> str:
