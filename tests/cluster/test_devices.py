@@ -18,7 +18,7 @@ from eclectus.cluster.devices import Devices
 from eclectus.cluster.nodes import Cluster
 from eclectus.framework import Action, Bind, Place, Unschedulable, View
 from eclectus.model.grant import Grant
-from eclectus.model.objects import Node, Spec, Task
+from eclectus.model.objects import Amounts, Node, Spec, Task
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import Uniform
 from eclectus.policies.relieve.preemption import Preemption
@@ -54,35 +54,39 @@ def packs(free: list[int], milli: int) -> bool:
     )
 
 
+def asked(milli: int) -> Amounts:
+    return (("gpu-milli", milli),)
+
+
 @given(FREE, MILLI)
 def test_there_is_room_if_and_only_if_some_devices_admit_the_task(free: list[int], milli: int) -> None:
     devices = filled(free)
-    room = bool(devices.has_room(np.array([0]), milli)[0])
+    room = bool(devices.has_room(np.array([0]), asked(milli))[0])
     assert room == packs(free, milli)
     for rng in (None, Random(1)):
-        assert devices.admits(0, milli, devices.choose(0, milli, rng)) == room
+        assert devices.admits(0, asked(milli), devices.choose(0, asked(milli), rng)) == room
 
 
 def test_a_share_takes_the_fullest_device_with_room_and_whole_devices_are_unused_ones() -> None:
     devices = filled([1000, 200, 600, 1000])
-    assert devices.choose(0, 300).devices == (2,)
-    assert devices.choose(0, 200).devices == (1,)
-    assert devices.choose(0, 700).devices == (0,)
-    assert devices.choose(0, 2000).devices == (0, 3)
-    assert devices.choose(0, 1500).devices == (0, 2)
+    assert devices.choose(0, asked(300)).devices == (2,)
+    assert devices.choose(0, asked(200)).devices == (1,)
+    assert devices.choose(0, asked(700)).devices == (0,)
+    assert devices.choose(0, asked(2000)).devices == (0, 3)
+    assert devices.choose(0, asked(1500)).devices == (0, 2)
 
 
 def test_a_random_choice_takes_any_device_with_room() -> None:
     devices, rng = filled([1000, 200, 600, 1000]), Random(1)
-    assert {devices.choose(0, 300, rng).devices for _ in range(50)} == {(0,), (2,), (3,)}
-    assert {devices.choose(0, 1000, rng).devices for _ in range(50)} == {(0,), (3,)}
+    assert {devices.choose(0, asked(300), rng).devices for _ in range(50)} == {(0,), (2,), (3,)}
+    assert {devices.choose(0, asked(1000), rng).devices for _ in range(50)} == {(0,), (3,)}
 
 
 @pytest.mark.parametrize("devices", [(), (1,), (0, 0), (0, 1), (0, 4), (-1, 2), (0, 2, 3)])
 def test_devices_that_do_not_fit_are_not_admitted(devices: tuple[int, ...]) -> None:
     free_devices = filled([1000, 200, 600, 1000])
-    assert free_devices.admits(0, 1500, Grant((0, 2)))
-    assert not free_devices.admits(0, 1500, Grant(devices))
+    assert free_devices.admits(0, asked(1500), Grant((0, 2)))
+    assert not free_devices.admits(0, asked(1500), Grant(devices))
 
 
 def test_a_task_gives_back_the_devices_it_took() -> None:

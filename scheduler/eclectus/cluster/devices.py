@@ -48,10 +48,10 @@ class Devices:
 
     # -- nodes ---------------------------------------------------------------------------------
 
-    def set_devices(self, row: int, before: int, after: int) -> None:
-        """The node of this row offered `before` thousandths and now offers `after`."""
-        for milli, sign in ((before, -1), (after, 1)):
-            parts = _parts(milli)
+    def set_devices(self, row: int, before: Amounts, after: Amounts) -> None:
+        """The node of this row offered `before` and now offers `after`."""
+        for amounts, sign in ((before, -1), (after, 1)):
+            parts = _parts(device_milli(amounts))
             self._grow_columns(len(parts))
             self._free[row, : len(parts)] += [sign * part for part in parts]
 
@@ -65,35 +65,35 @@ class Devices:
 
     # -- room ----------------------------------------------------------------------------------
 
-    def has_room(self, rows: Rows, milli: int) -> NDArray[np.bool_]:
-        """Whether the devices of each of the rows have room for `milli` thousandths, shape [len(rows)]."""
-        return _has_room(self._free.take(rows, axis=0), milli)
+    def has_room(self, rows: Rows, requests: Amounts) -> NDArray[np.bool_]:
+        """Whether the devices of each of the rows have room for what is requested, shape [len(rows)]."""
+        return _has_room(self._free.take(rows, axis=0), device_milli(requests))
 
-    def has_room_without(self, row: int, milli: int, uids: Iterable[str]) -> bool:
+    def has_room_without(self, row: int, requests: Amounts, uids: Iterable[str]) -> bool:
         """The same for one row, without what these tasks hold there."""
         free = self._free[row : row + 1].copy()
         for uid in uids:
             for _, device, part in self._held.get(uid, ()):
                 free[0, device] += part
-        return bool(_has_room(free, milli)[0])
+        return bool(_has_room(free, device_milli(requests))[0])
 
-    def admits(self, row: int, milli: int, grant: Grant) -> bool:
-        """Whether `milli` thousandths need exactly the devices of this grant and all of them have room."""
-        parts, free, devices = _parts(milli), self._free[row].tolist(), grant.devices
+    def admits(self, row: int, requests: Amounts, grant: Grant) -> bool:
+        """Whether what is requested needs exactly the devices of this grant and all of them have room."""
+        parts, free, devices = _parts(device_milli(requests)), self._free[row].tolist(), grant.devices
         return (
             len(devices) == len(parts) == len(set(devices))
             and all(0 <= device < len(free) for device in devices)
             and all(free[device] >= part for device, part in zip(devices, parts, strict=True))
         )
 
-    def choose(self, row: int, milli: int, rng: Random | None = None) -> Grant:
-        """Devices for `milli` thousandths: the fullest that have room; with `rng`, a random one that has.
+    def choose(self, row: int, requests: Amounts, rng: Random | None = None) -> Grant:
+        """Devices for what is requested: the fullest that have room; with `rng`, a random one that has.
 
         The fullest device is chosen so that whole devices stay unused. If none has room, because somebody
         else bound the pod, the emptiest is chosen; if there are too few devices, the result is shorter.
         """
         free, chosen = self._free[row].tolist(), list[int]()
-        for part in _parts(milli):
+        for part in _parts(device_milli(requests)):
             left = [device for device in range(len(free)) if device not in chosen]
             fitting = [device for device in left if free[device] >= part]
             if fitting:
@@ -110,25 +110,25 @@ class Devices:
         What the task holds already, because it is nominated, counts as free: its devices were chosen before
         any had room. So does what the tasks `instead_of` hold, whose room it takes.
         """
-        milli = _milli(task.holding)
-        if not milli or grant.devices:
-            return replace(task, grant=grant) if milli else task
+        has_devices = device_milli(task.holding) > 0
+        if not has_devices or grant.devices:
+            return replace(task, grant=grant) if has_devices else task
         free = [task.uid, *(each.uid for each in instead_of)]
         for uid in free:
             self._add_to_free(uid, 1)
-        chosen = self.choose(row, milli)
+        chosen = self.choose(row, task.holding)
         for uid in free:
             self._add_to_free(uid, -1)
         return replace(task, grant=chosen)
 
     def hold(self, row: int, task: Task) -> None:
         """A task takes the devices of its grant, or the fullest that have room if it has none."""
-        milli = _milli(task.holding)
-        if not milli:
+        parts = _parts(device_milli(task.holding))
+        if not parts:
             return
-        devices = task.grant.devices or self.choose(row, milli).devices
+        devices = task.grant.devices or self.choose(row, task.holding).devices
         self._grow_columns(max(devices, default=-1) + 1)
-        self._held[task.uid] = tuple((row, *each) for each in zip(devices, _parts(milli), strict=False))
+        self._held[task.uid] = tuple((row, *each) for each in zip(devices, parts, strict=False))
         self._add_to_free(task.uid, -1)
 
     def release(self, uid: str) -> None:
@@ -157,7 +157,8 @@ def _has_room(free: NDArray[np.float64], milli: int) -> NDArray[np.bool_]:
     return has_room
 
 
-def _milli(amounts: Amounts) -> int:
+def device_milli(amounts: Amounts) -> int:
+    """The thousandths of devices among these amounts; 0 if there are none."""
     return amount_of(amounts, DEVICE_MILLI)
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from eclectus.cluster.alike_pods import AlikePodGroups
 from eclectus.cluster.anti_affinity.terms import HeldTerms
-from eclectus.cluster.devices import Devices
+from eclectus.cluster.devices import Devices, device_milli
 from eclectus.cluster.host_ports import HostPorts
 from eclectus.cluster.images import NodeImages
 from eclectus.cluster.labels import LabelColumns
@@ -27,7 +27,7 @@ from eclectus.cluster.resources import ALLOCATABLE, ResourceTable
 from eclectus.cluster.scalars import read_only
 from eclectus.cluster.taint_sets import NONE, TaintSets
 from eclectus.cluster.volumes.node_volumes import NodeVolumes
-from eclectus.model.objects import DEVICE_MILLI, Node, Taint, Task, amount_of
+from eclectus.model.objects import Node, Taint, Task
 
 MIN_LOAD_CHANGE = 0.05  # of a node: smaller changes of its background load are ignored
 MAX_BACKGROUND = 0.95  # of a node: however busy it is, some of it is left for tasks
@@ -227,12 +227,11 @@ class Cluster(ResourceTable):
         self.cordoned, self.taint_set = read_only(cordoned), read_only(taint_set)
 
     def _set_devices(self, row: int, before: Node | None, node: Node) -> None:
-        had = 0 if before is None else amount_of(before.allocatable, DEVICE_MILLI)
-        has = amount_of(node.allocatable, DEVICE_MILLI)
-        if had != has:
-            if self.devices is None:
-                self.devices = Devices(self.capacity)
-            self.devices.set_devices(row, had, has)
+        had = () if before is None else before.allocatable
+        if self.devices is None and device_milli(node.allocatable):
+            self.devices = Devices(self.capacity)
+        if self.devices is not None and had != node.allocatable:
+            self.devices.set_devices(row, had, node.allocatable)
 
     def _row_for(self, name: str) -> int:
         row = self._rows.get(name)

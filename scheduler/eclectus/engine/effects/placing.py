@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from eclectus.cluster.devices import device_milli
 from eclectus.engine.effects.checks import validate_row, validate_task
 from eclectus.engine.node_dispatch import NodeDispatch
 from eclectus.engine.scheduling_cycle import SchedulingCycle
@@ -9,7 +10,7 @@ from eclectus.engine.state import State
 from eclectus.framework import Bind, Defer, Enqueue, Reason, ReserveMany, Unschedulable
 from eclectus.model.errors import PolicyError
 from eclectus.model.grant import NO_GRANT, Grant
-from eclectus.model.objects import DEVICE_MILLI, Task, amount_of
+from eclectus.model.objects import Task
 
 
 class Placing:
@@ -42,9 +43,9 @@ class Placing:
         devices = grant.devices
         if not isinstance(devices, tuple) or not all(isinstance(device, int) for device in devices):
             raise PolicyError(f"{devices!r} are no devices for {task}")
-        cluster, milli = self._state.cluster, amount_of(task.spec.requests, DEVICE_MILLI)
-        if devices and (cluster.devices is None or not cluster.devices.admits(row, milli, grant)):
-            name = cluster.names[row]
+        cluster, requests = self._state.cluster, task.spec.requests
+        if devices and (cluster.devices is None or not cluster.devices.admits(row, requests, grant)):
+            name, milli = cluster.names[row], device_milli(requests)
             raise PolicyError(f"devices {devices!r} of node {name} have no room for the {milli} of {task}")
 
     def place(self, cycle: SchedulingCycle, place: Bind) -> None:

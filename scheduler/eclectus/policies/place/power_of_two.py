@@ -21,7 +21,7 @@ from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Bind, Enqueue, Place, PlaceTraits, Unschedulable, View
 from eclectus.maths.sampling import draw_marked
 from eclectus.model.grant import NO_GRANT, Grant
-from eclectus.model.objects import DEVICE_MILLI, Task, amount_of
+from eclectus.model.objects import Task
 from eclectus.model.settings import Setting
 from eclectus.policies.shared.bases import TRAITS_BY_QUEUE, Queue
 
@@ -66,7 +66,7 @@ class Uniform(Place):
         table = view.cluster.devices
         if table is None or self.devices == "fullest":
             return NO_GRANT
-        return table.choose(row, amount_of(task.spec.requests, DEVICE_MILLI), view.rng)
+        return table.choose(row, task.spec.requests, view.rng)
 
     def _load(self, task_class: TaskClass, row: int) -> float:
         """Running and queued tasks per slot."""
