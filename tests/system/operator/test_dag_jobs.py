@@ -244,6 +244,58 @@ def test_the_largest_status_is_accepted(admin, operator):
     wait("the operator reads it", lambda: status(admin, "wide").get("tasks") == "50000/100000")
 
 
+def test_a_template_is_taken_as_by_a_batch_job(admin, operator):
+    """As Helm renders empty values, and Go programs a template's metadata."""
+    main = {"name": "main", "image": "none", "env": None, "resources": None}
+    metadata = {"name": "x", "creationTimestamp": None, "annotations": {WORK_SECONDS: "0.3"}}
+    spec = {"nodeSelector": None, "volumes": None, "containers": [main]}
+    submit(admin, "job", stage("a", template={"metadata": metadata, "spec": spec}))
+    wait_succeeded(admin, "job")
+
+
+def test_a_job_that_has_succeeded_stays_so_whatever_is_written_late(admin, operator):
+    submit(admin, "job", work("a"))
+    wait_succeeded(admin, "job")
+    late = [each for each in status(admin, "job")["conditions"] if each["type"] != "Succeeded"]
+    with pytest.raises(ApiError, match="a job that has succeeded or failed stays so"):
+        admin.send("PATCH", f"{jobs(admin)}/job/status", {"status": {"conditions": late}}, content_type=MERGE)
+
+
+def test_a_policy_that_denies_pods_for_a_while_fails_no_job(admin, operator):
+    """Its refusal has the status of an invalid object, by default."""
+    api = "/apis/admissionregistration.k8s.io/v1"
+    policies, bindings = f"{api}/validatingadmissionpolicies", f"{api}/validatingadmissionpolicybindings"
+    name, here = f"freeze-{admin.namespace}", {"kubernetes.io/metadata.name": admin.namespace}
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    validation = {"expression": "false", "message": "no new pods before Monday"}
+    policy = {"matchConstraints": {"resourceRules": [rule]}, "validations": [validation]}
+    match = {"namespaceSelector": {"matchLabels": here}}
+    binding = {"policyName": name, "validationActions": ["Deny"], "matchResources": match}
+    admin.send("POST", policies, {"metadata": {"name": name}, "spec": policy})
+    admin.send("POST", bindings, {"metadata": {"name": name}, "spec": binding})
+    try:
+        probe = {"metadata": {"name": "try"}, "spec": {"containers": [{"name": "main", "image": "none"}]}}
+        wait("it is in force", lambda: denied(admin, probe))
+        submit(admin, "job", work("a"))
+        wait(
+            "its condition says so", lambda: condition(admin, "job", "Ready").get("reason") == "PodForbidden"
+        )
+        assert not condition(admin, "job", "Failed")
+    finally:
+        admin.send("DELETE", f"{bindings}/{name}")
+        admin.send("DELETE", f"{policies}/{name}")
+    wait_succeeded(admin, "job")
+
+
+def denied(admin, pod):
+    """Whether a policy refuses a pod, which is created in a dry run."""
+    try:
+        admin.send("POST", f"/api/v1/namespaces/{admin.namespace}/pods", pod, query={"dryRun": "All"})
+    except ApiError:
+        return True
+    return False
+
+
 def test_a_finished_job_is_deleted_and_the_permissions_are_those_that_are_used(
     admin, operator, plane, installed
 ):
