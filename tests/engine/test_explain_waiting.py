@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.engine.queues.backoff import FIRST_SECONDS
+from eclectus.engine.agenda import FIRST_BACKOFF_SECONDS
 from eclectus.framework import Defer, Enqueue, OrderTraits, Reason, Unschedulable, View, Withheld
 from eclectus.model.events import Paused, TaskSeen
 from eclectus.model.learned import LearnedNode
@@ -115,7 +115,7 @@ def test_a_refused_bind_backs_off() -> None:
     world.step()
     found = explain(world, "a", after=0.25)
     assert found.waiting is not None
-    assert (found.state, found.waiting.next_check) == ("backOff", FIRST_SECONDS - 0.25)
+    assert (found.state, found.waiting.next_check) == ("backOff", FIRST_BACKOFF_SECONDS - 0.25)
     assert found.attempts is not None
     assert (found.attempts.failures, found.attempts.reports) == (1, 1)
     assert found.attempts.message == "binding to node n0 was refused: the API server is full"

@@ -60,10 +60,15 @@ def fingerprint(state: State) -> dict[str, Any]:
         "assumed": dict(placed.assumed),
         "shares": [(each._held, each._counted) for each in state.accounts.shares.values()],
         "volumes": (dict(cluster.volumes.storage.decisions), dict(storage._binding), dict(storage._waits)),
-        "queued": sorted(state.class_queues.waiting),
+        "places": {uid: place for uid, (place, _) in state.places._of.items() if place != "lead"},
+        "queued": len(state.class_queues),
         "random": state.view.rng.getstate(),
         "commands": list(state._commands),
-        "reports": (dict(state.reports._first), dict(state.reports._due_of), dict(state.reports._reported)),
+        "reports": (
+            dict(state.reports._first),
+            dict(state.reports._others._valid),
+            dict(state.reports._reported),
+        ),
         "fits": {
             uid: state.view.task_class(task).fits_now_rows.tolist() for uid, task in state.pending.items()
         },

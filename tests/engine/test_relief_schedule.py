@@ -7,7 +7,7 @@ from math import inf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eclectus.engine.schedules.relief import FIRST_SECONDS, MOST_SECONDS, RefusedKey, ReliefSchedule
+from eclectus.engine.agenda import FIRST_RELIEF_SECONDS, RELIEF_SECONDS_MOST, RefusedKey, ReliefSchedule
 from eclectus.model.objects import Spec
 
 KEYS: list[RefusedKey] = [("eclectus", (Spec(node_name=str(at)), "")) for at in range(5)]
@@ -40,11 +40,11 @@ class PlainSchedule:
         self.wait.pop(key, None)
 
     def ask_again(self, key: RefusedKey, now: float) -> None:
-        self.wait[key] = min(2 * self.wait.get(key, FIRST_SECONDS / 2), MOST_SECONDS)
+        self.wait[key] = min(2 * self.wait.get(key, FIRST_RELIEF_SECONDS / 2), RELIEF_SECONDS_MOST)
         self.due.setdefault(key, now + self.wait[key])
 
     def expedite(self, now: float) -> None:
-        self.due = {key: min(at, now + FIRST_SECONDS) for key, at in self.due.items()}
+        self.due = {key: min(at, now + FIRST_RELIEF_SECONDS) for key, at in self.due.items()}
         self.wait.clear()
 
     def discard(self, key: RefusedKey) -> None:

@@ -97,8 +97,8 @@ def _waits_by_choice(story: Story, report: Report | None) -> bool:
     """Whether the task waits for a node, not refused, and the engine looks at it again if nothing happens."""
     if report is None or report.reason != "WaitingForNode":
         return False
-    pending, at = story.engine._state.class_queues.class_of(report.uid), story.engine.next_step_at()
-    is_refused = pending is not None and pending.unschedulable_since is not None
+    queued, at = story.engine._state.places.queued(report.uid), story.engine.next_step_at()
+    is_refused = queued is not None and queued.pending.unschedulable_since is not None
     return not is_refused and at is not None and at > story.now
 
 

@@ -19,14 +19,24 @@ from model_server import Delivered, ModelServer
 def every_waiting_pod_is_in_one_queue(engine: Engine, known: Delivered) -> None:
     """No waiting pod is in two queues or in none, and the queues hold no others."""
     state = engine._state
-    for task in known.waiting():
-        places = [
-            task.uid in each for each in (state.class_queues, state.node_queues, state.backoff, state._gated)
-        ]
-        places.append(task.uid in state.gangs and task.uid not in state.class_queues)
-        assert sum(places) == 1, f"{task}: {places}"
-    queued = len(state.class_queues) + len(state.node_queues) + len(state.backoff) + len(state._gated)
-    assert queued + len(state.gangs) == len(known.waiting())
+    queued = [task for pending in state.class_queues for task in pending]
+    at_nodes = [task for reservation in state.node_queues._reservations for task in reservation.tasks]
+    held = [task for gang in state.gangs._gangs.values() for task in gang.held.values()]
+    containers = {
+        "classQueue": {task.uid for task in queued if state.places.of(task.uid) != "lead"},
+        "lead": {task.uid for task in queued if state.places.of(task.uid) == "lead"},
+        "nodeQueue": {task.uid for task in at_nodes},
+        "gang": {task.uid for task in held if state.places.of(task.uid) != "lead"},
+        "backOff": set(state.backoff._due._valid),
+    }
+    found: dict[str, set[str]] = {}
+    for uid, (place, _) in state.places._of.items():
+        found.setdefault(place, set()).add(uid)
+    for place, uids in containers.items():
+        assert found.get(place, set()) == uids, place
+    assert {place: len(uids) for place, uids in found.items()} == +state.places.counts
+    waiting = {uid for place, uids in found.items() if place not in ("assumed", "deleting") for uid in uids}
+    assert waiting == {task.uid for task in known.waiting()}
     assert engine.queue_counts().counters.missed_activations == 0
 
 

@@ -37,6 +37,7 @@ from eclectus.model.objects import Task
 
 TOMBSTONES_MOST = 10_000  # events are late by seconds, not by more pods than this
 
+_SET_ASIDE = frozenset({"gated", "deleting"})
 # What the queues and the rules look at: a pod that changes in nothing else keeps its place.
 _scheduling_fields = attrgetter(
     "spec", "priority", "workload", "gates", "profile", "job", "stage", "estimate", "path", "gang"
@@ -150,25 +151,18 @@ class EventHandlers:
         before = state.set_pending(task)
         if before is None:
             self._arrived(task)
-        elif uid in state.placed.assumed:
+        elif state.places.of(uid) == "assumed":
             return  # its bind is under way: what was seen now counts if the bind is refused
-        if task.deleting:
+        place = state.places.of(uid)
+        if task.deleting or task.gates:
             state.dequeue(uid)
-        elif task.gates:
-            state.dequeue(uid)
-            state.gate(uid)
+            state.set_aside(uid, "deleting" if task.deleting else "gated")
         elif before is None:
             state.enqueue(task, "PodAdd")
-        elif uid in state.backoff:
-            state.backoff.replace(task)
-        elif not _same_for_scheduling(before, task) or not self._is_queued(uid):
+        elif place in _SET_ASIDE or (place != "backOff" and not _same_for_scheduling(before, task)):
             state.dequeue(uid)
             state.enqueue(task, "PodUpdate")
         self._nominations.observe(task)
-
-    def _is_queued(self, uid: str) -> bool:
-        state = self._state
-        return uid in state.class_queues or uid in state.node_queues or uid in state.gangs
 
     def _gone(self, uid: str) -> None:
         """The pod has ended or was deleted."""

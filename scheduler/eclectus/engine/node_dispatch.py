@@ -65,7 +65,7 @@ class NodeDispatch:
         if is_next and self._fits((task.spec, task.workload), row):
             state.bind(task, row)  # an empty queue, and the task fits: no queue need be formed
             return
-        state.node_queues.enqueue(task, row, state.now)
+        state.enqueue_at_nodes(state.node_queues.enqueue(task, row, state.now))
         if not is_next:  # otherwise it has just been found not to fit
             self.dispatch(row)
 

@@ -145,7 +145,7 @@ class Placement:
                 gang = cycle.take_gang()
                 if gang is None:
                     break
-                self._gang_attempts.attempt(profile, cycle, *gang)
+                self._gang_attempts.attempt(profile, cycle, gang)
                 answers = None  # the policy is asked about the tasks behind the gang
                 continue
             try:
@@ -177,7 +177,7 @@ class Placement:
         self._state.fault(policy, message)
         if not cycle.offered:
             return False
-        task, _ = cycle.offered[next(reversed(cycle.offered))]
+        task = cycle.offered[next(reversed(cycle.offered))].task
         cycle.fail(task, f"policy {policy} failed: {message}")
         return True
 

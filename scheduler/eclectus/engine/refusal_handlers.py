@@ -31,11 +31,14 @@ class RefusalHandlers:
         task = state.pending.get(event.uid)
         if task is not None:
             state.accounts.undo_start(task)
-        if task is None or task.deleting:
+        if task is None:
+            return
+        if task.deleting:
+            state.set_aside(task.uid, "deleting")
             return
         self._nominations.bind_refused(task, event.node, nominated)
         if task.gates:
-            state.gate(task.uid)
+            state.set_aside(task.uid, "gated")
         else:
             refusal = f"binding to node {event.node} was refused: {event.reason}"
             state.back_off(task, "SchedulerError", refusal)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from eclectus.engine.cycle_slices import Allowance
 from eclectus.engine.queues.class_queue import SortedClassQueue
@@ -15,6 +16,15 @@ from eclectus.model.grant import Grant
 from eclectus.model.objects import Task
 
 
+class Offered(NamedTuple):
+    """A task that was taken from its queue."""
+
+    task: Task
+    pending: PendingClass
+    queue: SortedClassQueue
+    serial: int
+
+
 class SchedulingCycle(PendingTasks):
     """The iterator over pending tasks that a Place policy pulls from.
 
@@ -22,13 +32,14 @@ class SchedulingCycle(PendingTasks):
     more tasks are offered one by one, and no more class queues; a policy that takes all tasks of a queue with
     `take` gets them all. The lead of a gang is not offered: where it is next, the policy gets no more tasks
     until `take_gang` has been called.
-    `offered`: uid -> the task and its class, offered and not answered yet.
+    `offered`: uid -> where the task stands that is offered and not answered yet.
     """
 
     __slots__ = (
         "_allowance",
         "_classes",
         "_gangs",
+        "_given",
         "_has_failed",
         "_is_cut",
         "_only",
@@ -64,7 +75,8 @@ class SchedulingCycle(PendingTasks):
         is_single = len(classes) == 1 and len(first.queues) == 1 and first.gang is None
         is_single = is_single and not profile.order.traits.withholds
         self._only = (first, next(iter(first.queues.values()))) if is_single else None
-        self.offered: dict[str, tuple[Task, PendingClass]] = {}
+        self._given: dict[SortedClassQueue, PendingClass] = {}  # what `queues` has given
+        self.offered: dict[str, Offered] = {}
 
     def __iter__(self) -> Iterator[Task]:
         return iter(self._next_task, None)  # ends without the cost of an exception
@@ -111,54 +123,56 @@ class SchedulingCycle(PendingTasks):
 
     def _offer_head(self, pending: PendingClass, queue: SortedClassQueue) -> Task | None:
         """Take the head of a queue; where the cycle was cut, the first that was not deferred before that."""
-        task = pending.take(queue)
-        while task is not None and self._allowance.is_resumed and task.uid in pending.until:
-            task = pending.take(queue)
-        if task is not None:
-            self.offered[task.uid] = (task, pending)
+        entry = pending.take(queue)
+        while entry is not None and self._allowance.is_resumed and entry[2].uid in pending.until:
+            entry = pending.take(queue)
+        if entry is None:
+            return None
+        _, serial, task = entry
+        self.offered[task.uid] = Offered(task, pending, queue, serial)
         return task
 
     def queues(self) -> Iterator[ClassQueue]:
         """Every class queue with tasks left, in the order of their heads."""
         if self._only is not None:
+            self._given[self._only[1]] = self._only[0]
             yield self._only[1]
             return
         while (found := self._next_queue(again=False)) is not None and self._covers(found[0]):
             if found[0].gang is None:
+                self._given[found[1]] = found[0]
                 yield found[1]
             else:
                 self._gangs.append(found)
 
     def take(self, queue: ClassQueue) -> Task | None:
         """Offer the head of a class queue."""
-        head = queue.head
-        if head is None or not isinstance(queue, SortedClassQueue):
+        if not isinstance(queue, SortedClassQueue) or queue not in self._given:
             return None
-        return self._offer_head(self._queues.waiting[head.uid][0], queue)
+        return self._offer_head(self._given[queue], queue)
 
-    def take_gang(self) -> tuple[Task, PendingClass] | None:
-        """The lead of the gang whose turn it is, taken from its queue; None if it is no gang's turn."""
+    def take_gang(self) -> Offered | None:
+        """Take the lead of the gang whose turn it is from its queue; None if it is no gang's turn."""
         while self._gangs and not self.is_cut:
             pending, queue = self._gangs.pop(0)
-            task = pending.take(queue)
-            if task is not None:
-                return task, pending
+            entry = pending.take(queue)
+            if entry is not None:
+                return Offered(entry[2], pending, queue, entry[1])
         return None
 
     def skip(self, task: Task, most: int) -> int:
         """Do not offer the next tasks of this task's class in this cycle."""
-        pending = self._queues.class_of(task.uid)
+        pending = self._queues.class_of(task)
         return pending.skip(most) if pending is not None else 0
 
     # -- answers ---------------------------------------------------------------------------------
 
     def remove(self, task: Task) -> None:
         """The task was answered and leaves its class queue."""
-        uid = task.uid
-        del self.offered[uid]
+        _, pending, queue, serial = self.offered.pop(task.uid)
         self.removed += 1
-        self._queues.remove_in_cycle(uid)
-        self._state.deferrals.discard(uid)
+        self._queues.answer(pending, queue, serial)
+        self._state.deferrals.discard(task.uid)
 
     def place(self, task: Task, row: int, grant: Grant) -> None:
         """The task is bound to the node of this row."""
@@ -170,7 +184,7 @@ class SchedulingCycle(PendingTasks):
 
     def defer(self, task: Task, row: int | None, until: float) -> None:
         """The task waits, for this row or for none: it stays in its class queue, whose class stays active."""
-        state, pending = self._state, self.offered.pop(task.uid)[1]
+        state, pending = self._state, self.offered.pop(task.uid).pending
         state.class_queues.activate(pending)
         state.deferrals.add(task, row, state.now)
         pending.until[task.uid] = until
@@ -182,7 +196,7 @@ class SchedulingCycle(PendingTasks):
 
     def mark_unschedulable(self, task: Task, message: str) -> None:
         """No node for the task's class now: the whole class is unschedulable until the cluster changes."""
-        state, pending = self._state, self.offered.pop(task.uid)[1]
+        state, pending = self._state, self.offered.pop(task.uid).pending
         if pending.unschedulable_since is not None:
             return  # an earlier task of this cycle has marked it: who takes all tasks may answer each
         never_feasible = not state.view.task_class(task).feasible_count

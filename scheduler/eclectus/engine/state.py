@@ -5,11 +5,13 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
 
     cluster         nodes as arrays, and what is held on them
     placed          pods on nodes: assumed, bound, or nominated by another scheduler
-    pending         pods of our profiles that are not bound, as last seen; each is in exactly one of
-                    class_queues, node_queues, gangs, backoff, gated, placed.assumed, or is being deleted;
-                    the lead of a gang is in class_queues and in gangs
+    pending         pods of our profiles that are not bound, as last seen
+    places          where each of them is (places.py has the table)
+    class_queues    pods that wait for their turn, for room or for a time, by class
+    node_queues     pods that wait at nodes
     deferrals       pods in class_queues that wait for one busy node
     gangs           pods that wait to be placed together
+    backoff         pods whose last attempt failed
     evicted         pods for which an eviction was sent, as long as they exist
     budgets         PodDisruptionBudgets
     relief          classes of refused tasks, and when Relieve policies are asked about them
@@ -27,33 +29,31 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from eclectus.accounts.accounts import Accounts
 from eclectus.cluster.budgets import Budgets
 from eclectus.cluster.nodes import Cluster
+from eclectus.engine.agenda import Backoff, ReliefSchedule, ReportSchedule
 from eclectus.engine.binding.binds import AssumedBind, Binds
 from eclectus.engine.counters import AttemptResult, Counters
 from eclectus.engine.expected_waits import ExpectedWaits
 from eclectus.engine.informed_orders import InformedOrders
 from eclectus.engine.placed_pods import PlacedPods
+from eclectus.engine.places import Places, PodPlace
 from eclectus.engine.plan_records import PlanRecords
 from eclectus.engine.probe_validity import ProbeValidity
-from eclectus.engine.queues.backoff import Backoff
-from eclectus.engine.queues.class_queues import ClassQueues
+from eclectus.engine.queues.class_queues import ClassQueues, Queued
 from eclectus.engine.queues.deferrals import Deferrals
+from eclectus.engine.queues.gang import WaitingGang
 from eclectus.engine.queues.gangs import Gangs
 from eclectus.engine.queues.node_queues import NodeQueues
-from eclectus.engine.queues.pending_class import PendingClass
-from eclectus.engine.schedules.relief import ReliefSchedule
-from eclectus.engine.schedules.reports import ReportSchedule
-from eclectus.engine.schedules.waits import WaitingTimes
 from eclectus.engine.volumes.pod_volumes import PodVolumes
+from eclectus.engine.waiting_times import WaitingTimes
 from eclectus.feasibility.class_cache import ClassCache
 from eclectus.framework import Learn, Policy, Profile, View, groupings_of, needs_of
 from eclectus.maths.estimators.run_times import ServiceTimes
@@ -62,7 +62,7 @@ from eclectus.model.gangs import GangKey
 from eclectus.model.grant import NO_GRANT, Grant
 from eclectus.model.objects import Task
 from eclectus.model.outranking import may_outrank
-from eclectus.model.reservation import ClassKey
+from eclectus.model.reservation import ClassKey, Reservation
 
 FailureReason = Literal["Unschedulable", "SchedulerError"]
 ReportReason = Literal["Unschedulable", "SchedulerError", "WaitingForNode", "WaitingForGang"]
@@ -121,8 +121,15 @@ class State:
         self.pending: Mapping[str, Task] = self._pending  # uid -> task, as last seen
         self.volumes = PodVolumes(self.cluster, self.pending, self.placed.__contains__)
         self._binds = Binds(self.cluster, self.placed, self.volumes, self.probe_validity)
-        self._gated: set[str] = set()
-        self.gated: AbstractSet[str] = self._gated  # uids of pending pods with scheduling gates
+        self.places = Places()
+        # Place -> what takes a pod out of it, by its uid and handle; other places have no container.
+        self._leave: Mapping[PodPlace | None, Callable[[str, Any], None]] = {
+            "gang": lambda uid, _: self.gangs.discard(uid),
+            "lead": self._leave_lead,
+            "classQueue": self._leave_class_queue,
+            "nodeQueue": lambda uid, reservation: self.node_queues.discard(reservation, uid),
+            "backOff": lambda uid, _: self.backoff.discard(uid),
+        }
         self._commands: list[Command] = []
 
     # -- the step --------------------------------------------------------------------------------
@@ -151,55 +158,88 @@ class State:
         """Put the pod into its class queue. `event`: why, as kube-scheduler's metrics name it."""
         if self.gangs.keeps(task):
             self.gangs.hold(task)
+            self.places.move(task.uid, "gang")
             self.reports.add(task.uid, self.now, at_once=False)
             return
-        queue = self._add_to_class_queue(task, event)
-        if queue is not None:
+        queued = self._add_to_class_queue(task, event)
+        if queued is not None:
+            self.places.move(task.uid, "classQueue", queued)
             self.gangs.let_go(task)
-            self.reports.add(task.uid, self.now, at_once=queue.never_feasible)
+            self.reports.add(task.uid, self.now, at_once=queued.pending.never_feasible)
             self.waiting_times.add(task, self.now)
 
     def enqueue_lead(self, lead: Task, event: str) -> None:
         """Put the lead of a gang into a class queue of its own, where it waits for the turn of the gang."""
-        if self._add_to_class_queue(lead, event, lead.gang) is not None:
-            self.gangs.set_lead(self.gangs.of(lead.uid), lead)
+        queued = self._add_to_class_queue(lead, event, lead.gang)
+        if queued is not None:
+            self.places.move(lead.uid, "lead", queued)
+            self.gangs.of(lead.uid).lead = lead
         else:
             self.gangs.discard(lead.uid)  # it backs off
 
-    def _add_to_class_queue(self, task: Task, event: str, gang: GangKey | None = None) -> PendingClass | None:
-        """Its pending class; None if the Order has failed, and the pod backs off."""
+    def dequeue_lead(self, gang: WaitingGang) -> None:
+        """Let the lead of a gang wait among the others: the gang has no turn now."""
+        queued = None if gang.lead is None else self.places.queued(gang.lead.uid)
+        if queued is not None:
+            self.class_queues.discard(queued)
+            self.end_turn(gang)
+
+    def end_turn(self, gang: WaitingGang) -> None:
+        """Note that the lead of a gang, which was taken from its class queue, waits among the others."""
+        if gang.lead is not None:
+            self.places.move(gang.lead.uid, "gang")
+            gang.lead = None
+
+    def enqueue_at_nodes(self, reservation: Reservation) -> None:
+        """Note that the tasks of a new reservation wait in node queues."""
+        for task in reservation.tasks:
+            self.places.move(task.uid, "nodeQueue", reservation)
+
+    def _add_to_class_queue(self, task: Task, event: str, gang: GangKey | None = None) -> Queued | None:
+        """Its entry in a class queue; None if the Order has failed, and the pod backs off."""
         order = self.profiles[task.profile].order
         try:
-            queue = self.class_queues.add(task, order, gang)
+            queued = self.class_queues.add(task, order, gang)
         except Exception as error:  # a plug-in's defect must not stop the others
             problem = f"{type(error).__name__}: {error}"
             self.fault(order, problem)
             self.back_off(task, "SchedulerError", f"policy {order} failed: {problem}")
             return None
         self.counters.incoming["active", event] += 1
-        return queue
+        return queued
 
     def dequeue(self, uid: str) -> None:
-        """Take the pod out of whatever queue it is in."""
-        self.class_queues.discard(uid)
-        self.gangs.discard(uid)
-        self.node_queues.discard(uid)
-        self.deferrals.discard(uid)
-        self.backoff.discard(uid)
+        """Take the pod out of the queue where it is: it waits no more. It is moved or forgotten next."""
+        self.leave(uid)
         self.reports.cancel(uid)
         self.waiting_times.discard(uid)
         self.expected_waits.discard(uid)
-        self._gated.discard(uid)
 
-    def gate(self, uid: str) -> None:
-        """The pod has scheduling gates and is in no other queue."""
-        self._gated.add(uid)
+    def leave(self, uid: str) -> None:
+        """Take the pod out of the queue where it is, to be put into another one next."""
+        place, handle = self.places.entry(uid)
+        take_out = self._leave.get(place)
+        if take_out is not None:
+            take_out(uid, handle)
+
+    def _leave_class_queue(self, uid: str, queued: Queued) -> None:
+        self.class_queues.discard(queued)
+        self.deferrals.discard(uid)
+        self.gangs.discard(uid)  # of a complete gang
+
+    def _leave_lead(self, uid: str, queued: Queued) -> None:
+        self.class_queues.discard(queued)
+        self.gangs.discard(uid)
+
+    def set_aside(self, uid: str, why: Literal["gated", "deleting"]) -> None:
+        """Note that the pod, which is in no queue, is not to be placed."""
+        self.places.move(uid, why)
 
     def back_off(self, task: Task, reason: FailureReason, message: str) -> None:
         """The pod failed for a reason that no cluster event resolves: report it and try again later."""
         self.reports.cancel(task.uid)
         self.waiting_times.discard(task.uid)
-        self.backoff.add(task, self.now)
+        self.places.move(task.uid, "backOff", self.backoff.add(task.uid, self.now))
         self.counters.incoming["backoff", "ScheduleAttemptFailure"] += 1
         self.count_attempts("error" if reason == "SchedulerError" else "unschedulable", task.profile)
         self.report(task, reason, message)
@@ -209,9 +249,10 @@ class State:
         task = self._pending.pop(uid, None)
         if task is None:
             return None  # a pod that is not pending is in no queue
-        if uid not in self.placed.assumed:  # nor is an assumed pod, of which nothing is reported
+        if self.places.of(uid) != "assumed":  # of which nothing is reported
             self.dequeue(uid)
             self.reports.forget(uid)
+        self.places.forget(uid)
         self.backoff.forget(uid)
         self.accounts.forget(task)
         return task
@@ -238,6 +279,7 @@ class State:
     def send(self, assumed: AssumedBind) -> None:
         """Bind the pod, which counts as placed already."""
         task = assumed.task
+        self.places.move(task.uid, "assumed")
         self.reports.forget(task.uid)
         self.waiting_times.discard(task.uid)
         self.expected_waits.placed(task.uid, self.now)
@@ -274,7 +316,7 @@ class State:
 
         In a node queue nobody is asked about it again, and pods of lower priority may start elsewhere later.
         """
-        may_have_to = self._may_outrank(task) or task.uid in self.node_queues
+        may_have_to = self.places.of(task.uid) == "nodeQueue" or self._may_outrank(task)
         if may_have_to and self.profiles[task.profile].relieve.traits.evicts:
             self.relief.add_waiting((task.profile, (task.spec, task.workload)))
 

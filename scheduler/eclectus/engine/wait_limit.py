@@ -16,8 +16,8 @@ import numpy as np
 
 from eclectus.cluster.changelog import Rows
 from eclectus.engine.nominations import Nominations
-from eclectus.engine.schedules.waits import ProfileWaits
 from eclectus.engine.state import State
+from eclectus.engine.waiting_times import ProfileWaits
 from eclectus.model.objects import Amounts, Task
 from eclectus.model.reservation import ClassKey
 

@@ -105,10 +105,11 @@ class Placing:
         for task in reserve.tasks:
             cycle.remove(task)
         rows = [int(row) for row in reserve.rows]
-        self._state.node_queues.reserve(reserve.tasks, rows, reserve.sticky, self._state.now)
+        state = self._state
+        state.enqueue_at_nodes(state.node_queues.reserve(reserve.tasks, rows, reserve.sticky, state.now))
         for row in rows:
             self._node_dispatch.dispatch(row)
-        self._state.waits(reserve.tasks[0])
+        state.waits(reserve.tasks[0])
 
     def _validate_wait(self, task: Task, row: int) -> None:
         state = self._state
@@ -132,5 +133,5 @@ class Placing:
 def _validate_offered(cycle: SchedulingCycle, task: object) -> None:
     task = validate_task(task)
     at_hand = cycle.offered.get(task.uid)
-    if at_hand is None or (at_hand[0] is not task and at_hand[0] != task):
+    if at_hand is None or (at_hand.task is not task and at_hand.task != task):
         raise PolicyError(f"{task} was not offered in this scheduling cycle, or is answered already")

@@ -11,6 +11,7 @@ import numpy as np
 
 from eclectus.engine.explain.other_pods import NAMED_MOST, leaving_on, named
 from eclectus.engine.explain.wait_reasons import having_room
+from eclectus.engine.places import IN_A_GANG
 from eclectus.engine.state import State
 from eclectus.feasibility.messages.fit_error import counted
 from eclectus.feasibility.messages.left_over import left_over
@@ -57,7 +58,7 @@ def _blocked(state: State, task: Task, task_class: TaskClass) -> tuple[Preemptio
 
 
 def _may_not_evict(state: State, task: Task) -> tuple[PreemptionState, str] | None:
-    if task.uid in state.gangs:
+    if state.places.of(task.uid) in IN_A_GANG:
         return "gangIncomplete", "a pod group that is not complete evicts no pods"
     if not task.preempts:
         return "policyNever", "its preemptionPolicy is Never"

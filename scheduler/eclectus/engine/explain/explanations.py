@@ -13,6 +13,7 @@ from eclectus.engine.explain.wait_reasons import (
     not_placed_yet,
     withheld,
 )
+from eclectus.engine.places import IN_A_GANG
 from eclectus.engine.state import ReportReason, State
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey
@@ -53,7 +54,7 @@ class Explanations:
                 reports.put_back(due[at:], state.now)
                 self._resumes_at = state.now + PAUSE_SECONDS
                 break
-            if uid in state.gangs:
+            if state.places.of(uid) in IN_A_GANG:
                 reason, message = gang_message(state, uid, fit_errors, state.view.task_class)
             else:
                 self._expect(task, estimates)
@@ -73,17 +74,18 @@ class Explanations:
 
     def _explain(self, task: Task, fit_errors: FitErrors) -> tuple[ReportReason, str]:
         state, task_class = self._state, self._state.view.task_class(task)
-        if task.uid in state.node_queues:
-            queued = in_node_queue(state, state.node_queues.reservation_of(task.uid))
+        reservation, queued = state.places.reservation(task.uid), state.places.queued(task.uid)
+        if reservation is not None:
+            where = in_node_queue(state, reservation)
             if task_class.fits_now_count:
-                return "WaitingForNode", queued
-            return "Unschedulable", f"{fit_errors.message(task, task_class)} Queued: {queued}."
+                return "WaitingForNode", where
+            return "Unschedulable", f"{fit_errors.message(task, task_class)} Queued: {where}."
         if task.uid in state.deferrals.rows and task_class.fits_now_count:
             return "WaitingForNode", deferred(state, task, task_class.fits_now_count)
-        pending, held_back = state.class_queues.class_of(task.uid), withheld(state, task.uid)
+        held_back = withheld(state, task.uid)
         if held_back is not None and held_back.reason.message and task_class.fits_now_count:
             return "WaitingForNode", held_back.reason.message
-        own = "" if pending is None else pending.message
+        own = "" if queued is None else queued.pending.message
         if task_class.fits_now_count:
             return "WaitingForNode", own or not_placed_yet(state, task, task_class.fits_now_count)
         # An autoscaler adds nodes for `Unschedulable`, and no node helps a pod with an unsupported feature.

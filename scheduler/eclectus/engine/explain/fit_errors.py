@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
+from eclectus.engine.places import IN_A_GANG
 from eclectus.engine.state import State
 from eclectus.feasibility.messages.fit_error import NO_NODES, counted, fit_error, is_blocked_by_claims
 from eclectus.feasibility.messages.funnel import NO_ROWS, StaticRefusals
@@ -50,7 +51,7 @@ class FitErrors:
         ):  # it may name a claim, and pods of the class have others
             return self._blocked(task, task_class, problem)
         is_nominated = self._state.placed.is_nominated(task.uid)
-        in_gang = task.uid in self._state.gangs
+        in_gang = self._state.places.of(task.uid) in IN_A_GANG
         key = (task.spec, task.workload, task.priority, task.preempts, is_nominated, in_gang)
         if key not in self._made:
             cluster = self._state.cluster
@@ -75,7 +76,7 @@ class FitErrors:
             return ""
         if not state.profiles[task.profile].relieve.traits.evicts:
             return NO_RELIEF if self._fits_without_outranked(task, task_class) else ""
-        if task.uid in state.gangs:
+        if state.places.of(task.uid) in IN_A_GANG:
             return IN_GANG
         if not task.preempts:
             return NEVER

@@ -8,16 +8,16 @@ from eclectus.engine.state import State
 
 def queue_counts(state: State) -> QueueCounts:
     """How many pods are in which queue; O(class queues)."""
-    queues = state.class_queues
+    queues, places = state.class_queues, state.places.counts
     unschedulable = sum(len(queue) for queue in queues if queue.unschedulable_since is not None)
     return QueueCounts(
         active=len(queues) - unschedulable,
-        backoff=len(state.backoff),
+        backoff=places["backOff"],
         unschedulable=unschedulable,
-        gated=len(state.gated),
-        in_gangs=len(state.gangs),
-        node_queues=len(state.node_queues),
-        binding=len(state.placed.assumed),
+        gated=places["gated"],
+        in_gangs=places["gang"],
+        node_queues=places["nodeQueue"],
+        binding=places["assumed"],
         nominated=state.placed.nominated_count,
         nodes=len(state.cluster),
         classes=len(state.view.classes),

@@ -41,8 +41,8 @@ def deferred(state: State, task: Task, with_room: int) -> str:
 
 def withheld(state: State, uid: str) -> Withheld | None:
     """What its Order has answered where it withholds a pod; None where it does not."""
-    waiting = state.class_queues.waiting.get(uid)
-    return None if waiting is None else waiting[0].withheld(waiting[1])
+    queued = state.places.queued(uid)
+    return None if queued is None else queued.pending.withheld(queued.queue)
 
 
 def having_room(count: int) -> str:
@@ -80,5 +80,5 @@ def gang_message(
 
 
 def _is_lead_refused(state: State, gang: WaitingGang) -> bool:
-    pending = None if gang.lead is None else state.class_queues.class_of(gang.lead.uid)
-    return pending is not None and pending.unschedulable_since is not None
+    queued = None if gang.lead is None else state.places.queued(gang.lead.uid)
+    return queued is not None and queued.pending.unschedulable_since is not None

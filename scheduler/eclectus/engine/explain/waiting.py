@@ -18,6 +18,8 @@ from eclectus.engine.explain.wait_reasons import (
     pods_ahead,
     withheld,
 )
+from eclectus.engine.places import PodPlace
+from eclectus.engine.queues.class_queues import Queued
 from eclectus.engine.state import State
 from eclectus.feasibility.rules import unsupported
 from eclectus.feasibility.task_class import TaskClass
@@ -29,7 +31,21 @@ NODES_MOST = 5  # named of those in whose queues it is
 
 def state_of(state: State, task: Task) -> WaitingState:
     """Where a pod of `state.pending` waits whose bind is not under way."""
-    return next(found for found, is_there in _STATES if is_there(state, task))
+    place = state.places.of(task.uid)
+    if place == "classQueue":
+        return _state_in_class_queue(state, task.uid)
+    if place is None or place == "assumed":
+        raise LookupError(f"{task} does not wait")
+    return _STATES[place]
+
+
+def _state_in_class_queue(state: State, uid: str) -> WaitingState:
+    queued = state.places.queued(uid)
+    if withheld(state, uid) is not None:
+        return "withheld"
+    if queued is not None and queued.pending.unschedulable_since is not None:
+        return "unschedulable"
+    return "deferred" if uid in state.deferrals.rows else "active"
 
 
 def waiting(state: State, task: Task, task_class: TaskClass, now: float) -> Waiting:
@@ -38,24 +54,20 @@ def waiting(state: State, task: Task, task_class: TaskClass, now: float) -> Wait
 
 
 def _deleting(state: State, task: Task, with_room: int, now: float) -> Waiting:
-    del state, task, with_room, now
     return Waiting("it is being deleted, so it is not placed any more")
 
 
 def _gated(state: State, task: Task, with_room: int, now: float) -> Waiting:
-    del state, with_room, now
     return Waiting(f"it has scheduling gates: {', '.join(task.gates)}", gates=task.gates)
 
 
 def _backing_off(state: State, task: Task, with_room: int, now: float) -> Waiting:
-    del with_room
-    until, _ = state.backoff.waiting[task.uid]
+    until = state.places.retry_at(task.uid)
     reason = "its last attempt failed, and it is tried again after a back-off"
-    return Waiting(reason, next_check=max(until - now, 0.0))
+    return Waiting(reason, next_check=None if until is None else max(until - now, 0.0))
 
 
 def _in_gang(state: State, task: Task, with_room: int, now: float) -> Waiting:
-    del with_room
     gang = state.gangs.of(task.uid)
     _, reason = gang_message(state, task.uid, FitErrors(state), partial(_fresh_class, state))
     backs_off = not gang.problem and gang.retry_at > now
@@ -67,8 +79,9 @@ def _fresh_class(state: State, task: Task) -> TaskClass:
 
 
 def _in_node_queue(state: State, task: Task, with_room: int, now: float) -> Waiting:
-    del with_room
-    reservation, names = state.node_queues.reservation_of(task.uid), state.cluster.names
+    reservation, names = state.places.reservation(task.uid), state.cluster.names
+    if reservation is None:
+        raise LookupError(f"{task} waits at no node")
     rows = list(dict.fromkeys(reservation.rows))
     return Waiting(
         in_node_queue(state, reservation),
@@ -82,9 +95,16 @@ def _in_node_queue(state: State, task: Task, with_room: int, now: float) -> Wait
 # -- in class queues -------------------------------------------------------------------------------
 
 
+def _queued(state: State, task: Task) -> Queued:
+    found = state.places.queued(task.uid)
+    if found is None:
+        raise LookupError(f"{task} is in no class queue")
+    return found
+
+
 def _here(state: State, task: Task, reason: str) -> Waiting:
     """Its place in its class queue."""
-    pending, queue, key, serial = state.class_queues.waiting[task.uid]
+    pending, queue, key, serial = _queued(state, task)
     return Waiting(
         reason,
         policy=str(state.profiles[task.profile].place),
@@ -95,7 +115,6 @@ def _here(state: State, task: Task, reason: str) -> Waiting:
 
 
 def _withheld(state: State, task: Task, with_room: int, now: float) -> Waiting:
-    del with_room
     answer = withheld(state, task.uid)
     reason = "" if answer is None else answer.reason.message
     return replace(
@@ -106,7 +125,7 @@ def _withheld(state: State, task: Task, with_room: int, now: float) -> Waiting:
 
 
 def _unschedulable(state: State, task: Task, with_room: int, now: float) -> Waiting:
-    pending = state.class_queues.waiting[task.uid][0]
+    pending = _queued(state, task).pending
     since = now - (now if pending.unschedulable_since is None else pending.unschedulable_since)
     found = replace(_here(state, task, pending.message), since=since)
     if found.reason:
@@ -128,7 +147,7 @@ def _deferred(state: State, task: Task, with_room: int, now: float) -> Waiting:
     reason = deferred(state, task, with_room)
     if not with_room:
         reason = "no node has room for it now" + ("" if row is None else f"; it waits for node {names[row]}")
-    until = state.class_queues.waiting[task.uid][0].until.get(task.uid)
+    until = _queued(state, task).pending.until.get(task.uid)
     return replace(
         _here(state, task, reason),
         since=now - state.deferrals.since[task.uid],
@@ -138,7 +157,6 @@ def _deferred(state: State, task: Task, with_room: int, now: float) -> Waiting:
 
 
 def _active(state: State, task: Task, with_room: int, now: float) -> Waiting:
-    del now
     if with_room:
         return _here(state, task, not_placed_yet(state, task, with_room))
     return _here(state, task, "its class is asked about in the next scheduling cycle")
@@ -148,22 +166,15 @@ def _seconds_until(at: float, now: float) -> float | None:
     return max(at - now, 0.0) if isfinite(at) else None
 
 
-def _is_unschedulable(state: State, task: Task) -> bool:
-    return state.class_queues.waiting[task.uid][0].unschedulable_since is not None
-
-
-_STATES: tuple[tuple[WaitingState, Callable[[State, Task], bool]], ...] = (
-    ("deleting", lambda state, task: task.deleting),
-    ("gated", lambda state, task: task.uid in state.gated),
-    ("gang", lambda state, task: task.uid in state.gangs),
-    ("backOff", lambda state, task: task.uid in state.backoff),
-    ("nodeQueue", lambda state, task: task.uid in state.node_queues),
-    ("withheld", lambda state, task: withheld(state, task.uid) is not None),
-    ("unschedulable", _is_unschedulable),
-    ("deferred", lambda state, task: task.uid in state.deferrals.rows),
-    ("active", lambda state, task: True),
-)
-"""State, and whether a pod is in it; the first that holds is it."""
+_STATES: Mapping[PodPlace, WaitingState] = {
+    "deleting": "deleting",
+    "gated": "gated",
+    "gang": "gang",
+    "lead": "gang",
+    "backOff": "backOff",
+    "nodeQueue": "nodeQueue",
+}
+"""Place -> state, where the place says all."""
 
 _ANSWERS: Mapping[WaitingState, Callable[[State, Task, int, float], Waiting]] = {
     "deleting": _deleting,

@@ -15,7 +15,7 @@ from eclectus.engine.gangs.cycle import GangCycle, LeftOut
 from eclectus.engine.gangs.transaction import Transaction
 from eclectus.engine.queues.gang import MEMBERS_MOST, Failure, WaitingGang, in_turn
 from eclectus.engine.queues.pending_class import PendingClass
-from eclectus.engine.scheduling_cycle import SchedulingCycle
+from eclectus.engine.scheduling_cycle import Offered, SchedulingCycle
 from eclectus.engine.state import State
 from eclectus.engine.wait_limit import BestNode
 from eclectus.framework import Bind, Defer, Place, Profile, Unschedulable
@@ -30,19 +30,19 @@ class GangAttempts:
     def __init__(self, state: State, effects: Effects) -> None:
         self._state, self._effects, self._best = state, effects, BestNode(state)
 
-    def attempt(self, profile: Profile, outer: SchedulingCycle, lead: Task, pending: PendingClass) -> None:
+    def attempt(self, profile: Profile, outer: SchedulingCycle, turn: Offered) -> None:
         """Try the gang whose lead was taken from its queue in the `outer` cycle.
 
         A gang that cannot have room waits until the lead's class gets some; one that fails backs off.
         """
-        state = self._state
+        state, (lead, pending, queue, serial) = self._state, turn
         gang = state.gangs.of(lead.uid)
         members = nsmallest(MEMBERS_MOST, gang.held.values(), key=in_turn)
         if not self._may_have_room(gang, lead, members):
             self._refuse(gang, pending)
             return
-        state.class_queues.remove_in_cycle(lead.uid)
-        state.gangs.set_lead(gang, None)
+        state.class_queues.answer(pending, queue, serial)
+        state.end_turn(gang)
         outer.removed += len(members)  # so that a step is bounded, whatever comes of them
         is_overdue, needed = self._is_overdue(profile, gang), gang.needed
         transaction = Transaction(state)

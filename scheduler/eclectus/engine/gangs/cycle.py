@@ -75,7 +75,7 @@ class GangCycle(SchedulingCycle):
 
     def mark_unschedulable(self, task: Task, message: str) -> None:
         """The task is left out, and no other one of its class is offered."""
-        self.offered.pop(task.uid)[1].is_closed = True
+        self.offered.pop(task.uid).pending.is_closed = True
         self._leave_out(task, message)
 
     def _leave_out(self, task: Task, message: str) -> None:

@@ -37,8 +37,7 @@ class GangTurns:
             gangs.change(gang)
         may_be_tried = not gang.problem and gang.retry_at <= self._state.now
         if gang.lead is not None and not may_be_tried:
-            self._state.class_queues.discard(gang.lead.uid)
-            gangs.set_lead(gang, None)
+            self._state.dequeue_lead(gang)
         elif gang.lead is None and may_be_tried and not gang.ordinary:
             self._state.enqueue_lead(min(gang.held.values(), key=in_turn), EVENT)
         return moved
@@ -47,8 +46,7 @@ class GangTurns:
         """The gang is complete: pods that were held for it wait as any others."""
         state, released = self._state, list(islice(gang.held.values(), most))
         for task in released:
-            state.class_queues.discard(task.uid)
-            state.gangs.discard(task.uid)
+            state.leave(task.uid)
             state.enqueue(task, EVENT)
             self._nominations.observe(task)
         return len(released)
@@ -58,7 +56,7 @@ class GangTurns:
         state, gathered = self._state, list(islice(gang.ordinary, most))
         for uid in gathered:
             del gang.ordinary[uid]
-            if uid in state.class_queues or uid in state.node_queues:
+            if state.places.of(uid) in ("classQueue", "nodeQueue"):
                 task = state.pending[uid]
                 if state.placed.is_nominated(uid):
                     self._nominations.withdraw(task)

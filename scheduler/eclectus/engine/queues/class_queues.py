@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf, isnan
+from typing import NamedTuple
 
 from eclectus.cluster.changelog import Rows
 from eclectus.engine.queues.class_queue import SortedClassQueue
@@ -21,8 +22,14 @@ from eclectus.model.gangs import GangKey
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey
 
-Waiting = tuple[PendingClass, SortedClassQueue, tuple[float, ...], int]
-"""Where a task waits: its class, its class queue, and its key and serial there."""
+
+class Queued(NamedTuple):
+    """A pod's entry in a class queue."""
+
+    pending: PendingClass
+    queue: SortedClassQueue
+    key: tuple[float, ...]  # of the Order
+    serial: int
 
 
 class ClassQueues:
@@ -35,8 +42,7 @@ class ClassQueues:
         self._unschedulable: dict[ClassKey, dict[PendingKey, PendingClass]] = {}
         self._joined: dict[PendingKey, PendingClass] = {}  # unschedulable, with tasks that came later
         self._unschedulable_classes = UnschedulableClasses(classes)
-        self._waiting: dict[str, Waiting] = {}
-        self.waiting: Mapping[str, Waiting] = self._waiting  # by uid
+        self._count = 0  # tasks in all queues
         # By profile, of those whose Order ranks groups:
         self._groups: dict[str, GroupIndex] = {
             profile.scheduler_name: {} for profile in profiles if profile.order.traits.ranks_groups
@@ -44,22 +50,18 @@ class ClassQueues:
         self.groups: Mapping[str, GroupIndex] = self._groups
         self._serial = 0
 
-    def __contains__(self, uid: str) -> bool:
-        return uid in self._waiting
-
     def __iter__(self) -> Iterator[PendingClass]:
         return iter(self._classes.values())
 
     def __len__(self) -> int:
         """Tasks in all queues."""
-        return len(self._waiting)
+        return self._count
 
-    def class_of(self, uid: str) -> PendingClass | None:
-        """The pending class of a task; None if it is in none."""
-        found = self._waiting.get(uid)
-        return found[0] if found else None
+    def class_of(self, task: Task) -> PendingClass | None:
+        """The pending class of tasks like this one; None if none of them waits, leads of gangs aside."""
+        return self._classes.get((task.profile, task.spec, task.workload, None))
 
-    def add(self, task: Task, order: Order, gang: GangKey | None = None) -> PendingClass:
+    def add(self, task: Task, order: Order, gang: GangKey | None = None) -> Queued:
         """Queue a task that is not queued by its profile's Order. Raises what the Order raises.
 
         `gang`: whose lead it is.
@@ -80,37 +82,34 @@ class ClassQueues:
             self._joined[pending_key] = pending
         elif pending.is_deferred or pending.is_withheld:
             self.activate(pending)
-        self._waiting[task.uid] = (pending, queue, key, self._serial)
-        return pending
+        self._count += 1
+        return Queued(pending, queue, key, self._serial)
 
-    def discard(self, uid: str) -> None:
-        """Remove a task, between two cycles; no error if it is not queued."""
-        found = self._waiting.pop(uid, None)
-        if found is None:
-            return
-        pending, queue, key, serial = found
+    def discard(self, queued: Queued) -> None:
+        """Remove a task, between two cycles."""
+        pending, queue, key, serial = queued
+        self._count -= 1
         pending.discard(queue, key, serial)
         if pending.is_deferred or pending.is_withheld or not pending.queues:
             self.activate(pending)
         if not pending.queues:
             self._drop(pending)
 
-    def remove_in_cycle(self, uid: str) -> None:
-        """A task no longer waits; `end_cycle` takes it out of its queue."""
-        pending = self._waiting.pop(uid)[0]
-        pending.count -= 1
-        pending.answered += 1
+    def answer(self, pending: PendingClass, queue: SortedClassQueue, serial: int) -> None:
+        """A task was taken and waits here no more; `end_cycle` takes it out of its queue."""
+        self._count -= 1
+        pending.answer(queue, serial)
 
     def end_cycle(self, classes: Iterable[PendingClass]) -> None:
         """The scheduling cycle over these classes is over."""
-        if not self._waiting and not self._unschedulable:  # the common case: all that waited is placed
+        if not self._count and not self._unschedulable:  # the common case: all that waited is placed
             self._classes.clear()
             self._active.clear()
             for groups in self._groups.values():
                 groups.clear()
             return
         for pending in classes:
-            pending.end_cycle(self._waiting)
+            pending.end_cycle()
             if not pending.queues:
                 self.activate(pending)
                 self._drop(pending)

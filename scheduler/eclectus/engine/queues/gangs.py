@@ -11,10 +11,8 @@ Members that wait are of no class queue but for the lead, so a gang that is not 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from heapq import heappop, heappush
-from math import inf
 
-from eclectus.engine.queues.backoff import wait_seconds
+from eclectus.engine.agenda import DueTimes, backoff_seconds
 from eclectus.engine.queues.gang import Failure, WaitingGang
 from eclectus.model.gangs import Gang, GangKey
 from eclectus.model.objects import Task
@@ -29,19 +27,8 @@ class Gangs:
     def __init__(self) -> None:
         self._gangs: dict[GangKey, WaitingGang] = {}
         self._of: dict[str, WaitingGang] = {}  # uid of a member -> its gang
-        self._waiting: dict[str, WaitingGang] = {}  # uid of a member that waits here -> its gang
-        self._leads = 0  # gangs with a lead
         self._changed: dict[GangKey, None] = {}
-        self._retries: list[tuple[float, int, GangKey]] = []  # a heap; of equal times the eldest entry first
-        self._serial = 0
-
-    def __contains__(self, uid: str) -> bool:
-        """Whether the pod waits to be placed together with others."""
-        return uid in self._waiting
-
-    def __len__(self) -> int:
-        """How many pods wait here and are in no class queue."""
-        return len(self._waiting) - self._leads
+        self._retries = DueTimes[GangKey]()
 
     @property
     def has_changed(self) -> bool:
@@ -49,17 +36,17 @@ class Gangs:
         return bool(self._changed)
 
     def of(self, uid: str) -> WaitingGang:
-        """The gang of a pod that waits here."""
-        return self._waiting[uid]
+        """The gang of a pod that belongs to one."""
+        return self._of[uid]
 
     def next_due(self) -> float:
         """When a gang that backs off is to be tried again, seconds; inf for never."""
-        return self._retries[0][0] if self._retries else inf
+        return self._retries.next_due()
 
     def take_changed(self, now: float) -> list[WaitingGang]:
         """The gangs to be updated, among them those whose back-off is over."""
-        while self._retries and self._retries[0][0] <= now:
-            self._changed[heappop(self._retries)[2]] = None
+        if self._retries:
+            self._changed.update(dict.fromkeys(self._retries.take_due(now)))
         changed, self._changed = self._changed, {}
         return [self._gangs[key] for key in changed if key in self._gangs]
 
@@ -131,14 +118,13 @@ class Gangs:
 
     def forget(self, uid: str) -> None:
         """The pod has ended, was deleted, or belongs to another gang; no error if it is not known."""
-        gang = self._of.pop(uid, None)
+        gang = self._of.get(uid)
         if gang is None:
             return
         self.discard(uid)
+        del self._of[uid]
         gang.profiles[gang.members.pop(uid)] -= 1
         gang.placed.discard(uid)
-        gang.ordinary.pop(uid, None)
-        self.change(gang)
         self._drop_if_unused(gang)
 
     # -- members that wait ---------------------------------------------------------------------------
@@ -149,7 +135,7 @@ class Gangs:
 
     def hold(self, task: Task) -> None:
         """The pod, of a gang that is not complete, waits here."""
-        gang = self._waiting[task.uid] = self._of[task.uid]
+        gang = self._of[task.uid]
         gang.held[task.uid] = task
         gang.ordinary.pop(task.uid, None)
         self.change(gang)
@@ -160,25 +146,18 @@ class Gangs:
         The caller takes a lead out of its class queue.
         """
         gang = self._of.get(uid)
-        if gang is not None:
-            gang.ordinary.pop(uid, None)
-        gang = self._waiting.pop(uid, None)
         if gang is None:
             return
-        del gang.held[uid]
-        if gang.lead is not None and gang.lead.uid == uid:
-            self.set_lead(gang, None)
-        self.change(gang)
+        gang.ordinary.pop(uid, None)
+        if gang.held.pop(uid, None) is not None:
+            if gang.lead is not None and gang.lead.uid == uid:
+                gang.lead = None
+            self.change(gang)
 
     def let_go(self, task: Task) -> None:
         """The gang is complete: the pod, if it has one, waits as any other from now on."""
         if task.gang is not None:
             self._of[task.uid].ordinary[task.uid] = None
-
-    def set_lead(self, gang: WaitingGang, lead: Task | None) -> None:
-        """This pod of the gang is in a class queue for all of them; None: none is."""
-        self._leads += (lead is not None) - (gang.lead is not None)
-        gang.lead = lead
 
     # -- attempts ------------------------------------------------------------------------------------
 
@@ -191,13 +170,12 @@ class Gangs:
     def failed(self, gang: WaitingGang, now: float, *, is_beside_room: bool) -> None:
         """An attempt has failed, perhaps although there was room. The gang backs off."""
         gang.failures += 1
-        gang.retry_at = now + wait_seconds(gang.failures)
+        gang.retry_at = now + backoff_seconds(gang.failures)
         if not is_beside_room:
             gang.beside_room_since = None
         elif gang.beside_room_since is None:
             gang.beside_room_since = now
-        self._serial += 1
-        heappush(self._retries, (gang.retry_at, self._serial, gang.key))
+        self._retries.set(gang.key, gang.retry_at)
 
     def explained(self, gang: WaitingGang, failure: Failure, now: float) -> None:
         """What the attempt that has just failed came to."""
@@ -217,5 +195,6 @@ class Gangs:
         if gang.min_count is None and not gang.members:
             del self._gangs[gang.key]
             self._changed.pop(gang.key, None)
+            self._retries.discard(gang.key)
         else:
             self.change(gang)

@@ -22,22 +22,16 @@ class NodeQueues:
         self._by_row: dict[int, list[Reservation]] = {}
         self.by_row: Mapping[int, Sequence[Reservation]] = self._by_row  # no empty queues
         self._class_keys: dict[int, dict[ClassKey, int]] = {}  # row -> class -> reservations in the queue
-        self._reservations: dict[str, Reservation] = {}  # uid -> the reservation behind which it waits
+        self._reservations: dict[Reservation, None] = {}  # those with tasks, in order of arrival
+        self._count = 0  # tasks
         self._tasks_by_class: dict[ClassKey, int] = {}
         self.tasks_by_class: Mapping[ClassKey, int] = (
             self._tasks_by_class
         )  # waiting tasks, each once; no zeros
 
-    def __contains__(self, uid: str) -> bool:
-        return uid in self._reservations
-
     def __len__(self) -> int:
         """Tasks that wait in node queues."""
-        return len(self._reservations)
-
-    def reservation_of(self, uid: str) -> Reservation:
-        """The reservation behind which a task waits; raises KeyError if there is none."""
-        return self._reservations[uid]
+        return self._count
 
     def class_keys(self, row: int) -> Iterable[ClassKey]:
         """The classes in the queue of this row, each once: queues are long and have few classes."""
@@ -45,25 +39,26 @@ class NodeQueues:
 
     def of_class(self, profile: str, class_key: ClassKey) -> Iterator[Task]:
         """The tasks of a profile and class, in order of arrival; O(tasks in node queues)."""
-        for reservation in dict.fromkeys(self._reservations.values()):
+        for reservation in self._reservations:
             if reservation.profile == profile and reservation.class_key == class_key:
                 yield from reservation.tasks
 
     # -- adding ----------------------------------------------------------------------------------
 
-    def enqueue(self, task: Task, row: int, now: float) -> None:
-        """Add the task at the end of the queue of this row."""
+    def enqueue(self, task: Task, row: int, now: float) -> Reservation:
+        """Add the task at the end of the queue of this row; the reservation behind which it waits."""
         reservation = Reservation([task], [row], now, is_tentative=True)
         self._append(reservation, row)
-        self._wait(task, reservation)
+        self._wait(reservation)
+        return reservation
 
-    def reserve(self, tasks: Sequence[Task], rows: Sequence[int], sticky: bool, now: float) -> None:
+    def reserve(self, tasks: Sequence[Task], rows: Sequence[int], sticky: bool, now: float) -> Reservation:
         """Add one reservation for tasks of one class at the end of the queue of each of these rows."""
         reservation = Reservation(list(tasks), list(rows), now, sticky=sticky)
         for row in reservation.rows:
             self._append(reservation, row)
-        for task in reservation.tasks:
-            self._wait(task, reservation)
+        self._wait(reservation)
+        return reservation
 
     def move(self, reservation: Reservation, row: int, to: int) -> None:
         """Move the reservation from the queue of `row` to the end of that of `to`."""
@@ -71,10 +66,11 @@ class NodeQueues:
         reservation.rows.append(to)
         self._append(reservation, to)
 
-    def _wait(self, task: Task, reservation: Reservation) -> None:
-        self._reservations[task.uid] = reservation
-        counts = self._tasks_by_class
-        counts[reservation.class_key] = counts.get(reservation.class_key, 0) + 1
+    def _wait(self, reservation: Reservation) -> None:
+        counts, tasks = self._tasks_by_class, len(reservation.tasks)
+        counts[reservation.class_key] = counts.get(reservation.class_key, 0) + tasks
+        self._reservations[reservation] = None
+        self._count += tasks
 
     def _append(self, reservation: Reservation, row: int) -> None:
         self._by_row.setdefault(row, []).append(reservation)
@@ -90,21 +86,20 @@ class NodeQueues:
         task = reservation.tasks[0]
         if len(reservation.tasks) > 1 and not reservation.sticky:
             self._remove(reservation, row)
-        self.discard(task.uid)
+        self.discard(reservation, task.uid)
         if reservation.tasks and not reservation.rows:  # its last reservation is used up, and tasks are left
             reservation.rows.append(row)
             self._append(reservation, row)
         return task
 
-    def discard(self, uid: str) -> None:
-        """The task waits in no node queue any more; without tasks its reservation is void everywhere."""
-        reservation = self._reservations.pop(uid, None)
-        if reservation is None:
-            return
+    def discard(self, reservation: Reservation, uid: str) -> None:
+        """A task waits behind the reservation no more, which without tasks is void everywhere."""
+        self._count -= 1
         self._tasks_by_class[reservation.class_key] -= 1
         if not self._tasks_by_class[reservation.class_key]:
             del self._tasks_by_class[reservation.class_key]
         if len(reservation.tasks) == 1:
+            del self._reservations[reservation]
             for row in tuple(reservation.rows):
                 self._remove(reservation, row)
         del reservation.tasks[[task.uid for task in reservation.tasks].index(uid)]
@@ -120,7 +115,7 @@ class NodeQueues:
             return []
         tasks = list(reservation.tasks)
         for task in tasks:
-            self.discard(task.uid)
+            self.discard(reservation, task.uid)
         return tasks
 
     def cancel_all(self, row: int) -> list[Task]:

@@ -7,12 +7,12 @@ of a gang is a pending class of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 from operator import attrgetter
 
 from eclectus.cluster.changelog import ChangeLog
-from eclectus.engine.queues.class_queue import SortedClassQueue
+from eclectus.engine.queues.class_queue import Entry, SortedClassQueue
 from eclectus.engine.queues.head_heap import HeadHeap, RankedHeads, Value
 from eclectus.framework import Withheld
 from eclectus.model.gangs import GangKey
@@ -158,8 +158,8 @@ class PendingClass:
 
     # -- a scheduling cycle ------------------------------------------------------------------------
 
-    def take(self, queue: SortedClassQueue) -> Task | None:
-        """The head of one of the queues, to be offered to a policy."""
+    def take(self, queue: SortedClassQueue) -> Entry | None:
+        """Take the head of one of the queues, to be offered to a policy."""
         at = queue.cursor
         if self.is_closed or at >= len(queue.entries):
             return None
@@ -167,7 +167,7 @@ class PendingClass:
             self._moved.append(queue)
         queue.cursor = at + 1
         self.passed += 1
-        return queue.entries[at][2]
+        return queue.entries[at]
 
     def skip(self, most: int) -> int:
         """Do not offer the next tasks of the class, up to so many; returns how many will be skipped."""
@@ -184,10 +184,16 @@ class PendingClass:
             self._moved.append(queue)
         self.to_skip -= queue.skip(self.to_skip)
 
-    def end_cycle(self, waiting: Container[str]) -> None:
-        """Remove tasks that no longer wait, and offer all others in the next cycle."""
+    def answer(self, queue: SortedClassQueue, serial: int) -> None:
+        """A task that was taken waits here no more; `end_cycle` removes it."""
+        queue.answer(serial)
+        self.count -= 1
+        self.answered += 1
+
+    def end_cycle(self) -> None:
+        """Remove tasks that were answered, and offer all others in the next cycle."""
         for queue in self._moved:
-            queue.end_cycle(waiting)
+            queue.end_cycle()
             if len(queue):
                 self._touch(queue)
             else:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from math import inf
 
+from eclectus.engine.agenda import RefusedKey
 from eclectus.engine.effects.table import Effects
-from eclectus.engine.schedules.relief import RefusedKey
 from eclectus.engine.state import State
 from eclectus.framework import Refused, Relieve
 from eclectus.model.errors import PolicyError

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import cast
 
+from eclectus.engine.agenda import RefusedKey
 from eclectus.engine.effects.table import Effects
-from eclectus.engine.schedules.relief import RefusedKey
 from eclectus.engine.state import State
 from eclectus.framework import JobPlanner, Order, Refused
 from eclectus.model.errors import PolicyError

@@ -1,4 +1,4 @@
-"""When pods of a profile have waited for too long beside room.
+"""How long pods have waited, and which of them have waited for too long beside room.
 
 A pod is old once it has waited for half of the profile's limit. The classes of old pods are checked eight
 times within the limit, and a class is overdue if a node had room for it at three checks in succession. So a

@@ -1,0 +1,297 @@
+"""When pods and classes are looked at again. Each reason to do so has its due times, in a heap of its own.
+
+    backoff     pods that failed, by uid
+    reports     pods that get a report of why they wait, by uid
+    relief      refused classes, for which other pods may have to make room
+    reserving   refused classes, for which nodes may be kept free
+    gangs       gangs that failed, by key
+
+`Engine.next_step_at` reads their heads.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable
+from heapq import heapify, heappop, heappush
+from math import inf
+from operator import itemgetter
+from typing import Any, Generic, TypeVar
+
+from eclectus.model.reservation import ClassKey
+
+K = TypeVar("K", bound=Hashable)
+
+
+class DueTimes(Generic[K]):
+    """Keys by when they are due: a heap of (time, rank, key), in which entries that were replaced are void.
+
+    The rank decides among keys that are due at the same time. By default it is the order in which keys became
+    due, and a key that is due already keeps its rank.
+    """
+
+    def __init__(self) -> None:
+        self._valid: dict[K, tuple[float, Any]] = {}
+        self._heap: list[tuple[float, Any, K]] = []
+        self._serial = 0
+
+    def __len__(self) -> int:
+        return len(self._valid)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._valid
+
+    def at(self, key: K) -> float | None:
+        """When a key is due, seconds; None if it is not."""
+        found = self._valid.get(key)
+        return None if found is None else found[0]
+
+    def set(self, key: K, when: float, rank: Any = None) -> None:
+        """Make the key due at this time, instead of the time at which it was."""
+        if rank is None:
+            self._serial += 1
+            rank = self._valid.get(key, (when, self._serial))[1]
+        self._valid[key] = (when, rank)
+        heappush(self._heap, (when, rank, key))
+
+    def discard(self, key: K) -> bool:
+        """Forget the key; returns whether it was due."""
+        return self._valid.pop(key, None) is not None
+
+    def next_due(self) -> float:
+        """When the first key is due, seconds; inf for never."""
+        heap = self._heap
+        while heap:
+            when, rank, key = heap[0]
+            if self._valid.get(key) == (when, rank):
+                return when
+            heappop(heap)
+        return inf
+
+    def take(self) -> tuple[Any, K]:
+        """Take out the key that `next_due` has found; returns its rank too."""
+        _, rank, key = heappop(self._heap)
+        del self._valid[key]
+        return rank, key
+
+    def take_due(self, now: float) -> list[K]:
+        """Take out the keys that are due now, in order of their times."""
+        due: list[K] = []
+        while self.next_due() <= now:
+            due.append(self.take()[1])
+        return due
+
+    def take_due_by_rank(self, now: float) -> list[K]:
+        """Take out the keys that are due now, in the order of their ranks."""
+        due: list[tuple[Any, K]] = []
+        while self.next_due() <= now:
+            due.append(self.take())
+        due.sort(key=itemgetter(0))
+        return [key for _, key in due]
+
+    def no_later_than(self, latest: float) -> None:
+        """Make every key due at this time at the latest."""
+        self._valid = {key: (min(when, latest), rank) for key, (when, rank) in self._valid.items()}
+        self._heap = [(when, rank, key) for key, (when, rank) in self._valid.items()]
+        heapify(self._heap)
+
+
+# -- pods whose last attempt failed ------------------------------------------------------------------
+
+FIRST_BACKOFF_SECONDS = 1.0  # podInitialBackoffSeconds of kube-scheduler
+BACKOFF_SECONDS_MOST = 10.0  # podMaxBackoffSeconds of kube-scheduler
+DOUBLINGS_MOST = 16  # keeps powers of two finite
+
+
+def backoff_seconds(failures: int) -> float:
+    """How long to wait after so many failures in succession, at least one."""
+    return min(FIRST_BACKOFF_SECONDS * 2.0 ** min(failures - 1, DOUBLINGS_MOST), BACKOFF_SECONDS_MOST)
+
+
+class Backoff:
+    """Pods whose last attempt failed for a reason that no cluster event resolves, as in kube-scheduler.
+
+    Each failure of a pod doubles its wait.
+    """
+
+    def __init__(self) -> None:
+        self._due = DueTimes[str]()
+        self._failures: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def add(self, uid: str, now: float) -> float:
+        """Note that an attempt to place the pod has failed; returns when it may be tried again, seconds."""
+        failures = self._failures[uid] = self._failures.get(uid, 0) + 1
+        when = now + backoff_seconds(failures)
+        self._due.set(uid, when, rank=uid)
+        return when
+
+    def discard(self, uid: str) -> None:
+        """Take the pod out; its failures stay counted until `forget`."""
+        self._due.discard(uid)
+
+    def forget(self, uid: str) -> None:
+        """The pod is bound or gone."""
+        if self._failures.pop(uid, None) is not None:  # a pod that never failed is not due either
+            self._due.discard(uid)
+
+    def failures(self, uid: str) -> int:
+        """How many attempts to place the pod have failed."""
+        return self._failures.get(uid, 0)
+
+    def next_due(self) -> float:
+        """When the next pod may be tried, seconds; inf for never."""
+        return self._due.next_due()
+
+    def take_due(self, now: float) -> list[str]:
+        """Take out the pods that may be tried now, in order of their times."""
+        return self._due.take_due(now)
+
+
+# -- pods that get a report --------------------------------------------------------------------------
+
+GRACE_SECONDS = 1.0  # shorter waits are not reported and cost no write
+REPEAT_SECONDS = 10.0  # the shortest time between two reports of one pod, doubled each time
+REPEAT_SECONDS_MOST = 300.0  # until it is this
+
+
+class ReportSchedule:
+    """When a pending pod gets a report of why it waits, and the last report of each pod.
+
+    A pod that no node could ever run is reported at once. A pod that waits for room is reported after a grace
+    period: most such waits end sooner, and every report costs a write. Later reports are written only when
+    the message has changed, and ever less often.
+    """
+
+    def __init__(self) -> None:
+        # First reports, uid -> due time, in order of due times. Most are cancelled, and taking the first one
+        # out of a plain dict again and again would scan the entries deleted before it.
+        self._first: OrderedDict[str, float] = OrderedDict()
+        self._others = DueTimes[str]()
+        self._reported: dict[str, tuple[str, float, int]] = {}  # uid -> last message, when, how many reports
+
+    def next_due(self) -> float:
+        """When the next report is due, seconds; inf for never."""
+        first = next(iter(self._first.values()), inf)
+        return min(first, self._others.next_due()) if self._others else first
+
+    def add(self, uid: str, now: float, at_once: bool) -> None:
+        """Schedule a report for a pending pod; no effect if one is scheduled already."""
+        if uid in self._first or uid in self._others:
+            return
+        due = now if at_once else now + GRACE_SECONDS
+        if uid in self._reported:
+            _, when, times = self._reported[uid]
+            gap = REPEAT_SECONDS * 2 ** min(times - 1, DOUBLINGS_MOST)
+            self._others.set(uid, max(due, when + min(gap, REPEAT_SECONDS_MOST)), rank=uid)
+        elif at_once:
+            self._others.set(uid, due, rank=uid)
+        else:
+            self._first[uid] = due
+
+    def expedite(self, uid: str, now: float) -> None:
+        """No node could ever run this pod: if its first report is scheduled, it is due now."""
+        if self._first.pop(uid, None) is not None:
+            self._others.set(uid, now, rank=uid)
+
+    def take_due(self, now: float, most: int) -> list[str]:
+        """Take out pods whose reports are due now, in order of their due times; at most so many."""
+        due: list[tuple[float, str]] = []
+        while len(due) < most and next(iter(self._first.values()), inf) <= now:
+            uid, at = self._first.popitem(last=False)
+            due.append((at, uid))
+        while len(due) < most and (at := self._others.next_due()) <= now:
+            due.append((at, self._others.take()[1]))
+        return [uid for _, uid in sorted(due)]
+
+    def put_back(self, uids: Iterable[str], now: float) -> None:
+        """Make pods due again that were taken out and not reported."""
+        for uid in uids:
+            self._others.set(uid, now, rank=uid)
+
+    def record(self, uid: str, message: str, on_the_pod: str, now: float) -> bool:
+        """Note a report; returns whether it must be written: not if the pod has this message already."""
+        last, _, times = self._reported.get(uid, (on_the_pod, 0.0, 0))
+        self._reported[uid] = (message, now, times + 1)
+        return message != last
+
+    def last(self, uid: str) -> tuple[str, float, int] | None:
+        """The last report of a pod that waits: its message, when it was made, how many there were."""
+        return self._reported.get(uid)
+
+    def cancel(self, uid: str) -> None:
+        """The pod does not wait now; its last report stays known."""
+        self._first.pop(uid, None)
+        self._others.discard(uid)
+
+    def forget(self, uid: str) -> None:
+        """The pod is placed or gone."""
+        if self._first.pop(uid, None) is None:  # otherwise nothing has been reported yet
+            self._others.discard(uid)
+            self._reported.pop(uid, None)
+
+
+# -- refused classes ---------------------------------------------------------------------------------
+
+RefusedKey = tuple[str, ClassKey]  # profile, class
+
+FIRST_RELIEF_SECONDS = 1.0  # until a class for which nothing could be done is asked about again, doubled
+RELIEF_SECONDS_MOST = 30.0  # up to this: the period of kube-scheduler's own rechecks
+
+
+class ReliefSchedule:
+    """When policies are asked about which refused class: at once, later again, or not at all.
+
+    Relieve policies have one such schedule, and Orders that reserve nodes another. A class is asked about
+    when no node has room for its tasks, whether they are refused or wait for a busy node; when tasks join it;
+    and when a pod of it loses its nomination. While nothing helps it is asked about again after a growing
+    time, and when a disruption budget allows more.
+    """
+
+    def __init__(self) -> None:
+        self._due = DueTimes[RefusedKey]()
+        self._wait: dict[RefusedKey, float] = {}  # of classes that were asked about in vain, seconds
+
+    def next_due(self) -> float:
+        """When the first class is due, seconds, -inf for at once; inf for never."""
+        return self._due.next_due()
+
+    def due_at(self, key: RefusedKey) -> float | None:
+        """When a class is due, seconds, -inf for at once; None if it is not due before something changes."""
+        return self._due.at(key)
+
+    def add(self, key: RefusedKey) -> None:
+        """Make the class due."""
+        if self._due.at(key) != -inf:
+            self._due.set(key, -inf)
+
+    def add_waiting(self, key: RefusedKey) -> None:
+        """Make the class due unless it was asked about in vain: tasks of it wait for busy nodes."""
+        if key not in self._wait:
+            self.add(key)
+
+    def take_due(self, now: float) -> list[RefusedKey]:
+        """Take out the classes that are due, in the order in which they were added."""
+        return self._due.take_due_by_rank(now)
+
+    def helped(self, key: RefusedKey) -> None:
+        """All refused tasks of the class are nominated now."""
+        self._wait.pop(key, None)
+
+    def ask_again(self, key: RefusedKey, now: float) -> None:
+        """Nothing could be done for some tasks of the class: make it due after a longer time than before."""
+        wait = self._wait[key] = min(2 * self._wait.get(key, FIRST_RELIEF_SECONDS / 2), RELIEF_SECONDS_MOST)
+        if key not in self._due:
+            self._due.set(key, now + wait)
+
+    def expedite(self, now: float) -> None:
+        """Evictions may have become allowed: no class waits for longer than after its first refusal."""
+        self._due.no_later_than(now + FIRST_RELIEF_SECONDS)
+        self._wait.clear()
+
+    def discard(self, key: RefusedKey) -> None:
+        """No task of the class is refused any more."""
+        self._due.discard(key)
+        self._wait.pop(key, None)

@@ -1,0 +1,93 @@
+"""Where a pending pod of ours is: in exactly one place.
+
+    place       the pod                                            handle
+    ---------   ------------------------------------------------   ------------------------------------
+    deleting    is being deleted, and is not placed any more       -
+    gated       has scheduling gates                               -
+    gang        waits for the other pods of its gang               -
+    lead        is in a class queue for its whole gang             Queued
+    classQueue  waits for its turn, for room, or for a time        Queued
+    nodeQueue   waits at one node or several                       Reservation
+    backOff     failed, and is tried again later                   when, seconds
+    assumed     has a node, and its bind is under way              -
+
+What takes a pod out of its place, how many pods are where, and why a pod waits follow from this table.
+`MOVES` has the ways between the places. Whether the pods of a class queue are active, deferred, withheld or
+unschedulable is said of their class (queues/class_queues.py). A nomination changes no place: room elsewhere
+may come first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final, Literal, get_args
+
+from eclectus.engine.queues.class_queues import Queued
+from eclectus.model.reservation import Reservation
+
+PodPlace = Literal["deleting", "gated", "gang", "lead", "classQueue", "nodeQueue", "backOff", "assumed"]
+PLACES: Final[tuple[PodPlace, ...]] = get_args(PodPlace)
+
+MOVES: Final[Mapping[PodPlace | None, frozenset[PodPlace | None]]] = {  # None: the pod is not pending here
+    None: frozenset({"deleting", "gated", "gang", "classQueue", "backOff"}),
+    "deleting": frozenset({None, "deleting"}),
+    "gated": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff"}),
+    "gang": frozenset({None, "deleting", "gated", "gang", "lead", "classQueue", "backOff", "assumed"}),
+    "lead": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff"}),
+    "classQueue": frozenset(
+        {None, "deleting", "gated", "gang", "classQueue", "nodeQueue", "backOff", "assumed"}
+    ),
+    "nodeQueue": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff", "assumed"}),
+    "backOff": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff", "assumed"}),
+    "assumed": frozenset({None, "deleting", "gated", "backOff"}),
+}
+
+
+IN_A_GANG: Final = frozenset({"gang", "lead"})  # places of pods that wait to be placed together
+
+
+class Places:
+    """uid -> place and handle. Written by State only."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, tuple[PodPlace, Any]] = {}
+        self.counts: Counter[PodPlace] = Counter(dict.fromkeys(PLACES, 0))
+
+    def of(self, uid: str) -> PodPlace | None:
+        """The place of a pod; None if it is not pending here."""
+        found = self._of.get(uid)
+        return None if found is None else found[0]
+
+    def entry(self, uid: str) -> tuple[PodPlace | None, Any]:
+        """The place of a pod and its handle; None and None if it is not pending here."""
+        return self._of.get(uid, (None, None))
+
+    def queued(self, uid: str) -> Queued | None:
+        """The entry of a pod, or of the lead of a gang, in a class queue; None if it is in none."""
+        place, handle = self._of.get(uid, (None, None))
+        return handle if place in ("classQueue", "lead") else None
+
+    def reservation(self, uid: str) -> Reservation | None:
+        """The reservation behind which a pod waits at nodes; None if it is in no node queue."""
+        place, handle = self._of.get(uid, (None, None))
+        return handle if place == "nodeQueue" else None
+
+    def retry_at(self, uid: str) -> float | None:
+        """When a pod that backs off is tried again, seconds; None if it does not back off."""
+        place, handle = self._of.get(uid, (None, None))
+        return handle if place == "backOff" else None
+
+    def move(self, uid: str, place: PodPlace, handle: Any = None) -> None:
+        """Note that the pod is in this place now."""
+        before = self._of.get(uid)
+        if before is not None:
+            self.counts[before[0]] -= 1
+        self._of[uid] = (place, handle)
+        self.counts[place] += 1
+
+    def forget(self, uid: str) -> None:
+        """Note that the pod is bound or gone; no error if it was in no place."""
+        found = self._of.pop(uid, None)
+        if found is not None:
+            self.counts[found[0]] -= 1

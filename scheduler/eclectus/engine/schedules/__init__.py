@@ -1,1 +1,0 @@
-"""When pods are reported, and when Relieve policies are asked."""
