@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
 from eclectus.cluster.anti_affinity.terms import HeldTerms
-from eclectus.engine.queues import anti_affinity_matches
-from eclectus.engine.queues.anti_affinity_matches import anti_affinity_matches as matches_of
+from eclectus.engine.pod_specs import anti_affinity_matches
+from eclectus.engine.pod_specs.anti_affinity_matches import anti_affinity_matches as matches_of
 from eclectus.model.events import NodeSeen, Resumed, TaskGone, TaskSeen
 from eclectus.model.objects import PodAffinityTerm, Requirement, Task
 from eclectus.model.selectors import selects

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.engine import cycle_slices
+from eclectus.engine import scheduling_cycle as cycle_slices
 from eclectus.framework import Action, Bind, Defer, Order, PendingTasks, Unschedulable, View
 from eclectus.model import commands
 from eclectus.model.events import TaskSeen

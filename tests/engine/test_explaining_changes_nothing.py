@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from eclectus.engine import cycle_slices
+from eclectus.engine import scheduling_cycle as cycle_slices
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import PowerOfTwo
 from eclectus.policies.relieve.none import NoRelief

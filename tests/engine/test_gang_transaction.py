@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builders import make_engine, make_node, make_task
-from eclectus.engine.gangs.transaction import Transaction
+from eclectus.engine.gang_attempts import Transaction
 from eclectus.engine.state import State
 from eclectus.framework import Place
 from eclectus.model.commands import Bind

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_profile, make_task
 from eclectus.engine.engine import Engine
-from eclectus.engine.queues.gang import MEMBERS_MOST
+from eclectus.engine.gangs import MEMBERS_MOST
 from eclectus.framework import (
     Action,
     Bind,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eclectus.engine.pod_specs.pod_selectors import PodSelectors
+from eclectus.engine.pod_specs.default_spread import PodSelectors
 from eclectus.model.objects import Requirement
 from eclectus.model.selectors import PodSelector, Selector, selects
 

@@ -15,7 +15,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from builders import ExactSpeeds
 from dag_engine_machine import DagEngineMachine
-from eclectus.engine import cycle_slices
+from eclectus.engine import scheduling_cycle as cycle_slices
 from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.place.allocation import LeastAllocated

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import make_engine, make_node
-from eclectus.engine import cycle_slices
+from eclectus.engine import scheduling_cycle as cycle_slices
 from eclectus.engine.engine import Engine
 from eclectus.model.commands import (
     AwaitVolume,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from builders import make_engine, make_node, make_task
-from eclectus.engine import cycle_slices
+from eclectus.engine import scheduling_cycle as cycle_slices
 from eclectus.live import inbox as inboxes
 from eclectus.live.inbox import Inbox
 from eclectus.live.loop import Loop

@@ -107,5 +107,7 @@ class DrivenEngine:
 
         A pod in a node queue was not refused, so nobody is evicted for it.
         """
-        queued = self.engine._state.node_queues
-        no_pod_is_lost(self.server, lambda task: self.relieve is Preemption and task.uid not in queued)
+        places = self.engine._state.places
+        no_pod_is_lost(
+            self.server, lambda task: self.relieve is Preemption and places.of(task.uid) != "nodeQueue"
+        )

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from eclectus.accounts.node_prices import PriceSummary
 from eclectus.cluster.node_groups import group_nodes
 from eclectus.engine.counters import QueueCounts
-from eclectus.engine.effects.table import Effects
+from eclectus.engine.effects import Effects
 from eclectus.engine.event_handlers import EventHandlers
 from eclectus.engine.explain.decision import Decision, decision
 from eclectus.engine.explain.explanations import Explanations
@@ -26,13 +26,12 @@ from eclectus.engine.explain.unmet_preferences import unmet_preferences
 from eclectus.engine.explain.what_if.answer import explain_what_if
 from eclectus.engine.explain.what_if.explanation import WhatIfExplanation
 from eclectus.engine.explain.what_if.question import Question
-from eclectus.engine.gangs.turns import GangTurns
+from eclectus.engine.gang_attempts import GangTurns
 from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.node_dispatch import NodeDispatch
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.placement import Placement
-from eclectus.engine.refused.relief import Relief
-from eclectus.engine.refused.reserved_nodes import ReservedNodes
+from eclectus.engine.relief import Relief, ReservedNodes
 from eclectus.engine.state import State
 from eclectus.engine.wait_limit import WaitLimit
 from eclectus.framework import Learn, LearnedCell, Need, Profile

@@ -1,4 +1,9 @@
-"""Event handlers: each event updates the state. Late, repeated and unknown events do no harm."""
+"""Event handlers: each event updates the state. Late, repeated and unknown events do no harm.
+
+What the API server has refused: a bind, a nomination, an eviction. Each is undone in the state.
+
+What events about storage change; pods that use it are resolved again after the events of the step.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +12,25 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any
 
+from eclectus.cluster.nodes import Cluster
 from eclectus.engine.explain.pod import ForeignPod
 from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.pod_specs.namespaces import NamespaceSelectors
-from eclectus.engine.pod_specs.profile_rules import ProfileRules
-from eclectus.engine.pod_specs.waiting_specs import WaitingSpecs
-from eclectus.engine.refusal_handlers import RefusalHandlers
+from eclectus.engine.pod_specs.waiting_specs import ProfileRules, WaitingSpecs
 from eclectus.engine.state import State
-from eclectus.engine.volumes.storage_handlers import storage_handlers
 from eclectus.model.events import (
+    AttachLimitsGone,
+    AttachLimitsSeen,
+    AttachmentGone,
+    AttachmentSeen,
     BindConfirmed,
+    BindRefused,
     BudgetGone,
     BudgetSeen,
+    EvictRefused,
+    FreeStorageGone,
+    FreeStorageSeen,
     GangGone,
     GangSeen,
     JobGone,
@@ -30,10 +41,20 @@ from eclectus.model.events import (
     NodeGone,
     NodeRecalled,
     NodeSeen,
+    NominateRefused,
+    StorageClassGone,
+    StorageClassSeen,
+    StorageDriverGone,
+    StorageDriverSeen,
     TaskGone,
     TaskSeen,
+    VolumeClaimGone,
+    VolumeClaimSeen,
+    VolumeGone,
+    VolumeSeen,
 )
 from eclectus.model.objects import Task
+from eclectus.model.volumes import AttachLimits
 
 TOMBSTONES_MOST = 10_000  # events are late by seconds, not by more pods than this
 
@@ -254,3 +275,72 @@ class EventHandlers:
 
 def _same_for_scheduling(one: Task, other: Task) -> bool:
     return bool(_scheduling_fields(one) == _scheduling_fields(other))
+
+
+class RefusalHandlers:
+    """`handlers`: type of event -> what updates the state."""
+
+    def __init__(self, state: State, nominations: Nominations) -> None:
+        self._state, self._nominations = state, nominations
+        self.handlers: Mapping[type, Callable[[Any], None]] = {
+            BindRefused: self._bind_refused,
+            NominateRefused: self._nominate_refused,
+            EvictRefused: self._evict_refused,
+        }
+
+    def _bind_refused(self, event: BindRefused) -> None:
+        state = self._state
+        nominated = state.placed.forget(event.uid, event.node)
+        if nominated is None:
+            return
+        state.volumes.bind_ended(event.uid)
+        state.gangs.bind_refused(event.uid)
+        task = state.pending.get(event.uid)
+        if task is not None:
+            state.accounts.undo_start(task)
+        if task is None:
+            return
+        if task.deleting:
+            state.set_aside(task.uid, "deleting")
+            return
+        self._nominations.bind_refused(task, event.node, nominated)
+        if task.gates:
+            state.set_aside(task.uid, "gated")
+        else:
+            refusal = f"binding to node {event.node} was refused: {event.reason}"
+            state.back_off(task, "SchedulerError", refusal)
+
+    def _nominate_refused(self, event: NominateRefused) -> None:
+        state = self._state
+        task = state.pending.get(event.uid)
+        if task is not None and event.node and state.placed.is_nominated(event.uid):
+            self._nominations.withdraw(task)
+
+    def _evict_refused(self, event: EvictRefused) -> None:
+        """The pod that needs the room may never get it: its node is looked at again."""
+        state = self._state
+        state.eviction_ended(event.uid)
+        row = state.cluster.rows.get(state.placed.node_of(event.uid))
+        if row is not None:
+            state.cluster.usage.record(row)
+
+
+def storage_handlers(cluster: Cluster) -> Mapping[type, Callable[[Any], None]]:
+    """Type of event -> what updates the cluster."""
+    volumes, storage = cluster.volumes, cluster.volumes.storage
+    return {
+        VolumeClaimSeen: lambda event: storage.set_claim(event.claim),
+        VolumeClaimGone: lambda event: storage.drop_claim(event.key),
+        VolumeSeen: lambda event: volumes.set_volume(event.volume),
+        VolumeGone: lambda event: volumes.drop_volume(event.name),
+        StorageClassSeen: lambda event: storage.set_class(event.storage_class),
+        StorageClassGone: lambda event: storage.drop_class(event.name),
+        FreeStorageSeen: lambda event: storage.set_free(event.free),
+        FreeStorageGone: lambda event: storage.drop_free(event.key),
+        StorageDriverSeen: lambda event: storage.set_driver(event.name, event.publishes_capacity),
+        StorageDriverGone: lambda event: storage.set_driver(event.name, False),
+        AttachLimitsSeen: lambda event: volumes.set_attach_limits(event.limits),
+        AttachLimitsGone: lambda event: volumes.set_attach_limits(AttachLimits(event.node)),
+        AttachmentSeen: lambda event: volumes.set_attachment(event.attachment),
+        AttachmentGone: lambda event: volumes.drop_attachment(event.name),
+    }

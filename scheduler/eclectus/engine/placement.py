@@ -11,14 +11,13 @@ from heapq import nsmallest
 from operator import attrgetter
 from typing import Any
 
-from eclectus.engine.cycle_slices import CycleSlices
-from eclectus.engine.effects.table import Effects
-from eclectus.engine.gangs.attempts import GangAttempts
+from eclectus.engine.effects import Effects
+from eclectus.engine.gang_attempts import GangAttempts
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.queues.deferred_classes import DeferredClasses
 from eclectus.engine.queues.pending_class import PendingClass
 from eclectus.engine.queues.withheld_classes import WithheldClasses
-from eclectus.engine.scheduling_cycle import SchedulingCycle
+from eclectus.engine.scheduling_cycle import CycleSlices, SchedulingCycle
 from eclectus.engine.state import State
 from eclectus.framework import Action, Place, Profile
 from eclectus.model.errors import PolicyError

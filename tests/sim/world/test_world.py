@@ -195,7 +195,7 @@ class Anywhere(Place):
 def test_an_invalid_bind_is_found_by_the_world_itself(
     fields: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eclectus.engine.effects.placing.Placing.validate_place", lambda *_: None)
+    monkeypatch.setattr("eclectus.engine.effects.Placing.validate_place", lambda *_: None)
     monkeypatch.setitem(table.PLACE, "anywhere", Anywhere)
     with pytest.raises(InvariantError, match=words):
         runs(scenario(profiles=place("anywhere"), **fields), [1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from eclectus.engine.explain.fit_errors import FitErrors
-from eclectus.engine.queues.gang import WaitingGang
+from eclectus.engine.gangs import WaitingGang
 from eclectus.engine.state import ReportReason, State
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Withheld

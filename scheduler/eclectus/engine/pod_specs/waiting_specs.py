@@ -1,8 +1,12 @@
-"""The specs of waiting pods, completed by what the cluster adds to them, and kept up to date.
+"""The specs of waiting pods, completed by what the cluster and the profile add to them, and kept up to date.
 
 What a pod asks of nodes is not all in its manifest. Default topology spread comes from the Services and the
 controller that select it; anti-affinity holds both ways, so terms of other pods count for it; what its claims
 mean depends on volumes. Each source completes a spec, and names the pods for which its answer has changed.
+
+A profile adds node affinity, and leaves out resources that do not count. kube-scheduler has both as arguments
+of plugins (NodeAffinityArgs.addedAffinity, NodeResourcesFitArgs). They hold while a pod is placed. On its
+node it counts with all that it requests.
 """
 
 from __future__ import annotations
@@ -10,12 +14,39 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from eclectus.cluster.nodes import Cluster
+from eclectus.engine.pod_specs.anti_affinity_matches import anti_affinity_matches, preference_matches
 from eclectus.engine.pod_specs.default_spread import DefaultSpreading
-from eclectus.engine.queues.anti_affinity_matches import anti_affinity_matches, preference_matches
-from eclectus.engine.volumes.pod_volumes import PodVolumes
-from eclectus.framework import Profile
-from eclectus.model.objects import Task
+from eclectus.engine.pod_volumes import PodVolumes
+from eclectus.framework import Profile, ProfileSettings
+from eclectus.model.objects import Spec, Task
+
+
+class ProfileRules:
+    """Costs nothing for pods of profiles without such settings."""
+
+    def __init__(self, profiles: Iterable[Profile]) -> None:
+        self._settings = {each.scheduler_name: each.settings for each in profiles if _matter(each.settings)}
+
+    def applied(self, task: Task) -> Task:
+        """A pending pod as its profile wants it placed; `task` is the pod as it was seen."""
+        settings = self._settings.get(task.profile)
+        return task if settings is None else replace(task, spec=_applied(settings, task.spec))
+
+
+def _matter(settings: ProfileSettings) -> bool:
+    return bool(settings.added_affinity or settings.ignored_resources or settings.ignored_resource_groups)
+
+
+def _applied(settings: ProfileSettings, spec: Spec) -> Spec:
+    requests = tuple(each for each in spec.requests if not settings.ignores(each[0]))
+    added = settings.added_affinity
+    if added is None:
+        return replace(spec, requests=requests)
+    preferences = (*spec.preferences, *added.preferred)
+    return replace(spec, requests=requests, preferences=preferences, enforced_affinity=added.required)
 
 
 class WaitingSpecs:

@@ -2,16 +2,24 @@
 
 A policy is a plug-in: what it asks for in error, or raises, becomes a Fault with its name, and the class is
 asked about again later.
+
+Reserved nodes: Orders are asked for which refused tasks a node is to be kept free until they have room.
+
+A reservation is a nomination without victims (nominations.py): room counts as held for the task, what ends on
+the node adds to it, and the task is bound as soon as it fits. Whether it still holds, the Order is asked by
+`keeps_node`. No node is reserved for a task for which pods of lower priority may be evicted: Relieve policies
+make room for it. The Order is a plug-in: what it asks for in error, or raises, becomes a Fault with its name.
 """
 
 from __future__ import annotations
 
 from math import inf
+from typing import cast
 
 from eclectus.engine.agenda import RefusedKey
-from eclectus.engine.effects.table import Effects
+from eclectus.engine.effects import Effects
 from eclectus.engine.state import State
-from eclectus.framework import Refused, Relieve
+from eclectus.framework import JobPlanner, Order, Refused, Relieve
 from eclectus.model.errors import PolicyError
 from eclectus.model.objects import Task
 from eclectus.model.outranking import may_outrank
@@ -77,3 +85,51 @@ class Relief:
         except Exception as error:  # a plug-in's defect must not stop the others
             message = str(error) if isinstance(error, PolicyError) else f"{type(error).__name__}: {error}"
             self._state.fault(policy, message)
+
+
+class ReservedNodes:
+    """Asks about the classes that are due."""
+
+    def __init__(self, state: State, effects: Effects) -> None:
+        self._state, self._effects = state, effects
+
+    def reserve(self) -> None:
+        """Ask about the classes that are due; those that are too many for one step stay due."""
+        due = self._state.reserving.take_due(self._state.now)
+        for key in due[CLASSES_MOST:]:
+            self._state.reserving.add(key)
+        for key in due[:CLASSES_MOST]:
+            self._reserve(key)
+
+    def _reserve(self, key: RefusedKey) -> None:
+        state = self._state
+        order = cast(JobPlanner, state.profiles[key[0]].order)  # as its traits say
+        task_class = state.view.classes.current(*key[1])
+        waiting = [] if task_class.fits_now_count else self._waiting(key)
+        if not waiting:
+            state.reserving.discard(key)
+            return
+        may_reserve = [task for task in waiting if not state.may_evict_for(task)]
+        try:
+            refused = Refused(task_class, _first_of_each_group(order, may_reserve))
+            for action in order.reserve_nodes(state.view, refused):
+                self._effects.put_in_force(Order, refused, action)
+        except Exception as error:  # a plug-in's defect must not stop the others
+            message = str(error) if isinstance(error, PolicyError) else f"{type(error).__name__}: {error}"
+            state.fault(order, message)
+        state.reserving.ask_again(key, state.now)
+
+    def _waiting(self, key: RefusedKey) -> list[Task]:
+        """The tasks for which no room is held, highest priority first, then each class queue in its order."""
+        placed = self._state.placed
+        tasks = (
+            task for task in self._state.class_queues.of_class(*key) if not placed.is_nominated(task.uid)
+        )
+        return sorted(tasks, key=lambda task: -task.priority)
+
+
+def _first_of_each_group(order: Order, tasks: list[Task]) -> list[Task]:
+    first: dict[str, Task] = {}
+    for task in tasks:
+        first.setdefault(order.group(task), task)
+    return list(first.values())

@@ -1,16 +1,67 @@
-"""The effects of what Place policies answer with. Every task named must have been offered in this cycle."""
+"""Checks that validations share. A policy is a plug-in: not even that an action names a task is certain.
+
+The effects of what Place policies answer with. Every task named must have been offered in this cycle.
+
+The effects of answers about refused tasks: room is held for them, and pods are evicted.
+
+Relieve policies answer so, and Orders that reserve nodes.
+
+The table of effects: which roles may answer with an action, how it is validated, and how it is applied.
+
+Every action is in force before the next one is asked for. A validation changes nothing, so a refused action
+has no effect at all.
+"""
 
 from __future__ import annotations
 
-from eclectus.cluster.devices import device_milli
-from eclectus.engine.effects.checks import validate_row, validate_task
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
 from eclectus.engine.node_dispatch import NodeDispatch
+from eclectus.engine.nominations import Nominations
 from eclectus.engine.scheduling_cycle import SchedulingCycle
 from eclectus.engine.state import State
-from eclectus.framework import Bind, Defer, Enqueue, Reason, ReserveMany, Unschedulable
+from eclectus.framework import (
+    Bind,
+    Defer,
+    Enqueue,
+    Evict,
+    Nominate,
+    Order,
+    Place,
+    Reason,
+    Refused,
+    Relieve,
+    ReserveMany,
+    Unschedulable,
+)
 from eclectus.model.errors import PolicyError
 from eclectus.model.grant import NO_GRANT, Grant
+from eclectus.cluster.devices import device_milli
 from eclectus.model.objects import Task
+from eclectus.model.outranking import outranks
+
+_INTEGERS = (int, np.integer)
+
+
+def validate_task(task: object) -> Task:
+    """The task. Raises PolicyError if it is something else."""
+    if not isinstance(task, Task):
+        raise PolicyError(f"{task!r} is no task")
+    return task
+
+
+def validate_row(state: State, task: Task, row: object) -> int:
+    """The row as a plain number. Raises PolicyError if there is no node in it."""
+    if isinstance(row, bool) or not isinstance(row, _INTEGERS):
+        raise PolicyError(f"{row!r} is no row for {task}")
+    row = int(row)
+    names = state.cluster.names
+    if not 0 <= row < len(names) or not names[row]:
+        raise PolicyError(f"there is no node in row {row} for {task}")
+    return row
 
 
 class Placing:
@@ -135,3 +186,89 @@ def _validate_offered(cycle: SchedulingCycle, task: object) -> None:
     at_hand = cycle.offered.get(task.uid)
     if at_hand is None or (at_hand.task is not task and at_hand.task != task):
         raise PolicyError(f"{task} was not offered in this scheduling cycle, or is answered already")
+
+
+class Relieving:
+    """Two methods for each action: `validate_…`, which changes nothing, and the one that applies it."""
+
+    def __init__(self, state: State, nominations: Nominations) -> None:
+        self._state, self._nominations = state, nominations
+
+    def validate_reserve(self, refused: Refused, reserve: Nominate) -> None:
+        """The task was refused and is not nominated, and the node is feasible for it."""
+        state, task = self._state, _validate_refused(refused, reserve.task)
+        row = validate_row(state, task, reserve.row)
+        if state.placed.is_nominated(task.uid):
+            raise PolicyError(f"{task} is nominated to node {state.placed.node_of(task.uid)} already")
+        if not state.view.task_class(task).scalars.feasible[row]:
+            raise PolicyError(f"node {state.cluster.names[row]} may never run {task}")
+
+    def reserve(self, refused: Refused, reserve: Nominate) -> None:
+        """The task is nominated."""
+        del refused
+        self._nominations.nominate(reserve.task, int(reserve.row))
+
+    def validate_evict(self, refused: Refused, evict: Evict) -> None:
+        """The victim is bound, of a lower priority, on the task's nominated node, and not evicted yet."""
+        state = self._state
+        victim, task = validate_task(evict.victim), _validate_refused(refused, evict.task)
+        node = state.placed.node_of(task.uid)
+        if not state.placed.is_nominated(task.uid):
+            raise PolicyError(f"{victim} cannot be evicted for {task}, which is not nominated to a node")
+        if not state.placed.is_bound(victim.uid) or state.placed.node_of(victim.uid) != node:
+            raise PolicyError(f"{victim} is not bound to node {node}, to which {task} is nominated")
+        if not outranks(task, victim):
+            raise PolicyError(f"{victim} has not a lower priority than {task}")
+        if victim.uid in state.evicted:
+            raise PolicyError(f"{victim} is evicted already")
+
+    def evict(self, refused: Refused, evict: Evict) -> None:
+        """The victim is deleted."""
+        del refused
+        self._state.evict(evict.victim, evict.task)
+
+
+def _validate_refused(refused: Refused, task: object) -> Task:
+    task = validate_task(task)
+    if task not in refused.tasks:
+        raise PolicyError(f"{task} is not among the refused tasks that the policy was asked about")
+    return task
+
+
+Asked = SchedulingCycle | Refused
+"""What a policy was asked about."""
+
+
+class Effect(NamedTuple):
+    """Of one type of action. Both functions are given what the policy was asked about, and the action."""
+
+    roles: tuple[type, ...]
+    validate: Callable[[Any, Any], None]  # raises PolicyError
+    apply: Callable[[Any, Any], None]
+
+
+class Effects:
+    """Puts actions in force."""
+
+    def __init__(self, state: State, node_dispatch: NodeDispatch, nominations: Nominations) -> None:
+        placing, relieving = Placing(state, node_dispatch), Relieving(state, nominations)
+        self._table: Mapping[type, Effect] = {
+            Bind: Effect((Place,), placing.validate_place, placing.place),
+            Defer: Effect((Place,), placing.validate_defer, placing.defer),
+            Enqueue: Effect((Place,), placing.validate_enqueue, placing.enqueue),
+            ReserveMany: Effect((Place,), placing.validate_reserve_many, placing.reserve_many),
+            Unschedulable: Effect((Place,), placing.validate_unschedulable, placing.unschedulable),
+            Nominate: Effect((Relieve, Order), relieving.validate_reserve, relieving.reserve),
+            Evict: Effect((Relieve,), relieving.validate_evict, relieving.evict),
+        }
+
+    def put_in_force(self, role: type, asked: Asked, action: object) -> None:
+        """Validate an answer of a policy of this role, then apply it.
+
+        Raises PolicyError if the action must not be put in force; nothing has changed then.
+        """
+        effect = self._table.get(type(action))
+        if effect is None or role not in effect.roles:
+            raise PolicyError(f"{action!r} is not an action with which a {role.__name__} policy may answer")
+        effect.validate(asked, action)
+        effect.apply(asked, action)

@@ -1,1 +1,0 @@
-"""Binds: how they are counted before they are sent, and what goes before them."""

@@ -1,0 +1,311 @@
+"""Gangs that have changed: their pods wait for each other, for the turn of the gang, or as any others.
+
+An attempt to place a gang: all pods that must start together get nodes on one view, or none does.
+
+The profile's Place policy is asked, as for any pods. Where it lets pods wait in node queues, or has not taken
+room that there was for as long as the profile's `waitLimit`, the engine itself takes the best node for each.
+
+The scheduling cycle of one gang: its pods are offered to Place one by one, and none waits for a node.
+
+Place need not know of gangs. A pod that it defers, or for which it finds no node, is left out; the others may
+still be enough.
+
+A transaction: pods are placed one after another, and none of it is sent before all of it is.
+
+What is assumed counts at once in the arrays, in accounts and for volumes, so that every later question is
+answered beside it. Abandoned, nothing was sent, and the state is what it was: what is reported of a pod, how
+long it waits and what has begun changes only with `commit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from heapq import nsmallest
+from itertools import islice
+from typing import NamedTuple
+
+from eclectus.engine.effects import Effects
+from eclectus.engine.explain.fit_errors import FitErrors
+from eclectus.engine.gangs import MEMBERS_MOST, Failure, WaitingGang, in_turn
+from eclectus.engine.nominations import Nominations
+from eclectus.engine.placed_pods import AssumedBind
+from eclectus.engine.queues.class_queues import ClassQueues
+from eclectus.engine.queues.pending_class import PendingClass
+from eclectus.engine.scheduling_cycle import Allowance, Offered, SchedulingCycle
+from eclectus.engine.state import State
+from eclectus.engine.wait_limit import BestNode
+from eclectus.framework import Bind, Defer, Order, Place, Profile, Unschedulable
+from eclectus.model.errors import PolicyError
+from eclectus.model.grant import NO_GRANT, Grant
+from eclectus.model.objects import Task
+from eclectus.model.reservation import ClassKey
+
+PODS_MOST = 2_000  # of gangs that have become complete or incomplete: so many change queues in one step
+EVENT = "PodGroupChange"  # why they are queued, for metrics
+
+
+class GangTurns:
+    """Moves the pods of gangs between queues, once a step."""
+
+    def __init__(self, state: State, nominations: Nominations) -> None:
+        self._state, self._nominations = state, nominations
+
+    def update(self) -> None:
+        """Look after every gang that has changed, or whose back-off is over."""
+        left = PODS_MOST
+        for gang in self._state.gangs.take_changed(self._state.now):
+            left -= self._update(gang, left)
+
+    def _update(self, gang: WaitingGang, most: int) -> int:
+        """Returns how many pods have changed queues. What is left goes on in the next step."""
+        gangs = self._state.gangs
+        if gang.is_complete:
+            moved = self._release(gang, most)
+            if gang.held:
+                gangs.change(gang)
+            return moved
+        moved = self._gather(gang, most)
+        if gang.ordinary:
+            gangs.change(gang)
+        may_be_tried = not gang.problem and gang.retry_at <= self._state.now
+        if gang.lead is not None and not may_be_tried:
+            self._state.dequeue_lead(gang)
+        elif gang.lead is None and may_be_tried and not gang.ordinary:
+            self._state.enqueue_lead(min(gang.held.values(), key=in_turn), EVENT)
+        return moved
+
+    def _release(self, gang: WaitingGang, most: int) -> int:
+        """The gang is complete: pods that were held for it wait as any others."""
+        state, released = self._state, list(islice(gang.held.values(), most))
+        for task in released:
+            state.leave(task.uid)
+            state.enqueue(task, EVENT)
+            self._nominations.observe(task)
+        return len(released)
+
+    def _gather(self, gang: WaitingGang, most: int) -> int:
+        """The gang is not complete: pods that waited as any others are held for it."""
+        state, gathered = self._state, list(islice(gang.ordinary, most))
+        for uid in gathered:
+            del gang.ordinary[uid]
+            if state.places.of(uid) in ("classQueue", "nodeQueue"):
+                task = state.pending[uid]
+                if state.placed.is_nominated(uid):
+                    self._nominations.withdraw(task)
+                state.dequeue(uid)
+                state.enqueue(task, EVENT)
+        return len(gathered)
+
+
+class GangAttempts:
+    """Tries gangs whose turn has come."""
+
+    def __init__(self, state: State, effects: Effects) -> None:
+        self._state, self._effects, self._best = state, effects, BestNode(state)
+
+    def attempt(self, profile: Profile, outer: SchedulingCycle, turn: Offered) -> None:
+        """Try the gang whose lead was taken from its queue in the `outer` cycle.
+
+        A gang that cannot have room waits until the lead's class gets some; one that fails backs off.
+        """
+        state, (lead, pending, queue, serial) = self._state, turn
+        gang = state.gangs.of(lead.uid)
+        members = nsmallest(MEMBERS_MOST, gang.held.values(), key=in_turn)
+        if not self._may_have_room(gang, lead, members):
+            self._refuse(gang, pending)
+            return
+        state.class_queues.answer(pending, queue, serial)
+        state.end_turn(gang)
+        outer.removed += len(members)  # so that a step is bounded, whatever comes of them
+        is_overdue, needed = self._is_overdue(profile, gang), gang.needed
+        transaction = Transaction(state)
+        if is_overdue or profile.place.traits.joins_node_queues:
+            left_out = self._place(members, needed, transaction)
+        else:
+            left_out = self._ask(profile, members, needed, transaction)
+        if len(transaction) < needed:
+            self._fail(profile, gang, transaction, left_out)
+            return
+        placed = transaction.commit()
+        state.counters.placed_by_limit += len(placed) if is_overdue else 0
+        state.gangs.succeeded(gang, placed)
+
+    def _is_overdue(self, profile: Profile, gang: WaitingGang) -> bool:
+        """Whether attempts have failed beside room for as long as a pod may wait there."""
+        limit, since = profile.settings.wait_limit, gang.beside_room_since
+        return limit is not None and since is not None and self._state.now - since >= limit
+
+    # -- before anything is placed -------------------------------------------------------------------
+
+    def _may_have_room(self, gang: WaitingGang, lead: Task, members: Sequence[Task]) -> bool:
+        """Whether a node has room for the lead, or nodes have for enough pods that are not like it."""
+        if self._has_room(lead):
+            return True
+        has_room: dict[ClassKey, bool] = {}
+        for task in members:
+            key = (task.spec, task.workload)
+            if key not in has_room:
+                has_room[key] = self._has_room(task)
+        return sum(has_room[task.spec, task.workload] for task in members) >= gang.needed
+
+    def _has_room(self, task: Task) -> bool:
+        """Whether a node has room for the pod; what is only planned for others counts as free. O(nodes)."""
+        task_class = self._state.view.task_class(task)
+        return bool(task_class.fits_now_count) or self._best.row_for((task.spec, task.workload)) is not None
+
+    def _refuse(self, gang: WaitingGang, pending: PendingClass) -> None:
+        state = self._state
+        never = not state.view.classes.current(*pending.class_key).feasible_count
+        state.class_queues.mark_unschedulable(pending, state.now, never=never, message="")
+        state.count_attempts("unschedulable", pending.profile, gang.needed)
+
+    # -- pod by pod: both return the first pod that got no node ------------------------------------------
+
+    def _ask(
+        self, profile: Profile, members: Sequence[Task], needed: int, transaction: Transaction
+    ) -> LeftOut | None:
+        """Place as the policy answers, up to its first error."""
+        state, policy = self._state, profile.place
+        cycle = GangCycle(profile, state, members, needed, transaction)
+        try:
+            for action in policy.place(state.view, cycle):
+                if not isinstance(action, (Bind, Defer, Unschedulable)):
+                    raise PolicyError(f"{action!r} is no answer to a pod of a gang")
+                self._effects.put_in_force(Place, cycle, action)
+                if not cycle.can_succeed:
+                    break
+        except Exception as error:  # a plug-in's defect must not stop the others
+            problem = str(error) if isinstance(error, PolicyError) else f"{type(error).__name__}: {error}"
+            state.fault(policy, problem)
+            return LeftOut(members[0], f"policy {policy} failed: {problem}")
+        return cycle.left_out
+
+    def _place(self, members: Sequence[Task], needed: int, transaction: Transaction) -> LeftOut | None:
+        """Place each pod on the best node that has room for it."""
+        full: dict[ClassKey, Task] = {}
+        for task in members:
+            key = (task.spec, task.workload)
+            row = None if key in full else self._best.row_for(key)
+            if row is None:
+                full.setdefault(key, task)
+                continue
+            transaction.place(task, row)
+            if len(transaction) == needed:
+                break
+        return LeftOut(next(iter(full.values())), "") if full else None
+
+    # -- failures ------------------------------------------------------------------------------------
+
+    def _fail(
+        self, profile: Profile, gang: WaitingGang, transaction: Transaction, left_out: LeftOut | None
+    ) -> None:
+        """Abandon what is placed. Why is found out while it counts; not each time, because it is O(nodes)."""
+        state = self._state
+        is_beside_room = left_out is None or self._has_room(left_out.task)
+        if state.now >= gang.explain_at:
+            why = self._why(profile, left_out, is_beside_room)
+            state.gangs.explained(
+                gang, Failure(len(transaction), gang.needed, why, is_beside_room), state.now
+            )
+        transaction.abandon()
+        state.count_attempts("unschedulable", profile.scheduler_name, gang.needed)
+        state.gangs.failed(gang, state.now, is_beside_room=is_beside_room)
+
+    def _why(self, profile: Profile, left_out: LeftOut | None, is_beside_room: bool) -> str:
+        if left_out is None:
+            return f"policy {profile.place} has not placed it"
+        if is_beside_room:
+            return left_out.message or f"policy {profile.place} has refused it, although a node has room"
+        return FitErrors(self._state).message(left_out.task, self._state.view.task_class(left_out.task))
+
+
+class _MemberOrder(Order):
+    """The order in which the pods of a gang are given. Its turn has come, so no other Order is asked."""
+
+    def key(self, task: Task, serial: int) -> tuple[float, ...]:
+        """Tasks of a higher priority first."""
+        return (-task.priority, serial)
+
+
+class LeftOut(NamedTuple):
+    """A pod that got no node, and what the policy said of it."""
+
+    task: Task
+    message: str
+
+
+class GangCycle(SchedulingCycle):
+    """Ends when so many pods are placed as are needed, or too few are left.
+
+    `left_out`: the first pod without a node.
+    """
+
+    __slots__ = ("_transaction", "left_out")
+
+    def __init__(
+        self, profile: Profile, state: State, members: Sequence[Task], needed: int, transaction: Transaction
+    ) -> None:
+        ordered = replace(profile, order=_MemberOrder())
+        queues = ClassQueues(state.view.classes, [ordered])
+        for task in members:
+            queues.add(task, ordered.order)
+        allowance = Allowance(tasks=needed, classes=len(members), cycle=1)
+        super().__init__(ordered, state, list(queues.active.values()), allowance, queues)
+        self._transaction = transaction
+        self.left_out: LeftOut | None = None
+
+    @property
+    def can_succeed(self) -> bool:
+        """Whether enough pods are placed, or still to be answered."""
+        open_classes = (pending for pending in self._classes if pending.has_more)
+        left = sum(pending.count + pending.answered - pending.passed for pending in open_classes)
+        return self.removed + left + len(self.offered) >= self._allowance.tasks
+
+    def place(self, task: Task, row: int, grant: Grant) -> None:
+        """The task is placed in the transaction."""
+        self.remove(task)
+        self._transaction.place(task, row, grant)
+
+    def defer(self, task: Task, row: int | None, until: float) -> None:
+        """The task is left out."""
+        del row, until
+        self.offered.pop(task.uid)
+        self._leave_out(task, "waiting for another node than those with room")
+
+    def mark_unschedulable(self, task: Task, message: str) -> None:
+        """The task is left out, and no other one of its class is offered."""
+        self.offered.pop(task.uid).pending.is_closed = True
+        self._leave_out(task, message)
+
+    def _leave_out(self, task: Task, message: str) -> None:
+        if self.left_out is None:
+            self.left_out = LeftOut(task, message)
+
+
+class Transaction:
+    """Begins when it is made; ends, in the same step, with `commit` or `abandon`."""
+
+    def __init__(self, state: State) -> None:
+        self._state, self._random = state, state.view.rng.getstate()
+        self._assumed: list[AssumedBind] = []
+
+    def __len__(self) -> int:
+        """How many pods are placed in it."""
+        return len(self._assumed)
+
+    def place(self, task: Task, row: int, grant: Grant = NO_GRANT) -> None:
+        """Count a pod for which no room is held as placed on this row."""
+        self._assumed.append(self._state.assume(task, row, grant))
+
+    def commit(self) -> list[Task]:
+        """Bind the pods; which they are."""
+        for assumed in self._assumed:
+            self._state.send(assumed)
+        return [assumed.task for assumed in self._assumed]
+
+    def abandon(self) -> None:
+        """Place none of them. What was drawn at random is drawn again."""
+        for assumed in reversed(self._assumed):
+            self._state.undo(assumed)
+        self._state.view.rng.setstate(self._random)
