@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from eclectus.engine import scheduling_cycle as cycle_slices
+from eclectus.engine import scheduling_cycle
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import PowerOfTwo
 from eclectus.policies.relieve.none import NoRelief
@@ -57,6 +57,6 @@ def test_an_engine_that_explains_decides_the_same(way: str) -> None:
 
 
 def test_it_does_where_every_cycle_takes_several_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cycle_slices, "CLASSES_MOST", 1)
-    monkeypatch.setattr(cycle_slices, "TASKS_MOST", 2)
+    monkeypatch.setattr(scheduling_cycle, "CLASSES_MOST", 1)
+    monkeypatch.setattr(scheduling_cycle, "TASKS_MOST", 2)
     run_machine("deferring", examples=8)

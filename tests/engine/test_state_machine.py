@@ -15,7 +15,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from builders import ExactSpeeds
 from dag_engine_machine import DagEngineMachine
-from eclectus.engine import scheduling_cycle as cycle_slices
+from eclectus.engine import scheduling_cycle
 from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.place.allocation import LeastAllocated
@@ -76,8 +76,8 @@ def test_invariants_hold(way: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_they_hold_where_every_cycle_takes_several_steps(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cycle_slices, "CLASSES_MOST", 1)
-    monkeypatch.setattr(cycle_slices, "TASKS_MOST", 2)
+    monkeypatch.setattr(scheduling_cycle, "CLASSES_MOST", 1)
+    monkeypatch.setattr(scheduling_cycle, "TASKS_MOST", 2)
     run_machine(way, examples=32, steps=40, derandomize=True)
 
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import make_engine, make_node
-from eclectus.engine import scheduling_cycle as cycle_slices
+from eclectus.engine import scheduling_cycle
 from eclectus.engine.engine import Engine
 from eclectus.model.commands import (
     AwaitVolume,
@@ -509,7 +509,7 @@ def test_binds_that_change_where_many_other_claims_get_volumes_take_several_step
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of the first pods takes a volume that the claims of all others might get."""
-    monkeypatch.setattr(cycle_slices, "TASKS_MOST", 50)
+    monkeypatch.setattr(scheduling_cycle, "TASKS_MOST", 50)
     claims = [make_claim(f"c{at}", storage_class="local", size=1) for at in range(6)]
     others = [make_claim(f"o{at}", storage_class="local", size=at + 2) for at in range(30)]
     volumes = [make_volume(f"v{at}", size=1, storage_class="local", nodes=["n0"]) for at in range(6)]

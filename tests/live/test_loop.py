@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from builders import make_engine, make_node, make_task
-from eclectus.engine import scheduling_cycle as cycle_slices
+from eclectus.engine import scheduling_cycle
 from eclectus.live import inbox as inboxes
 from eclectus.live.inbox import Inbox
 from eclectus.live.loop import Loop
@@ -24,8 +24,8 @@ PODS, SHAPES = 600, 90
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inboxes, "MAX_BATCH", BATCH)
-    monkeypatch.setattr(cycle_slices, "CLASSES_MOST", CLASSES)
-    monkeypatch.setattr(cycle_slices, "TASKS_MOST", TASKS)
+    monkeypatch.setattr(scheduling_cycle, "CLASSES_MOST", CLASSES)
+    monkeypatch.setattr(scheduling_cycle, "TASKS_MOST", TASKS)
 
 
 class Counted:

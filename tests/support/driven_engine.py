@@ -108,6 +108,5 @@ class DrivenEngine:
         A pod in a node queue was not refused, so nobody is evicted for it.
         """
         places = self.engine._state.places
-        no_pod_is_lost(
-            self.server, lambda task: self.relieve is Preemption and places.of(task.uid) != "nodeQueue"
-        )
+        evicts = self.relieve is Preemption
+        no_pod_is_lost(self.server, lambda task: evicts and places.of(task.uid) != "nodeQueue")

@@ -1,7 +1,7 @@
 """The main loop: events from the inbox go to the engine, its commands go to the outbox.
 
 After each step the other tasks of the process run, whatever waits in the inbox: the Lease is renewed on the
-same event loop. What one step does is bounded by counts (`inbox.MAX_BATCH`, engine/cycle_slices.py).
+same event loop. What one step does is bounded by counts (`inbox.MAX_BATCH`, engine/scheduling_cycle.py).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.engine import scheduling_cycle as cycle_slices
+from eclectus.engine import scheduling_cycle
 from eclectus.framework import Action, Bind, Defer, Order, PendingTasks, Unschedulable, View
 from eclectus.model import commands
 from eclectus.model.events import TaskSeen
@@ -26,8 +26,8 @@ CLASSES, TASKS = 4, 10
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cycle_slices, "CLASSES_MOST", CLASSES)
-    monkeypatch.setattr(cycle_slices, "TASKS_MOST", TASKS)
+    monkeypatch.setattr(scheduling_cycle, "CLASSES_MOST", CLASSES)
+    monkeypatch.setattr(scheduling_cycle, "TASKS_MOST", TASKS)
 
 
 class Recording(LeastAllocated):
