@@ -28,7 +28,7 @@ PODS, STEPS = 4, 2_000
 
 
 class Moody(FifoOrder):
-    """Fails when it is told to."""
+    """Fails while `fails` says so."""
 
     fails = False
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from eclectus.cluster.devices import device_milli
 from eclectus.engine.node_dispatch import NodeDispatch
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.scheduling_cycle import SchedulingCycle
@@ -39,7 +40,6 @@ from eclectus.framework import (
 )
 from eclectus.model.errors import PolicyError
 from eclectus.model.grant import NO_GRANT, Grant
-from eclectus.cluster.devices import device_milli
 from eclectus.model.objects import Task
 from eclectus.model.outranking import outranks
 
