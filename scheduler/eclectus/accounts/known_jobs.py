@@ -1,7 +1,7 @@
 """The DAG jobs and how far they are. Kept only if a policy needs `jobs`.
 
 A pod belongs to a job if the job's uid is that of its controlling owner and both are in one namespace, and to
-a stage if it names one of the job's: labels are what anybody may have written. A job exists until its event
+a stage if it names one of the job's: anything may stand in labels. A job exists until its event
 says otherwise, also while none of its pods do, and pods may be seen before their job.
 """
 

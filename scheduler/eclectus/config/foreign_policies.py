@@ -88,7 +88,7 @@ class ForeignPolicy:
             problem = contradiction(policy, _TRAITS[_BASES[self.role]])
         except SettingsError:
             raise
-        except Exception as error:  # somebody else's code: whatever it raises, the others go on
+        except Exception as error:  # a plug-in's defect must not stop the others
             raise SettingsError("", f"cannot be used: {type(error).__name__}: {error}") from error
         if problem:
             raise SettingsError("", problem)

@@ -93,7 +93,7 @@ class Learn(Policy, ABC):
         """A task that ends by itself is pending here, or was bound by another scheduler; once a task."""
 
     def started(self, uid: str, row: int, workload: str, now: float, requests: Amounts) -> None:
-        """A task that ends by itself was seen running, whoever bound it; possibly more than once a task."""
+        """A task of any scheduler that ends by itself was seen running; possibly more than once."""
 
     def left(self, uid: str, now: float) -> None:
         """A task has ended, failed or was deleted; it may never have been seen running."""

@@ -152,7 +152,7 @@ class JobPlanner(Order):
         return ()
 
     def reserve_nodes(self, view: View, refused: Refused) -> Iterator[Nominate]:
-        """Nodes to be kept free for refused tasks until they have room, though nobody is evicted there.
+        """Nodes to be kept free for refused tasks until they have room, though no pod is evicted there.
 
         `refused` has the first task of each group, whatever its `preemptionPolicy`. Asked about a class that
         has been refused, at once and then every 1 to 30 s, and only if its traits say that it reserves nodes.

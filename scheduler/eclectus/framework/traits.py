@@ -84,7 +84,7 @@ class PlaceTraits(Traits):
     """What a Place policy says of itself."""
 
     joins_node_queues: bool = False
-    """It may answer Enqueue or ReserveMany: tasks get a node on arrival, and the Line decides who is next."""
+    """It may answer Enqueue or ReserveMany: tasks get a node on arrival, and the Line orders them there."""
     defers: bool = False
     """It may answer Defer."""
     defers_until_change: bool = False

@@ -46,7 +46,7 @@ class View(Struct, frozen=True, eq=False):
     """What a policy may read in one step. No field can be set, and the next step has another view.
 
     Only `now` differs between two steps: the rest is live. What an action changes is seen as soon as it is in
-    force, by whoever holds the view.
+    force.
 
     `now`: the time of the step, seconds.
     `node_queues`: row -> the reservations in its node queue, in order of arrival.

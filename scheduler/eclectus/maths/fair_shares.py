@@ -47,7 +47,7 @@ def relative_demands(demands: Floats, capacity: Floats) -> Floats:
 #     A_k = w_k lam s_k R
 #
 # One level for all is not Pareto efficient where some demand nothing of the resource that is used up. So
-# those who demand it stop at that level, and the others go on to the level at which the next resource is used
+# jobs that demand it stop at that level, and the others go on to the level at which the next resource is used
 # up.
 #
 # Departure: a job gets of each resource at most what is useful to it, and goes on with the others: the
@@ -61,7 +61,7 @@ def dominant_shares(demands: Floats, weights: Floats, capacity: Floats, most: Fl
     """What each job is entitled to, in the unit of the capacity, shape [jobs, resources].
 
     `demands` [jobs, resources]: only their direction counts; a job without demands gets nothing. `weights`
-    [jobs], above 0. `capacity` [resources]; of a resource without capacity nobody gets anything. `most`
+    [jobs], above 0. `capacity` [resources]; of a resource without capacity no job gets anything. `most`
     [jobs, resources]: what is useful to a job; None: no bound. Sums are exact to about 1e-12 of the capacity.
     ValueError for a number that is negative or not finite (`most` may be inf).
     """
@@ -74,9 +74,9 @@ def dominant_shares(demands: Floats, weights: Floats, capacity: Floats, most: Fl
 def _filled(rates: Floats, capacity: Floats, bounds: Floats) -> Floats:
     """Raise the level of all from 0; `rates` [resources, jobs], of a unit of the level, is changed.
 
-    Each pass takes the level that would use up a resource if nobody else reached a bound. Who is beyond a
-    bound there gets the bound; if nobody is, who demands that resource stops. As bounds only leave more to
-    the others, the level never exceeds the right one, and each pass ends something: a bound or a resource.
+    Each pass takes the level that would use up a resource if no job reached a bound. A job that is beyond a
+    bound there gets the bound; if none is, the jobs that demand that resource stop. As bounds only leave more
+    to the others, the level never exceeds the right one, and each pass ends something: a bound or a resource.
     """
     shares = np.zeros_like(rates)
     free = capacity.astype(float)
@@ -106,14 +106,14 @@ def _filled(rates: Floats, capacity: Floats, bounds: Floats) -> Floats:
 # Bhattacharya, Culler, Friedman, Ghodsi, Shenker, Stoica, "Hierarchical Scheduling for Diverse Datacenter
 # Workloads" (H-DRF), SoCC 2013, in closed form. A pool grows in the direction of what its children get
 # together, and the dominant shares of siblings grow in proportion to their weights. Two rules keep the tree
-# from starving anybody:
+# from starving a job:
 #
 # - the children of a pool count as they grow together, so a pool of one job that needs CPUs and one that
 #   needs GPUs has the dominant share of either, not of both;
-# - who demands a resource that is used up stops, and counts no more in the direction of its pool: the others
-#   of the pool go on as if they were alone in it.
+# - a job that demands a resource that is used up stops, and counts no more in the direction of its pool: the
+#   others of the pool go on as if they were alone in it.
 #
-# Departures: all grow from nothing at the same time, so nobody is chosen by what it holds; and a pool whose
+# Departures: all grow from nothing at the same time, so none is chosen by what it holds; and a pool whose
 # dominant resource is used up is not brought up to the share that its siblings have of the next one. As in
 # `dominant_shares`, a job gets at most what is useful to it; what it leaves goes to its own pool first.
 
@@ -181,7 +181,7 @@ class _Filling:
         self._tree, self._step = tree, 0.0
 
     def grow(self) -> bool:
-        """Raise the level of all until a resource is used up or bounds are reached; False if nobody grows."""
+        """Raise the level of all until a resource is used up or bounds are reached; False if none grows."""
         scales = _scales(self._growing, self._pool_of, self._tree)
         rates = self._growing * scales[self._pool_of] * self._capacity[:, None]
         totals = rates.sum(axis=1)

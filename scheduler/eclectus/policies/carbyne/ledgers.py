@@ -39,10 +39,8 @@ class Entitlements:
         """Whether beside a job's demand and what all hold there is room for what all others may take."""
         own = self._by_job.get(uid, (0.0,) * len(self._all))
         return all(
-            not amount or used + amount + everybody - mine <= most
-            for amount, used, everybody, mine, most in zip(
-                demand, held, self._all, own, capacity, strict=True
-            )
+            not amount or used + amount + of_all - mine <= most
+            for amount, used, of_all, mine, most in zip(demand, held, self._all, own, capacity, strict=True)
         )
 
     def next_due(self, uid: str) -> float:

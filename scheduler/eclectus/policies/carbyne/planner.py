@@ -30,9 +30,9 @@ MAX_CHANGES = 8192  # of paths that are remembered
 
 
 class Planner:
-    """What is planned for whom. `by_namespace`: namespaces share equally, and jobs within them.
+    """The plans of all jobs. `by_namespace`: namespaces share equally, and jobs within them.
 
-    `is_bounded`: whether anybody asks for `entitlements`. `stage_ranks`: which stage of a job is planned
+    `is_bounded`: whether `entitlements` are asked for. `stage_ranks`: which stage of a job is planned
     first.
     """
 

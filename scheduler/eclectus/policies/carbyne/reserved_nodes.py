@@ -78,7 +78,7 @@ class _Wait(NamedTuple):
 
 
 class ReservedNodes:
-    """For whom a node is kept free, and who has waited for one for how long.
+    """The tasks for which nodes are kept free, and since when others have waited for one.
 
     `after`: how long a due task finds no room before a node is reserved for it, seconds.
     """

@@ -48,7 +48,7 @@ class Offered(NamedTuple):
 
 
 def offered_by(cluster: Cluster) -> Offered:
-    """What all nodes of a cluster offer together. Places for pods are left out: nobody plans by them."""
+    """What all nodes of a cluster offer together. Places for pods are left out: no plan needs them."""
     sums = cluster.allocatable.sum(axis=0)
     names = tuple(name for name, column in cluster.columns.items() if sums[column] > 0 and name != PODS)
     return Offered(names, tuple(float(sums[cluster.columns[name]]) for name in names))

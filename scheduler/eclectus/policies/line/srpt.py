@@ -5,7 +5,7 @@ to Your Probes", SoCC 2016. Of the reservations in a node queue the job with the
 not started, times their estimate) goes first, within the limits of `policies/shared/hybrids.py`.
 
 Departures:
-- a long task overtakes nobody. In the paper it competes by the remaining work of its whole job, which a node
+- a long task overtakes none. In the paper it competes by the remaining work of its whole job, which a node
   queue does not know of tasks that were placed one by one. So no short task waits behind a long task that
   arrived later.
 - a task without an estimate is taken to need the learned mean time of its workload on that node.

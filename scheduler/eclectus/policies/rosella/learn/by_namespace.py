@@ -136,7 +136,7 @@ class KnowledgeByNamespace:
         return self._by_name.get(namespace_of(workload), self._newcomer)
 
     def admit(self, workload: str, at: float, samples: int = 1) -> Knowledge | None:
-        """Count samples taken at this time; who learns from them, None if they are dropped."""
+        """Count samples taken at this time; what learns from them, None if they are dropped."""
         weight = self._newcomer.rates.matrix.weight(at)  # all fade together
         loser, name = self._kinds.add(workload, weight * samples), namespace_of(workload)
         if loser is not None:
@@ -290,7 +290,7 @@ class KnowledgeByNamespace:
     def state(self, row: int) -> NodeState:
         """The state of a node: dead if two namespaces say so, or all that know it (KNOWING_SAMPLES).
 
-        Samples of probes contradict nobody: they are as old as the silence, and none has ended since.
+        Samples of probes contradict no namespace: they are as old as the silence, and none has ended since.
         """
         spaces = self._by_name.values()
         if row in self._lowered:

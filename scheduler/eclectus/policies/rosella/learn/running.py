@@ -107,7 +107,7 @@ class RunningTasks:
 
 # What runs where, for all namespaces together: running tasks, slots of nodes, and when a task last ended.
 #
-# An end is a fact about the node, whoever ran there, so it is known to all namespaces. The running tasks are
+# An end is a fact about the node, whatever ran there, so it is known to all namespaces. The running tasks are
 # kept by namespace, because their silence counts for their own namespace alone.
 
 HOUR = 3600.0

@@ -26,7 +26,7 @@ from eclectus.maths.numbers import Arithmetic, Value
 from eclectus.policies.rosella.place.demand import ClassDemand, Demand
 from eclectus.policies.rosella.place.sampling import DEAD_RATE, At, Column, Nodes
 
-# By how much longer a task counts as running on nodes that others need, who can run on few.
+# By how much longer a task counts as running on nodes that are needed by tasks that can run on few.
 #
 # The prices are those of `place: phoenix` (accounts/node_prices.py; Phoenix, ICDCS 2017). A task compares the
 # price of each node with the least among its own nodes: what its own constraints demand adds the same to all

@@ -21,7 +21,7 @@ chosen by `view`:
   Also with `mode: paper`; with one slot they are the paper's;
 - ties, which the paper does not specify, go to the faster node. Also with `mode: paper`;
 - preferences of pods, which the paper does not have, make a node count as slower. Also with `mode: paper`;
-- so does, with re-planning, that others need a node who can run on few (costs.py); from Phoenix;
+- so does, with re-planning, that a node is needed by tasks that can run on few (costs.py); from Phoenix;
 - a rate belongs to a node and a workload, not to a node. Further departures of the learner:
   rosella/learn/learn.py.
 """
@@ -46,7 +46,7 @@ from eclectus.model.settings import Setting, apply_implied
 from eclectus.policies.rosella.place.replan import Replan
 from eclectus.policies.rosella.place.sampling import DEAD_RATE, KEYS, QUERIES, At, Column, Nodes, Sampling
 
-# Re-planning weighs waiting by the work that arrives, and leaves scarce nodes to those who need them.
+# Re-planning weighs waiting by the work that arrives, and leaves scarce nodes to tasks that need them.
 REPLANNING = PlaceTraits(defers=True, defers_until_change=True, needs=frozenset({"arrivals", "prices"}))
 TIE = 1e-9  # weight of the service time, just large enough to decide ties
 PAPER = {

@@ -17,8 +17,8 @@ another one (PlaceTraits.defers_until_change).
   own shortest delay, and slow nodes are left idle that would serve sooner for all; with theta to infinity
   each takes the fastest node with room.
 - price: 1 on nodes that are good at the class, up to 4 on those that are better used for other work
-  (demand.py). scarcity: 1 on the nodes that others need least, up to 4 on those that others need who can run
-  on few nodes (costs.py). soft: 1 where all preferences are met, 1 + `softWeight` where none is.
+  (demand.py). scarcity: 1 on the nodes that others need least, up to 4 on those that are needed by tasks that
+  can run on few (costs.py). soft: 1 where all preferences are met, 1 + `softWeight` where none is.
 - No room is held for deferred tasks: what others may take is what pods do not hold. So a node never idles
   beside work that may run there because of a plan, and a deferral counts for nothing but the wait of others.
 
