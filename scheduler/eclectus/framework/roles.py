@@ -103,9 +103,12 @@ class Order(Policy, ABC):
         """The group by which `view.shares(self)` adds up what placed pods hold, if it needs shares."""
         return self.group(task)
 
-    @abstractmethod
     def key(self, task: Task, serial: int) -> tuple[float, ...]:
-        """Sort key of the task within its class queue, smallest first. `serial` counts queue entries."""
+        """Sort key of the task within its class queue, smallest first: priority, then age.
+
+        `serial` counts queue entries.
+        """
+        return (-task.priority, task.created, serial)
 
     def rank(self, view: View, group: str, head: Task) -> tuple[float, ...] | Withheld:
         """Rank of a group, smallest first; of groups of equal rank, the one whose head has the smallest key.

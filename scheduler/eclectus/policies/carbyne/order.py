@@ -146,10 +146,6 @@ class Carbyne(JobPlanner):
         path = path_of(task)
         return path if path == SERVICES else f"{path}/{task.stage}"
 
-    def key(self, task: Task, serial: int) -> tuple[float, ...]:
-        """Within a stage: priority, then age."""
-        return (-task.priority, task.created, serial)
-
     def changes(self, view: View) -> ChangeLog[str]:
         """Shares and plans are brought up to date; the jobs whose tasks may have other ranks."""
         self._planner.update(view)

@@ -65,10 +65,6 @@ class DominantShare(Order):
             return task.job or task.uid
         return dict(task.labels).get(self.label, "")
 
-    def key(self, task: Task, serial: int) -> tuple[float, ...]:
-        """Within a group: priority, then age."""
-        return (-task.priority, task.created, serial)
-
     def rank(self, view: View, group: str, head: Task) -> tuple[float, ...]:
         """By priority, then by dominant share over weight; a task that was placed counts at once."""
         share = view.shares(self).dominant_share(group, self.weights.get(group, 1.0))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eclectus.framework import Order, OrderTraits, Task
+from eclectus.framework import Order, OrderTraits
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,3 @@ class FifoOrder(Order):
     """Priority, then age."""
 
     traits = OrderTraits(ranks_groups=False)
-
-    def key(self, task: Task, serial: int) -> tuple[float, ...]:
-        """Priority descending, then creation time, then entry into the queue."""
-        return (-task.priority, task.created, serial)

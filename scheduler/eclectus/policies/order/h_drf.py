@@ -42,10 +42,6 @@ class HierarchicalShare(Order):
         """The job, below its namespace; a pod without one is a job of its own."""
         return f"{task.namespace}/{task.job or task.uid}"
 
-    def key(self, task: Task, serial: int) -> tuple[float, ...]:
-        """Within a job: priority, then age."""
-        return (-task.priority, task.created, serial)
-
     def rank(self, view: View, group: str, head: Task) -> tuple[float, ...]:
         """By priority; among the jobs of a namespace by dominant share."""
         return (-head.priority, view.shares(self).dominant_share(group))

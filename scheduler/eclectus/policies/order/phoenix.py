@@ -75,10 +75,6 @@ class FewestNodesFirst(Order):
         """The set of constraints, and the estimate rounded down to a power of two."""
         return f"{constraint_set(task.spec)}, {_rounded_estimate(task):g} s"
 
-    def key(self, task: Task, serial: int) -> tuple[float, ...]:
-        """Within a group: priority, then age."""
-        return (-task.priority, task.created, serial)
-
     def rank(self, view: View, group: str, head: Task) -> tuple[float, ...]:
         """By priority; then those that were delayed enough by age, before all others by age over cores."""
         task_class = view.task_class(head)

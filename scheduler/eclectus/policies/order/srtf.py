@@ -29,10 +29,6 @@ class LeastWorkLeft(Order):
         """The job; a pod without one is a job of its own."""
         return task.job or task.uid
 
-    def key(self, task: Task, serial: int) -> tuple[float, ...]:
-        """Within a job: priority, then age."""
-        return (-task.priority, task.created, serial)
-
     def rank(self, view: View, group: str, head: Task) -> tuple[float, ...]:
         """By priority, then by the work of the job that has not started, without what was just placed."""
         return (-head.priority, view.work_left(head))
