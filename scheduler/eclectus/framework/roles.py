@@ -213,9 +213,12 @@ class Line(Policy, ABC):
         """What it says of itself."""
         return _LINE
 
-    @abstractmethod
     def next(self, view: View, row: int, queue: Sequence[Reservation]) -> Reservation | None:
-        """The reservation to dispatch next, None for none yet. The queue waits until its task fits."""
+        """The reservation to dispatch next, by default the first, None for none yet.
+
+        The queue waits until its task fits.
+        """
+        return queue[0]
 
     def steal(self, view: View, row: int) -> Iterator[tuple[int, Reservation]]:
         """Reservations to move to this node, each with the row it comes from.

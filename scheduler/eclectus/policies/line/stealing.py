@@ -38,10 +38,6 @@ class Stealing(Partition, Line):
         ),
     ] = 10
 
-    def next(self, view: View, row: int, queue: Sequence[Reservation]) -> Reservation | None:
-        """The first of the node queue."""
-        return queue[0]
-
     def steal(self, view: View, row: int) -> Iterator[tuple[int, Reservation]]:
         """Everything that can be taken from the first node asked that has something to take."""
         if any(not task.spec.long_running for task, _ in view.placed_pods(row)):

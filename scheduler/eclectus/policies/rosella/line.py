@@ -17,7 +17,7 @@ this policy, because its tasks are not in node queues.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 from typing import Annotated
@@ -54,10 +54,6 @@ class RosellaLine(Line):
             most=1000,
         ),
     ] = 10
-
-    def next(self, view: View, row: int, queue: Sequence[Reservation]) -> Reservation | None:
-        """The first of the node queue."""
-        return queue[0]
 
     def steal(self, view: View, row: int) -> Iterator[tuple[int, Reservation]]:
         """While there is room: of the tasks inspected, the one with the largest gain."""
