@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 from eclectus.api.names import RUN_ID_LABEL
 from eclectus.kube import objects as kube
-from eclectus.kube.quantity import MOST
-from eclectus.kube.requests import FieldError, amounts, held, parsed, requested
+from eclectus.kube.requests import MOST, FieldError, amounts, held, parsed, requested
 from eclectus.model.objects import UNSUPPORTED, Amounts
 
 Room = Mapping[str, int]

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from builders import make_node, make_task
 from eclectus.cluster.nodes import Cluster
-from eclectus.kube.quantity import BEYOND_MOST
+from eclectus.kube.requests import BEYOND_MOST
 from eclectus.model.objects import Task
 
 

@@ -21,8 +21,7 @@ from dumb_rules import (
     taints_true,
 )
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.messages.fit_error import fit_error
-from eclectus.feasibility.messages.left_over import reasons_without
+from eclectus.feasibility.fit_error import fit_error, reasons_without
 from eclectus.feasibility.room_without import RoomWithout
 from eclectus.feasibility.rules import (
     enforced_affinity,

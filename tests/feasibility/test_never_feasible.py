@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.messages.never_feasible import MAX_LENGTH, never_feasible, predicates
+from eclectus.feasibility.fit_error import MAX_LENGTH, never_feasible, predicates
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Node, Preference, Requirement, Spec, Taint, Task, Term, Toleration
 

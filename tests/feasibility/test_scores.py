@@ -5,14 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eclectus.feasibility.scores.balanced_allocation import balanced_allocation
-from eclectus.feasibility.scores.image_locality import MIB, image_locality
-from eclectus.feasibility.scores.inter_pod_affinity import inter_pod_affinity
-from eclectus.feasibility.scores.least_allocated import least_allocated
-from eclectus.feasibility.scores.node_affinity import node_affinity
-from eclectus.feasibility.scores.pod_topology_spread import crowding, pod_topology_spread, weight_of
-from eclectus.feasibility.scores.taint_toleration import taint_toleration
-from eclectus.feasibility.scores.whole import Ints
+from eclectus.feasibility.scores import (
+    MIB,
+    Ints,
+    balanced_allocation,
+    crowding,
+    image_locality,
+    inter_pod_affinity,
+    least_allocated,
+    node_affinity,
+    pod_topology_spread,
+    taint_toleration,
+    weight_of,
+)
 
 
 def whole(*numbers: object) -> Ints:

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 import dumb_rules
 import pod_rules
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.messages.fit_error import fit_error
-from eclectus.feasibility.messages.left_over import reasons_without
+from eclectus.feasibility.fit_error import fit_error, reasons_without
 from eclectus.feasibility.parts import Parts
 from eclectus.feasibility.room_without import RoomWithout
 from eclectus.feasibility.task_class import TaskClass

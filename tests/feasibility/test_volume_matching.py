@@ -10,10 +10,9 @@ import pytest
 
 from builders import make_cluster, make_node
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.volumes.storage import Decision
-from eclectus.feasibility.volumes.candidates import EMPTY_FEW, Candidates
-from eclectus.feasibility.volumes.matching import VolumeMatching
-from eclectus.feasibility.volumes.reaches import MAX_UNUSED, Reaches
+from eclectus.cluster.storage import Decision
+from eclectus.feasibility.volume_candidates import EMPTY_FEW, Candidates
+from eclectus.feasibility.volume_reaches import MAX_UNUSED, Reaches, VolumeMatching
 from eclectus.model.objects import Requirement, UnboundClaim
 from eclectus.model.selectors import selects
 from eclectus.model.volumes import FreeStorage, StorageClass, Volume

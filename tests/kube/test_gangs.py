@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eclectus.kube.decoding import decode_pod
-from eclectus.kube.gangs.translate import coscheduling_gang_from, gang_from
+from eclectus.kube.gangs import coscheduling_gang_from, gang_from
 from eclectus.kube.translate import task_from
 from eclectus.model.errors import MalformedError
 from eclectus.model.gangs import Gang, GangKey

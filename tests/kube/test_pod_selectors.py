@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from eclectus.kube.pod_selectors.translate import selected_by_labels, selected_by_selector
+from eclectus.kube.pod_selectors import selected_by_labels, selected_by_selector
 from eclectus.model.errors import MalformedError
 from eclectus.model.objects import Requirement
 from eclectus.model.selectors import PodSelector, Selector

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eclectus.kube import quantity
-from eclectus.kube.quantity import BEYOND_MOST, thousandths, units
+from eclectus.kube import requests as quantity
+from eclectus.kube.requests import BEYOND_MOST, thousandths, units
 
 WRITTEN = {
     "0": 0,

@@ -8,8 +8,8 @@ import pytest
 from msgspec import Raw, json
 
 from eclectus.kube.decoding import decode_pod
-from eclectus.kube.quantity import MOST
-from eclectus.kube.storage.translate import (
+from eclectus.kube.requests import MOST
+from eclectus.kube.storage import (
     attach_limits_from,
     attachment_from,
     claim_from,

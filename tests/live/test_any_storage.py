@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from accepted import IN_ANY_RUN, Drawn
 from accepted_storage import CLASSES, NODES, OBJECTS
 from builders import make_engine, make_node
-from eclectus.feasibility.volumes.matching import VolumeMatching
+from eclectus.feasibility.volume_reaches import VolumeMatching
 from eclectus.framework import Place
 from eclectus.live.watch.claim_states import ClaimStates
 from eclectus.live.watch.reflector import ObjectStore

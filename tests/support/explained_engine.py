@@ -10,7 +10,7 @@ from typing import Any
 
 from eclectus.config.what_if import read_question
 from eclectus.engine.engine import Engine
-from eclectus.feasibility.messages.fit_error import fit_error
+from eclectus.feasibility.fit_error import fit_error
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.commands import Command
 from eclectus.model.events import Event

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.messages.fit_error import fit_error
+from eclectus.feasibility.fit_error import fit_error
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.kube.decoding import decode_list, decode_node, decode_pod
 from eclectus.kube.translate import node_from, task_from

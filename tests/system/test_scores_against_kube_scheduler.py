@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from builders import make_engine
 from eclectus.kube.decoding import decode_node, decode_pod
-from eclectus.kube.pod_selectors.translate import selected_by_labels
+from eclectus.kube.pod_selectors import selected_by_labels
 from eclectus.kube.translate import node_from, task_from
 from eclectus.live.watch.reported_images import images_of_node, images_of_pod
 from eclectus.model.commands import Bind

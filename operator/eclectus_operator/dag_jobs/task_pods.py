@@ -42,7 +42,7 @@ from eclectus.api.names import (
     STAGE_LABEL,
     TASK_INDEX_LABEL,
 )
-from eclectus.kube.quantity import thousandths, units
+from eclectus.kube.requests import thousandths, units
 from eclectus_operator import convert
 from eclectus_operator.observed import PULL_REASONS, ContainerStatus, Ended, Pod, controlled_by, run_seconds
 

@@ -22,7 +22,7 @@ from eclectus.accounts.set_demand import LONG, SetDemand
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.scalars import read_only
 from eclectus.feasibility.constraint_set import ConstraintSet, nodes_of
-from eclectus.feasibility.shape_values import ShapeValues
+from eclectus.feasibility.static_rules import ShapeValues
 from eclectus.maths.numbers import Floats
 from eclectus.maths.scarcity import UNIT, Integers, Mask, in_units, move, price_to_supply, scarcest, scarcity
 from eclectus.model.learned import ConstraintDemand

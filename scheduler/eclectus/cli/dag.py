@@ -20,7 +20,7 @@ from eclectus.cli.cluster_commands import (
 from eclectus.cli.columns import ABSENT, age, aligned, shortened, span, structured
 from eclectus.cli.dag_rows import Row, rows
 from eclectus.config.settings_reading import nearest
-from eclectus.kube.quantity import thousandths
+from eclectus.kube.requests import thousandths
 
 if TYPE_CHECKING:
     from eclectus.kubeclient.client import ObjectClient

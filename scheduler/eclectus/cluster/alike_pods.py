@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
-from eclectus.cluster.anti_affinity.terms import HeldTerms, held_weights
 from eclectus.cluster.changelog import EntryLog
+from eclectus.cluster.pod_terms import HeldTerms, held_weights
 from eclectus.model.objects import Pairs, PodAffinityTerm, Task, WeightedTerm
 from eclectus.model.selectors import Selector, selects
 

@@ -1,4 +1,10 @@
-"""What nodes have and what is held of it: a table of N rows (nodes) by R columns (resources), in four layers.
+"""Amounts that pods hold of resources that no node offers, kept apart from the table of resources.
+
+A pod may name any resource, thousands of them in one pod, and a column costs a number for each node. So only
+nodes open columns. What a pod on a node holds of another resource is kept here, and moves into the table when
+a node offers the resource.
+
+What nodes have and what is held of it: a table of N rows (nodes) by R columns (resources), in four layers.
 
 Arrays are float64: whole amounts up to 2**53 are exact, and the overflow of a class (feasibility/room.py)
 needs no conversion. A resource that a node offers for the first time adds a column; one that only pods ask
@@ -7,7 +13,7 @@ for does not (unoffered.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Self
 
@@ -17,8 +23,66 @@ from numpy.typing import NDArray
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.cluster.memo import Memo
 from eclectus.cluster.scalars import WritableScalars, read_only, scalars_by_column
-from eclectus.cluster.unoffered import UnofferedAmounts
 from eclectus.model.objects import Amounts, Spec, Task
+
+Layer = int
+
+
+class UnofferedAmounts:
+    """Amounts by resource, layer and row. An amount that becomes zero leaves nothing behind."""
+
+    def __init__(self) -> None:
+        self._columns: dict[tuple[str, Layer], _SparseColumn] = {}
+
+    def __len__(self) -> int:
+        """Resources of which something is held, each counted once for each layer."""
+        return len(self._columns)
+
+    def column(self, resource: str, layer: Layer) -> WritableScalars[float]:
+        """The amounts of a resource by row, to be read and written; valid until the next amount is zero."""
+        key = (resource, layer)
+        found = self._columns.get(key)
+        if found is None:
+            found = self._columns[key] = _SparseColumn(lambda: self._columns.pop(key, None))
+        return found
+
+    def take(self, resource: str, layer: Layer) -> Mapping[int, float]:
+        """The amounts by row; they are kept here no longer."""
+        return self._columns.pop((resource, layer), {})
+
+    def detach(self) -> Self:
+        """Itself, a shallow copy; from now on it shares nothing that changes with the original."""
+        shared, self._columns = self._columns, {}
+        for (resource, layer), amounts in shared.items():
+            column = self.column(resource, layer)
+            for row, amount in amounts.items():
+                column[row] = amount
+        return self
+
+    def clear_row(self, row: int) -> None:
+        """Nothing is held on this row any more."""
+        for column in list(self._columns.values()):
+            column[row] = 0.0
+
+
+class _SparseColumn(dict[int, float]):
+    """Amounts by row, zero where there is none; says when the last one has gone."""
+
+    def __init__(self, is_empty: Callable[[], object]) -> None:
+        super().__init__()
+        self._is_empty = is_empty
+
+    def __missing__(self, row: int) -> float:
+        return 0.0
+
+    def __setitem__(self, row: int, amount: float) -> None:
+        if amount:
+            super().__setitem__(row, amount)
+        else:
+            self.pop(row, None)
+            if not self:
+                self._is_empty()
+
 
 PODS = "pods"
 FIRST_COLUMNS = (PODS, "cpu", "memory", "ephemeral-storage")

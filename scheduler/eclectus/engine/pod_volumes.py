@@ -18,11 +18,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.volumes.claim_users import claim_keys
-from eclectus.cluster.volumes.storage import Decision, Storage
+from eclectus.cluster.storage import Decision, Storage
+from eclectus.cluster.volume_users import claim_keys
 from eclectus.feasibility.rules.volume_zone import ZONE_LABELS
-from eclectus.feasibility.volumes.candidates import fits_claim
-from eclectus.feasibility.volumes.reaches import Reaches
+from eclectus.feasibility.volume_candidates import fits_claim
+from eclectus.feasibility.volume_reaches import Reaches
 from eclectus.model.commands import AwaitVolume, ReserveVolume, SelectNode, VolumeStep
 from eclectus.model.objects import NO_VOLUME_USE, Task, UnboundClaim, VolumeNeeds, VolumeUse
 from eclectus.model.volumes import READ_WRITE_ONCE_POD, Volume, VolumeClaim

@@ -7,10 +7,10 @@ import numpy as np
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.scalars import read_only, scalars
-from eclectus.feasibility.room_arrays import MAX_SCALAR_ROWS, RoomArrays
+from eclectus.feasibility.room import MAX_SCALAR_ROWS, RoomArrays
 from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.rules.table import USAGE_RULES
-from eclectus.feasibility.shape_values import ShapeValues
+from eclectus.feasibility.static_rules import ShapeValues
 from eclectus.feasibility.topology.mask import TopologyMask
 from eclectus.model.objects import Spec
 

@@ -21,9 +21,8 @@ from eclectus.cluster.labels import ABSENT
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.rules.rule import Mask
-from eclectus.feasibility.scores.pod_topology_spread import Constraint, weight_of
-from eclectus.feasibility.scores.whole import Ints
-from eclectus.feasibility.shape_values import ShapeValues
+from eclectus.feasibility.scores import Constraint, Ints, weight_of
+from eclectus.feasibility.static_rules import ShapeValues
 from eclectus.feasibility.topology.domain_counts import DomainCounts
 from eclectus.feasibility.topology.pod_preferences import HOSTNAME, PodPreferences
 

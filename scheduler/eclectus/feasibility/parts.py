@@ -25,15 +25,12 @@ from eclectus.feasibility.preferences import (
     untolerated,
     weigh,
 )
-from eclectus.feasibility.room import Floats
-from eclectus.feasibility.room_arrays import RoomArrays
+from eclectus.feasibility.room import Floats, RoomArrays
 from eclectus.feasibility.rules.node_affinity import term_holds
 from eclectus.feasibility.rules.rule import Rule
 from eclectus.feasibility.scores_by_pods import ScoresByPods
-from eclectus.feasibility.shape_values import ShapeValues
-from eclectus.feasibility.static_rules import NOT_READ_BY_RULES, evaluation, static_part
-from eclectus.feasibility.topology.domains import Domains
-from eclectus.feasibility.topology.eligible import eligible_nodes, preferences_part, topology_part
+from eclectus.feasibility.static_rules import NOT_READ_BY_RULES, ShapeValues, evaluation, static_part
+from eclectus.feasibility.topology.domains import Domains, eligible_nodes, preferences_part, topology_part
 from eclectus.feasibility.topology.mask import TopologyMask
 from eclectus.feasibility.topology.pod_preferences import PodPreferences
 from eclectus.model.objects import Amounts, Preference, Spec, SpreadConstraint, Term, Toleration

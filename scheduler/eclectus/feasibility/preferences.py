@@ -24,7 +24,7 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.rules.taints import Taints, Tolerations, by_taint_set
-from eclectus.feasibility.scores.whole import Ints
+from eclectus.feasibility.scores import Ints
 from eclectus.model.objects import Toleration
 
 TAINT_WEIGHT, AFFINITY_WEIGHT = 3, 2

@@ -20,10 +20,8 @@ from eclectus.cluster.scalars import read_only
 from eclectus.feasibility.node_groups import NodeGroups
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.rules.rule import Mask
-from eclectus.feasibility.scores.inter_pod_affinity import inter_pod_affinity
-from eclectus.feasibility.scores.pod_topology_spread import crowding, pod_topology_spread
-from eclectus.feasibility.scores.whole import MOST, Ints
-from eclectus.feasibility.shape_values import ShapeValues
+from eclectus.feasibility.scores import MOST, Ints, crowding, inter_pod_affinity, pod_topology_spread
+from eclectus.feasibility.static_rules import ShapeValues
 from eclectus.feasibility.topology.pod_preferences import PodPreferences
 
 ATTRACTION_WEIGHT, SPREAD_WEIGHT = 2, 2

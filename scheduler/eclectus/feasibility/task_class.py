@@ -20,7 +20,7 @@ from eclectus.feasibility.node_groups import NodeGroups
 from eclectus.feasibility.parts import Parts
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.rules.rule import Mask, Rule
-from eclectus.feasibility.shape_values import ShapeValues
+from eclectus.feasibility.static_rules import ShapeValues
 from eclectus.feasibility.topology.mask import TopologyMask
 from eclectus.feasibility.topology.pod_preferences import PodPreferences
 from eclectus.model.objects import Spec

@@ -21,8 +21,7 @@ from eclectus.kube.decoding import decode
 from eclectus.kube.hints import MAX_SECONDS
 from eclectus.kube.objects import Metadata, Pod, PodSpec, full_name
 from eclectus.kube.placement import ApiObject
-from eclectus.kube.quantity import MOST
-from eclectus.kube.requests import FieldError
+from eclectus.kube.requests import MOST, FieldError
 from eclectus.kube.translate import spec_from, workload_of
 from eclectus.model.errors import MalformedError
 from eclectus.model.job import Job, JobPlan, JobStage

@@ -1,8 +1,8 @@
 """Pods and nodes of the API as tasks and nodes of the model.
 
 A pod's `Spec` is made without its node, and its labels count in it only as far as rules about other pods need
-them (pod_rules.py), so that pods of one template share a class. `Spec.node_name` therefore stays empty (a pod
-with a nodeName is bound already); it is for tasks that the engine itself restricts to a node.
+them (constraints.py), so that pods of one template share a class. `Spec.node_name` therefore stays empty (a
+pod with a nodeName is bound already); it is for tasks that the engine itself restricts to a node.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from eclectus.api.names import (
     RUN_ID_LABEL,
     STAGE_LABEL,
 )
-from eclectus.kube import constraints, hints, objects, pod_rules
-from eclectus.kube.gangs.translate import gang_key_of
+from eclectus.kube import constraints, hints, objects
+from eclectus.kube.gangs import gang_key_of
 from eclectus.kube.objects import Metadata, Pod, PodStatus, full_name
-from eclectus.kube.quantity import MOST
-from eclectus.kube.requests import FieldError, amounts, held, parsed, requested
+from eclectus.kube.requests import MOST, FieldError, amounts, held, parsed, requested
 from eclectus.kube.unsupported import unsupported
 from eclectus.model import objects as model
 from eclectus.model.errors import MalformedError
@@ -107,7 +106,7 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
         raise FieldError("metadata.uid", "missing; it distinguishes pods of the same name")
     ended = status.phase in ("Succeeded", "Failed")
     started, finished = _times(status, ended)
-    translated = pod_rules.with_pod_rules(translated, pod)
+    translated = constraints.with_pod_rules(translated, pod)
     return Task(
         uid=meta.uid,
         namespace=meta.namespace,

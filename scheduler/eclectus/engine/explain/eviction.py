@@ -13,8 +13,7 @@ from eclectus.engine.explain.other_pods import NAMED_MOST, leaving_on, named
 from eclectus.engine.explain.wait_reasons import having_room
 from eclectus.engine.places import IN_A_GANG
 from eclectus.engine.state import State
-from eclectus.feasibility.messages.fit_error import counted
-from eclectus.feasibility.messages.left_over import left_over
+from eclectus.feasibility.fit_error import counted, left_over
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.victims import Victims, victims_on
 from eclectus.model.explanation import EvictionCandidate, Preemption, PreemptionState

@@ -9,10 +9,15 @@ import numpy as np
 from eclectus.cluster.changelog import Rows
 from eclectus.engine.places import IN_A_GANG
 from eclectus.engine.state import State
-from eclectus.feasibility.messages.fit_error import NO_NODES, counted, fit_error, is_blocked_by_claims
-from eclectus.feasibility.messages.funnel import NO_ROWS, StaticRefusals
-from eclectus.feasibility.messages.left_over import left_over
-from eclectus.feasibility.messages.never_feasible import never_feasible
+from eclectus.feasibility.fit_error import (
+    NO_NODES,
+    counted,
+    fit_error,
+    is_blocked_by_claims,
+    left_over,
+    never_feasible,
+)
+from eclectus.feasibility.funnel import NO_ROWS, StaticRefusals
 from eclectus.feasibility.room_without import without_outranked
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Spec, Task

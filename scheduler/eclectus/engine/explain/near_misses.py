@@ -9,8 +9,8 @@ import numpy as np
 from eclectus.cluster.changelog import Rows
 from eclectus.engine.explain.other_pods import NAMED_MOST, InTheWay, in_the_way, named
 from eclectus.engine.state import State
+from eclectus.feasibility.funnel import ROOM_PLUGIN, shortages_of_row, topology_plugin
 from eclectus.feasibility.many_terms import FEW_TERMS
-from eclectus.feasibility.messages.funnel import ROOM_PLUGIN, shortages_of_row, topology_plugin
 from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.static_rules import static_rules_of
 from eclectus.feasibility.task_class import TaskClass

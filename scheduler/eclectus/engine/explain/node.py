@@ -14,8 +14,8 @@ from eclectus.engine.explain.other_pods import named
 from eclectus.engine.explain.prices import price_of_node, priced
 from eclectus.engine.queues.pending_class import PendingClass
 from eclectus.engine.state import State
+from eclectus.feasibility.funnel import refusals_of_row
 from eclectus.feasibility.many_terms import FEW_TERMS
-from eclectus.feasibility.messages.funnel import refusals_of_row
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.explanation import NodeCondition, NodeExplanation, Refusal, ResourceUse
 from eclectus.model.learned import LearnedNode

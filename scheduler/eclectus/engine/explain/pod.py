@@ -19,7 +19,7 @@ from eclectus.engine.explain.prices import demand_of, price_for
 from eclectus.engine.explain.unmet_preferences import unmet_on
 from eclectus.engine.explain.waiting import state_of, waiting
 from eclectus.engine.state import State
-from eclectus.feasibility.messages.funnel import funnel
+from eclectus.feasibility.funnel import funnel
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.explanation import Attempts, Funnel, Nomination, Placement, PodExplanation
 from eclectus.model.objects import Task

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from eclectus.cluster.anti_affinity.terms import HeldTerms, held_weights
+from eclectus.cluster.pod_terms import HeldTerms, held_weights
 from eclectus.model.objects import Pairs, PodAffinityTerm, Requirement, Task
 from eclectus.model.selectors import selects
 

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.cluster.alike_pods import AlikePods
-from eclectus.cluster.anti_affinity.index import TermIndex
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
+from eclectus.cluster.pod_terms import TermIndex
 from eclectus.feasibility.class_cache import ClassCache
 from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.static_rules import evaluation, static_part

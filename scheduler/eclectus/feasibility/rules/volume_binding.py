@@ -14,7 +14,7 @@ import numpy as np
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.volumes.reach import Places
+from eclectus.cluster.storage import Places
 from eclectus.feasibility.rules.node_affinity import term_holds
 from eclectus.feasibility.rules.rule import Mask, Rule
 from eclectus.model.objects import Spec

@@ -8,7 +8,7 @@ import numpy as np
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.volumes.claim_users import claim_keys
+from eclectus.cluster.volume_users import claim_keys
 from eclectus.feasibility.rules.rule import Mask, Rule
 from eclectus.model.objects import Spec, Task
 

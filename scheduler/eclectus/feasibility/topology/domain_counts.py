@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eclectus.cluster.alike_pods import AlikePods
 from eclectus.cluster.labels import ABSENT, Codes
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.shape_values import ShapeValues
+from eclectus.feasibility.static_rules import ShapeValues
 from eclectus.feasibility.topology.domains import Domains
 
 WEIGHTS_REMEMBERED = 256  # groups of pods whose weight need not be computed again

@@ -15,8 +15,7 @@ from eclectus.cluster.labels import ABSENT
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.scalars import read_only, scalars
 from eclectus.feasibility.rules.rule import Mask
-from eclectus.feasibility.shape_values import ShapeValues
-from eclectus.feasibility.topology.counted import Holders, PodsOfAllTerms, PodsOfAnyTerm, SpreadPods
+from eclectus.feasibility.static_rules import ShapeValues
 from eclectus.feasibility.topology.domain_counts import DomainCounts
 from eclectus.feasibility.topology.domain_rules import (
     EXISTING,
@@ -26,7 +25,7 @@ from eclectus.feasibility.topology.domain_rules import (
     DomainRule,
     Spread,
 )
-from eclectus.feasibility.topology.domains import Domains
+from eclectus.feasibility.topology.domains import Domains, Holders, PodsOfAllTerms, PodsOfAnyTerm, SpreadPods
 from eclectus.model.objects import PodAffinityTerm, Spec, SpreadConstraint, Task
 
 MAX_FLIPS = 256  # entries of rows; who is further behind starts over

@@ -14,11 +14,10 @@ import numpy as np
 
 from eclectus.cluster.changelog import EntryLog
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.scores.pod_topology_spread import weight_of
-from eclectus.feasibility.shape_values import ShapeValues
-from eclectus.feasibility.topology.counted import AttractingPods, SpreadPods
+from eclectus.feasibility.scores import weight_of
+from eclectus.feasibility.static_rules import ShapeValues
 from eclectus.feasibility.topology.domain_counts import DomainCounts
-from eclectus.feasibility.topology.domains import Domains
+from eclectus.feasibility.topology.domains import AttractingPods, Domains, SpreadPods
 from eclectus.model.objects import Spec, SpreadConstraint
 
 MAX_TOUCHED = 256  # domains whose count has changed; who is further behind starts over

@@ -14,18 +14,20 @@ from eclectus.framework import Need
 from eclectus.kube.budgets import budget_from, decode_budget
 from eclectus.kube.constraints import pairs
 from eclectus.kube.decoding import decode_head, decode_node
-from eclectus.kube.gangs.objects import (
+from eclectus.kube.gangs import (
     COSCHEDULING,
     COSCHEDULING_VERSIONS,
     KUBERNETES,
     KUBERNETES_VERSIONS,
+    POD_GROUP,
     POD_GROUPS,
+    coscheduling_gang_from,
+    gang_from,
 )
-from eclectus.kube.gangs.translate import POD_GROUP, coscheduling_gang_from, gang_from
 from eclectus.kube.objects import full_name
-from eclectus.kube.pod_selectors.translate import selected_by_labels, selected_by_selector
+from eclectus.kube.pod_selectors import selected_by_labels, selected_by_selector
 from eclectus.kube.readable import readable_node
-from eclectus.kube.storage.translate import (
+from eclectus.kube.storage import (
     attach_limits_from,
     attachment_from,
     claim_from,

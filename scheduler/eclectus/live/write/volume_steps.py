@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from eclectus.kube.storage.translate import BOUND_BY_CONTROLLER, SELECTED_NODE, claim_from, volume_from
+from eclectus.kube.storage import BOUND_BY_CONTROLLER, SELECTED_NODE, claim_from, volume_from
 from eclectus.kubeclient.api_errors import ApiError, MissingError, RejectedError
 from eclectus.kubeclient.client import MERGE_PATCH
 from eclectus.kubeclient.timing import elapsed

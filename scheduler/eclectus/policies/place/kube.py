@@ -21,14 +21,17 @@ import numpy as np
 from eclectus.cluster.changelog import AnyRows, Rows
 from eclectus.feasibility.node_groups import NodeGroups
 from eclectus.feasibility.room import Floats
-from eclectus.feasibility.scores.balanced_allocation import balanced_allocation
-from eclectus.feasibility.scores.image_locality import image_locality
-from eclectus.feasibility.scores.inter_pod_affinity import inter_pod_affinity
-from eclectus.feasibility.scores.least_allocated import least_allocated
-from eclectus.feasibility.scores.node_affinity import node_affinity
-from eclectus.feasibility.scores.pod_topology_spread import crowding, pod_topology_spread
-from eclectus.feasibility.scores.taint_toleration import taint_toleration
-from eclectus.feasibility.scores.whole import Ints
+from eclectus.feasibility.scores import (
+    Ints,
+    balanced_allocation,
+    crowding,
+    image_locality,
+    inter_pod_affinity,
+    least_allocated,
+    node_affinity,
+    pod_topology_spread,
+    taint_toleration,
+)
 from eclectus.feasibility.scores_by_pods import range_of
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Bind, Place, PlaceTraits, Unschedulable, View

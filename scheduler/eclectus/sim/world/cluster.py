@@ -10,8 +10,7 @@ from types import MappingProxyType
 from typing import Annotated, Literal
 
 from eclectus.config.settings_reading import join, read_value
-from eclectus.kube.quantity import MOST
-from eclectus.kube.requests import FieldError, amounts, counted, parsed
+from eclectus.kube.requests import MOST, FieldError, amounts, counted, parsed
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import DEVICE_MILLI, Amounts, Node, Taint, Toleration
 from eclectus.model.settings import Setting

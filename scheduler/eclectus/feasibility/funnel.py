@@ -22,7 +22,7 @@ from eclectus.feasibility.rules.table import USAGE_RULES
 from eclectus.feasibility.static_rules import static_part, static_rules_of
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.feasibility.topology.domain_rules import Affinity, Spread
-from eclectus.feasibility.volumes.refusals import VOLUME_RULES, volume_refusals
+from eclectus.feasibility.volume_reaches import VOLUME_RULES, volume_refusals
 from eclectus.model.explanation import FilterStep, Refusal
 from eclectus.model.objects import NO_VOLUMES, Spec
 

@@ -4,23 +4,34 @@ As kube-scheduler's VolumeBinding: the claims of a pod, the smallest first, each
 is free and matches; a claim for which a node has none needs a provisioner that serves the node and, if it
 says how much storage is free, has enough there. A claim with a selected node is provisioned there, and one
 for which a volume is reserved gets that one.
+
+Keeps `Cluster.volumes.reach` up to date: where the unbound claims of pods that wait can get volumes.
+
+What changes between scheduling cycles is logged as a change of the nodes' shape, because those nodes become
+feasible or infeasible. What a bind changes within a cycle is logged as usage first: policies keep what is
+feasible for as long as a cycle lasts.
+
+Which nodes a pod's volumes refuse, in kube-scheduler's words and order.
+
+VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone: the first that refuses a node counts it, but
+VolumeBinding counts it once for its bound claims and once for its unbound ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.volumes.reach import Places
+from eclectus.cluster.storage import Moved, Places, Reach
+from eclectus.feasibility.rules import volume_binding, volume_limits, volume_restrictions, volume_zone
 from eclectus.feasibility.rules.node_affinity import term_holds
-from eclectus.feasibility.rules.rule import Mask
-from eclectus.feasibility.volumes.candidates import Candidates
-from eclectus.feasibility.volumes.largest import LargestVolumes
-from eclectus.model.objects import Term, UnboundClaim
+from eclectus.feasibility.rules.rule import Mask, Rule
+from eclectus.feasibility.volume_candidates import Candidates, LargestVolumes
+from eclectus.model.objects import Spec, Task, Term, UnboundClaim
 
 ANY, MORE = -1, np.iinfo(np.int64).max  # free storage that is enough: none need be known; more than there is
 MAX_FOLLOWED = 64  # changed volumes; after more it costs less to start over
@@ -185,3 +196,148 @@ class VolumeMatching:
             volumes = self._storage.available(storage_class)
             found = self._candidates[storage_class] = Candidates(volumes, self._rows_of)
         return found
+
+
+MAX_UNUSED = 64  # kept although no pod waits for them: pods of a StatefulSet come one after the other
+
+Unbound = tuple[UnboundClaim, ...]
+
+
+class Reaches:
+    """A number for each different tuple of claims; a number is never given twice."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.matching = VolumeMatching(cluster)
+        self._cluster = cluster
+        self._numbers: dict[Unbound, int] = {}
+        self._pods: dict[int, int] = {}  # number -> pods that wait
+        self._unused: dict[int, None] = {}  # numbers for which no pod waits, the eldest first
+        self._next = 0
+        self._stale: set[int] = set()  # numbers of masks that are to be evaluated again
+        self._shape = -1  # cursor of the nodes as they were last seen
+        self.evaluated = 0  # masks, in all; each is a computation over all nodes
+
+    def __len__(self) -> int:
+        """Masks that are kept."""
+        return len(self._cluster.volumes.reach)
+
+    def hold(self, claims: Unbound) -> int:
+        """A pod with these claims waits; returns the number under which the cluster keeps its reach."""
+        number = self._numbers.get(claims)
+        if number is None:
+            self._follow()
+            number = self._numbers[claims] = self._next
+            self._next += 1
+            self._cluster.volumes.reach[number] = Reach(claims, self.matching.where(claims))
+        elif number in self._unused:
+            del self._unused[number]
+            self._catch_up(number)
+        self._pods[number] = self._pods.get(number, 0) + 1
+        return number
+
+    def release(self, number: int) -> None:
+        """One pod fewer waits with these claims."""
+        self._pods[number] -= 1
+        if self._pods[number]:
+            return
+        del self._pods[number]
+        self._unused[number] = None
+        if len(self._unused) > MAX_UNUSED:
+            eldest = next(iter(self._unused))
+            del self._unused[eldest]
+            del self._numbers[self._cluster.volumes.reach.pop(eldest).claims]
+            self._stale.discard(eldest)
+
+    def follow_events(self) -> None:
+        """After the events of a step: which nodes are feasible now by the volumes that there are."""
+        self.follow_bind()  # a bind of the last cycle may have been refused
+        for reach in self._cluster.volumes.reach.values():
+            self._make_known(reach)
+
+    def follow_bind(self) -> None:
+        """After volumes have changed, or one has been chosen within a cycle: where pods fit now.
+
+        What no pod waits for stays as it was until one does: free storage may change many times a second.
+        """
+        self._follow()
+        for number in sorted(self._stale & self._pods.keys()):
+            self._evaluate(number)
+
+    def _catch_up(self, number: int) -> None:
+        """A pod waits for this again, after a time in which none has."""
+        self._follow()
+        if number in self._stale:
+            self._evaluate(number)
+            self._make_known(self._cluster.volumes.reach[number])
+
+    def _evaluate(self, number: int) -> None:
+        self._stale.discard(number)
+        self.evaluated += 1
+        reach = self._cluster.volumes.reach[number]
+        before, reach.now = reach.now, self.matching.where(reach.claims)
+        for row in np.flatnonzero(reach.now.gets != before.gets).tolist():
+            self._cluster.usage.record(row)
+
+    def _make_known(self, reach: Reach) -> None:
+        if reach.now is reach.known:
+            return
+        shape = self._cluster.shape
+        for row in np.flatnonzero(reach.now.gets != reach.known.gets).tolist():
+            shape.record(row)
+        reach.known = reach.now
+        self._shape = shape.head  # what has just been recorded is no change of a node
+
+    def _follow(self) -> None:
+        """Find out which masks are to be evaluated again; the matching knows of all changes from now on."""
+        moved, reach = self._cluster.volumes.storage.take_moved(), self._cluster.volumes.reach
+        self.matching.follow_volumes(moved.classes, moved.volumes)
+        if self._shape != self._cluster.shape.head:
+            self._shape = self._cluster.shape.head
+            self.matching.forget_nodes()
+            self._stale.update(reach)
+        elif any(moved):
+            self._stale.update(number for number, each in reach.items() if _concerns(moved, each))
+
+
+def _concerns(moved: Moved, reach: Reach) -> bool:
+    return any(
+        claim.storage_class in moved.classes or claim.volume in moved.volumes or claim.shared in moved.claims
+        for claim in reach.claims
+    )
+
+
+_PLUGINS: Sequence[tuple[Rule, ...]] = (
+    (volume_restrictions.RULE,),
+    (volume_limits.RULE,),
+    (volume_binding.BOUND, volume_binding.UNBOUND_NOW, volume_binding.STORAGE_NOW),
+    (volume_zone.RULE,),
+)
+VOLUME_RULES = tuple(rule for rules in _PLUGINS for rule in rules)
+
+
+def volume_refusals(
+    spec: Spec, cluster: Cluster, rows: Rows
+) -> Iterator[tuple[str, list[tuple[str, int]], Rows]]:
+    """By plugin that reads something of the pod: its name, reasons with counts of nodes, the rows left."""
+    for rules in _PLUGINS:
+        asked = [rule for rule in rules if rule.applies(spec)]
+        passing, refused = np.ones(len(rows), dtype=bool), list[tuple[str, int]]()
+        for rule in asked if len(rows) else ():
+            holds = rule.holds(cluster, spec, rows)
+            refused.append((rule.reason, len(rows) - int(np.count_nonzero(holds))))
+            passing &= holds
+        rows = rows[passing]
+        if asked:
+            yield asked[0].plugin, refused, rows
+
+
+def volume_reasons_without(
+    spec: Spec, cluster: Cluster, row: int, removed: Collection[Task]
+) -> tuple[str, ...]:
+    """Those of the first plugin that refuses a row without these of its pods; empty if none does."""
+    for rules in _PLUGINS:
+        asked = [rule for rule in rules if rule.applies(spec)]
+        refused = tuple(rule.reason for rule in asked if not rule.holds_without(cluster, spec, row, removed))
+        if refused:
+            return refused
+    return ()

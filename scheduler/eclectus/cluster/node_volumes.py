@@ -7,11 +7,8 @@ from copy import copy
 from typing import Self
 
 from eclectus.cluster.changelog import ChangeLog
-from eclectus.cluster.volumes.attached import AttachedVolumes
-from eclectus.cluster.volumes.attachments import Attachments
-from eclectus.cluster.volumes.claim_users import ClaimUsers
-from eclectus.cluster.volumes.reach import Reach
-from eclectus.cluster.volumes.storage import Storage
+from eclectus.cluster.storage import Reach, Storage
+from eclectus.cluster.volume_users import AttachedVolumes, Attachments, ClaimUsers
 from eclectus.model.objects import Task
 from eclectus.model.volumes import AttachLimits, Attachment, Volume
 

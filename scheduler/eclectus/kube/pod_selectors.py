@@ -1,4 +1,6 @@
-"""Services and controllers of the API as selectors of pods in the model.
+"""The fields of Services and controllers that say which pods they select. Every other field is skipped.
+
+Services and controllers of the API as selectors of pods in the model.
 
 One without a selector, or with an empty one, says nothing about pods, and one that wants no pods has none
 that wait: a Deployment keeps ten ReplicaSets of its past. The selector of all these is empty in the model.
@@ -12,9 +14,36 @@ from msgspec.json import Decoder
 from eclectus.kube.constraints import label_selector
 from eclectus.kube.decoding import decode
 from eclectus.kube.objects import Metadata
-from eclectus.kube.placement import LabelSelector
-from eclectus.kube.pod_selectors.objects import SelectingByLabels, SelectingBySelector
+from eclectus.kube.placement import ApiObject, LabelSelector
 from eclectus.model.selectors import PodSelector
+
+
+class LabelsSpec(ApiObject, frozen=True):
+    """spec of a Service or a ReplicationController; a Service has no replicas."""
+
+    selector: dict[str, str] | None = None
+    replicas: int | None = None
+
+
+class SelectorSpec(ApiObject, frozen=True):
+    """spec of a ReplicaSet or a StatefulSet."""
+
+    selector: LabelSelector | None = None
+    replicas: int | None = None
+
+
+class SelectingByLabels(ApiObject, frozen=True):
+    """v1 Service or ReplicationController."""
+
+    metadata: Metadata
+    spec: LabelsSpec = LabelsSpec()
+
+
+class SelectingBySelector(ApiObject, frozen=True):
+    """apps/v1 ReplicaSet or StatefulSet."""
+
+    metadata: Metadata
+    spec: SelectorSpec = SelectorSpec()
 
 
 def selected_by_labels(kind: str, raw: bytes | Raw) -> tuple[PodSelector, str]:

@@ -1,1 +1,0 @@
-"""Storage of the cluster: what exists, who uses it on which rows, and what is decided but not yet seen."""

@@ -1,1 +1,0 @@
-"""What the rules refuse, counted and in words: for reports, and for explanations."""

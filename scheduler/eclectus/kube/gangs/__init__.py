@@ -1,1 +1,0 @@
-"""PodGroups of Kubernetes and of the coscheduling plug-in, as gangs of the model."""

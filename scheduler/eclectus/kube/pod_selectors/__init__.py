@@ -1,1 +1,0 @@
-"""Services and controllers of the API as selectors of pods in the model."""

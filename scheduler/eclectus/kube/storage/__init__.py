@@ -1,1 +1,0 @@
-"""Storage objects of the API, and in the model."""
