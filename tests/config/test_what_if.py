@@ -6,7 +6,7 @@ import pytest
 
 from builders import make_node, make_task
 from eclectus.config.what_if import CHANGES_MOST, NODES_MOST, read_question
-from eclectus.engine.explain.what_if.question import AddNodes, ChangeNode, ChangeTask, DeletePod
+from eclectus.explain.what_if import AddNodes, ChangeNode, ChangeTask, DeletePod
 from eclectus.model.errors import QuestionError
 from eclectus.model.objects import Taint, Toleration
 

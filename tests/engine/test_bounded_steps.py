@@ -14,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_spec, make_task
+from eclectus.explain.questions import explain_pod
 from eclectus.model.objects import (
     HostPort,
     PodAffinityTerm,
@@ -160,7 +161,7 @@ def test_an_explanation_of_a_large_pod_costs_its_size_and_the_nodes_and_not_thei
     def work(scale: int) -> int:
         world = world_of(scale * SMALL)
         report_on(world, make_task("large", spec=too_large(LARGE[kind](scale * SMALL))))
-        return operations(lambda: world.engine.explain_pod("default", "large", world.now))
+        return operations(lambda: explain_pod(world.engine, "default", "large", world.now))
 
     assert work(8) < 3 * work(4)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from builders import make_engine, make_node, make_task
 from eclectus.engine import expected_waits as module
-from eclectus.engine.explain.expected_wait import StepEstimates
+from eclectus.engine.reports import StepEstimates
+from eclectus.explain.questions import explain_pod
 from worlds import World, numbered
 
 ARM = (("arch", "arm64"),)
@@ -42,7 +45,7 @@ def test_each_pod_is_expected_to_wait_for_those_ahead_and_the_rest_of_the_work_a
 def test_an_explanation_has_what_is_left_of_the_expected_wait() -> None:
     world = taught(World(make_engine(), make_node("n", cpu=1)))
     world.add(make_task("a"), make_task("b"))
-    explained = world.engine.explain_pod
+    explained = partial(explain_pod, world.engine)
     assert explained("default", "b", world.now).expected_wait is None
     world.sleep(1)
     found = [explained("default", "b", world.now + seconds).expected_wait for seconds in (0, 10, 99)]

@@ -6,7 +6,7 @@ import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.engine.agenda import Backoff, ReportSchedule
-from eclectus.engine.explain.fit_errors import NO_RELIEF
+from eclectus.engine.reports import NO_RELIEF
 from eclectus.policies.place.power_of_two import Uniform
 from eclectus.policies.rosella import Rosella
 from worlds import World, numbered, small_world

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
+from eclectus.explain.questions import explain_pod
 from eclectus.framework import JobPlanner, Nominate, Order, OrderTraits, Refused, Relieve, View
 from eclectus.model.events import NodeGone, NodeSeen, TaskSeen
 from eclectus.model.objects import Task
@@ -188,10 +189,10 @@ def test_an_order_that_fails_when_asked_whether_it_keeps_a_node_keeps_none() -> 
 
 def test_an_explanation_says_that_a_node_is_kept_free() -> None:
     world = reserving()
-    found = world.engine.explain_pod("default", "large", world.now).nomination
+    found = explain_pod(world.engine, "default", "large", world.now).nomination
     assert found is not None
     assert (found.node, found.reserved, found.leaving) == ("n", True, ())
     world.step(TaskSeen(replace(world.tasks["small-0"], deleting=True)))
-    found = world.engine.explain_pod("default", "large", world.now).nomination
+    found = explain_pod(world.engine, "default", "large", world.now).nomination
     assert found is not None
     assert [pod.name for pod in found.leaving] == ["small-0"]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from builders import make_engine, make_node, make_spec, make_task
 from eclectus.cluster.nodes import Cluster
-from eclectus.engine.explain.explanations import CLASSES_MOST, PAUSE_SECONDS
 from eclectus.engine.queues.unschedulable import UnschedulableClasses
+from eclectus.engine.reports import CLASSES_MOST, PAUSE_SECONDS
 from eclectus.feasibility.class_cache import ClassCache
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import HostPort, Taint, Toleration

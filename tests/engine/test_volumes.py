@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from builders import make_engine, make_node
 from eclectus.engine import scheduling_cycle
 from eclectus.engine.engine import Engine
+from eclectus.explain.questions import explain_pod
 from eclectus.model.commands import (
     AwaitVolume,
     Bind,
@@ -293,7 +294,7 @@ def test_storage_that_is_gone_counts_no_more(world: World) -> None:
 def test_what_an_explanation_says_of_free_storage(world: World) -> None:
     world.step(PUBLISHES, free("a", 4, "n0"), *seen(make_claim(size=5)))
     world.message(with_claims("a", "data"))
-    nearest = world.engine.explain_pod("default", "a", world.now).nearest
+    nearest = explain_pod(world.engine, "default", "a", world.now).nearest
     lacks = [{lack.what for lack in miss.lacks} for miss in nearest]
     assert len(lacks) == 3
     assert all("free storage for its claims" in each for each in lacks)

@@ -1,10 +1,13 @@
 """Metrics of what is learned: by group of nodes and class of work, both bounded, and none by node."""
 
+from functools import partial
+
 import pytest
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
 from eclectus.config.process_settings import MetricsSettings as Settings
+from eclectus.explain.questions import learned_summary
 from eclectus.live.collectors import LearnedCollector
 from eclectus.live.process_metrics import Metrics
 from eclectus.model.events import NodeSeen, Resumed, TaskSeen
@@ -24,7 +27,7 @@ class LearningEngine:
         self.now, self._count = 0.0, 0
         self._metrics = Metrics()
         self._metrics.registry.register(
-            LearnedCollector(self.engine.learned_summary, lambda: self.now, Settings(**settings))
+            LearnedCollector(partial(learned_summary, self.engine), lambda: self.now, Settings(**settings))
         )
 
     def run_pod(self, node, seconds, workload="web"):

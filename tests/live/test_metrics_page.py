@@ -2,10 +2,12 @@
 
 import platform
 import re
+from functools import partial
 
 from builders import make_engine
 from eclectus import __version__
 from eclectus.config.process_settings import MetricsSettings as Settings
+from eclectus.explain.questions import learned_summary, price_summary
 from eclectus.live.collectors import LearnedCollector, PricesCollector, QueueCountsCollector
 from eclectus.live.metrics_table import FAMILIES
 from eclectus.live.process_metrics import Metrics
@@ -19,8 +21,8 @@ def exported():
     """(name, type) of every metric of the scheduler and the operator."""
     engine, metrics = make_engine(ScarceNodesLast(), learn=RosellaLearn()), Metrics()
     metrics.registry.register(QueueCountsCollector(engine.queue_counts))
-    metrics.registry.register(LearnedCollector(engine.learned_summary, lambda: 0.0, Settings()))
-    metrics.registry.register(PricesCollector(engine.price_summary, Settings()))
+    metrics.registry.register(LearnedCollector(partial(learned_summary, engine), lambda: 0.0, Settings()))
+    metrics.registry.register(PricesCollector(partial(price_summary, engine), Settings()))
     for registry in (metrics.registry, operator_metrics.Metrics().registry):
         for family in registry.collect():
             yield family.name + "_total" * (family.type == "counter"), family.type

@@ -1,10 +1,12 @@
 """Debug messages: one pod can be followed through its decision, and nothing is computed at other levels."""
 
 import logging
+from functools import partial
 
 import pytest
 
 from builders import make_engine, make_node, make_task
+from eclectus.explain.questions import decision
 from eclectus.live.pod_observers import PodTrace
 from eclectus.model.events import BindRefused, NodeSeen, Resumed, TaskSeen
 from eclectus.policies.place.allocation import LeastAllocated
@@ -19,7 +21,7 @@ def said(caplog):
 def traced(*steps):
     """Run steps of events through an engine with the trace behind it."""
     engine = make_engine(LeastAllocated())
-    trace = PodTrace({"eclectus"}.__contains__, engine.decision)
+    trace = PodTrace({"eclectus"}.__contains__, partial(decision, engine))
     for now, events in enumerate(steps):
         trace.observe_step(now, events, engine.step(events, float(now)))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -9,6 +11,7 @@ from builders import make_engine, make_node, make_task
 from eclectus.accounts.node_prices import PriceSummary
 from eclectus.config.process_settings import MetricsSettings
 from eclectus.engine.engine import Engine
+from eclectus.explain.questions import price_summary
 from eclectus.live.collectors import PricesCollector
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.phoenix import ScarceNodesLast
@@ -20,7 +23,7 @@ ARM, SETTINGS = (("arch", "arm"),), MetricsSettings(node_group_label="arch")
 def scraped(engine: Engine, settings: MetricsSettings = SETTINGS) -> dict[str, dict[str, float]]:
     """Metric -> label value -> value."""
     registry = CollectorRegistry()
-    registry.register(PricesCollector(engine.price_summary, settings))
+    registry.register(PricesCollector(partial(price_summary, engine), settings))
     return {
         family.name.removeprefix("eclectus_"): {
             next(iter(sample.labels.values())): sample.value for sample in family.samples

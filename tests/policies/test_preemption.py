@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import make_node, make_task
-from eclectus.engine.explain import explanations
+from eclectus.engine import reports
 from eclectus.framework import Place
 from eclectus.model.events import (
     BudgetGone,
@@ -240,7 +240,7 @@ def test_of_many_nodes_with_pods_of_lower_priority_only_some_are_examined_for_a_
 
 
 def test_messages_that_examine_many_pods_are_spread_over_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explanations, "PODS_MOST", 5)
+    monkeypatch.setattr(reports, "PODS_MOST", 5)
     world = world_of(make_node("n0", 8), make_node("n1", 8))
     world.add(*(bound(f"high{at}", f"n{at}", 5, priority=9) for at in range(2)))
     world.add(*(bound(f"low{at}", f"n{at % 2}") for at in range(6)))

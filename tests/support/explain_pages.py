@@ -8,7 +8,10 @@ import msgspec
 from yarl import URL
 
 from eclectus.api import names
-from eclectus.engine.explain.what_if.explanation import PolicyAnswer, WhatIfExplanation
+from eclectus.explain.job import job_explanation
+from eclectus.explain.node import node_explanation
+from eclectus.explain.pod import pod_explanation
+from eclectus.explain.what_if import PolicyAnswer, WhatIfExplanation, what_if_explanation
 from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.api_errors import MissingError
 from eclectus.kubeclient.serving import health
@@ -34,7 +37,7 @@ class World:
 
     def __init__(self):
         self.reviewed = ReviewingApi(TOKENS, RIGHTS)
-        self.why_not, self.is_due, self.pod_error, self.read = "", False, None, []
+        self.why_not, self.is_due, self.pod_error, self.paths_read = "", False, None, []
         self.question_error = ""
         self.pods = {"shop/web", "shop/late"}
         self.asked, self.others = [], (BESIDE, SECRET)
@@ -45,7 +48,7 @@ class World:
 
     async def get(self, path, query=None, *, seconds):
         assert seconds, "the read has a time limit of its own"
-        self.read.append(path)
+        self.paths_read.append(path)
         if self.pod_error:
             raise self.pod_error
         namespace, name = path.removeprefix("/api/v1/namespaces/").split("/pods/")
@@ -56,6 +59,17 @@ class World:
         return msgspec.json.encode({"metadata": metadata, "spec": spec})
 
     # -- the engine
+
+    leads = True
+
+    def read(self, question, *arguments):
+        answers = {
+            pod_explanation: lambda pod, now: self.explain_pod(*pod, now),
+            what_if_explanation: lambda pod, what, now: self.explain_what_if(*pod, what, now),
+            job_explanation: lambda job, labels, now: self.explain_job(*job, labels, now),
+            node_explanation: self.explain_node,
+        }
+        return answers[question](*arguments)
 
     def explain_pod(self, namespace, name, now):
         self.asked.append((namespace, name, now))

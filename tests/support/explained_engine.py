@@ -10,6 +10,7 @@ from typing import Any
 
 from eclectus.config.what_if import read_question
 from eclectus.engine.engine import Engine
+from eclectus.explain.questions import explain_node, explain_pod, explain_what_if
 from eclectus.feasibility.fit_error import fit_error
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.commands import Command
@@ -47,12 +48,12 @@ def explain_some(engine: Engine, turn: int, now: float) -> None:
     for tasks in (list(state.pending.values()), list(state.placed.tasks())):
         if tasks:
             task = tasks[turn % len(tasks)]
-            found = engine.explain_pod(task.namespace, task.name, now + 0.5)
+            found = explain_pod(engine, task.namespace, task.name, now + 0.5)
             check(engine, found)
-            assert engine.explain_pod(task.namespace, task.name, now + 0.5) == found
+            assert explain_pod(engine, task.namespace, task.name, now + 0.5) == found
     nodes = list(state.cluster.rows)
     if nodes:
-        assert engine.explain_node(nodes[turn % len(nodes)]).conditions != ("unknown",)
+        assert explain_node(engine, nodes[turn % len(nodes)]).conditions != ("unknown",)
     waiting = [task for task in state.pending.values() if may_be_asked_about(engine, task)]
     if waiting:
         ask_what_if(engine, waiting[turn % len(waiting)], turn, now)
@@ -73,8 +74,12 @@ def ask_what_if(engine: Engine, task: Task, turn: int, now: float) -> None:
         texts += [f"node={node},cordon=true", f"node={node},allocatable.cpu=64", f"add-node-like={node}"]
     texts += [f"delete-pod={each.namespace}/{each.name}" for each in placed[turn % 3 : turn % 3 + 1]]
     asked = [texts[turn % len(texts)], texts[(turn // 2) % len(texts)]]
-    found = engine.explain_what_if(
-        task.namespace, task.name, read_question(list(dict.fromkeys(asked)), "", task.namespace), now + 0.5
+    found = explain_what_if(
+        engine,
+        task.namespace,
+        task.name,
+        read_question(list(dict.fromkeys(asked)), "", task.namespace),
+        now + 0.5,
     )
     funnel = found.pod.funnel
     assert funnel is not None

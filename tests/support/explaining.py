@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from eclectus.explain.questions import explain_pod
 from eclectus.framework import Action, PendingTasks, Place, View
 from eclectus.model.explanation import PodExplanation
 from eclectus.model.objects import Task
@@ -12,7 +13,7 @@ from worlds import World
 
 def explain(world: World, name: str, after: float = 0.0) -> PodExplanation:
     """The answer so many seconds after the last step."""
-    return world.engine.explain_pod("default", name, world.now + after)
+    return explain_pod(world.engine, "default", name, world.now + after)
 
 
 class Answering(Place):

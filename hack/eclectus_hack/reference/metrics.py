@@ -1,6 +1,7 @@
 """docs/reference/metrics.md: every metric of the scheduler and of the operator, from their registries."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import yaml
 from prometheus_client import CollectorRegistry
@@ -9,6 +10,7 @@ from eclectus.api.names import API_VERSION
 from eclectus.config import parse
 from eclectus.config.configuration import KIND
 from eclectus.config.process_settings import MetricsSettings
+from eclectus.explain.questions import learned_summary, price_summary
 from eclectus.live.collectors import LearnedCollector, PricesCollector, QueueCountsCollector
 from eclectus.live.process_metrics import Metrics
 from eclectus_e2e.paths import CHART
@@ -56,8 +58,8 @@ def _scheduler_registry() -> CollectorRegistry:
     text = f"{{apiVersion: {API_VERSION}, kind: {KIND}, profiles: [{profile}]}}"
     engine, registry = parse(text).engine(), Metrics().registry
     registry.register(QueueCountsCollector(engine.queue_counts))
-    registry.register(LearnedCollector(engine.learned_summary, lambda: 0.0, MetricsSettings()))
-    registry.register(PricesCollector(engine.price_summary, MetricsSettings()))
+    registry.register(LearnedCollector(partial(learned_summary, engine), lambda: 0.0, MetricsSettings()))
+    registry.register(PricesCollector(partial(price_summary, engine), MetricsSettings()))
     return registry
 
 

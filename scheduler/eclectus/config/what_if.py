@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple, TypeVar, get_args
 from msgspec.structs import replace
 
 from eclectus.config.settings_reading import nearest
-from eclectus.engine.explain.what_if.question import (
+from eclectus.explain.what_if import (
     AddNodes,
     Change,
     ChangeNode,

@@ -2,45 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from msgspec.structs import replace
 
-from eclectus.accounts.node_prices import PriceSummary
-from eclectus.cluster.node_groups import group_nodes
 from eclectus.engine.counters import QueueCounts
 from eclectus.engine.effects import Effects
 from eclectus.engine.event_handlers import EventHandlers
-from eclectus.engine.explain.decision import Decision, decision
-from eclectus.engine.explain.explanations import Explanations
-from eclectus.engine.explain.job import explain_job
-from eclectus.engine.explain.node import explain_node
-from eclectus.engine.explain.pod import explain_pod
-from eclectus.engine.explain.prices import price_summary, priced
-from eclectus.engine.explain.queue_counts import queue_counts
-from eclectus.engine.explain.unmet_preferences import unmet_preferences
-from eclectus.engine.explain.what_if.answer import explain_what_if
-from eclectus.engine.explain.what_if.explanation import WhatIfExplanation
-from eclectus.engine.explain.what_if.question import Question
 from eclectus.engine.gang_attempts import GangTurns
 from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.node_dispatch import NodeDispatch
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.placement import Placement
+from eclectus.engine.queue_counts import queue_counts
 from eclectus.engine.relief import Relief, ReservedNodes
+from eclectus.engine.reports import Explanations
 from eclectus.engine.state import State
 from eclectus.engine.wait_limit import WaitLimit
 from eclectus.framework import Learn, LearnedCell, Need, Profile
 from eclectus.model.commands import Command
 from eclectus.model.events import Event, Paused, Resumed
-from eclectus.model.explanation import JobExplanation, NodeExplanation, PodExplanation
-from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary
+from eclectus.model.learned import LearnedLoad
 
 RECHECK_SECONDS = 30.0  # how often unschedulable classes are rechecked (kube-scheduler's period)
+
+
+Answer = TypeVar("Answer")
 
 
 class Engine:
@@ -150,39 +140,14 @@ class Engine:
 
     # -- for metrics and other processes -------------------------------------------------------
 
-    def decision(self, uid: str) -> Decision | None:
-        """What a pod bound in the last step was placed by and among, for logs; None for other pods."""
-        return self._numpy_context.run(decision, self._state, uid)
+    @property
+    def leads(self) -> bool:
+        """Whether it decides: after Resumed, and not after Paused."""
+        return self._leads
 
-    def explain_pod(self, namespace: str, name: str, now: float) -> PodExplanation:
-        """Why a pod waits or where it has gone, `now` seconds, not before the last step. Changes nothing.
-
-        On 15,000 nodes with 150,000 pods 2 to 5 ms for a pod that waits, 20 ms for a bound one.
-        """
-        foreign = self._event_handlers.foreign_pending
-        found = self._numpy_context.run(explain_pod, self._state, foreign, (namespace, name), now)
-        return replace(found, deciding=self._leads)
-
-    def explain_what_if(self, namespace: str, name: str, question: Question, now: float) -> WhatIfExplanation:
-        """How a waiting pod would be explained, and placed, on a changed state. Changes nothing.
-
-        Raises QuestionError where the pod does not wait here, or what is to be changed does not exist.
-        """
-        return self._numpy_context.run(explain_what_if, self._state, (namespace, name), question, now)
-
-    def explain_job(
-        self, namespace: str, name: str, labels: Collection[tuple[str, str]], now: float
-    ) -> JobExplanation:
-        """Why the pods of a job wait, in groups; a pod belongs to it that has one of the labels."""
-        return self._numpy_context.run(explain_job, self._state, (namespace, name), labels, now)
-
-    def explain_node(self, name: str) -> NodeExplanation:
-        """What a node holds, and why it gets no pods. Changes nothing."""
-        return self._numpy_context.run(explain_node, self._state, name)
-
-    def unmet_preferences(self, uid: str) -> tuple[str, ...]:
-        """The preferences that the node of a pod bound in the last step does not meet, in words."""
-        return unmet_preferences(self._state, uid)
+    def read(self, question: Callable[..., Answer], *arguments: object) -> Answer:
+        """Call `question(state, *arguments)`, which must not change the state (explain/questions.py)."""
+        return self._numpy_context.run(question, self._state, *arguments)
 
     def queue_counts(self) -> QueueCounts:
         """How many pods are in which queue; O(class queues)."""
@@ -195,19 +160,6 @@ class Engine:
         """
         return self._state.learn.learned_cells(after)
 
-    def learned_nodes(self) -> Iterator[LearnedNode]:
-        """What was learned of every node, for another process to recall; O(cells). Steps may come between."""
-        return priced(self._state, self._state.learn.learned_nodes())
-
     def learned_load(self, now: float) -> LearnedLoad | None:
         """Arrivals and capacity of all nodes together; None where the learner does not estimate them."""
         return self._state.learn.learned_load(now)
-
-    def price_summary(self, label: str, most: int) -> PriceSummary | None:
-        """Node prices by groups, at most `most` values of this label; None where none are kept. O(nodes)."""
-        return price_summary(self._state, label, most)
-
-    def learned_summary(self, label: str, most: int, now: float) -> tuple[list[str], LearnedSummary | None]:
-        """A summary by groups of nodes, at most `most` values of this label, and the names of the groups."""
-        names, groups = group_nodes(self._state.cluster, label, most)
-        return names, self._state.learn.summary(groups, now)

@@ -13,12 +13,11 @@ from operator import attrgetter
 from typing import Any
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.engine.explain.pod import ForeignPod
 from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.pod_specs.namespaces import NamespaceSelectors
 from eclectus.engine.pod_specs.waiting_specs import ProfileRules, WaitingSpecs
-from eclectus.engine.state import State
+from eclectus.engine.state import ForeignPod, State
 from eclectus.model.events import (
     AttachLimitsGone,
     AttachLimitsSeen,
@@ -74,8 +73,7 @@ class EventHandlers:
         self._profile_rules = ProfileRules(state.profiles.values())
         self._selectors = NamespaceSelectors()
         self._specs = WaitingSpecs(state.profiles.values(), state.cluster, state.pending, state.volumes)
-        self._foreign_pending: dict[str, ForeignPod] = {}
-        self.foreign_pending: Mapping[str, ForeignPod] = self._foreign_pending  # by uid
+        self._foreign_pending = state.foreign_pending
         self._tombstones: set[str] = set()  # uids of the pods that ended or were deleted last…
         self._tombstone_order: deque[str] = deque()  # …oldest first
         self.handlers: Mapping[type, Callable[[Any], None]] = {

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
@@ -64,6 +64,14 @@ from eclectus.model.reservation import ClassKey, Reservation
 
 FailureReason = Literal["Unschedulable", "SchedulerError"]
 ReportReason = Literal["Unschedulable", "SchedulerError", "WaitingForNode", "WaitingForGang"]
+
+
+class ForeignPod(NamedTuple):
+    """A pod that waits for another scheduler."""
+
+    namespace: str
+    name: str
+    scheduler_name: str
 
 
 class State:
@@ -119,6 +127,7 @@ class State:
         self.pending: Mapping[str, Task] = self._pending  # uid -> task, as last seen
         self.volumes = PodVolumes(self.cluster, self.pending, self.placed.__contains__)
         self._binds = Binds(self.cluster, self.placed, self.volumes, self.probe_validity)
+        self.foreign_pending: dict[str, ForeignPod] = {}  # by uid
         self.places = Places()
         # Place -> what takes a pod out of it, by its uid and handle; other places have no container.
         self._leave: Mapping[PodPlace | None, Callable[[str, Any], None]] = {

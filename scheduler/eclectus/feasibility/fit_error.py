@@ -7,7 +7,7 @@ Byte-compatible with the FitError of kube-scheduler 1.36:
 The counts are those of funnel.py. The parts are sorted as strings ("10 x" before "2 y").
 
 The outcome of preemption ("preemption: 0/4 nodes …"), which kube-scheduler appends, is added by
-engine/explain/fit_errors.py.
+engine/fit_errors.py.
 
 What refuses a node even without the pods that could be evicted there, for the outcome of preemption.
 

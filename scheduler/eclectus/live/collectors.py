@@ -79,7 +79,7 @@ def _by_one(figures: Mapping[str, float]) -> Iterator[Sample]:
 
 
 SummariseLearned = Callable[[str, int, float], tuple[list[str], LearnedSummary | None]]
-"""(node label, most groups, now) -> names of the groups, and the summary: Engine.learned_summary."""
+"""(node label, most groups, now) -> names of the groups, and `explain.questions.learned_summary`."""
 
 
 class LearnedCollector(Collector):
@@ -149,7 +149,7 @@ def _mean(parts: list[LearnedGroup]) -> tuple[int, float, float]:
 
 
 SummarisePrices = Callable[[str, int], PriceSummary | None]
-"""(node label, most groups) -> the prices: Engine.price_summary."""
+"""(node label, most groups) -> the prices: explain.questions.price_summary."""
 
 
 class PricesCollector(Collector):

@@ -21,7 +21,8 @@ from aiohttp import web
 from eclectus.api.names import DAG_JOB_LABEL, JOB_NAME_LABEL
 from eclectus.config.what_if import AS_POLICY, WHAT_IF, read_question
 from eclectus.engine.engine import Engine
-from eclectus.engine.explain.what_if.question import Question
+from eclectus.explain.questions import explain_job, explain_node, explain_pod, explain_what_if
+from eclectus.explain.what_if import Question
 from eclectus.kube.decoding import decode_pod
 from eclectus.kube.objects import Pod
 from eclectus.kubeclient.api_errors import ApiError, MissingError
@@ -200,7 +201,7 @@ class ExplainPages:
         Raises ApiError and MalformedError.
         """
         async with self._limits.turn():
-            found = self._engine.explain_pod(namespace, name, self._now())
+            found = explain_pod(self._engine, namespace, name, self._now())
         if found.state != "unknown":
             return found
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
@@ -209,18 +210,18 @@ class ExplainPages:
     async def _what_if(self, namespace: str, name: str, question: Question) -> Answer:
         """The explanation of a pod on a changed state. Raises QuestionError."""
         async with self._limits.turn():
-            return self._engine.explain_what_if(namespace, name, question, self._now())
+            return explain_what_if(self._engine, namespace, name, question, self._now())
 
     async def _job(self, namespace: str, name: str) -> Answer:
         """The explanation of the pods of a Job or DagJob that wait."""
         labels = [(key, name) for key in (JOB_NAME_LABEL, DAG_JOB_LABEL)]
         async with self._limits.turn():
-            return self._engine.explain_job(namespace, name, labels, self._now())
+            return explain_job(self._engine, namespace, name, labels, self._now())
 
     async def _node(self, name: str) -> Answer:
         """The explanation of a node. Raises MissingError if the engine does not know it."""
         async with self._limits.turn():
-            found = self._engine.explain_node(name)
+            found = explain_node(self._engine, name)
         if "unknown" in found.conditions:
             raise MissingError(name, HTTPStatus.NOT_FOUND, f'nodes "{name}" not found')
         return found

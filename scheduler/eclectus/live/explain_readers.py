@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from eclectus.engine.explain.what_if.explanation import WhatIfExplanation
+from eclectus.explain.what_if import WhatIfExplanation
 from eclectus.kubeclient.serving.access import PERMITTED, AccessControl, Decision, ReadObject, Right
 from eclectus.model.explanation import JobExplanation, NodeExplanation, OtherPod, PodExplanation
 from eclectus.model.learned import LearnedWork

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from prometheus_client import Histogram
 
-from eclectus.engine.explain.decision import Decision
+from eclectus.explain.placement import Decision
 from eclectus.model.commands import Bind, Command, Report
 from eclectus.model.events import BindConfirmed, BindRefused, Event, TaskGone, TaskSeen
 from eclectus.model.objects import Task

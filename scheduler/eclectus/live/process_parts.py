@@ -14,10 +14,18 @@ import socket
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from eclectus.api.names import PART_OF, PART_OF_LABEL, SCHEDULER_NAME_CLAIM, SCHEDULER_NAMES
 from eclectus.config.process_settings import LeaderElection, ProcessSettings
 from eclectus.engine.engine import Engine
+from eclectus.explain.questions import (
+    decision,
+    learned_nodes,
+    learned_summary,
+    price_summary,
+    unmet_preferences,
+)
 from eclectus.kubeclient.client import ObjectClient
 from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.leadership import Claim, Leadership
@@ -73,7 +81,7 @@ def build(
     known = Known(
         condition_state=pods.condition_states.get,
         take_ignored=pods.take_ignored,
-        unmet_preferences=engine.unmet_preferences,
+        unmet_preferences=partial(unmet_preferences, engine),
         plan_state=jobs.plan_states.get,
     )
     instance = f"eclectus-{socket.gethostname()}"[:128]
@@ -95,7 +103,7 @@ def build(
         leadership=leadership,
         advertised=advertised,
         clock=clock,
-        node_profiles=NodeProfiles(context, inbox, engine.learned_nodes, holds_lease, profiles),
+        node_profiles=NodeProfiles(context, inbox, partial(learned_nodes, engine), holds_lease, profiles),
         probe_load=ProbeLoad(context, engine.learned_load, clock.now, holds_lease, profiles.interval),
         load_signal=LoadSignal(settings.load_signal, inbox, context.metrics)
         if settings.load_signal.url
@@ -119,7 +127,7 @@ def _leadership(
 
 def _trace(engine: Engine, is_ours: Callable[[str], bool]) -> list[StepObserver]:
     """Observes only where debug messages are logged."""
-    return [PodTrace(is_ours, engine.decision).observe_step] if PodTrace.is_wanted() else []
+    return [PodTrace(is_ours, partial(decision, engine)).observe_step] if PodTrace.is_wanted() else []
 
 
 def _election_settings(settings: LeaderElection, names: frozenset[str]) -> ElectionSettings:
@@ -148,5 +156,5 @@ def _register_collectors(engine: Engine, settings: ProcessSettings, context: Con
     """Metrics that are read from the engine at each scrape."""
     registry = context.metrics.registry
     registry.register(QueueCountsCollector(engine.queue_counts))
-    registry.register(LearnedCollector(engine.learned_summary, clock.now, settings.metrics))
-    registry.register(PricesCollector(engine.price_summary, settings.metrics))
+    registry.register(LearnedCollector(partial(learned_summary, engine), clock.now, settings.metrics))
+    registry.register(PricesCollector(partial(price_summary, engine), settings.metrics))

@@ -11,7 +11,7 @@ from builders import make_node, make_task
 from eclectus.cli.explain.explained_text import what_if_lines
 from eclectus.cli.explain.target import Asked
 from eclectus.cli.main import program
-from eclectus.engine.explain.what_if.explanation import Candidate, PolicyAnswer, WhatIfExplanation
+from eclectus.explain.what_if import Candidate, PolicyAnswer, WhatIfExplanation
 from eclectus.model.events import TaskSeen
 from eclectus.model.explanation import PodExplanation
 from eclectus.model.objects import Taint

@@ -24,7 +24,7 @@ def world():
 def test_the_engine_explains_the_pod_without_a_request_to_the_api_server(world):
     status, body = answer(world, POD, "admin")
     assert (status, body["state"], body["summary"]) == (200, "unschedulable", "No room.")
-    assert (world.asked, world.read) == ([("shop", "web", 1234.0)], [])
+    assert (world.asked, world.paths_read) == ([("shop", "web", 1234.0)], [])
 
 
 def test_a_node_is_explained(world):
@@ -41,7 +41,7 @@ def test_a_job_is_explained(world):
 def test_a_pod_that_the_engine_does_not_know_is_explained_by_the_object(world):
     status, body = answer(world, "/explain/pods/shop/late", "admin")
     assert (status, body["state"], body["uid"]) == (200, "unknown", "uid-late")
-    assert world.read == ["/api/v1/namespaces/shop/pods/late"]
+    assert world.paths_read == ["/api/v1/namespaces/shop/pods/late"]
 
 
 # -- to whom ---------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ def test_who_may_not_read_it_learns_not_even_whether_it_exists(world):
         world, ("/explain/pods/bank/vault", "tenant"), ("/explain/pods/bank/none", "tenant")
     )
     assert there[2]["message"].replace("vault", "none") == gone[2]["message"]
-    assert (world.read, world.asked) == ([], [])
+    assert (world.paths_read, world.asked) == ([], [])
 
 
 def test_the_refusal_is_that_of_the_api_server(world):
@@ -127,7 +127,7 @@ def test_what_does_not_exist_is_not_found(world):
 @pytest.mark.parametrize("name", ["..", "..%2F..%2Fsecrets%2Fx", "web%3Fwatch=1", "WEB", "a%00", "x" * 300])
 def test_a_name_that_is_none_gets_into_no_request_to_the_api_server(world, name):
     assert answer(world, f"/explain/pods/shop/{name}", "admin")[0] == 404
-    assert (world.read, world.reviewed.asked.total()) == ([], 0)
+    assert (world.paths_read, world.reviewed.asked.total()) == ([], 0)
 
 
 def test_a_replica_that_does_not_lead_names_the_one_that_does(world):

@@ -16,7 +16,7 @@ from eclectus.cli.explain.explained_text import job_lines, node_lines, pod_lines
 from eclectus.cli.explain.from_tape import Moment, answer_from_tape, read_moment
 from eclectus.cli.explain.target import NOTHING_ELSE, Asked, Target, target_of
 from eclectus.cli.explain.transport import Source, answer_from_scheduler
-from eclectus.engine.explain.what_if.explanation import WhatIfExplanation
+from eclectus.explain.what_if import WhatIfExplanation
 from eclectus.model.explanation import JobExplanation, NodeExplanation, PodExplanation
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

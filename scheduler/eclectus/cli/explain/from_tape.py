@@ -15,7 +15,8 @@ from eclectus.cli.explain.target import Target
 from eclectus.cli.progress import Progress
 from eclectus.config import parse
 from eclectus.engine.engine import Engine
-from eclectus.engine.explain.what_if.question import Question
+from eclectus.explain.questions import explain_job, explain_node, explain_pod, explain_what_if
+from eclectus.explain.what_if import Question
 from eclectus.model.explanation import JobExplanation, NodeExplanation, PodExplanation
 from eclectus.tape import Step, TapeError, read
 
@@ -65,7 +66,7 @@ def answer_from_tape(tape: Path, at: Moment, target: Target, question: Question 
     if reached.step < at.step:
         raise TapeError(f"{tape} has {reached.step} steps and no step {at.step}")
     if question is not None:
-        found = engine.explain_what_if(target.namespace, target.name, question, reached.now)
+        found = explain_what_if(engine, target.namespace, target.name, question, reached.now)
         return msgspec.json.encode(found)
     return msgspec.json.encode(_asked(engine, target, reached.now))
 
@@ -73,12 +74,12 @@ def answer_from_tape(tape: Path, at: Moment, target: Target, question: Question 
 def _asked(engine: Engine, target: Target, now: float) -> PodExplanation | NodeExplanation | JobExplanation:
     match target.kind:
         case "node":
-            return engine.explain_node(target.name)
+            return explain_node(engine, target.name)
         case "job":
             labels = [(key, target.name) for key in (JOB_NAME_LABEL, DAG_JOB_LABEL)]
-            return engine.explain_job(target.namespace, target.name, labels, now)
+            return explain_job(engine, target.namespace, target.name, labels, now)
         case "pod":
-            return engine.explain_pod(target.namespace, target.name, now)
+            return explain_pod(engine, target.namespace, target.name, now)
 
 
 def repeat(engine: Engine, steps: Iterator[Step], at: Moment, progress: Progress) -> Reached:

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import click
 
 from eclectus.config.what_if import AS_POLICY, WHAT_IF, read_question
-from eclectus.engine.explain.what_if.question import Question
+from eclectus.explain.what_if import Question
 from eclectus.model.errors import QuestionError
 
 Kind = Literal["pod", "node", "job"]

@@ -6,6 +6,7 @@ import pytest
 
 from builders import make_engine
 from eclectus.cli.explain.explained_text import pod_lines
+from eclectus.explain.questions import explain_pod
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.relieve.preemption import Preemption
 from gangs import group, members
@@ -13,7 +14,7 @@ from worlds import World, small_world
 
 
 def explained(world: World, name: str = "g0"):
-    return world.engine.explain_pod("default", name, world.now)
+    return explain_pod(world.engine, "default", name, world.now)
 
 
 @pytest.fixture

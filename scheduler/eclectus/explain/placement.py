@@ -1,12 +1,18 @@
-"""What a placement was chosen among, for logs: computed when somebody asks, so that decisions do not pay."""
+"""What a placement was chosen among, for logs: computed when somebody asks, so that decisions do not pay.
+
+Which preferences of a pod its node does not meet: computed when asked, so that decisions do not pay.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
 from eclectus.engine.state import State
+from eclectus.feasibility.rules.node_affinity import term_holds, term_words
+from eclectus.model.objects import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +32,7 @@ class Decision:
         return f"{found}; {self.policy} chose {chosen}"
 
 
-def decision(state: State, uid: str) -> Decision | None:
+def decision_about(state: State, uid: str) -> Decision | None:
     """The decision about a pod whose bind is assumed; None for other pods."""
     task, node = state.pending.get(uid), state.placed.assumed.get(uid)
     row = None if node is None else state.cluster.rows.get(node)
@@ -43,4 +49,28 @@ def decision(state: State, uid: str) -> Decision | None:
         with_room=task_class.fits_now_count,
         speed=float(rates[row]) / mean if mean else 1.0,
         rank=1 + int(np.count_nonzero(of_feasible > rates[row])),
+    )
+
+
+MAX_EXAMINED = 32  # the heaviest preferences of a pod, which may state thousands
+
+
+def unmet_by(state: State, uid: str) -> tuple[str, ...]:
+    """The preferred node affinity that the node of an assumed pod does not meet, in words, heaviest first.
+
+    Empty for other pods. Of very many preferences the heaviest are examined.
+    """
+    task = state.pending.get(uid)
+    row = state.cluster.rows.get(state.placed.assumed.get(uid, ""))
+    return () if task is None or row is None else unmet_on(state, task, row)
+
+
+def unmet_on(state: State, task: Task, row: int) -> tuple[str, ...]:
+    """The same for a pod on a row."""
+    rows = np.array([row])
+    heaviest = sorted(task.spec.preferences, key=attrgetter("weight"), reverse=True)[:MAX_EXAMINED]
+    return tuple(
+        f"{term_words(each.term)} (weight {each.weight})"
+        for each in heaviest
+        if not term_holds(state.cluster, each.term, rows)[0]
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from builders import make_engine, make_task
+from eclectus.explain.questions import explain_pod
 from eclectus.model.events import BindConfirmed, TaskSeen
 from eclectus.model.objects import Preference, Requirement, Term
 from eclectus.policies.rosella import RosellaLearn
@@ -72,4 +73,4 @@ def test_a_pod_that_is_not_known() -> None:
     world.add(make_task("a"))
     world.delete("a")
     assert [explain(world, name).state for name in ("a", "nobody")] == ["unknown", "unknown"]
-    assert world.engine.explain_pod("elsewhere", "a", 1.0).state == "unknown"
+    assert explain_pod(world.engine, "elsewhere", "a", 1.0).state == "unknown"

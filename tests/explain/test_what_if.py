@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.config.what_if import read_question
-from eclectus.engine.explain.what_if.explanation import RuleDifference, WhatIfExplanation
-from eclectus.engine.explain.what_if.question import Question
+from eclectus.explain.questions import explain_node, explain_pod, explain_what_if
+from eclectus.explain.what_if import Question, RuleDifference, WhatIfExplanation
 from eclectus.framework import Place
 from eclectus.model.errors import QuestionError
 from eclectus.model.events import Paused, TaskSeen
@@ -37,7 +37,7 @@ SPREAD = SpreadConstraint("zone", "default", (WEB,), counts_itself=True)
 
 def ask(world: World, *texts: str, name: str = "a", policy: str = "") -> WhatIfExplanation:
     question = read_question(texts, policy, "default")
-    return world.engine.explain_what_if("default", name, question, world.now)
+    return explain_what_if(world.engine, "default", name, question, world.now)
 
 
 def waiting(place: object = None, *nodes: Node, pods: tuple[Task, ...] = (), **pod: object) -> World:
@@ -50,7 +50,7 @@ def waiting(place: object = None, *nodes: Node, pods: tuple[Task, ...] = (), **p
 
 
 def explained(world: World) -> PodExplanation:
-    return world.engine.explain_pod("default", "a", world.now)
+    return explain_pod(world.engine, "default", "a", world.now)
 
 
 # -- the same as if it had happened ----------------------------------------------------------------
@@ -225,7 +225,7 @@ def test_more_nodes_than_the_arrays_have_rows(place: Place) -> None:
     assert found.pod.funnel is not None
     assert found.pod.funnel.nodes == 102
     assert found.placement.answered == "places"
-    assert world.engine.explain_node("m-like-0").conditions == ("unknown",)
+    assert explain_node(world.engine, "m-like-0").conditions == ("unknown",)
 
 
 # -- what cannot be answered -----------------------------------------------------------------------
@@ -269,4 +269,4 @@ def test_only_of_pods_that_wait_here(task: Task, message: str) -> None:
     world = World(make_engine(), *NODES)
     world.step(TaskSeen(task))
     with pytest.raises(QuestionError, match=message):
-        world.engine.explain_what_if("default", "a", Question(), 0.0)
+        explain_what_if(world.engine, "default", "a", Question(), 0.0)

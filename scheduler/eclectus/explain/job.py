@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from itertools import chain
 
-from eclectus.engine.explain.fit_errors import FitErrors
-from eclectus.engine.explain.waiting import state_of, waiting
+from eclectus.engine.reports import FitErrors
 from eclectus.engine.state import State
+from eclectus.explain.pod import state_of, waiting
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.explanation import AlikePods, JobExplanation, WaitingState
 from eclectus.model.objects import Task
@@ -19,7 +19,9 @@ Label = tuple[str, str]
 Group = tuple[WaitingState, ClassKey]
 
 
-def explain_job(state: State, job: tuple[str, str], labels: Collection[Label], now: float) -> JobExplanation:
+def job_explanation(
+    state: State, job: tuple[str, str], labels: Collection[Label], now: float
+) -> JobExplanation:
     """The answer about a job; `now` in seconds, not before the last step. O(pods + groups times nodes).
 
     `job`: its namespace and name. `labels`: whichever of these a pod has, it is one of the job.

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from builders import make_engine, make_node, make_task
-from eclectus.engine.explain.prices import priced
+from eclectus.explain.prices import priced
+from eclectus.explain.questions import explain_node, explain_pod, price_summary
 from eclectus.framework import Place
 from eclectus.maths.numbers import Floats
 from eclectus.model.learned import ConstraintDemand, LearnedNode, LearnedWork, NodePrice
@@ -43,14 +44,14 @@ def scarce(place: Place | None = None) -> World:
 
 def price_of(world: World, name: str) -> NodePrice:
     """What the node of a pod costs it."""
-    placement = world.engine.explain_pod("default", name, world.now).placement
+    placement = explain_pod(world.engine, "default", name, world.now).placement
     assert placement is not None
     assert placement.price is not None
     return placement.price
 
 
 def test_a_pod_that_waits_is_shown_what_is_demanded_of_its_nodes() -> None:
-    found = scarce().engine.explain_pod("default", "t4", 10.0)
+    found = explain_pod(scarce().engine, "default", "t4", 10.0)
     assert found.state == "unschedulable"
     assert found.constraint_demand == ConstraintDemand("arch=arm", 5 / 8, 0.5)
 
@@ -68,11 +69,11 @@ def test_and_how_much_longer_it_counts_as_running_there() -> None:
 
 def test_a_node_shows_its_price() -> None:
     engine = scarce().engine
-    assert [engine.explain_node(f"n{at}").price for at in range(4)] == pytest.approx([1.4, 1.4, 0.1, 0.1])
+    assert [explain_node(engine, f"n{at}").price for at in range(4)] == pytest.approx([1.4, 1.4, 0.1, 0.1])
 
 
 def test_metrics_have_the_mean_of_each_group() -> None:
-    summary = scarce(BetterUsed()).engine.price_summary("arch", 5)
+    summary = price_summary(scarce(BetterUsed()).engine, "arch", 5)
     assert summary is not None
     assert dict(summary.groups) == {"arm": pytest.approx(1.4), "none": pytest.approx(0.1)}
     assert set(summary.classes) == {("arm", "sort", 1.0), ("none", "sort", 2.5)}
@@ -92,7 +93,7 @@ def test_what_was_learned_of_nodes_gets_their_prices() -> None:
 def test_prices_of_before_rows_were_added_are_left_out() -> None:
     policy = BetterUsed()
     policy.rows = 3
-    summary = scarce(policy).engine.price_summary("arch", 5)
+    summary = price_summary(scarce(policy).engine, "arch", 5)
     assert summary is not None
     assert summary.classes == ()
     assert price_of(scarce(policy), "any").work == 2.5  # its row is among those of before
@@ -100,9 +101,9 @@ def test_prices_of_before_rows_were_added_are_left_out() -> None:
 
 def test_where_no_policy_asks_for_prices_there_are_none() -> None:
     world = scarce(LeastAllocated())
-    placement = world.engine.explain_pod("default", "any", world.now).placement
+    placement = explain_pod(world.engine, "default", "any", world.now).placement
     assert placement is not None
     assert placement.price is None
-    assert world.engine.explain_node("n0").price is None
-    assert world.engine.explain_pod("default", "t4", world.now).constraint_demand is None
-    assert world.engine.price_summary("arch", 5) is None
+    assert explain_node(world.engine, "n0").price is None
+    assert explain_pod(world.engine, "default", "t4", world.now).constraint_demand is None
+    assert price_summary(world.engine, "arch", 5) is None

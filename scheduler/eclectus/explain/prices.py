@@ -23,7 +23,7 @@ from eclectus.model.learned import ConstraintDemand, LearnedNode, LearnedWork, N
 from eclectus.model.objects import Spec
 
 
-def price_summary(state: State, label: str, most: int) -> PriceSummary | None:
+def summary_of_prices(state: State, label: str, most: int) -> PriceSummary | None:
     """Prices by groups of nodes, at most `most` values of this label; None where none are kept. O(nodes)."""
     pricing = state.accounts.pricing
     if pricing is None:

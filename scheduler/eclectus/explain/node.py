@@ -10,10 +10,10 @@ from operator import attrgetter
 import numpy as np
 
 from eclectus.cluster.resources import PODS
-from eclectus.engine.explain.other_pods import named
-from eclectus.engine.explain.prices import price_of_node, priced
 from eclectus.engine.queues.pending_class import PendingClass
 from eclectus.engine.state import State
+from eclectus.explain.nodes_for_pod import named
+from eclectus.explain.prices import price_of_node, priced
 from eclectus.feasibility.funnel import refusals_of_row
 from eclectus.feasibility.many_terms import FEW_TERMS
 from eclectus.feasibility.task_class import TaskClass
@@ -27,7 +27,7 @@ BASIC = (PODS, "cpu", "memory")  # a node without any of one of these takes hard
 KEEPS_OFF = ("NoSchedule", "NoExecute")
 
 
-def explain_node(state: State, name: str) -> NodeExplanation:
+def node_explanation(state: State, name: str) -> NodeExplanation:
     """The answer about a node by its name."""
     row = state.cluster.rows.get(name)
     if row is None:

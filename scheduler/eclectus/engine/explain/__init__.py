@@ -1,1 +1,0 @@
-"""What the engine says of its decisions: why pods wait, and what a placement was chosen among."""

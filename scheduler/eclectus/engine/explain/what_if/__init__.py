@@ -1,1 +1,0 @@
-"""What would be different: explanations of a state that was changed, and answers of other policies."""

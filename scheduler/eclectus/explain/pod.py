@@ -1,0 +1,360 @@
+"""Why a pod waits, or where it has gone: an explanation, made between two steps.
+
+It changes nothing. The class of the pod is computed afresh, because one that is kept would be brought up to
+date here, and a policy might see later that somebody has asked.
+
+In which queue a pending pod is, why, and when it is examined next. Only reads the queues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import isfinite
+
+from msgspec.structs import replace
+
+from eclectus.engine.places import PodPlace
+from eclectus.engine.queues.class_queues import Queued
+from eclectus.engine.reports import (
+    FitErrors,
+    deferred,
+    gang_message,
+    having_room,
+    in_node_queue,
+    not_placed_yet,
+    pods_ahead,
+    withheld,
+)
+from eclectus.engine.state import ForeignPod, State
+from eclectus.explain.nodes_for_pod import leaving_on, named, near_misses, preemption
+from eclectus.explain.placement import unmet_on
+from eclectus.explain.prices import demand_of, price_for
+from eclectus.feasibility.funnel import funnel
+from eclectus.feasibility.rules import unsupported
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.model.explanation import (
+    Attempts,
+    Funnel,
+    Nomination,
+    Placement,
+    PodExplanation,
+    Waiting,
+    WaitingState,
+)
+from eclectus.model.objects import Task
+
+DEAD_AMONG_MOST = 16  # nodes with room of which the learner is asked whether they are dead
+NOT_KEPT = (
+    "which nodes were compared at that moment, with which queues and speeds, and which of equal ones was "
+    "drawn; the figures are of now. A tape (eclectus scheduler --record) can be asked about any moment"
+)
+
+
+def pod_explanation(state: State, pod: tuple[str, str], now: float) -> PodExplanation:
+    """The answer about a pod, given by namespace and name; `now` in seconds. O(pods + nodes)."""
+    namespace, name = pod
+    for task in state.pending.values():
+        if task.name == name and task.namespace == namespace:
+            if task.uid in state.placed.assumed:
+                return _placed(state, task, state.placed.assumed[task.uid], now)
+            return explain_waiting(state, task, now)
+    found = state.placed.find(namespace, name)
+    if found is not None and not state.placed.is_nominated(found.uid):
+        return _placed(state, found, state.placed.node_of(found.uid), now)
+    for uid, each in state.foreign_pending.items():
+        if each.name == name and each.namespace == namespace:
+            return _foreign(state, uid, each, now)
+    summary = "this scheduler knows no such pod: there is none, it has ended, or it was created just now"
+    return PodExplanation(namespace=namespace, name=name, state="unknown", summary=summary)
+
+
+# -- pods that wait --------------------------------------------------------------------------------
+
+
+def explain_waiting(state: State, task: Task, now: float) -> PodExplanation:
+    """The answer about a pod of `state.pending` that is not assumed; `task`: as it is, or as it might be."""
+    task_class = TaskClass(state.cluster, task.spec, task.workload)
+    where, waits = state_of(state, task), waiting(state, task, task_class, now)
+    is_placeable = where not in ("gated", "deleting")
+    return PodExplanation(
+        namespace=task.namespace,
+        name=task.name,
+        uid=task.uid,
+        scheduler_name=task.profile,
+        state=where,
+        summary=waits.reason,
+        priority=task.priority,
+        age=_age(task, now),
+        waiting=waits,
+        expected_wait=state.expected_waits.remaining_seconds(task.uid, now),
+        nomination=_nomination(state, task.uid, now),
+        attempts=_attempts(state, task, now),
+        constraint_demand=demand_of(state, task.spec),
+        funnel=_funnel(state, task, task_class),
+        nearest=near_misses(state, task, task_class) if is_placeable else (),
+        dead_with_room=_dead_with_room(state, task_class),
+        preemption=preemption(state, task, task_class, now) if is_placeable else None,
+    )
+
+
+def _funnel(state: State, task: Task, task_class: TaskClass) -> Funnel:
+    messages = FitErrors(state)
+    found = funnel(task_class, state.cluster, messages.refusals)
+    return Funnel(
+        nodes=len(state.cluster),
+        steps=found.steps,
+        feasible=task_class.feasible_count,
+        with_room=len(found.rows),
+        message="" if len(found.rows) else messages.message(task, task_class),
+    )
+
+
+def _dead_with_room(state: State, task_class: TaskClass) -> tuple[str, ...]:
+    names = [state.cluster.names[row] for row in task_class.fits_now_rows[:DEAD_AMONG_MOST].tolist()]
+    learned = [(name, state.learn.learned_node(name)) for name in names]
+    return tuple(name for name, of_node in learned if of_node is not None and of_node.state == "dead")
+
+
+def _nomination(state: State, uid: str, now: float) -> Nomination | None:
+    if not state.placed.is_nominated(uid):
+        return None
+    node, since = state.placed.node_of(uid), state.placed.held_since(uid)
+    row = state.cluster.rows.get(node)
+    leaving = [] if row is None else leaving_on(state, row)
+    waits = now - (now if since is None else since)
+    return Nomination(node, waits, named(state, leaving), _is_reserved(state, uid, leaving))
+
+
+def _is_reserved(state: State, uid: str, leaving: Sequence[Task]) -> bool:
+    """Whether its Order keeps the node free for it, rather than that it waits for evicted pods."""
+    task = state.pending.get(uid)
+    if task is None or leaving or state.may_evict_for(task):
+        return False
+    return state.profiles[task.profile].order.traits.reserves_nodes
+
+
+def _attempts(state: State, task: Task, now: float) -> Attempts:
+    message, at, reports = state.reports.last(task.uid) or (task.reported, None, 0)
+    ago = None if at is None else now - at
+    return Attempts(state.backoff.failures(task.uid), reports, message, ago)
+
+
+def _age(task: Task, now: float) -> float | None:
+    return max(now - task.created, 0.0) if task.created else None
+
+
+def _foreign(state: State, uid: str, pod: ForeignPod, now: float) -> PodExplanation:
+    served = ", ".join(sorted(state.profiles))
+    return PodExplanation(
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=uid,
+        scheduler_name=pod.scheduler_name,
+        state="otherScheduler",
+        summary=f"its schedulerName is {pod.scheduler_name}, and this scheduler serves {served}",
+        nomination=_nomination(state, uid, now),
+    )
+
+
+# -- pods on nodes ---------------------------------------------------------------------------------
+
+
+def _placed(state: State, task: Task, node: str, now: float) -> PodExplanation:
+    is_bound = task.uid not in state.placed.assumed
+    return PodExplanation(
+        namespace=task.namespace,
+        name=task.name,
+        uid=task.uid,
+        scheduler_name=task.profile,
+        state="bound" if is_bound else "binding",
+        summary=f"it is bound to node {node}" if is_bound else f"its bind to node {node} is not answered yet",
+        priority=task.priority,
+        age=_age(task, now),
+        placement=_placement(state, task, node, now),
+    )
+
+
+def _placement(state: State, task: Task, node: str, now: float) -> Placement:
+    row, profile = state.cluster.rows.get(node), state.profiles.get(task.profile)
+    since = state.placed.held_since(task.uid)
+    found = Placement(node, max(now - (now if since is None else since), 0.0))
+    found = replace(found, evicted=task.uid in state.evicted)
+    if row is None or profile is None:
+        return found
+    task_class, learned = TaskClass(state.cluster, task.spec, task.workload), state.learn.learned_node(node)
+    return replace(
+        found,
+        policy=str(profile.place),
+        feasible=task_class.feasible_count,
+        with_room=task_class.fits_now_count,
+        speed=None if learned is None else learned.speed,
+        node_state=None if learned is None else learned.state,
+        price=price_for(state, profile.place, task_class, row),
+        unmet_preferences=unmet_on(state, task, row),
+        not_kept=NOT_KEPT,
+    )
+
+
+NODES_MOST = 5  # named of those in whose queues it is
+
+
+def state_of(state: State, task: Task) -> WaitingState:
+    """Where a pod of `state.pending` waits whose bind is not under way."""
+    place = state.places.of(task.uid)
+    if place == "classQueue":
+        return _state_in_class_queue(state, task.uid)
+    if place is None or place == "assumed":
+        raise LookupError(f"{task} does not wait")
+    return _STATES[place]
+
+
+def _state_in_class_queue(state: State, uid: str) -> WaitingState:
+    queued = state.places.queued(uid)
+    if withheld(state, uid) is not None:
+        return "withheld"
+    if queued is not None and queued.pending.unschedulable_since is not None:
+        return "unschedulable"
+    return "deferred" if uid in state.deferrals.rows else "active"
+
+
+def waiting(state: State, task: Task, task_class: TaskClass, now: float) -> Waiting:
+    """Why it waits there; its class must be up to date. `now` in seconds."""
+    return _ANSWERS[state_of(state, task)](state, task, task_class.fits_now_count, now)
+
+
+def _deleting(state: State, task: Task, with_room: int, now: float) -> Waiting:
+    return Waiting("it is being deleted, so it is not placed any more")
+
+
+def _gated(state: State, task: Task, with_room: int, now: float) -> Waiting:
+    return Waiting(f"it has scheduling gates: {', '.join(task.gates)}", gates=task.gates)
+
+
+def _backing_off(state: State, task: Task, with_room: int, now: float) -> Waiting:
+    until = state.places.retry_at(task.uid)
+    reason = "its last attempt failed, and it is tried again after a back-off"
+    return Waiting(reason, next_check=None if until is None else max(until - now, 0.0))
+
+
+def _in_gang(state: State, task: Task, with_room: int, now: float) -> Waiting:
+    gang = state.gangs.of(task.uid)
+    _, reason = gang_message(state, task.uid, FitErrors(state), partial(_fresh_class, state))
+    backs_off = not gang.problem and gang.retry_at > now
+    return Waiting(reason, next_check=gang.retry_at - now if backs_off else None)
+
+
+def _fresh_class(state: State, task: Task) -> TaskClass:
+    return TaskClass(state.cluster, task.spec, task.workload)
+
+
+def _in_node_queue(state: State, task: Task, with_room: int, now: float) -> Waiting:
+    reservation, names = state.places.reservation(task.uid), state.cluster.names
+    if reservation is None:
+        raise LookupError(f"{task} waits at no node")
+    rows = list(dict.fromkeys(reservation.rows))
+    return Waiting(
+        in_node_queue(state, reservation),
+        since=now - reservation.since,
+        policy=str(state.profiles[task.profile].line),
+        nodes=tuple(names[row] for row in rows[:NODES_MOST]),
+        ahead=pods_ahead(state, reservation) if len(rows) == 1 else 0,
+    )
+
+
+# -- in class queues -------------------------------------------------------------------------------
+
+
+def _queued(state: State, task: Task) -> Queued:
+    found = state.places.queued(task.uid)
+    if found is None:
+        raise LookupError(f"{task} is in no class queue")
+    return found
+
+
+def _here(state: State, task: Task, reason: str) -> Waiting:
+    """Its place in its class queue."""
+    pending, queue, key, serial = _queued(state, task)
+    return Waiting(
+        reason,
+        policy=str(state.profiles[task.profile].place),
+        ahead=queue.ahead(key, serial),
+        group=queue.group,
+        class_pods=len(pending),
+    )
+
+
+def _withheld(state: State, task: Task, with_room: int, now: float) -> Waiting:
+    answer = withheld(state, task.uid)
+    reason = "" if answer is None else answer.reason.message
+    return replace(
+        _here(state, task, reason or "its Order keeps it from being offered to any node"),
+        policy=str(state.profiles[task.profile].order),
+        next_check=None if answer is None else _seconds_until(answer.until, now),
+    )
+
+
+def _unschedulable(state: State, task: Task, with_room: int, now: float) -> Waiting:
+    pending = _queued(state, task).pending
+    since = now - (now if pending.unschedulable_since is None else pending.unschedulable_since)
+    found = replace(_here(state, task, pending.message), since=since)
+    if found.reason:
+        return found
+    if with_room:
+        reason = f"policy {found.policy} has refused it although {having_room(with_room)}"
+        return replace(found, reason=reason)
+    if task.spec.unsupported:
+        reason = unsupported.message(task.spec)
+    elif pending.never_feasible:
+        reason = "no node, however empty, could run it"
+    else:
+        reason = "no node has room for it"
+    return replace(found, reason=reason, policy="")
+
+
+def _deferred(state: State, task: Task, with_room: int, now: float) -> Waiting:
+    row, names = state.deferrals.row_of(task.uid), state.cluster.names
+    reason = deferred(state, task, with_room)
+    if not with_room:
+        reason = "no node has room for it now" + ("" if row is None else f"; it waits for node {names[row]}")
+    until = _queued(state, task).pending.until.get(task.uid)
+    return replace(
+        _here(state, task, reason),
+        since=now - state.deferrals.since[task.uid],
+        next_check=None if until is None else _seconds_until(until, now),
+        nodes=() if row is None else (names[row],),
+    )
+
+
+def _active(state: State, task: Task, with_room: int, now: float) -> Waiting:
+    if with_room:
+        return _here(state, task, not_placed_yet(state, task, with_room))
+    return _here(state, task, "its class is asked about in the next scheduling cycle")
+
+
+def _seconds_until(at: float, now: float) -> float | None:
+    return max(at - now, 0.0) if isfinite(at) else None
+
+
+_STATES: Mapping[PodPlace, WaitingState] = {
+    "deleting": "deleting",
+    "gated": "gated",
+    "gang": "gang",
+    "lead": "gang",
+    "backOff": "backOff",
+    "nodeQueue": "nodeQueue",
+}
+"""Place -> state, where the place says all."""
+
+_ANSWERS: Mapping[WaitingState, Callable[[State, Task, int, float], Waiting]] = {
+    "deleting": _deleting,
+    "gated": _gated,
+    "gang": _in_gang,
+    "backOff": _backing_off,
+    "nodeQueue": _in_node_queue,
+    "withheld": _withheld,
+    "unschedulable": _unschedulable,
+    "deferred": _deferred,
+    "active": _active,
+}
+"""State -> `(state, task, with_room, now)`: why a pod waits; `with_room`: nodes that have room for it."""
