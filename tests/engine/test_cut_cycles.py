@@ -134,7 +134,7 @@ def test_deferred_classes_are_left_alone_once_all_were_asked_about() -> None:
     world = deferring()
     finish(world)
     world.settle()
-    assert len(world.engine._state.deferrals.rows) == 9
+    assert len(world.engine._state.deferrals.waits) == 9
     assert not world.engine._placement.is_due
     tentative = world.engine._state.cluster.tentative.sum()
     world.step()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.framework import Bind, Defer, Enqueue, Line, OrderTraits, Reason, Unschedulable, View
+from eclectus.framework import Bind, Defer, Enqueue, Line, OrderTraits, Reason, Unschedulable, View, Wait
 from eclectus.model.events import NodeSeen
 from eclectus.model.objects import Task
 from eclectus.policies.order.fifo import FifoOrder
@@ -53,14 +53,17 @@ FAULTS = {
     "no task": (lambda view, task: [Bind(None, 0)], "None is no task"),
     "no action": (lambda view, task: ["n0"], "'n0' is not an action"),
     "None as an action": (lambda view, task: [None], "None is not an action"),
-    "deferred to an infeasible node": (lambda view, task: [Defer(task, 2)], "node n2 may never run"),
+    "deferred to an infeasible node": (
+        lambda view, task: [Defer(task, Wait(row=2))],
+        "node n2 may never run",
+    ),
     "enqueued at an infeasible node": (lambda view, task: [Enqueue(task, 2)], "node n2 may never run"),
     "deferred until a time in the past": (
-        lambda view, task: [Defer(task, 1, 0.0)],
+        lambda view, task: [Defer(task, Wait(until=0.0, row=1))],
         "cannot be deferred until 0.0",
     ),
     "deferred until nan": (
-        lambda view, task: [Defer(task, 1, NAN)],
+        lambda view, task: [Defer(task, Wait(until=NAN, row=1))],
         "cannot be deferred until nan",
     ),
     "no reason": (lambda view, task: [Unschedulable(task, "full")], "'full' is no Reason"),

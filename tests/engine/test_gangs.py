@@ -20,6 +20,7 @@ from eclectus.framework import (
     Reason,
     Unschedulable,
     View,
+    Wait,
 )
 from eclectus.model.events import TaskSeen
 from eclectus.policies.learn.none import Unlearned
@@ -371,7 +372,7 @@ class Deferring(Place):
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         for task in pending:
-            yield Defer(task, None, view.now + 1.0)
+            yield Defer(task, Wait(until=view.now + 1.0))
 
 
 class Refusing(Place):

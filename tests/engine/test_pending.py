@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from builders import make_engine, make_task
-from eclectus.framework import Action, Bind, Defer, OrderTraits, PendingTasks, Place, Unschedulable, View
+from eclectus.framework import (
+    Action,
+    Bind,
+    Defer,
+    OrderTraits,
+    PendingTasks,
+    Place,
+    Unschedulable,
+    View,
+    Wait,
+)
 from eclectus.policies.order.fifo import FifoOrder
 from worlds import World, numbered, small_world
 
@@ -76,7 +86,7 @@ def test_a_queue_goes_on_after_defer_and_ends_with_unschedulable() -> None:
         for queue in list(pending.queues()):
             while (task := pending.take(queue)) is not None:
                 seen.append(task.name)
-                yield Defer(task, 0) if task.name == "a0" else Unschedulable(task)
+                yield Defer(task, Wait(row=0)) if task.name == "a0" else Unschedulable(task)
 
     world = world_of(answer_tasks)
     world.add(*TASKS)
@@ -125,7 +135,7 @@ def test_skipped_tasks_are_offered_again_in_the_next_cycle() -> None:
     def answer_tasks(view: View, pending: PendingTasks) -> Iterator[Action]:
         for task in pending:
             seen.append(task.name)
-            yield Defer(task, 0)
+            yield Defer(task, Wait(row=0))
             if task.name == "a0":
                 assert pending.skip(task, 1) == 1
 
@@ -141,7 +151,7 @@ def test_skip_returns_how_many_tasks_it_skipped() -> None:
 
     def answer_tasks(view: View, pending: PendingTasks) -> Iterator[Action]:
         for task in pending:
-            yield Defer(task, 0)
+            yield Defer(task, Wait(row=0))
             found.append(pending.skip(task, 9))
             found.append(pending.skip(task, -1))
 
@@ -165,7 +175,7 @@ def test_tasks_are_skipped_in_all_groups_of_their_class() -> None:
     def answer_tasks(view: View, pending: PendingTasks) -> Iterator[Action]:
         for task in pending:
             seen.append(task.name)
-            yield Defer(task, 0)
+            yield Defer(task, Wait(row=0))
             if task.name == "t0":
                 assert pending.skip(task, 3) == 3
             if task.name == "t4":

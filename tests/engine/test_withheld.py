@@ -10,7 +10,7 @@ import pytest
 
 from builders import make_engine, make_task
 from eclectus.cluster.changelog import ChangeLog
-from eclectus.framework import Order, OrderTraits, Reason, View, Withheld
+from eclectus.framework import Order, OrderTraits, Reason, View, Wait
 from eclectus.model.objects import Task
 from eclectus.policies.place.allocation import LeastAllocated
 from worlds import World, numbered, small_world
@@ -22,7 +22,7 @@ WHY = Reason("not before its time")
 class Withholding(Order):
     """Withholds what `answer` says; groups are paths."""
 
-    answer: Callable[[View, str, Task], Withheld | None]
+    answer: Callable[[View, str, Task], Wait | None]
     traits = OrderTraits(withholds=True, ranks_by_path=True)
 
     def __post_init__(self) -> None:
@@ -35,7 +35,7 @@ class Withholding(Order):
     def key(self, task: Task, serial: int) -> tuple[float, ...]:
         return (task.created, serial)
 
-    def rank(self, view: View, group: str, head: Task) -> tuple[float, ...] | Withheld:
+    def rank(self, view: View, group: str, head: Task) -> tuple[float, ...] | Wait:
         self.asked += 1
         return self.answer(view, group, head) or (head.created,)
 
@@ -43,11 +43,11 @@ class Withholding(Order):
         return self.log
 
 
-def until(seconds: float) -> Callable[[View, str, Task], Withheld | None]:
-    return lambda view, group, head: Withheld(WHY, seconds) if view.now < seconds else None
+def until(seconds: float) -> Callable[[View, str, Task], Wait | None]:
+    return lambda view, group, head: Wait(WHY, seconds) if view.now < seconds else None
 
 
-def world_of(answer: Callable[[View, str, Task], Withheld | None]) -> tuple[World, Withholding]:
+def world_of(answer: Callable[[View, str, Task], Wait | None]) -> tuple[World, Withholding]:
     order = Withholding(answer)
     return small_world(make_engine(LeastAllocated(), order=order, wait_limit=100.0)), order
 
@@ -80,7 +80,7 @@ def test_it_costs_no_question_while_nothing_changes() -> None:
 
 def test_a_recorded_change_of_a_prefix_asks_again_about_all_groups_below_it() -> None:
     open_jobs = set[str]()
-    world, order = world_of(lambda view, group, head: None if head.job in open_jobs else Withheld(WHY, inf))
+    world, order = world_of(lambda view, group, head: None if head.job in open_jobs else Wait(WHY, inf))
     world.add(
         make_task("a", job="j", stage="s"),
         make_task("b", job="j", stage="t", cpu=2),
@@ -97,7 +97,7 @@ def test_a_recorded_change_of_a_prefix_asks_again_about_all_groups_below_it() ->
 
 def test_of_one_class_some_groups_may_be_withheld() -> None:
     world, _ = world_of(
-        lambda view, group, head: Withheld(WHY, 9.0) if head.job == "j" and view.now < 9 else None
+        lambda view, group, head: Wait(WHY, 9.0) if head.job == "j" and view.now < 9 else None
     )
     world.add(make_task("a", job="j"), make_task("b", job="k"))
     assert set(world.placed()) == {"b"}
@@ -117,7 +117,7 @@ def test_an_answer_changes_the_rank_of_other_groups_in_the_same_cycle() -> None:
             self.log.record(task.job)
 
     order = Exclusive(
-        lambda view, group, head: Withheld(WHY, inf) if placed and head.name not in placed else None
+        lambda view, group, head: Wait(WHY, inf) if placed and head.name not in placed else None
     )
     world = small_world(make_engine(LeastAllocated(), order=order))
     world.add(make_task("a", job="j", stage="s"), make_task("b", job="j", stage="t", cpu=2, created=1))
@@ -125,7 +125,7 @@ def test_an_answer_changes_the_rank_of_other_groups_in_the_same_cycle() -> None:
 
 
 def test_the_wait_limit_holds_for_withheld_tasks() -> None:
-    world, _ = world_of(lambda view, group, head: Withheld(WHY, inf))
+    world, _ = world_of(lambda view, group, head: Wait(WHY, inf))
     world.add(make_task("a"))
     world.sleep(100.0)
     assert world.placed() == {"a": "n0"}
@@ -143,10 +143,10 @@ def test_it_may_be_deleted_changed_and_joined_while_it_is_withheld() -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [Withheld(WHY, 0.0), Withheld(WHY, -1.0), Withheld(WHY, nan), Withheld(Reason(), inf)],
+    [Wait(WHY, 0.0), Wait(WHY, -1.0), Wait(WHY, nan), Wait(Reason(), inf)],
     ids=["now", "past", "nan", "no reason"],
 )
-def test_an_answer_that_would_be_a_busy_loop_or_says_no_reason_is_a_fault(answer: Withheld) -> None:
+def test_an_answer_that_would_be_a_busy_loop_or_says_no_reason_is_a_fault(answer: Wait) -> None:
     world, _ = world_of(lambda view, group, head: answer)
     world.add(make_task("a"))
     assert world.faults
@@ -163,7 +163,7 @@ def test_an_order_that_withholds_against_its_traits_is_a_fault() -> None:
 
 
 def test_times_that_follow_each_other_closely_make_no_busy_loop() -> None:
-    world, order = world_of(lambda view, group, head: Withheld(WHY, view.now + 1e-9))
+    world, order = world_of(lambda view, group, head: Wait(WHY, view.now + 1e-9))
     world.add(make_task("a"))
     world.sleep(1.0)
     assert order.asked < 500

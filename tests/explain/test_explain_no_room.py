@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
-from eclectus.framework import Defer, Unschedulable
+from eclectus.framework import Defer, Unschedulable, Wait
 from eclectus.model.events import TaskSeen
 from eclectus.model.explanation import FilterStep, Lack, NearMiss, OtherPod, Refusal
 from eclectus.model.objects import HostPort, PodAffinityTerm, Requirement, SpreadConstraint, Taint, Term
@@ -144,7 +144,7 @@ def test_room_that_is_held_for_a_pod_of_another_scheduler_is_in_the_way() -> Non
 
 
 def test_room_that_is_planned_for_others_is_in_the_way() -> None:
-    policy = Answering(lambda task: Defer(task, 0) if task.name == "big" else Unschedulable(task))
+    policy = Answering(lambda task: Defer(task, Wait(row=0)) if task.name == "big" else Unschedulable(task))
     world = small_world(make_engine(policy, relieve=Preemption()), cpu=2)
     world.step(TaskSeen(make_task("x", profile="other", node="n0")))
     world.add(make_task("big", cpu=2))

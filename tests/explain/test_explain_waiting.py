@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.engine.agenda import FIRST_BACKOFF_SECONDS
-from eclectus.framework import Defer, Enqueue, OrderTraits, Reason, Unschedulable, View, Withheld
+from eclectus.framework import Defer, Enqueue, OrderTraits, Reason, Unschedulable, View, Wait
 from eclectus.model.events import Paused, TaskSeen
 from eclectus.model.learned import LearnedNode
 from eclectus.model.objects import Task
@@ -33,7 +33,7 @@ def test_a_deferred_pod_names_the_node_that_it_waits_for() -> None:
 
 
 def test_a_deferral_with_an_end_says_when_it_is_examined_again() -> None:
-    world = small_world(make_engine(Answering(lambda task: Defer(task, None, until=20.0))))
+    world = small_world(make_engine(Answering(lambda task: Defer(task, Wait(until=20.0)))))
     world.add(make_task("a"))
     found = explain(world, "a", after=5.0)
     assert found.waiting is not None
@@ -68,8 +68,8 @@ class Withholding(FifoOrder):
     def traits(self) -> OrderTraits:
         return OrderTraits(withholds=True)
 
-    def rank(self, view: View, group: str, head: Task) -> tuple[float, ...] | Withheld:
-        return Withheld(Reason("others come first"), until=30.0) if view.now < 30 else ()
+    def rank(self, view: View, group: str, head: Task) -> tuple[float, ...] | Wait:
+        return Wait(Reason("others come first"), until=30.0) if view.now < 30 else ()
 
 
 def test_a_withheld_pod_says_by_whom_and_until_when() -> None:
@@ -89,7 +89,7 @@ class Dead(ExactSpeeds):
 
 
 def test_a_node_with_room_that_is_believed_dead_is_named() -> None:
-    world = small_world(make_engine(Answering(lambda task: Defer(task, None)), Dead({})))
+    world = small_world(make_engine(Answering(lambda task: Defer(task, Wait())), Dead({})))
     world.add(make_task("a"))
     assert explain(world, "a").dead_with_room == ("n0",)
 

@@ -61,7 +61,7 @@ def the_arrays_match_the_delivered_events(engine: Engine, known: Delivered) -> N
 def tentative_room_is_that_of_node_queues_and_deferrals(engine: Engine) -> None:
     """Tentative room has an owner, and every task in node queues is counted once."""
     state = engine._state
-    tentative = [*state.deferrals._rows.values()]
+    tentative = [(task, wait.row) for task, wait in state.deferrals.waits.values()]
     for row, queue in state.node_queues.by_row.items():
         assert all(each.tasks and each.rows.count(row) == queue.count(each) for each in queue)
         tentative += [(each.head, row) for each in queue if each.is_tentative]

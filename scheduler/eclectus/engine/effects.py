@@ -37,6 +37,7 @@ from eclectus.framework import (
     Relieve,
     ReserveMany,
     Unschedulable,
+    Wait,
 )
 from eclectus.model.errors import PolicyError
 from eclectus.model.grant import NO_GRANT, Grant
@@ -107,17 +108,19 @@ class Placing:
 
     def validate_defer(self, cycle: SchedulingCycle, defer: Defer) -> None:
         """The node, if it names one, must be feasible, and the end of the wait lie in the future."""
-        state, task, row, until = self._state, defer.task, defer.row, defer.until
+        state, task, wait = self._state, defer.task, defer.wait
         _validate_offered(cycle, task)
+        if not isinstance(wait, Wait):
+            raise PolicyError(f"{wait!r} is no Wait for {task}")
         feasible = state.view.task_class(task).scalars.feasible
-        if row is not None and not feasible[validate_row(state, task, row)]:
-            raise PolicyError(f"node {state.cluster.names[row]} may never run {task}")
-        if not until > state.now:  # nan too; a time in the past would be a busy loop
-            raise PolicyError(f"{task} cannot be deferred until {until}: it is {state.now} now")
+        if wait.row is not None and not feasible[validate_row(state, task, wait.row)]:
+            raise PolicyError(f"node {state.cluster.names[wait.row]} may never run {task}")
+        if not wait.until > state.now:  # nan too; a time in the past would be a busy loop
+            raise PolicyError(f"{task} cannot be deferred until {wait.until}: it is {state.now} now")
 
     def defer(self, cycle: SchedulingCycle, defer: Defer) -> None:
         """The task waits in its class queue, for the node if the policy names one."""
-        cycle.defer(defer.task, None if defer.row is None else int(defer.row), defer.until)
+        cycle.defer(defer.task, defer.wait)
         self._state.waits(defer.task)
 
     # -- Enqueue -----------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from eclectus.engine.reports import FitErrors
 from eclectus.engine.scheduling_cycle import Allowance, Offered, SchedulingCycle
 from eclectus.engine.state import State
 from eclectus.engine.wait_limit import BestNode
-from eclectus.framework import Bind, Defer, Order, Place, Profile, Unschedulable
+from eclectus.framework import Bind, Defer, Order, Place, Profile, Unschedulable, Wait
 from eclectus.model.errors import PolicyError
 from eclectus.model.grant import NO_GRANT, Grant
 from eclectus.model.objects import Task
@@ -267,9 +267,8 @@ class GangCycle(SchedulingCycle):
         self.remove(task)
         self._transaction.place(task, row, grant)
 
-    def defer(self, task: Task, row: int | None, until: float) -> None:
+    def defer(self, task: Task, wait: Wait) -> None:
         """The task is left out."""
-        del row, until
         self.offered.pop(task.uid)
         self._leave_out(task, "waiting for another node than those with room")
 

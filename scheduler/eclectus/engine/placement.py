@@ -14,9 +14,8 @@ from typing import Any
 from eclectus.engine.effects import Effects
 from eclectus.engine.gang_attempts import GangAttempts
 from eclectus.engine.nominations import Nominations
-from eclectus.engine.queues.deferred_classes import DeferredClasses
 from eclectus.engine.queues.pending_class import PendingClass
-from eclectus.engine.queues.withheld_classes import WithheldClasses
+from eclectus.engine.queues.waits import DeferredClasses, WithheldClasses
 from eclectus.engine.scheduling_cycle import CycleSlices, SchedulingCycle
 from eclectus.engine.state import State
 from eclectus.framework import Action, Place, Profile
@@ -81,7 +80,7 @@ class Placement:
         self._withheld.end_step(state.now)
         if self._slices:
             self._deferred.end_step()
-        elif state.deferrals.rows or state.deferrals.released:
+        elif state.deferrals.waits or state.deferrals.released:
             self._deferred.end_cycle(has_failed=state.counters.faults > self._faults_before)
         if state.placed.has_nominated:
             asked = (pending for classes in by_profile.values() for pending in classes)
@@ -159,7 +158,7 @@ class Placement:
             self._slices.put_back([pending for pending in classes if pending.has_more])
         if self._slices.is_cut:
             self._slices.end_slice(pending for pending in classes if not pending.has_more)
-        if self._state.deferrals.rows or len(self._state.profiles) > 1:
+        if self._state.deferrals.waits or len(self._state.profiles) > 1:
             self._deferred.observe(classes)
         self._state.class_queues.end_cycle(classes)
         self._withheld.end_cycle(profile.scheduler_name, classes, self._state.view)

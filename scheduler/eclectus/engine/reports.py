@@ -36,7 +36,7 @@ from eclectus.feasibility.funnel import NO_ROWS, StaticRefusals
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.room_without import without_outranked
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Withheld
+from eclectus.framework import Wait
 from eclectus.maths.backlog_wait import Filling, residual_seconds
 from eclectus.maths.estimators.run_times import ServiceTime
 from eclectus.model.objects import Spec, Task
@@ -145,16 +145,18 @@ def pods_ahead(state: State, reservation: Reservation) -> int:
 
 def deferred(state: State, task: Task, with_room: int) -> str:
     """What a deferred pod waits for, although some nodes have room."""
-    row, sooner = state.deferrals.row_of(task.uid), "expected to end sooner there than on any of"
-    if row is not None:
-        name = state.cluster.names[row]
+    wait, sooner = state.deferrals.waits[task.uid][1], "expected to end sooner there than on any of"
+    if wait.reason.message:
+        return wait.reason.message
+    if wait.row is not None:
+        name = state.cluster.names[wait.row]
         return f"waiting for node {name}: {sooner} {with_room} nodes with room"
     if task.spec.preferences:
         return f"waiting for a node that meets its preferences: {sooner} {with_room} nodes with room"
     return f"waiting for a node other than the {with_room} with room, which others need"
 
 
-def withheld(state: State, uid: str) -> Withheld | None:
+def withheld(state: State, uid: str) -> Wait | None:
     """What its Order has answered where it withholds a pod; None where it does not."""
     queued = state.places.queued(uid)
     return None if queued is None else queued.pending.withheld(queued.queue)
@@ -327,7 +329,7 @@ class Explanations:
             if task_class.fits_now_count:
                 return "WaitingForNode", where
             return "Unschedulable", f"{fit_errors.message(task, task_class)} Queued: {where}."
-        if task.uid in state.deferrals.rows and task_class.fits_now_count:
+        if task.uid in state.deferrals.waits and task_class.fits_now_count:
             return "WaitingForNode", deferred(state, task, task_class.fits_now_count)
         held_back = withheld(state, task.uid)
         if held_back is not None and held_back.reason.message and task_class.fits_now_count:

@@ -20,7 +20,7 @@ from eclectus.engine.queues.class_queues import ClassQueues
 from eclectus.engine.queues.cycle_order import CycleOrder, Found, accounts_of, cycle_order
 from eclectus.engine.queues.pending_class import PendingClass, PendingKey
 from eclectus.engine.state import State
-from eclectus.framework import ClassQueue, PendingTasks, Profile
+from eclectus.framework import ClassQueue, PendingTasks, Profile, Wait
 from eclectus.model.grant import Grant
 from eclectus.model.objects import Task
 
@@ -202,7 +202,7 @@ class SchedulingCycle(PendingTasks):
     def _offer_head(self, pending: PendingClass, queue: SortedClassQueue) -> Task | None:
         """Take the head of a queue; where the cycle was cut, the first that was not deferred before that."""
         entry = pending.take(queue)
-        while entry is not None and self._allowance.is_resumed and entry[2].uid in pending.until:
+        while entry is not None and self._allowance.is_resumed and entry[2].uid in pending.waits:
             entry = pending.take(queue)
         if entry is None:
             return None
@@ -260,12 +260,12 @@ class SchedulingCycle(PendingTasks):
         self._state.bind(task, row, grant)
         self.removed += volumes.masks_evaluated - evaluated
 
-    def defer(self, task: Task, row: int | None, until: float) -> None:
-        """The task waits, for this row or for none: it stays in its class queue, whose class stays active."""
+    def defer(self, task: Task, wait: Wait) -> None:
+        """The task waits, for a node or for none: it stays in its class queue, whose class stays active."""
         state, pending = self._state, self.offered.pop(task.uid).pending
         state.class_queues.activate(pending)
-        state.deferrals.add(task, row, state.now)
-        pending.until[task.uid] = until
+        state.deferrals.add(task, wait, state.now)
+        pending.waits[task.uid] = wait
 
     def fail(self, task: Task, message: str) -> None:
         """A policy failed on the task: it backs off."""

@@ -49,8 +49,8 @@ from eclectus.engine.plan_records import PlanRecords
 from eclectus.engine.pod_volumes import PodVolumes
 from eclectus.engine.probe_validity import ProbeValidity
 from eclectus.engine.queues.class_queues import ClassQueues, Queued
-from eclectus.engine.queues.deferrals import Deferrals
 from eclectus.engine.queues.node_queues import NodeQueues
+from eclectus.engine.queues.waits import Deferrals
 from eclectus.engine.waiting_times import WaitingTimes
 from eclectus.feasibility.class_cache import ClassCache
 from eclectus.framework import Learn, Policy, Profile, View, groupings_of, needs_of

@@ -215,7 +215,7 @@ def _state_in_class_queue(state: State, uid: str) -> WaitingState:
         return "withheld"
     if queued is not None and queued.pending.unschedulable_since is not None:
         return "unschedulable"
-    return "deferred" if uid in state.deferrals.rows else "active"
+    return "deferred" if uid in state.deferrals.waits else "active"
 
 
 def waiting(state: State, task: Task, task_class: TaskClass, now: float) -> Waiting:
@@ -317,11 +317,11 @@ def _deferred(state: State, task: Task, with_room: int, now: float) -> Waiting:
     reason = deferred(state, task, with_room)
     if not with_room:
         reason = "no node has room for it now" + ("" if row is None else f"; it waits for node {names[row]}")
-    until = _queued(state, task).pending.until.get(task.uid)
+    wait = state.deferrals.waits[task.uid][1]
     return replace(
         _here(state, task, reason),
         since=now - state.deferrals.since[task.uid],
-        next_check=None if until is None else _seconds_until(until, now),
+        next_check=_seconds_until(wait.until, now),
         nodes=() if row is None else (names[row],),
     )
 

@@ -353,8 +353,8 @@ def _asked(state: State, task: Task, task_class: TaskClass, policy: Place) -> Po
         case Bind(row=row):
             found = tuple(_candidates(state, task_class, row, chosen))
             return PolicyAnswer(name, "places", names[row], "", found, DRAWS)
-        case Defer(row=busy):
-            return PolicyAnswer(name, "defers", "" if busy is None else names[busy])
+        case Defer(wait=wait):
+            return PolicyAnswer(name, "defers", "" if wait.row is None else names[wait.row])
         case Unschedulable(reason=reason):
             return PolicyAnswer(name, "refuses", reason=reason.message)
         case _:

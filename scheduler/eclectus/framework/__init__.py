@@ -20,7 +20,7 @@ from eclectus.framework.actions import (
     ReliefAction,
     ReserveMany,
     Unschedulable,
-    Withheld,
+    Wait,
 )
 from eclectus.framework.learner import Completion, Learn, LearnedCell, Speeds
 from eclectus.framework.profile_settings import ProfileSettings
@@ -104,8 +104,8 @@ __all__ = [
     "Traits",
     "Unschedulable",
     "View",
+    "Wait",
     "Weigh",
-    "Withheld",
     "groupings_of",
     "needs_of",
 ]  # fmt: skip

@@ -1,6 +1,6 @@
 """The actions with which a Place policy answers pending tasks, and a Relieve policy refused ones.
 
-And what an Order may answer: `Withheld` keeps tasks from being offered, `Nominate` keeps a node free for one.
+And what an Order may answer: `Wait` keeps tasks from being offered, `Nominate` keeps a node free for one.
 """
 
 from __future__ import annotations
@@ -19,14 +19,20 @@ class Reason(Struct, frozen=True, gc=False):
     message: str = ""  # empty: the engine writes kube-scheduler's FitError
 
 
-class Withheld(Struct, frozen=True, gc=False):
-    """What an Order answers instead of a rank: no task of the group is offered now.
+NO_REASON = Reason()
 
-    The engine asks again at `until`, and before when the group's head, or what its rank depends on, changes.
+
+class Wait(Struct, frozen=True, gc=False):
+    """Why, until when and for which node tasks wait although a node may have room for them.
+
+    An Order answers with it instead of a rank, and then nothing of the group is offered; it must give a
+    reason, which users read on the pods. A Place policy answers with it in a Defer. The policy is asked again
+    at `until`, and before when something has changed that its answer depends on.
     """
 
-    reason: Reason  # with a message: users read it on the pods
-    until: float  # seconds, in the future; inf: only when something has changed
+    reason: Reason = NO_REASON  # empty: the engine writes what it knows of the wait
+    until: float = inf  # seconds, in the future; inf: only when something has changed
+    row: int | None = None  # of the busy node for which the task waits; None for none in particular
 
 
 class Bind(Struct, frozen=True, gc=False):
@@ -41,16 +47,15 @@ class Bind(Struct, frozen=True, gc=False):
 
 
 class Defer(Struct, frozen=True, gc=False):
-    """The task waits for this busy node until the policy is asked about it again.
+    """The task waits until the policy is asked about it again.
 
     That is in the next scheduling cycle or, of a policy that says so (`PlaceTraits.defers_until_change`),
-    when something has changed that its answer depends on. With None it waits for no node in particular,
-    although some have room, and nothing is tentative for it anywhere.
+    when something has changed that its answer depends on. Where the wait names no node, nothing is tentative
+    for the task anywhere.
     """
 
     task: Task
-    row: int | None
-    until: float = inf  # ask again at this time even if nothing has happened, seconds
+    wait: Wait
 
 
 class Enqueue(Struct, frozen=True, gc=False):

@@ -16,7 +16,7 @@ from typing import Protocol
 from eclectus.accounts.accounts import Grouping
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework.actions import Action, Nominate, ReliefAction, Withheld
+from eclectus.framework.actions import Action, Nominate, ReliefAction, Wait
 from eclectus.framework.learner import Learn
 from eclectus.framework.profile_settings import ProfileSettings
 from eclectus.framework.traits import LineTraits, Need, OrderTraits, PlaceTraits, Policy, RelieveTraits
@@ -110,7 +110,7 @@ class Order(Policy, ABC):
         """
         return (-task.priority, task.created, serial)
 
-    def rank(self, view: View, group: str, head: Task) -> tuple[float, ...] | Withheld:
+    def rank(self, view: View, group: str, head: Task) -> tuple[float, ...] | Wait:
         """Rank of a group, smallest first; of groups of equal rank, the one whose head has the smallest key.
 
         `head` is the group's first task in this scheduling cycle: of its class queues that are asked about,
@@ -119,7 +119,7 @@ class Order(Policy, ABC):
         of these has changed, and after each of the group's tasks. If the order's traits say that ranks follow
         the time, it may depend on `view.now` too. By default all groups are equal.
 
-        An order whose traits say that it withholds may answer Withheld: then nothing of the group is offered.
+        An order whose traits say that it withholds may answer Wait: then nothing of the group is offered.
         """
         return ()
 

@@ -74,7 +74,7 @@ class OrderTraits(Traits):
     """Its groups are paths, and prefixes have ranks of their own, by `rank_prefix`: groups are compared level
     by level from the root. A rank then depends on what is counted of its own group alone."""
     withholds: bool = False
-    """It may answer Withheld instead of a rank."""
+    """It may answer Wait instead of a rank."""
     reserves_nodes: bool = False
     """A JobPlanner that may answer `reserve_nodes`, and is asked by `keeps_node` how long that holds."""
 

@@ -2,8 +2,8 @@
 
 A class is active, deferred, withheld or unschedulable. Only an active one costs anything: an unschedulable
 one is activated when a row changes on which it may fit (unschedulable.py), a deferred one when something
-happens that could change the answers to its tasks (deferred_classes.py), and a withheld one when its Order
-could rank one of its tasks (withheld_classes.py).
+happens that could change the answers to its tasks, and a withheld one when its Order could rank one of its
+tasks (waits.py).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from eclectus.cluster.changelog import ChangeLog
 from eclectus.engine.queues.class_queue import SortedClassQueue
 from eclectus.engine.queues.head_heap import PathHeap, RankedHeads, Value
 from eclectus.engine.queues.pending_class import GroupIndex, PendingClass
-from eclectus.framework import Order, Reason, View, Withheld
+from eclectus.framework import Order, Reason, View, Wait
 
 Found = tuple[PendingClass, SortedClassQueue]
 _Heap = list[tuple[tuple[float, ...], int, PendingClass, SortedClassQueue]]
@@ -153,7 +153,7 @@ class CycleOrder:
         self._valid[group] = self._serial
         if heap:
             value = value_of_head(self._order, self._view, heap[0][-1])
-            if not isinstance(value, Withheld):
+            if not isinstance(value, Wait):
                 heappush(self._heap, (*value, True, self._serial, group))
 
     # -- classes -----------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ class PathCycleOrder(CycleOrder):
             return
         pending, queue = heap[0][2:]
         value = value_of_head(self._order, self._view, queue)
-        if isinstance(value, Withheld):
+        if isinstance(value, Wait):
             return
         paths = self._met_paths.get(pending)
         if paths is None:
@@ -301,14 +301,14 @@ def rank_of_prefix(order: Order, view: View, pending: PendingClass, prefix: str)
     return tuple(order.rank_prefix(view, prefix, pending.class_key[0]))
 
 
-def value_of_head(order: Order, view: View, queue: SortedClassQueue) -> Value | Withheld:
+def value_of_head(order: Order, view: View, queue: SortedClassQueue) -> Value | Wait:
     """The rank of the queue's group if the queue is the first of it, then what decides among equal ranks.
 
     Raises ValueError where the order withholds against its traits, without reason, or until the past.
     """
     key, _, head = queue.entries[queue.cursor]
     rank = order.rank(view, queue.group, head)
-    if not isinstance(rank, Withheld):
+    if not isinstance(rank, Wait):
         if order.traits.ranks_prefixes:
             before_all, *own = rank
             return before_all, (tuple(own),), key, queue.serial

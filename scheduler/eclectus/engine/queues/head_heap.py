@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from eclectus.accounts.group_shares import SEPARATOR, prefixes
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.engine.queues.class_queue import SortedClassQueue
-from eclectus.framework import Withheld
+from eclectus.framework import Wait
 
 Value = tuple[Any, ...]
 T = TypeVar("T", bound=Hashable)
@@ -186,7 +186,7 @@ class RankedHeads(HeadHeap):
 
     def __init__(
         self,
-        value: Callable[[SortedClassQueue], Value | Withheld],
+        value: Callable[[SortedClassQueue], Value | Wait],
         queues: Mapping[str, SortedClassQueue],
         logs: Sequence[ChangeLog[str]],
         *,
@@ -205,8 +205,8 @@ class RankedHeads(HeadHeap):
         self._stale: dict[str, None] = {}  # prefixes whose rank may have changed
         # By each prefix of a group that is a path: the queues below it.
         self._below: dict[str, dict[SortedClassQueue, None]] = {}
-        self._withheld: dict[SortedClassQueue, Withheld] = {}
-        self.withheld: Mapping[SortedClassQueue, Withheld] = self._withheld
+        self._withheld: dict[SortedClassQueue, Wait] = {}
+        self.withheld: Mapping[SortedClassQueue, Wait] = self._withheld
         self.touch_all()
 
     def touch(self, queue: SortedClassQueue) -> None:
@@ -301,9 +301,9 @@ class RankedHeads(HeadHeap):
             del self._stale[prefix]  # not if the Order has raised
         return has_any
 
-    def _keep(self, value: Value | Withheld, queue: SortedClassQueue) -> None:
+    def _keep(self, value: Value | Wait, queue: SortedClassQueue) -> None:
         self._withheld.pop(queue, None)
-        if isinstance(value, Withheld):
+        if isinstance(value, Wait):
             self._withheld[queue] = value
             self._leave_out(queue)
         elif self.paths is not None:

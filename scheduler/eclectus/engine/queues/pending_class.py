@@ -14,7 +14,7 @@ from operator import attrgetter
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.engine.queues.class_queue import Entry, SortedClassQueue
 from eclectus.engine.queues.head_heap import HeadHeap, RankedHeads, Value
-from eclectus.framework import Withheld
+from eclectus.framework import Wait
 from eclectus.model.gangs import GangKey
 from eclectus.model.objects import Spec, Task
 from eclectus.model.reservation import ClassKey
@@ -52,7 +52,7 @@ class PendingClass:
     def __init__(self, key: PendingKey, groups: GroupIndex | None) -> None:
         self.key, self.profile, self.gang = key, key[0], key[3]
         self.queues: dict[str, SortedClassQueue] = {}  # by group
-        self.until: dict[str, float] = {}  # uid -> `until`, of the tasks last answered with Defer
+        self.waits: dict[str, Wait] = {}  # uid -> its wait, of the tasks last answered with Defer
         self._moved: list[SortedClassQueue] = []  # queues whose cursor has moved in this cycle
         self._groups = groups  # None where the Order does not rank groups
 
@@ -90,7 +90,7 @@ class PendingClass:
 
     def ranks(
         self,
-        value: Callable[[SortedClassQueue], Value | Withheld],
+        value: Callable[[SortedClassQueue], Value | Wait],
         accounts: Sequence[ChangeLog[str]],
         *,
         by_path: bool,
@@ -109,7 +109,7 @@ class PendingClass:
             self._ranks.paths.rank = rank_prefix
         return self._ranks
 
-    def withheld(self, queue: SortedClassQueue) -> Withheld | None:
+    def withheld(self, queue: SortedClassQueue) -> Wait | None:
         """Why the Order withholds what waits in one of the queues; None if it does not."""
         return None if self._ranks is None else self._ranks.withheld.get(queue)
 

@@ -43,7 +43,7 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from eclectus.cluster.changelog import ChangeLog
-from eclectus.framework import JobPlanner, Nominate, OrderTraits, Reason, Refused, View, Withheld
+from eclectus.framework import JobPlanner, Nominate, OrderTraits, Reason, Refused, View, Wait
 from eclectus.maths.stage_rank_rules import STAGE_RANKS
 from eclectus.model.job import JobPlan
 from eclectus.model.objects import Task
@@ -171,7 +171,7 @@ class Carbyne(JobPlanner):
         self._planner.update(view)
         return self._reserved_nodes.keeps(view, task, row)
 
-    def rank(self, view: View, group: str, head: Task) -> tuple[float, ...] | Withheld:
+    def rank(self, view: View, group: str, head: Task) -> tuple[float, ...] | Wait:
         """Due within the share, left over, or withheld."""
         found = self._planner.stage_of(view, head)
         if found is None:
@@ -182,13 +182,13 @@ class Carbyne(JobPlanner):
             return (-head.priority, DUE, used_part(job.usage, job.share), -job.sizes[at])
         if self.leftover == "none":
             start = job.next_start(now) if has_share else inf
-            return Withheld(STRICT, max(start, view.now + RETRY_SECONDS) if start <= view.now else start)
+            return Wait(STRICT, max(start, view.now + RETRY_SECONDS) if start <= view.now else start)
         seconds = job.seconds[at]
         if not has_share and self._is_overhang(view, head.job, job.demands[at], seconds):
             return self._withheld(view, group, head.job)
         return (-head.priority, LEFT_OVER, job.work_left(), -job.sizes[at])
 
-    def _rank_plain(self, view: View, group: str, head: Task) -> tuple[float, ...] | Withheld:
+    def _rank_plain(self, view: View, group: str, head: Task) -> tuple[float, ...] | Wait:
         """Of a pod that belongs to no DAG job."""
         if group == SERVICES:
             return (-head.priority, DUE, 0.0, 0.0)
@@ -197,7 +197,7 @@ class Carbyne(JobPlanner):
         if pods is not None and (not any(pods.usage) or fits_beside(demand, pods.usage, pods.share)):
             return (-head.priority, DUE, used_part(pods.usage, pods.share), 0.0)
         if self.leftover == "none":
-            return Withheld(STRICT, inf)
+            return Wait(STRICT, inf)
         if self._is_overhang(view, "", demand, head.estimate):
             return self._withheld(view, group, "")
         return (-head.priority, LEFT_OVER, inf, -size_of(demand, self._planner.capacity))
@@ -211,7 +211,7 @@ class Carbyne(JobPlanner):
         end = inf if seconds is None else view.now + seconds
         return end > self._planner.entitlements.next_due(uid) * (1.0 + 1e-12)
 
-    def _withheld(self, view: View, group: str, uid: str) -> Withheld:
+    def _withheld(self, view: View, group: str, uid: str) -> Wait:
         self._planner.withheld[group] = None
         due = self._planner.entitlements.next_due(uid)
-        return Withheld(OVERHANG, due if due > view.now else view.now + RETRY_SECONDS)
+        return Wait(OVERHANG, due if due > view.now else view.now + RETRY_SECONDS)

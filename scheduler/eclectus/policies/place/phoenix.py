@@ -49,6 +49,7 @@ from eclectus.framework import (
     TaskClass,
     Unschedulable,
     View,
+    Wait,
 )
 from eclectus.policies.shared.preferred_nodes import PreferredNodes
 
@@ -85,7 +86,7 @@ class ScarceNodesLast(Place):
             if row is None:
                 yield Unschedulable(task)
             elif (until := self._waits_until(view, task, task_class, row, deferred[task_class])) > view.now:
-                yield Defer(task, None, until)
+                yield Defer(task, Wait(until=until))
                 deferred[task_class] += 1
                 if deferred[task_class] == DEFERRED_MOST and not task.spec.preferences:
                     pending.skip(task, maxsize)

@@ -48,7 +48,7 @@ from functools import partial
 
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, Bind, Defer, PendingTasks, Unschedulable, View
+from eclectus.framework import Action, Bind, Defer, PendingTasks, Unschedulable, View, Wait
 from eclectus.maths.deferring import worth_waiting
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey
@@ -119,7 +119,7 @@ class Replan:
         is_over = view.now >= until or run_seconds <= waiting.ended_seconds
         if is_over or self._has_enough_waiting(view, task_class, waiting):
             return Bind(task, row)
-        return Defer(task, busy[0], until)
+        return Defer(task, Wait(until=until, row=busy[0]))
 
     def _has_enough_waiting(self, view: View, task_class: TaskClass, waiting: DeferredTasks) -> bool:
         """Whether the skipped tasks, which no array counts, are all for which waiting is better."""

@@ -1,6 +1,9 @@
-"""Deferred classes: when they must be asked about again.
+"""Tasks that wait by the answer of a policy, and when their classes are asked about again.
 
-A policy that says so (`PlaceTraits.defers_until_change`) answers the same as long as nothing changes that its
+A Place policy *defers* a task: it waits for a busy node, on which it counts as `tentative` until its class is
+asked about again, or for none in particular. An Order *withholds* a group. Nothing of both is persisted.
+
+A Place policy that says so (`PlaceTraits.defers_until_change`) answers the same as long as nothing changes that its
 answer depends on. So a class with deferred tasks is marked as deferred after a cycle in which no task was
 placed on the nodes on which it is feasible: its deferrals stay in force, and it costs nothing. It becomes
 active
@@ -15,6 +18,10 @@ active
   not see as taken what deferred tasks count on.
 
 So every cycle decides as if all deferred classes were asked about in it.
+
+A class of which the Order withholds every task costs nothing until a rank can have changed: when an account has
+changed by which the Order ranks groups, when a task joins or leaves the class (by `ClassQueues`), or at the
+first time `until` of an answer.
 """
 
 from __future__ import annotations
@@ -26,11 +33,67 @@ from typing import NamedTuple
 import numpy as np
 
 from eclectus.accounts.job_work import JobWork
+from eclectus.cluster.nodes import Cluster
 from eclectus.engine.queues.class_queues import ClassQueues
-from eclectus.engine.queues.cycle_order import accounts_of
-from eclectus.engine.queues.deferrals import Deferrals
+from eclectus.engine.queues.cycle_order import accounts_of, ranks_of
 from eclectus.engine.queues.pending_class import PendingClass
-from eclectus.framework import Profile, View
+from eclectus.framework import Order, Profile, View, Wait
+from eclectus.model.objects import Task
+
+
+class Deferrals:
+    """The row each deferred task waits for, None for no one row; `since` outlives the cycle."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._waits: dict[str, tuple[Task, Wait]] = {}
+        self.waits: Mapping[str, tuple[Task, Wait]] = self._waits  # uid -> the task and its wait
+        self._since: dict[str, float] = {}
+        self.since: Mapping[str, float] = self._since  # uid -> since when deferred in every cycle, seconds
+        self.released: list[str] = []  # since the last cycle has ended; written here only
+
+    def row_of(self, uid: str) -> int | None:
+        """The row for which a task is deferred; None if it is not, or for none."""
+        deferred = self._waits.get(uid)
+        return deferred[1].row if deferred else None
+
+    def add(self, task: Task, wait: Wait, now: float) -> None:
+        """The task waits, for a row or for none."""
+        self._waits[task.uid] = (task, wait)
+        self._since.setdefault(task.uid, now)
+        if wait.row is not None:
+            self._cluster.add_tentative(int(wait.row), task.spec.requests)
+
+    def discard(self, uid: str) -> None:
+        """The task is placed or gone."""
+        if self._since:
+            self._free(uid)
+            self._since.pop(uid, None)
+
+    def release(self, uids: Iterable[str]) -> None:
+        """These tasks are about to be decided again. Their `since` is kept until `end_cycle`."""
+        for uid in uids:
+            self._free(uid)
+            self.released.append(uid)
+
+    def release_all(self) -> None:
+        """Every task is to be decided again."""
+        self.release(list(self._waits))
+
+    def end_cycle(self) -> None:
+        """Forget `since` of tasks that were released and not deferred again."""
+        for uid in self.released:
+            if uid not in self._waits:
+                self._since.pop(uid, None)
+        self.released.clear()
+
+    def _free(self, uid: str) -> None:
+        deferred = self._waits.pop(uid, None)
+        if deferred is not None:
+            task, wait = deferred
+            if wait.row is not None:
+                self._cluster.add_tentative(int(wait.row), task.spec.requests, -1)
+
 
 EVERY_ROW = -1  # as a set of rows
 
@@ -139,15 +202,15 @@ class DeferredClasses:
         )
 
     def _release(self, pending: PendingClass) -> None:
-        self._deferrals.release(pending.until)
-        pending.until.clear()
+        self._deferrals.release(pending.waits)
+        pending.waits.clear()
 
     # -- after a cycle -----------------------------------------------------------------------------
 
     def observe(self, asked: Iterable[PendingClass]) -> None:
         """The cycle of a profile over these classes is about to end."""
         for pending in asked:
-            if pending.until and pending not in self._to_ask:  # of a cycle in slices, as it was at first
+            if pending.waits and pending not in self._to_ask:  # of a cycle in slices, as it was at first
                 self._to_ask[pending] = Answered(
                     pending.version,
                     self._epochs_of(pending),
@@ -172,7 +235,7 @@ class DeferredClasses:
                 if not self._defer(pending, answered, left)
             }
         self.end_step()
-        active = (until for pending in self._to_ask for until in pending.until.values())
+        active = (wait.until for pending in self._to_ask for wait in pending.waits.values())
         deferred = (conditions.until for conditions in self._deferred.values())
         self.next_until = min(min(active, default=inf), min(deferred, default=inf))
 
@@ -184,12 +247,12 @@ class DeferredClasses:
         place = self._profiles[pending.profile].place
         if not place.traits.defers_until_change or pending.unschedulable_since is not None:
             return False
-        if not pending.until or pending.version != answered.version:
+        if not pending.waits or pending.version != answered.version:
             return False
         rows = self._rows_of([pending])
         if rows & left:
             return False
-        until = min(pending.until.values())
+        until = min(wait.until for wait in pending.waits.values())
         conditions = Conditions(until, answered.epochs, answered.accounts, rows, self._other_pods_of(pending))
         if conditions.other_pods != answered.other_pods:
             return False
@@ -225,3 +288,99 @@ class DeferredClasses:
                 known = task_class.derived[self] = shape, int.from_bytes(packed, "little")
             rows |= known[1]
         return rows
+
+
+LEAST_SECONDS = 0.01  # between two steps for tasks that are withheld
+
+
+class _OfProfile:
+    """The withheld classes of one profile."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.classes: dict[PendingClass, None] = {}
+        self.heads: tuple[int, ...] = ()  # of the logs by which the Order ranks groups
+        self.until: dict[PendingClass, float] = {}  # also of active classes of which some tasks are withheld
+        self.next_until = inf
+
+
+class WithheldClasses:
+    """The classes of profiles whose Orders withhold tasks, before and after a scheduling cycle."""
+
+    def __init__(
+        self, class_queues: ClassQueues, profiles: Mapping[str, Profile], job_work: JobWork | None
+    ) -> None:
+        self._class_queues, self._job_work = class_queues, job_work
+        self._profiles = {
+            name: _OfProfile(profile.order)
+            for name, profile in profiles.items()
+            if profile.order.traits.withholds
+        }
+        self.next_until = inf  # when the first is to be asked about again, seconds; written here only
+
+    def begin_cycle(self, view: View) -> None:
+        """Activate the classes of which a task may have a rank now."""
+        for each in self._profiles.values():
+            if each.classes:
+                self._activate(each, view)
+
+    def _activate(self, each: _OfProfile, view: View) -> None:
+        try:
+            heads = tuple(log.head for log in accounts_of(each.order, view, self._job_work))
+            if heads == each.heads and view.now < each.next_until:
+                return
+            each.heads = heads
+            due = [pending for pending in each.classes if self._may_be_ranked(each, pending, view)]
+        except Exception:  # the scheduling cycle asks the Order again, and reports its fault
+            due = list(each.classes)
+        for pending in due:
+            del each.classes[pending]
+            if pending.is_withheld:
+                self._class_queues.activate(pending)
+
+    def _may_be_ranked(self, each: _OfProfile, pending: PendingClass, view: View) -> bool:
+        if not pending.is_withheld:
+            return True  # a task has joined or left it
+        ranks = ranks_of(pending, each.order, view, accounts_of(each.order, view, self._job_work))
+        ranks.touch_due(view.now)
+        ranks.refresh()
+        each.until[pending] = ranks.next_until
+        return ranks.first() is not None
+
+    def end_cycle(self, profile: str, asked: Iterable[PendingClass], view: View) -> None:
+        """The cycle of a profile over these classes is over."""
+        each = self._profiles.get(profile)
+        if each is None:
+            return
+        try:
+            accounts = accounts_of(each.order, view, self._job_work)
+            for pending in asked:
+                self._observe(each, pending, view)
+            each.heads = tuple(log.head for log in accounts)
+        except Exception:  # the Order's next scheduling cycle reports it
+            each.heads = ()
+
+    def _observe(self, each: _OfProfile, pending: PendingClass, view: View) -> None:
+        each.until.pop(pending, None)
+        if not pending.queues or pending.key not in self._class_queues.active:
+            return
+        ranks = ranks_of(pending, each.order, view, accounts_of(each.order, view, self._job_work))
+        ranks.refresh()
+        if not ranks.withheld:
+            return
+        each.until[pending] = ranks.next_until
+        if ranks.first() is None and not pending.waits:
+            each.classes[pending] = None
+            self._class_queues.mark_withheld(pending)
+
+    def end_step(self, now: float) -> None:
+        """The cycles of all profiles are over, as far as this step goes."""
+        for each in self._profiles.values():
+            each.until = {
+                pending: until
+                for pending, until in each.until.items()
+                if pending.is_withheld or pending.key in self._class_queues.active
+            }
+            each.next_until = min(each.until.values(), default=inf)
+        found = min((each.next_until for each in self._profiles.values()), default=inf)
+        self.next_until = max(found, now + LEAST_SECONDS)
