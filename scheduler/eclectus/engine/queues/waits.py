@@ -3,9 +3,9 @@
 A Place policy *defers* a task: it waits for a busy node, on which it counts as `tentative` until its class is
 asked about again, or for none in particular. An Order *withholds* a group. Nothing of both is persisted.
 
-A Place policy that says so (`PlaceTraits.defers_until_change`) answers the same as long as nothing changes that its
-answer depends on. So a class with deferred tasks is marked as deferred after a cycle in which no task was
-placed on the nodes on which it is feasible: its deferrals stay in force, and it costs nothing. It becomes
+A Place policy that says so (`PlaceTraits.defers_until_change`) answers the same as long as nothing changes
+that its answer depends on. So a class with deferred tasks is marked as deferred after a cycle in which no task
+was placed on the nodes on which it is feasible: its deferrals stay in force, and it costs nothing. It becomes
 active
 
 - when a task joins or leaves it (by `ClassQueues`);
@@ -19,9 +19,9 @@ active
 
 So every cycle decides as if all deferred classes were asked about in it.
 
-A class of which the Order withholds every task costs nothing until a rank can have changed: when an account has
-changed by which the Order ranks groups, when a task joins or leaves the class (by `ClassQueues`), or at the
-first time `until` of an answer.
+A class of which the Order withholds every task costs nothing until a rank can have changed: when an account
+has changed by which the Order ranks groups, when a task joins or leaves the class (by `ClassQueues`), or at
+the first time `until` of an answer.
 """
 
 from __future__ import annotations
