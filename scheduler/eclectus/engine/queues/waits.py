@@ -4,9 +4,9 @@ A Place policy *defers* a task: it waits for a busy node, on which it counts as 
 asked about again, or for none in particular. An Order *withholds* a group. Nothing of both is persisted.
 
 A Place policy that says so (`PlaceTraits.defers_until_change`) answers the same as long as nothing changes
-that its answer depends on. So a class with deferred tasks is marked as deferred after a cycle in which no task
-was placed on the nodes on which it is feasible: its deferrals stay in force, and it costs nothing. It becomes
-active
+that its answer depends on. So a class with deferred tasks is marked as deferred after a cycle in which no
+task was placed on the nodes on which it is feasible: its deferrals stay in force, and it costs nothing. It
+becomes active
 
 - when a task joins or leaves it (by `ClassQueues`);
 - at the time `until` of one of its deferrals;
