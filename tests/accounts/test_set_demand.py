@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import make_cluster, make_engine, make_node, make_spec, make_task
-from eclectus.accounts.set_demand import LONG, SETS_MOST, SetDemand
+from eclectus.accounts.node_prices import LONG, SETS_MOST, SetDemand
 from eclectus.feasibility.constraint_set import constraint_set, weighted_sets
 from eclectus.model.objects import Preference, Requirement, Task, Term
 from eclectus.policies.place.phoenix import ScarceNodesLast

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.engine.waiting_times import CLASSES_MOST, ProfileWaits
+from eclectus.engine.agenda import CLASSES_MOST, ProfileWaits
 from eclectus.framework import Action, PendingTasks, Place, Reason, Unschedulable, View
 from eclectus.model.events import TaskSeen
 from eclectus.model.reservation import ClassKey

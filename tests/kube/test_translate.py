@@ -18,7 +18,7 @@ from eclectus.api.names import (
     RUN_ID_LABEL,
     STAGE_LABEL,
 )
-from eclectus.kube import hints
+from eclectus.kube import translate
 from eclectus.kube.decoding import decode_pod
 from eclectus.kube.probe_room import to_annotation
 from eclectus.kube.translate import task_from
@@ -46,13 +46,13 @@ def test_annotations_give_the_estimate_the_path_and_the_job_work() -> None:
 @pytest.mark.parametrize("text", ["", "soon", "0", "-1", "nan", "inf", "1e14"])
 def test_an_annotation_that_is_no_time_is_left_out_and_named(annotation: str, text: str) -> None:
     assert task(annotations={annotation: text}) == task()
-    (problem,) = hints.problems({annotation: text, "other": "x"})
+    (problem,) = translate.annotation_problems({annotation: text, "other": "x"})
     assert problem.startswith(f"{annotation}: {text!r} is not a number of seconds")
 
 
 def test_a_path_of_more_than_thirty_years_is_left_out() -> None:
     assert task(annotations={PATH_SECONDS: "1e10"}).path is None
-    assert hints.problems({PATH_SECONDS: "1e9"}) == ()
+    assert translate.annotation_problems({PATH_SECONDS: "1e9"}) == ()
 
 
 @settings(deadline=None)

@@ -1,4 +1,6 @@
-"""What is planned for DAG jobs, written to their status when something of note has changed.
+"""Orders that are informed of what happens, beside being asked for keys and ranks.
+
+What is planned for DAG jobs, written to their status when something of note has changed.
 
 A plan must survive a restart, so it is written; every write costs a request, so it is written at most every
 `WRITE_SECONDS` for each job, the last one at once. `finish_seconds` grows shorter with the clock, and is no
@@ -20,7 +22,27 @@ from eclectus.engine.counters import PlanCounters
 from eclectus.framework import JobPlanner, Policy, Profile, View
 from eclectus.model.commands import RecordPlan
 from eclectus.model.job import Job, JobPlan
-from eclectus.model.objects import Amounts
+from eclectus.model.objects import Amounts, Task
+
+
+class InformedOrders:
+    """The Orders that need binds; the others cost nothing."""
+
+    def __init__(self, profiles: Iterable[Profile], fault: Callable[[Policy, str], None]) -> None:
+        self._orders = {
+            each.scheduler_name: each.order for each in profiles if "binds" in each.order.traits.needs
+        }
+        self._fault = fault
+
+    def placed(self, view: View, task: Task, row: int) -> None:
+        """The task is bound to the node of this row."""
+        order = self._orders.get(task.profile)
+        if order is not None:
+            try:
+                order.placed(view, task, row)
+            except Exception as error:  # a plug-in's defect must not stop the others
+                self._fault(order, f"{type(error).__name__}: {error}")
+
 
 WRITE_SECONDS = 15.0  # at least, between two writes for one job: a few a minute
 

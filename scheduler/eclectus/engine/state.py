@@ -38,20 +38,17 @@ from msgspec.structs import replace
 from eclectus.accounts.accounts import Accounts
 from eclectus.cluster.budgets import Budgets
 from eclectus.cluster.nodes import Cluster
-from eclectus.engine.agenda import Backoff, ReliefSchedule, ReportSchedule
+from eclectus.engine.agenda import Backoff, ReliefSchedule, ReportSchedule, WaitingTimes
 from eclectus.engine.counters import AttemptResult, Counters
 from eclectus.engine.expected_waits import ExpectedWaits
 from eclectus.engine.gangs import Gangs, WaitingGang
-from eclectus.engine.informed_orders import InformedOrders
-from eclectus.engine.placed_pods import AssumedBind, Binds, PlacedPods
+from eclectus.engine.placed_pods import AssumedBind, Binds, PlacedPods, ProbeValidity
 from eclectus.engine.places import Places, PodPlace
-from eclectus.engine.plan_records import PlanRecords
+from eclectus.engine.plan_records import InformedOrders, PlanRecords
 from eclectus.engine.pod_volumes import PodVolumes
-from eclectus.engine.probe_validity import ProbeValidity
 from eclectus.engine.queues.class_queues import ClassQueues, Queued
 from eclectus.engine.queues.node_queues import NodeQueues
 from eclectus.engine.queues.waits import Deferrals
-from eclectus.engine.waiting_times import WaitingTimes
 from eclectus.feasibility.class_cache import ClassCache
 from eclectus.framework import Learn, Policy, Profile, View, groupings_of, needs_of
 from eclectus.maths.estimators.run_times import ServiceTimes

@@ -15,9 +15,9 @@ from operator import attrgetter
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
+from eclectus.engine.agenda import ProfileWaits
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.state import State
-from eclectus.engine.waiting_times import ProfileWaits
 from eclectus.model.objects import Amounts, Task
 from eclectus.model.reservation import ClassKey
 

@@ -18,11 +18,10 @@ from eclectus.api.dag_job import DagJob, PlanStatus, Stage, StageStatus
 from eclectus.api.names import DAG_JOB, ESTIMATED_SECONDS
 from eclectus.kube import objects
 from eclectus.kube.decoding import decode
-from eclectus.kube.hints import MAX_SECONDS
 from eclectus.kube.objects import Metadata, Pod, PodSpec, full_name
 from eclectus.kube.placement import ApiObject
 from eclectus.kube.requests import MOST, FieldError
-from eclectus.kube.translate import spec_from, workload_of
+from eclectus.kube.translate import MAX_SECONDS, spec_from, workload_of
 from eclectus.model.errors import MalformedError
 from eclectus.model.job import Job, JobPlan, JobStage
 from eclectus.model.objects import Amounts

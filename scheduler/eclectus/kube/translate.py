@@ -3,12 +3,19 @@
 A pod's `Spec` is made without its node, and its labels count in it only as far as rules about other pods need
 them (constraints.py), so that pods of one template share a class. `Spec.node_name` therefore stays empty (a
 pod with a nodeName is bound already); it is for tasks that the engine itself restricts to a node.
+
+Hints that users write on pods: estimates, and what a probe stands for. Nothing depends on their truth.
+
+A hint that cannot be read is left out. It never keeps a pod from being counted or placed: anybody who may
+create a pod may write one, also on pods that other schedulers place.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from math import nan
 from typing import Any, cast
 
 from eclectus.api.common import bounded
@@ -20,14 +27,14 @@ from eclectus.api.names import (
     RUN_ID_LABEL,
     STAGE_LABEL,
 )
-from eclectus.kube import constraints, hints, objects
+from eclectus.kube import constraints, objects, probe_room
 from eclectus.kube.gangs import gang_key_of
 from eclectus.kube.objects import Metadata, Pod, PodStatus, full_name
 from eclectus.kube.requests import MOST, FieldError, amounts, held, parsed, requested
 from eclectus.kube.unsupported import unsupported
 from eclectus.model import objects as model
 from eclectus.model.errors import MalformedError
-from eclectus.model.objects import Spec, Task, UsedClaim
+from eclectus.model.objects import Amounts, Spec, Task, UsedClaim
 from eclectus.model.workload_names import workload_name
 
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
@@ -134,10 +141,10 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
         finished=finished,
         accepted=objects.seconds(status.start_time),
         reported=_reported(status),
-        estimate=hints.seconds(meta.annotations, ESTIMATED_SECONDS),
-        path=hints.seconds(meta.annotations, PATH_SECONDS),
-        job_work=hints.seconds(meta.annotations, JOB_WORK_SECONDS),
-        notional_requests=hints.notional_requests(meta.annotations) if translated.probe else (),
+        estimate=seconds(meta.annotations, ESTIMATED_SECONDS),
+        path=seconds(meta.annotations, PATH_SECONDS),
+        job_work=seconds(meta.annotations, JOB_WORK_SECONDS),
+        notional_requests=notional_requests(meta.annotations) if translated.probe else (),
     )
 
 
@@ -196,3 +203,41 @@ def _reported(status: PodStatus) -> str:
         if condition.type == "PodScheduled" and condition.status == "False":
             return condition.message
     return ""
+
+
+MAX_SECONDS: Mapping[str, float] = {
+    ESTIMATED_SECONDS: 1e9,  # thirty years: a longer estimate is a mistake
+    PATH_SECONDS: 1e9,
+    JOB_WORK_SECONDS: 1e13,  # ten thousand pods for thirty years
+}
+MAX_TEXT = 80  # characters of a value that a message shows
+
+
+def seconds(annotations: Mapping[str, str], annotation: str) -> float | None:
+    """The seconds that an annotation of `MAX_SECONDS` gives; None without it or if it is invalid."""
+    text = annotations.get(annotation)
+    if text is None:
+        return None
+    try:
+        found = float(text)
+    except ValueError:
+        found = nan
+    return found if 0 < found <= MAX_SECONDS[annotation] else None
+
+
+def notional_requests(annotations: Mapping[str, str]) -> Amounts:
+    """What a probe stands for; empty without the annotation or if it is invalid."""
+    try:
+        return probe_room.from_annotations(annotations)
+    except FieldError:
+        return ()
+
+
+def annotation_problems(annotations: Mapping[str, str]) -> tuple[str, ...]:
+    """What is wrong with the estimates on a pod; empty for most pods."""
+    return tuple(
+        f"{annotation}: {annotations[annotation][:MAX_TEXT]!r} is not a number of seconds above 0 "
+        f"and at most {most:g}"
+        for annotation, most in MAX_SECONDS.items()
+        if annotation in annotations and seconds(annotations, annotation) is None
+    )

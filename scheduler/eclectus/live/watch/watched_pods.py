@@ -14,11 +14,10 @@ from collections.abc import Set as AbstractSet
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from eclectus.kube import hints
 from eclectus.kube.decoding import decode_head, decode_pod
 from eclectus.kube.objects import Pod
 from eclectus.kube.readable import readable_task
-from eclectus.kube.translate import task_from
+from eclectus.kube.translate import annotation_problems, task_from
 from eclectus.kube.unsupported import ignored
 from eclectus.live.watch.reflector import ObservedObject
 from eclectus.live.watch.reported_images import images_of_pod
@@ -118,7 +117,7 @@ class WatchedPods:
         self.ignored.pop(task.uid, None)
         if task.node or task.ended or not self._is_ours(task.profile):
             return
-        features, invalid = ignored(pod.spec), hints.problems(pod.metadata.annotations)
+        features, invalid = ignored(pod.spec), annotation_problems(pod.metadata.annotations)
         if features or invalid:
             self.ignored[task.uid] = Ignored(features, task.workload, invalid)
 

@@ -10,11 +10,10 @@ import msgspec
 from msgspec import field
 
 from eclectus.api.names import WORK_SECONDS
-from eclectus.kube import hints
 from eclectus.kube.decoding import decode_pod
 from eclectus.kube.placement import ApiObject
 from eclectus.kube.requests import FieldError
-from eclectus.kube.translate import task_from
+from eclectus.kube.translate import annotation_problems, task_from
 from eclectus.model.errors import MalformedError
 from eclectus.model.objects import Task
 
@@ -58,7 +57,7 @@ def read_pod(pod: Json, name: str, namespace: str, shared: AbstractSet[str]) -> 
         task = task_from(decoded, shared=shared)
     except MalformedError as error:
         raise FieldError(error.field, error.problem) from error
-    for problem in hints.problems(decoded.metadata.annotations):
+    for problem in annotation_problems(decoded.metadata.annotations):
         raise FieldError("metadata.annotations", problem)
     _refuse_unsupported(spec, task)
     return task, seconds(checked.metadata.get("annotations", {}), WORK_SECONDS, least=1e-9)
