@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace as with_fields
 
-from eclectus.sim.base.dag_results import DagJob, DagResult
-from eclectus.sim.base.results import Interval, RunResult
+from eclectus.sim.base.results import DagJob, DagResult, Interval, RunResult
 from eclectus_bench.carbyne.cases import SECTIONS, Case, Section
 from eclectus_bench.carbyne.contestants import BASELINE, CONTESTANTS, MEANS
 from eclectus_bench.carbyne.data import missing

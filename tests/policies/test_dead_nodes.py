@@ -11,7 +11,7 @@ from eclectus.framework import Place
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.pss import Proportional
 from eclectus.policies.rosella import Rosella
-from eclectus.sim.base.random_streams import engine_seed
+from eclectus.sim.base.random_draws import engine_seed
 from eclectus.sim.run import build_world
 from simulated import poisson, scenario
 from worlds import World, numbered

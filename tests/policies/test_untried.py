@@ -6,8 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from eclectus.sim.scenario.builtin import shipped_scenarios
-from eclectus.sim.scenario.reading import load
+from eclectus.sim.scenario.reading import load, shipped_scenarios
 from school import School
 from simulated import runs
 

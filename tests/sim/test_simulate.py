@@ -27,7 +27,7 @@ from eclectus.model.objects import Task
 from eclectus.policies import table
 from eclectus.sim import batch
 from eclectus.sim.base.results import ComparisonReport, RunResult
-from eclectus.sim.scenario.builtin import shipped_scenarios
+from eclectus.sim.scenario.reading import shipped_scenarios
 from eclectus.sim.scenario.scenario import ComparedProfile, Scenario
 from eclectus_e2e.paths import CHECKOUT
 from rules import OneByOne

@@ -25,8 +25,6 @@ LIVE = {
 
 # Run by tests/system/test_page_commands.py within `make test-slow`: command -> minutes on two idle cores.
 SLOW = {
-    ".venv/bin/python -m eclectus_bench.learner.alarms": 5,
-    ".venv/bin/python -m eclectus_bench.theta": 10,
     "eclectus simulate ablations": 10,
     "eclectus simulate alike": 3,
     "eclectus simulate mixed": 10,

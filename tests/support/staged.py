@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from builders import make_spec
-from eclectus.sim.base.dag import StageDraft
-from eclectus.sim.base.work import WorkClass
+from eclectus.sim.base.work import StageDraft, WorkClass
 
 WORK_CLASS = WorkClass("work", make_spec())
 

@@ -9,8 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from eclectus.maths.student import half_width
-from eclectus.sim.base.dag_results import DagComparison, DagResult
-from eclectus.sim.base.results import Interval, RunResult
+from eclectus.sim.base.results import DagComparison, DagResult, Interval, RunResult
 from eclectus.sim.report.dags import compare_jobs
 from eclectus_bench.carbyne.contestants import BASELINE
 from eclectus_bench.carbyne.runs import Runs

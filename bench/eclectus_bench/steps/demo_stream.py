@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from eclectus.model.commands import Command
 from eclectus.model.events import Event
 from eclectus.sim.run import build_world
-from eclectus.sim.scenario.builtin import shipped_scenarios
-from eclectus.sim.scenario.reading import load
+from eclectus.sim.scenario.reading import load, shipped_scenarios
 
 RATE = 26.36  # pods a second: load .9 (scenarios/demo.yaml)
 

@@ -19,8 +19,7 @@ from eclectus.sim.batch import RunSpec, StopRequest, run_batch
 from eclectus.sim.report.compare import summarise
 from eclectus.sim.report.drawing import check_drawable, draw
 from eclectus.sim.report.table import text_lines
-from eclectus.sim.scenario.builtin import about, shipped_scenarios
-from eclectus.sim.scenario.reading import parse
+from eclectus.sim.scenario.reading import about, parse, shipped_scenarios
 from eclectus.sim.scenario.scenario import ComparedProfile, Scenario
 
 FILE = click.Path(dir_okay=False, path_type=Path)

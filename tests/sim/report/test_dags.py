@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eclectus.sim.base.dag_results import DagJob, DagResult
-from eclectus.sim.base.results import ComparisonReport
+from eclectus.sim.base.results import ComparisonReport, DagJob, DagResult
 from eclectus.sim.report.compare import summarise
 from eclectus.sim.report.dags import compare_jobs
 from eclectus.sim.report.page import render_page

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from eclectus.model.errors import SettingsError
-from eclectus.sim.scenario.builtin import about, shipped_scenarios
-from eclectus.sim.scenario.reading import load, parse
+from eclectus.sim.scenario.reading import about, load, parse, shipped_scenarios
 from eclectus_e2e.paths import CHECKOUT
 from simulated import document, place, poisson, scenario
 

@@ -10,8 +10,7 @@ import pytest
 
 from eclectus.model.errors import SettingsError
 from eclectus.sim.run import build_world, run
-from eclectus.sim.scenario.builtin import shipped_scenarios
-from eclectus.sim.scenario.reading import load
+from eclectus.sim.scenario.reading import load, shipped_scenarios
 from eclectus.sim.scenario.scenario import Scenario
 from eclectus.sim.workloads.constraints import satisfying
 from simulated import place, scenario

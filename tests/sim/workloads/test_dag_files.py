@@ -16,8 +16,7 @@ import yaml
 from eclectus.config.settings_reading import camel
 from eclectus.model.errors import SettingsError
 from eclectus.sim.base.work import Dag
-from eclectus.sim.scenario.builtin import shipped_scenarios
-from eclectus.sim.scenario.reading import parse
+from eclectus.sim.scenario.reading import parse, shipped_scenarios
 from eclectus.sim.scenario.scenario import Scenario
 from eclectus.sim.workloads.dags.dag_file import JobField, StageField, read_dags
 from eclectus_e2e.paths import CHECKOUT

@@ -14,7 +14,7 @@ import pytest
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import TaskSeen
 from eclectus.model.objects import Task
-from eclectus.sim.base.dag import build_dag
+from eclectus.sim.base.work import build_dag
 from eclectus.sim.run import build_world, run
 from eclectus.sim.world.world import World
 from simulated import scenario

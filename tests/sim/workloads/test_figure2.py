@@ -9,8 +9,7 @@ import pytest
 
 from eclectus.model.events import JobGone, JobSeen
 from eclectus.sim.run import build_world, run
-from eclectus.sim.scenario.builtin import shipped_scenarios
-from eclectus.sim.scenario.reading import load
+from eclectus.sim.scenario.reading import load, shipped_scenarios
 from eclectus.sim.scenario.scenario import Scenario
 from simulated import scenario
 from staged import written

@@ -24,8 +24,7 @@ from eclectus.model.events import BindRefused, NodeSeen, TaskSeen
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.results import RunResult
 from eclectus.sim.run import build_world, run
-from eclectus.sim.scenario.builtin import shipped_scenarios
-from eclectus.sim.scenario.reading import load, parse
+from eclectus.sim.scenario.reading import load, parse, shipped_scenarios
 from eclectus.sim.scenario.scenario import Scenario
 from eclectus.sim.world.allocation import AllocationCurve
 from published import published

@@ -14,15 +14,12 @@ from eclectus.model.commands import RecordPlan
 from eclectus.model.events import Event, JobGone, JobSeen
 from eclectus.model.job import JobPlan
 from eclectus.model.objects import Node
-from eclectus.sim.base.dag import build_dag
 from eclectus.sim.base.machine import TaskRun
-from eclectus.sim.base.work import Arrival, Dag, WorkClass
+from eclectus.sim.base.work import Arrival, Dag, WorkClass, build_dag
 from eclectus.sim.run import build_world, run
-from eclectus.sim.world.stages.alone import seconds_alone
 from eclectus.sim.world.stages.failures import Failures
-from eclectus.sim.world.stages.history import History
-from eclectus.sim.world.stages.record import WINDOW_SECONDS, DagRecord, jain_index
-from eclectus.sim.world.stages.staging import StagedJobs, StageTaskRun
+from eclectus.sim.world.stages.record import WINDOW_SECONDS, DagRecord, jain_index, seconds_alone
+from eclectus.sim.world.stages.staging import History, StagedJobs, StageTaskRun
 from simulated import scenario
 from staged import DIAMOND, Stage, drafts, job, written
 

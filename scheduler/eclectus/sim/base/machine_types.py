@@ -13,7 +13,7 @@ from typing import Annotated
 
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
-from eclectus.sim.base.random_streams import stream
+from eclectus.sim.base.random_draws import stream
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ import numpy as np
 
 from eclectus.sim.base.histogram import bucket_middle
 from eclectus.sim.base.results import ComparisonReport, RunResult, Times
-from eclectus.sim.report.cells import scale_of
-from eclectus.sim.report.group_tables import groups_of, has_jobs
+from eclectus.sim.report.group_tables import groups_of, has_jobs, scale_of
 from eclectus.sim.report.panels import Axis, Line, Panel, axis_limit, cut_off_note
 from eclectus.sim.report.time_series import learning_panels, load_panels
 

@@ -8,9 +8,15 @@ from statistics import fmean
 import numpy as np
 
 from eclectus.maths.student import half_width
-from eclectus.sim.base.dag_results import DagComparison, DagResult
-from eclectus.sim.base.results import DagSummary, Interval, ProfileSummary, RunResult
-from eclectus.sim.report.cells import Table, format_interval, optional_cell, unit_for
+from eclectus.sim.base.results import (
+    DagComparison,
+    DagResult,
+    DagSummary,
+    Interval,
+    ProfileSummary,
+    RunResult,
+)
+from eclectus.sim.report.group_tables import Table, format_interval, optional_cell, unit_for
 
 LOSER = 0.8  # a job with a smaller factor has lost, as Carbyne's evaluation counts it (OSDI 2016, section 7)
 

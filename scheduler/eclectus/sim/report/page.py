@@ -9,8 +9,8 @@ from html import escape
 from importlib import resources
 
 from eclectus.sim.base.results import ComparisonReport
-from eclectus.sim.report.cells import Table
 from eclectus.sim.report.curves import group_panels, overall_panels
+from eclectus.sim.report.group_tables import Table
 from eclectus.sim.report.panels import DARK, LIGHT, Panel, style
 from eclectus.sim.report.svg import render_svg
 from eclectus.sim.report.table import how_to_read, remarks, subtitle, tables

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from eclectus.sim.base.results import ComparisonReport, Interval, ProfileSummary, RunResult
-from eclectus.sim.report.cells import (
+from eclectus.sim.report.dags import dag_tables
+from eclectus.sim.report.group_tables import (
     Table,
     format_interval,
+    group_tables,
     optional_cell,
     scale_of,
     times_cells,
 )
-from eclectus.sim.report.dags import dag_tables
-from eclectus.sim.report.group_tables import group_tables
 
 REQUESTED = (25, 50, 80, 90, 100, 110, 120, 130)  # per cent of capacity: columns of the allocation table
 

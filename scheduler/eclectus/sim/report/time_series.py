@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from eclectus.sim.base.results import ComparisonReport, RunResult
-from eclectus.sim.report.cells import unit_for
+from eclectus.sim.report.group_tables import unit_for
 from eclectus.sim.report.panels import Axis, Bar, Line, Numbers, Panel, axis_limit, cut_off_note
 from eclectus.sim.world.learning_error import ratios
 

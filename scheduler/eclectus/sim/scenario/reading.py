@@ -1,6 +1,7 @@
-"""Scenario files, read and validated before anything runs.
+"""Scenario files are found, changed by `--set path=value`, and validated before anything runs.
 
-Unknown fields are refused with the nearest known name, invalid values with the reason.
+The scenarios shipped with Eclectus are next to the sources in a checkout, else inside the package. Unknown
+fields are refused with the nearest known name, invalid values with the reason.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
+import yaml
+
+import eclectus
 from eclectus.api.names import API_VERSION
 from eclectus.config.configuration import parse as parse_configuration
 from eclectus.config.document import read_file, read_yaml
@@ -20,7 +24,6 @@ from eclectus.config.settings_reading import join, nearest, read, read_list, rea
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
 from eclectus.sim.base.work import ArrivalPlan
-from eclectus.sim.scenario.overrides import apply_override
 from eclectus.sim.scenario.scenario import ComparedProfile, Measure, Scenario
 from eclectus.sim.workloads.table import WORKLOADS
 from eclectus.sim.workloads.work_classes import capacity
@@ -29,6 +32,56 @@ from eclectus.sim.world.cluster import ClusterSettings
 from eclectus.sim.world.dispatchers import Dispatchers
 from eclectus.sim.world.perturbations import Perturbation, PerturbationSettings
 from eclectus.sim.world.probes import ProbeSettings
+
+_PACKAGE = Path(eclectus.__file__).parent
+_PLACES = (_PACKAGE / "scenarios", _PACKAGE.parent.parent / "scenarios")
+
+
+def shipped_scenarios() -> dict[str, Path]:
+    """Name -> path, by name."""
+    folder = next((place for place in _PLACES if place.is_dir()), None)
+    return {} if folder is None else {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def about(path: Path) -> str:
+    """The `about` sentence of a scenario."""
+    return str(yaml.safe_load(path.read_text(encoding="utf-8")).get("about", ""))
+
+
+def apply_override(document: Any, change: str) -> None:
+    """`a.b[0].c=value`: set one field in place. List items may be named instead of numbered.
+
+    Raises SettingsError.
+    """
+    where, equals, text = change.partition("=")
+    steps = where.replace("[", ".").replace("]", "").split(".")
+    if not equals or not all(steps):
+        raise SettingsError(change, "write it as path=value, such as workload.poisson.load=0.8")
+    at = document
+    for step in steps[:-1]:
+        at = _inner(at, step, where)
+    last = _key(at, steps[-1], where)
+    at[last] = yaml.safe_load(text)
+
+
+def _inner(at: Any, step: str, where: str) -> Any:
+    key = _key(at, step, where)
+    if isinstance(at, dict):
+        at[key] = {} if at.get(key) is None else at[key]
+    return at[key]
+
+
+def _key(at: Any, step: str, where: str) -> str | int:
+    if isinstance(at, dict):
+        return step
+    if isinstance(at, list) and step.isdigit() and int(step) < len(at):
+        return int(step)
+    if isinstance(at, list):
+        for number, each in enumerate(at):
+            if isinstance(each, dict) and step in (each.get("schedulerName"), each.get("name")):
+                return number
+    raise SettingsError(where, f"there is no {step!r}")
+
 
 KIND = "Scenario"
 _SCALARS = ["about", "seeds", "allowUnstable"]

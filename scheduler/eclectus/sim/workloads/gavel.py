@@ -1,4 +1,4 @@
-"""`workload: {gavel: …}`: training jobs on several types of GPU, with measured rates of all pairs.
+"""`workload: {gavel: …}` draws training jobs on several types of GPU, with measured rates of all pairs.
 
 Narayanan and others, "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
 2020: the generator of its simulations with single-GPU jobs, draw for draw, and its tables of throughputs. The
@@ -6,10 +6,18 @@ machines are unrelated: which GPU is the fastest depends on the job. A rate of 0
 
 A job's size is its duration on the reference GPU, and the speed of another GPU is its rate over the
 reference's. This equals the paper's steps over steps per second, in a unit common to all types of jobs.
+
+A table of throughputs has one mapping per type of GPU:
+
+    {"v100": {"('A3C', 1)": {"null": 7.18, ...}, ...}, ...}
+
+A key is a type of job and a number of GPUs; "null" holds the rate of the job running alone, in iterations per
+second, or 0 if it cannot run. Rates beside other jobs and on several GPUs are ignored.
 """
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,18 +25,55 @@ from math import log
 from pathlib import Path
 from random import Random
 from typing import Annotated
+from zlib import error as ZlibError  # noqa: N812
 
+import msgspec
+from msgspec import Meta, Struct
 from msgspec.structs import replace as with_fields
 
+from eclectus.config.settings_reading import nearest
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Requirement, Term
 from eclectus.model.settings import Setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
-from eclectus.sim.workloads.throughputs import Rates, Throughputs
 from eclectus.sim.workloads.work_classes import TaskNeeds
 from eclectus.sim.workloads.workload import Workload
 from eclectus.sim.world.cluster import ClusterSettings, MachineGroup
+
+Rates = dict[str, float]
+"""Type of job -> iterations per second, alone on one GPU of a given type."""
+
+
+class _Entry(Struct, frozen=True):
+    null: Annotated[float, Meta(ge=0)]
+
+
+class Throughputs:
+    """One file of throughputs."""
+
+    def __init__(self, path: Path, job_types: tuple[str, ...]) -> None:
+        """Raises SettingsError if the file cannot be read or is not such a table."""
+        self._path, self._job_types = path, job_types
+        try:
+            data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+            self._table = msgspec.json.decode(data, type=dict[str, dict[str, _Entry]])
+        except (OSError, EOFError, ZlibError, msgspec.DecodeError) as error:
+            raise SettingsError("throughputs", f"{path} is not a table of rates: {error}") from error
+
+    def of(self, gpu: str) -> Rates:
+        """The rates on one type of GPU. Raises SettingsError if the file lacks any of them."""
+        column: Mapping[str, _Entry] | None = self._table.get(gpu)
+        if column is None:
+            problem = f"{self._path} has no GPU {gpu!r}; {nearest(gpu, list(self._table))}"
+            raise SettingsError("throughputs", problem)
+        keys = {job: f"('{job}', 1)" for job in self._job_types}
+        for key in keys.values():
+            if key not in column:
+                problem = f"{self._path} has no rate of {key} on {gpu}; {nearest(key, list(column))}"
+                raise SettingsError("throughputs", problem)
+        return {job: column[key].null for job, key in keys.items()}
+
 
 LABEL = "gpu-type"
 """Node label that names the machine's column of the table."""

@@ -27,7 +27,7 @@ from eclectus.model.objects import DEVICE_MILLI, Requirement, Spec, Term
 from eclectus.model.settings import Setting
 from eclectus.sim.base.csv_rows import read_rows, row_error
 from eclectus.sim.base.machine import Machine
-from eclectus.sim.base.random_streams import stream
+from eclectus.sim.base.random_draws import stream
 from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
 from eclectus.sim.workloads.work_classes import SCORED_MEMORY
 from eclectus.sim.workloads.workload import Workload

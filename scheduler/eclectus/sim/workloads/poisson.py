@@ -14,7 +14,7 @@ from typing import Annotated
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
 from eclectus.sim.base.machine import Machine
-from eclectus.sim.base.random_streams import endless_draws, stream
+from eclectus.sim.base.random_draws import endless_draws, stream
 from eclectus.sim.base.work import Arrival, ArrivalPlan, Gain, WorkClass
 from eclectus.sim.workloads.constraints import Constraints
 from eclectus.sim.workloads.work_classes import GeneratedClass, load_of_cluster

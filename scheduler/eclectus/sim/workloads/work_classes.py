@@ -10,8 +10,8 @@ from typing import Annotated
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Amounts, Preference, Requirement, Spec, Term
 from eclectus.model.settings import Setting
-from eclectus.sim.base.distributions import SizeDistribution
 from eclectus.sim.base.machine import Machine
+from eclectus.sim.base.random_draws import SizeDistribution
 from eclectus.sim.base.work import WorkClass
 from eclectus.sim.world.cluster import SLOT_CPU, TolerationField, read_amounts
 from eclectus.sim.world.judge import forbidden

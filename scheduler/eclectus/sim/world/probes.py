@@ -34,7 +34,7 @@ from eclectus.model.learned import LearnedLoad
 from eclectus.model.objects import Task
 from eclectus.model.settings import Setting
 from eclectus.sim.base.machine import Machine, TaskRun
-from eclectus.sim.base.random_streams import stream
+from eclectus.sim.base.random_draws import stream
 from eclectus.sim.base.work import WorkClass
 from eclectus.sim.world.judge import forbidden
 from eclectus.sim.world.perturbations import Perturbation, apply_to_speeds

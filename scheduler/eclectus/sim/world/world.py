@@ -34,9 +34,8 @@ from eclectus.sim.world.perturbations import Perturbation, apply_to_speeds
 from eclectus.sim.world.probes import ProbeStream
 from eclectus.sim.world.run_record import RunRecord
 from eclectus.sim.world.stages.failures import Failures
-from eclectus.sim.world.stages.history import History
 from eclectus.sim.world.stages.record import DagRecord
-from eclectus.sim.world.stages.staging import StagedJobs
+from eclectus.sim.world.stages.staging import History, StagedJobs
 
 IDLE_WAKES_MOST = 1000  # engine wakes in a row with an empty queue before the run counts as stuck
 AGGREGATE_EVERY = 1024  # steps between aggregations of the record and checks whether to stop

@@ -11,8 +11,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from eclectus.sim.base.dag import Classes, StageDraft, build_dag, class_name
-from eclectus.sim.base.work import Dag
+from eclectus.sim.base.work import Classes, Dag, StageDraft, build_dag, class_name
 from eclectus.sim.workloads.work_classes import Needs, TaskNeeds
 
 

@@ -15,8 +15,7 @@ import msgspec
 from eclectus.config.settings_reading import read
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
-from eclectus.sim.base.dag import Classes, StageDraft, build_dag, class_name
-from eclectus.sim.base.work import Dag
+from eclectus.sim.base.work import Classes, Dag, StageDraft, build_dag, class_name
 from eclectus.sim.workloads.work_classes import TaskNeeds
 
 SECONDS_MOST = 1e9

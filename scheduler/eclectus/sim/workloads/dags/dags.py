@@ -17,11 +17,9 @@ from zlib import error as ZlibError  # noqa: N812 — the class, by its module's
 from eclectus.config.settings_reading import camel
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
-from eclectus.sim.base.dag import Classes, shrunk
-from eclectus.sim.base.distributions import SizeDistribution
 from eclectus.sim.base.machine import Machine
-from eclectus.sim.base.random_streams import endless_draws, stream
-from eclectus.sim.base.work import Arrival, ArrivalPlan, Dag, StageRules, WorkClass
+from eclectus.sim.base.random_draws import SizeDistribution, endless_draws, stream
+from eclectus.sim.base.work import Arrival, ArrivalPlan, Classes, Dag, StageRules, WorkClass, shrunk
 from eclectus.sim.workloads.dags.alibaba import read_alibaba
 from eclectus.sim.workloads.dags.dag_file import read_dags
 from eclectus.sim.workloads.dags.estimates import Estimates

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
-from eclectus.sim.base.random_streams import stream
+from eclectus.sim.base.random_draws import stream
 from eclectus.sim.base.work import Dag
 
 

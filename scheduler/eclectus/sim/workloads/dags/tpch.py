@@ -16,8 +16,7 @@ from msgspec import Meta, Struct
 from eclectus.config.document import read_yaml
 from eclectus.config.settings_reading import nearest
 from eclectus.model.errors import SettingsError
-from eclectus.sim.base.dag import Classes, StageDraft, build_dag, class_name
-from eclectus.sim.base.work import Dag
+from eclectus.sim.base.work import Classes, Dag, StageDraft, build_dag, class_name
 from eclectus.sim.workloads.work_classes import Needs, TaskNeeds
 
 

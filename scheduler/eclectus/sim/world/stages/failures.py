@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eclectus.sim.base.random_streams import stream
+from eclectus.sim.base.random_draws import stream
 
 
 class Failures:

@@ -1,9 +1,10 @@
-"""What is recorded of jobs with stages: responses, and how fairly the cluster was shared among them.
+"""This module records the responses of jobs with stages, and how fairly the cluster was shared among them.
 
 A job is entitled to 1/N of the cluster, N being the number of jobs at that moment. It receives its dominant
 share: the largest share of a resource of all machines that its running tasks hold (Ghodsi and others,
 NSDI 2011). Jain's index is that of received over entitled in windows of a minute, over the jobs that have
-waiting tasks from the beginning to the end of a window: for others, holding little is no loss.
+waiting tasks from the beginning to the end of a window: for others, holding little is no loss. The yardstick
+of a job's response is the time that it would take on a part of the cluster that it has to itself.
 
 Unlike the rest of the record it keeps each job, so that runs can be compared job by job.
 """
@@ -11,16 +12,65 @@ Unlike the rest of the record it keeps each job, so that runs can be compared jo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import heappop, heappush
+from math import inf
 
 from msgspec import Struct
 
 from eclectus.model.job import JobPlan
 from eclectus.model.objects import Node
-from eclectus.sim.base.dag_results import DagJob, DagResult
 from eclectus.sim.base.machine import TaskRun
-from eclectus.sim.base.work import Dag
-from eclectus.sim.world.stages.alone import seconds_alone
+from eclectus.sim.base.results import DagJob, DagResult
+from eclectus.sim.base.work import Dag, Stage
+
+CLOSE = 1e-9  # relative: shares are fractions of amounts
+
+
+def seconds_alone(dag: Dag, sizes: Sequence[Sequence[float]], share: Mapping[str, float]) -> float:
+    """Time until the last task ends inside these amounts, in seconds at speed 1.
+
+    `sizes`: of the tasks of each stage. Tasks start as soon as they fit, those of the stage with the longest
+    path to the end of the job first (list scheduling by bottom levels, Hu 1961). The amounts are one pool,
+    not nodes. A task that is larger than they are has what it lacks to itself.
+    """
+    free, running = dict(share), list[tuple[float, int]]()  # end and stage of each task
+    left = [list(each) for each in sizes]
+    parents = [len(stage.parents) for stage in dag.stages]
+    unfinished = [len(each) for each in sizes]
+    ready = [at for at, count in enumerate(parents) if not count]
+    now = 0.0
+    while any(unfinished):
+        for at in sorted(ready, key=lambda at: -dag.stages[at].path):
+            while left[at] and _fits(dag.stages[at], free, share):
+                _take(dag.stages[at], free, 1)
+                heappush(running, (now + left[at].pop(), at))
+        now, at = heappop(running)
+        _take(dag.stages[at], free, -1)
+        unfinished[at] -= 1
+        if not unfinished[at]:
+            ready.remove(at)
+            for child in dag.stages[at].children:
+                parents[child] -= 1
+                if not parents[child]:
+                    ready.append(child)
+    return now
+
+
+def _fits(stage: Stage, free: Mapping[str, float], share: Mapping[str, float]) -> bool:
+    """Whether one more task fits; the first is counted as no larger than the share."""
+    return all(
+        min(amount, share.get(name, inf)) <= free.get(name, inf) + CLOSE * amount
+        for name, amount in stage.work_class.demand
+        if amount
+    )
+
+
+def _take(stage: Stage, free: dict[str, float], times: int) -> None:
+    for name, amount in stage.work_class.demand:
+        if name in free:
+            free[name] -= times * amount
+
 
 WINDOW_SECONDS = 60.0  # as in Carbyne's evaluation (OSDI 2016)
 

@@ -1,23 +1,127 @@
-"""Jobs that are graphs of stages: which pods are submitted when, as an operator of such jobs would do it.
+"""This module decides when the pods of jobs with stages are submitted, as an operator of such jobs would.
 
 The pods of a stage are submitted together, when all tasks of its parents have ended, and carry the job's
 critical path and remaining work as estimated. A lost task is submitted again, and the children of its stage
 wait for it. The scheduler gets the job itself, when it arrives and whenever a stage or an attempt has ended,
-if its policies want to know jobs.
+if its policies want to know jobs. Where a stage declares no estimate, that of its last runs counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from statistics import median
+
+from msgspec.structs import replace
 
 from eclectus.model.commands import RecordPlan
 from eclectus.model.events import Event, JobGone, JobSeen
+from eclectus.model.job import Job, JobPlan, JobStage
 from eclectus.model.objects import Task
 from eclectus.sim.base.machine import TaskRun
 from eclectus.sim.base.work import Arrival, Dag
-from eclectus.sim.world.stages.history import History
 from eclectus.sim.world.stages.record import DagRecord
-from eclectus.sim.world.stages.staged_job import NAMESPACE, StagedJob
+
+NAMESPACE = "default"  # of all jobs and their pods
+
+
+class StagedJob:
+    """One job; lists are by stage."""
+
+    def __init__(
+        self,
+        number: int,
+        dag: Dag,
+        sizes: Iterable[float],
+        estimates: Sequence[float | None] | None,
+        *,
+        profile: str,
+        now: float,
+    ) -> None:
+        """`estimates` of the run time of a task at speed 1, seconds; None: the true means."""
+        self.number, self.name, self.dag, self.profile, self.arrived = (
+            number,
+            f"job-{number}",
+            dag,
+            profile,
+            now,
+        )
+        left = iter(sizes)
+        self.sizes = [tuple(islice(left, stage.tasks)) for stage in dag.stages]
+        self.estimates = tuple(stage.seconds for stage in dag.stages) if estimates is None else estimates
+        self.paths = _paths(dag, self.estimates)
+        self.unstarted = [stage.tasks for stage in dag.stages]
+        self.unfinished = [stage.tasks for stage in dag.stages]
+        self.unfinished_parents = [len(stage.parents) for stage in dag.stages]
+        self.run_times: list[list[float]] = [[] for _ in dag.stages]
+        self.plan: JobPlan | None = None  # as the scheduler wrote it last
+
+    @property
+    def work(self) -> float | None:
+        """Estimated work of all tasks that have not started, in seconds; None if some is unknown."""
+        total = 0.0
+        for tasks, seconds in zip(self.unstarted, self.estimates, strict=True):
+            if tasks and seconds is None:
+                return None
+            total += tasks * (seconds or 0.0)
+        return total
+
+    def stage_ended(self, at: int) -> list[int]:
+        """All tasks of the stage have ended; returns the stages that may start now."""
+        ready = []
+        for child in self.dag.stages[at].children:
+            self.unfinished_parents[child] -= 1
+            if not self.unfinished_parents[child]:
+                ready.append(child)
+        return ready
+
+    def as_seen(self) -> Job:
+        """The job as a watch shows it, with what was written into its status."""
+        stages = tuple(
+            JobStage(
+                stage.name,
+                stage.tasks,
+                stage.work_class.spec,
+                stage.work_class.name,
+                self.estimates[at],
+                stage.parents,
+                stage.tasks - self.unfinished[at],
+            )
+            for at, stage in enumerate(self.dag.stages)
+        )
+        job = Job(self.name, NAMESPACE, self.name, stages, self.arrived)
+        if self.plan is None:
+            return job
+        written = self.plan
+        return replace(job, deadline=written.deadline, slips=written.slips, slip_seconds=written.slip_seconds)
+
+
+def _paths(dag: Dag, estimates: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Estimated critical path from the start of each stage to the end of the job; None if some is unknown."""
+    paths: list[float | None] = [None] * len(dag.stages)
+    for at in reversed(range(len(dag.stages))):
+        own, below = estimates[at], [paths[child] for child in dag.stages[at].children]
+        known = [each for each in below if each is not None]
+        if own is not None and len(known) == len(below):
+            paths[at] = own + max(known, default=0.0)
+    return tuple(paths)
+
+
+class History:
+    """The run times of the last runs of each stage, by the names of job and stage."""
+
+    def __init__(self, runs: int) -> None:
+        self._runs: dict[tuple[str, str], deque[float]] = defaultdict(lambda: deque(maxlen=runs))
+
+    def add(self, job: str, stage: str, seconds: Sequence[float]) -> None:
+        """A stage has ended, whose tasks ran for so long; one outlier among them counts little."""
+        self._runs[job, stage].append(median(seconds))
+
+    def estimates(self, dag: Dag) -> tuple[float | None, ...]:
+        """For each stage the median of its last runs, seconds; None before its first run has ended."""
+        known = [self._runs.get((dag.name, stage.name)) for stage in dag.stages]
+        return tuple(median(runs) if runs else None for runs in known)
 
 
 class StageTaskRun(TaskRun, kw_only=True):

@@ -1,7 +1,11 @@
-"""Distributions of task sizes: those of queueing theory, given by mean and shape, and empirical ones.
+"""Every purpose of a run draws from a random stream of its own, and sizes follow a distribution.
 
-Sizes are in seconds at speed 1. The squared coefficient of variation (variance over squared mean) is the
-parameter of the Pollaczek-Khinchine formula; it is inf if the variance is infinite.
+All profiles that run with one seed therefore see the same arrivals and sizes, so differences between their
+results are due to the policies alone. The engine's random source has a seed of its own, derived here too.
+
+The distributions are those of queueing theory, given by mean and shape, and empirical ones. Sizes are in
+seconds at speed 1. The squared coefficient of variation (variance over squared mean) is the parameter of the
+Pollaczek-Khinchine formula; it is inf if the variance is infinite.
 """
 
 from __future__ import annotations
@@ -9,16 +13,36 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 from math import inf, nan, sqrt
 from pathlib import Path
 from statistics import fmean, pvariance
 from typing import Annotated, Literal
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
+
+BLOCK = 4096  # numbers per draw: drawing one at a time would cost more than the rest of the simulation
+
+
+def stream(seed: int, purpose: str) -> np.random.Generator:
+    """The generator for one purpose of one run; the same on every machine and in every process."""
+    return np.random.Generator(np.random.PCG64([seed, crc32(purpose.encode())]))
+
+
+def engine_seed(seed: int) -> int:
+    """The seed of the engine's random source in this run."""
+    return int(stream(seed, "policy").integers(2**31))
+
+
+def endless_draws(draw: Callable[[int], NDArray[np.float64]]) -> Iterator[float]:
+    """An endless iterator over the numbers that `draw(count)` returns."""
+    return chain.from_iterable(draw(BLOCK).tolist() for _ in repeat(None))
+
 
 Sampler = Callable[[int], NDArray[np.float64]]
 

@@ -1,1 +1,0 @@
-"""What the learner costs and gains, measured without a cluster."""
