@@ -1,7 +1,8 @@
 """`workload: {kubernetes: …}` reads a manifest of Pods and Jobs, each with its true work in an annotation.
 
-Objects are read as the API server would store them, with its defaults, and translated by the rules of the live
-scheduler: requests, selectors, affinity, tolerations, priorities and classes mean what they mean on a cluster.
+Objects are read as the API server would store them, with its defaults, and translated by the rules of the
+live scheduler: requests, selectors, affinity, tolerations, priorities and classes mean what they mean on a
+cluster.
 """
 
 from __future__ import annotations
