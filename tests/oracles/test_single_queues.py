@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eclectus.sim.base.histogram import ZERO_BUCKET
 from eclectus.sim.base.results import RunResult
+from eclectus.sim.base.samples import ZERO_BUCKET
 from eclectus.sim.scenario.scenario import Scenario
 from simulated import agree, place, poisson, runs, scenario
 

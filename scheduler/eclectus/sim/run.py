@@ -14,10 +14,10 @@ from eclectus.config import parse
 from eclectus.engine.engine import Engine
 from eclectus.model.commands import Command
 from eclectus.model.events import Event
-from eclectus.sim.base.histogram import Histogram
 from eclectus.sim.base.random_draws import engine_seed
 from eclectus.sim.base.result_labels import Grouping, Labels, sorted_groups
 from eclectus.sim.base.results import GroupResult, RunResult, SeriesPoint, Times
+from eclectus.sim.base.samples import Histogram
 from eclectus.sim.scenario.scenario import ComparedProfile, Scenario
 from eclectus.sim.workloads.work_classes import slots
 from eclectus.sim.world.allocation import AllocationCurve

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eclectus.model.errors import SettingsError
-from eclectus.sim.base.machine_types import MachineType, MachineTypes
+from eclectus.sim.world.cluster import MachineType, MachineTypes
 from simulated import scenario
 
 SHARES = st.lists(st.floats(0.01, 100), min_size=1, max_size=12)

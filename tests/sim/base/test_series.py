@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from eclectus.sim.base.series import Series
+from eclectus.sim.base.samples import Series
 from simulated import place, poisson, runs, scenario
 
 

@@ -11,9 +11,8 @@ import pytest
 from eclectus.sim.base.results import ComparisonReport
 from eclectus.sim.report.compare import summarise
 from eclectus.sim.report.curves import group_panels, overall_panels
-from eclectus.sim.report.page import render_page
+from eclectus.sim.report.page import render_page, render_svg
 from eclectus.sim.report.panels import DARK, LIGHT, Axis, Panel, axis_limit, style
-from eclectus.sim.report.svg import render_svg
 from eclectus.sim.run import run
 from simulated import poisson, scenario
 

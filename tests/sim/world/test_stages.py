@@ -17,7 +17,7 @@ from eclectus.model.objects import Node
 from eclectus.sim.base.machine import TaskRun
 from eclectus.sim.base.work import Arrival, Dag, WorkClass, build_dag
 from eclectus.sim.run import build_world, run
-from eclectus.sim.world.stages.failures import Failures
+from eclectus.sim.world.perturbations import Failures
 from eclectus.sim.world.stages.record import WINDOW_SECONDS, DagRecord, jain_index, seconds_alone
 from eclectus.sim.world.stages.staging import History, StagedJobs, StageTaskRun
 from simulated import scenario

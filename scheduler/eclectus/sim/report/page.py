@@ -1,19 +1,125 @@
-"""A comparison as one self-contained HTML page: tables, panels, and a script.
+"""This module writes a comparison as one self-contained HTML page: tables, panels, and a script.
+
+A panel is inline SVG, whose colours are CSS classes (`c0`, `c1`, …) that the page's style sheet defines.
 
 The script only shows values under the pointer and hides profiles on a click; all data is visible without it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from html import escape
 from importlib import resources
+
+import numpy as np
 
 from eclectus.sim.base.results import ComparisonReport
 from eclectus.sim.report.curves import group_panels, overall_panels
 from eclectus.sim.report.group_tables import Table
-from eclectus.sim.report.panels import DARK, LIGHT, Panel, style
-from eclectus.sim.report.svg import render_svg
+from eclectus.sim.report.panels import DARK, LIGHT, Axis, Numbers, Panel, style
 from eclectus.sim.report.table import how_to_read, remarks, subtitle, tables
+
+WIDTH, HEIGHT = 520, 300
+LEFT, RIGHT, TOP, BOTTOM = 66, 12, 10, 46
+INNER_WIDTH, INNER_HEIGHT = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+NEAR = 0.6  # points closer than this to the previous one are dropped
+BEYOND = 2.0  # how far curves are drawn outside the frame, in frame sizes; clipping hides it
+
+
+def render_svg(panel: Panel) -> str:
+    """The SVG text, with profiles and scales of axes as data attributes for the page's script."""
+    parts = [
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(panel.title)}"',
+        f' data-x="{_data(panel.x)}" data-y="{_data(panel.y)}">',
+        *_shades(panel),
+        *_frame(panel),
+        f'<svg x="{LEFT}" y="{TOP}" width="{INNER_WIDTH}" height="{INNER_HEIGHT}" class="in">',
+        *_level(panel),
+        *_lines(panel),
+        *_bars(panel),
+        "</svg></svg>",
+    ]
+    return "".join(parts)
+
+
+def _data(axis: Axis) -> str:
+    """Low end, high end, whether logarithmic, unit."""
+    unit = " %" if axis.percent else f" {axis.unit}"
+    factor = 100 if axis.percent else 1
+    return escape(f"{axis.low * factor:.8g}|{axis.high * factor:.8g}|{int(axis.log)}|{unit}")
+
+
+def _across(axis: Axis, values: Numbers) -> Numbers:
+    return axis.fraction(values).clip(-BEYOND, 1 + BEYOND) * INNER_WIDTH
+
+
+def _down(axis: Axis, values: Numbers) -> Numbers:
+    return (1 - axis.fraction(values).clip(-BEYOND, 1 + BEYOND)) * INNER_HEIGHT
+
+
+def _at(place: Numbers) -> float:
+    return float(place[0])
+
+
+def _shades(panel: Panel) -> Iterator[str]:
+    for low, high in panel.shades:
+        x, end = _across(panel.x, np.array([low, high]))
+        wide = f'x="{LEFT + x:.1f}" width="{end - x:.1f}"'
+        yield f'<rect class="shade" {wide} y="{TOP}" height="{INNER_HEIGHT}"/>'
+
+
+def _frame(panel: Panel) -> Iterator[str]:
+    bottom = TOP + INNER_HEIGHT
+    for value, name in panel.x.ticks():
+        x = LEFT + _at(_across(panel.x, np.array([value])))
+        yield f'<path class="grid" d="M{x:.1f} {TOP}V{bottom}"/>'
+        yield f'<text x="{x:.1f}" y="{bottom + 17}" class="mid">{escape(name)}</text>'
+    for value, name in panel.y.ticks():
+        y = TOP + _at(_down(panel.y, np.array([value])))
+        yield f'<path class="grid" d="M{LEFT} {y:.1f}H{LEFT + INNER_WIDTH}"/>'
+        yield f'<text x="{LEFT - 7}" y="{y + 4:.1f}" class="end">{escape(name)}</text>'
+    yield f'<path class="axis" d="M{LEFT} {TOP}V{bottom}H{LEFT + INNER_WIDTH}"/>'
+    x, y = LEFT + INNER_WIDTH / 2, TOP + INNER_HEIGHT / 2
+    yield f'<text x="{x}" y="{HEIGHT - 8}" class="mid">{escape(panel.x.label)}</text>'
+    yield f'<text x="14" y="{y}" class="mid" transform="rotate(-90 14 {y})">{escape(panel.y.label)}</text>'
+
+
+def _level(panel: Panel) -> Iterator[str]:
+    if panel.reference is not None:
+        x = _at(_across(panel.x, np.array([panel.reference])))
+        yield f'<path class="axis" d="M{x:.1f} 0V{INNER_HEIGHT}"/>'
+
+
+def _lines(panel: Panel) -> Iterator[str]:
+    for line in panel.lines:
+        points = _thinned(_across(panel.x, line.x), _down(panel.y, line.y))
+        yield f'<polyline {_style(line.profile)} points="{points}"/>'
+
+
+def _bars(panel: Panel) -> Iterator[str]:
+    for bar in panel.bars:
+        low, middle, high = _across(panel.x, np.array([bar.low, bar.middle, bar.high]))
+        y = _at(_down(panel.y, np.array([bar.at])))
+        words = f"{bar.low:.2f} to {bar.high:.2f}, median {bar.middle:.2f}"
+        colour = f'class="c{style(bar.profile)[0]}" data-p="{bar.profile}"'
+        yield f'<g {colour}><title>{words}</title><path class="bar" d="M{low:.1f} {y:.1f}H{high:.1f}"/>'
+        yield f'<circle cx="{middle:.1f}" cy="{y:.1f}" r="4"/></g>'
+
+
+def _style(profile: int) -> str:
+    colour, dashes = style(profile)
+    dashed = f' stroke-dasharray="{" ".join(map(str, dashes))}"' if dashes else ""
+    return f'class="line c{colour}" data-p="{profile}"{dashed}'
+
+
+def _thinned(x: Numbers, y: Numbers) -> str:
+    """Points of the curve without those too close to the previous one; the first and last are kept."""
+    kept: list[tuple[float, float]] = []
+    for here in zip(x.tolist(), y.tolist(), strict=True):
+        if not kept or abs(here[0] - kept[-1][0]) + abs(here[1] - kept[-1][1]) >= NEAR:
+            kept.append(here)
+    kept.append((float(x[-1]), float(y[-1])))
+    return " ".join(f"{a:.1f},{b:.1f}" for a, b in kept)
 
 
 def render_page(report: ComparisonReport) -> str:

@@ -25,7 +25,7 @@ from math import log
 from pathlib import Path
 from random import Random
 from typing import Annotated
-from zlib import error as ZlibError  # noqa: N812
+from zlib import error as ZlibError  # noqa: N812 — the class, by its module's name
 
 import msgspec
 from msgspec import Meta, Struct

@@ -28,9 +28,9 @@ from eclectus.model.events import Event, NodeSeen, TaskGone, TaskSeen
 from eclectus.model.objects import Task
 from eclectus.model.settings import Setting
 from eclectus.sim.base.machine import Machine
-from eclectus.sim.base.speeds_by_name import SpeedsByName, check_patterns, speed_of
 from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
 from eclectus.sim.workloads.workload import Workload, recorded_plan
+from eclectus.sim.world.node_file import SpeedsByName, check_patterns, speed_of
 from eclectus.tape import Step, TapeError, read
 
 

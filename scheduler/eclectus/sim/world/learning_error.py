@@ -12,7 +12,7 @@ from statistics import fmean
 
 from eclectus.framework import LearnedCell
 from eclectus.sim.base.results import LearnedSpeed, LearningError
-from eclectus.sim.base.series import Series
+from eclectus.sim.base.samples import Series
 from eclectus.sim.world.world import World
 
 SAMPLES_MOST, SAMPLES_LEAST = 40, 4

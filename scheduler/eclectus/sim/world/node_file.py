@@ -1,4 +1,4 @@
-"""`cluster: {nodes: {file: …}}`: a list of machines, in one of two formats.
+"""`cluster: {nodes: {file: …}}` reads a list of machines, in one of two formats.
 
 The format `kubernetes` is what `kubectl get nodes -o json` prints: allocatable resources, labels, taints and
 cordons are those of the nodes. A machine's group in reports and events is its instance type.
@@ -7,25 +7,51 @@ The format `openb` is that of the cluster trace of Weng and others, "Beware of F
 2023: columns sn, cpu_milli, memory_mib, gpu (whole GPUs), model. The model becomes the label `gpu-model` and
 the machine's group. The list gives no pod limits: every machine has one that is never reached.
 
-No list gives speeds: a machine has speed 1 unless `speeds` says otherwise.
+No list gives speeds: a machine has speed 1 unless `speeds` says otherwise, by patterns of names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from eclectus.config.settings_reading import join, nearest
 from eclectus.kube.decoding import decode_list, decode_node
 from eclectus.kube.translate import node_from
 from eclectus.model.errors import MalformedError, SettingsError
 from eclectus.model.objects import DEVICE_MILLI, Node
 from eclectus.model.settings import Setting
 from eclectus.sim.base.csv_rows import read_rows, row_error
-from eclectus.sim.base.speeds_by_name import SpeedsByName, check_patterns, speed_of
+
+SpeedsByName = Annotated[
+    dict[str, float],
+    Setting(
+        "speed of nodes by name pattern with `*` and `?`; the first match counts, 1 without one",
+        least=1e-6,
+        most=1e6,
+    ),
+]
+
+
+def speed_of(name: str, speeds: Mapping[str, float]) -> float:
+    """The speed of a node: that of the first pattern that matches, 1 if none does."""
+    return next((speed for pattern, speed in speeds.items() if fnmatchcase(name, pattern)), 1.0)
+
+
+def check_patterns(speeds: Mapping[str, float], names: Iterable[str], where: str) -> None:
+    """Raise SettingsError for a pattern that matches no node; `where` says of which list."""
+    known = sorted(names)
+    for pattern in speeds:
+        if not any(fnmatchcase(name, pattern) for name in known):
+            raise SettingsError(
+                join("speeds", pattern), f"matches no node {where}; {nearest(pattern, known)}"
+            )
+
 
 LABEL = "gpu-model"
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"

@@ -1,4 +1,7 @@
-"""Perturbations of machines at given times: speeds swapped or scaled, failures, freezes, recoveries."""
+"""Perturbations disturb machines at given times, and tasks fail at random.
+
+A perturbation swaps or scales speeds, or lets machines fail, freeze or recover.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,25 @@ from eclectus.config.settings_reading import nearest
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
 from eclectus.sim.base.machine import Machine
+from eclectus.sim.base.random_draws import stream
 from eclectus.sim.world.cluster import ClusterSettings
+
+
+class Failures:
+    """Every attempt fails with the same probability, at a uniform point of its work.
+
+    What happens to an attempt depends on its uid and the seed alone, so that all profiles meet the same
+    failures, whatever the order in which they start tasks.
+    """
+
+    def __init__(self, probability: float, seed: int) -> None:
+        self._probability, self._seed = probability, seed
+
+    def share_done(self, uid: str) -> float | None:
+        """The share of its work after which this attempt fails, 0..1; None if it does not."""
+        fails, share = stream(self._seed, f"failure of {uid}").random(2).tolist()
+        return share if fails < self._probability else None
+
 
 Action = Literal["swap", "scale", "fail", "freeze", "recover"]
 

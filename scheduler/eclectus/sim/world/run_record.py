@@ -15,10 +15,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from eclectus.sim.base.histogram import Histogram
 from eclectus.sim.base.machine import TaskRun
 from eclectus.sim.base.result_labels import Grouping, Labels
-from eclectus.sim.base.series import Series
+from eclectus.sim.base.samples import Histogram, Series
 from eclectus.sim.base.work import Arrival, WorkClass
 
 POINTS = 240  # least number of samples of a run of the expected length: the resolution of a plot

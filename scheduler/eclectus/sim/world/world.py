@@ -1,4 +1,4 @@
-"""The simulated world: an event queue, machines that run tasks, and an engine that decides.
+"""The simulated world consists of an event queue, machines that run tasks, and an engine that decides.
 
 The engine is that of the live scheduler. It receives the events that watches would deliver: pods that appear,
 results of binds, pods that have ended with the times of their containers. It never sees sizes or speeds.
@@ -8,7 +8,10 @@ The result of a bind is delivered with the next event, since it changes no decis
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from itertools import count
 from math import inf
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -26,16 +29,49 @@ from eclectus.model.events import (
 )
 from eclectus.sim.base.machine import Machine, TaskRun
 from eclectus.sim.base.work import Arrival, StageRules
-from eclectus.sim.world.event_queue import EventQueue
 from eclectus.sim.world.invariants import check_counts, check_end, check_work_conserving, stuck
 from eclectus.sim.world.jobs import Jobs, as_finished, as_running
 from eclectus.sim.world.judge import Judge
-from eclectus.sim.world.perturbations import Perturbation, apply_to_speeds
+from eclectus.sim.world.perturbations import Failures, Perturbation, apply_to_speeds
 from eclectus.sim.world.probes import ProbeStream
 from eclectus.sim.world.run_record import RunRecord
-from eclectus.sim.world.stages.failures import Failures
 from eclectus.sim.world.stages.record import DagRecord
 from eclectus.sim.world.stages.staging import History, StagedJobs
+
+ScheduledEvent = tuple[float, int, Callable[[Any], None], Any]
+"""Time, serial number, action, argument. Events of equal time run in the order of scheduling."""
+
+NEVER: ScheduledEvent = (
+    inf,
+    -1,
+    lambda nothing: None,
+    None,
+)  # sentinel, so that the heap is never empty
+
+
+class EventQueue:
+    """Events that are scheduled and have not run."""
+
+    def __init__(self) -> None:
+        self._heap: list[ScheduledEvent] = [NEVER]
+        self._serials = count()
+
+    def schedule(self, at: float, action: Callable[[Any], None], argument: object) -> None:
+        """Call `action(argument)` at time `at`, in seconds."""
+        heappush(self._heap, (at, next(self._serials), action, argument))
+
+    @property
+    def next_time(self) -> float:
+        """The time of the next event in seconds; inf if there is none."""
+        return self._heap[0][0]
+
+    def run_due(self, now: float) -> None:
+        """Run all events due by `now`, including those they schedule for `now`."""
+        heap = self._heap
+        while heap[0][0] <= now:
+            _, _, action, argument = heappop(heap)
+            action(argument)
+
 
 IDLE_WAKES_MOST = 1000  # engine wakes in a row with an empty queue before the run counts as stuck
 AGGREGATE_EVERY = 1024  # steps between aggregations of the record and checks whether to stop

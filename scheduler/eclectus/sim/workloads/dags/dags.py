@@ -1,10 +1,13 @@
-"""`workload: {dags: …}`: jobs that are graphs of stages, from files in several formats."""
+"""`workload: {dags: …}` reads jobs that are graphs of stages from files in several formats.
+
+What the scheduler believes of the run times of stages is drawn here too, beside their true means.
+"""
 
 from __future__ import annotations
 
 import gzip
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import cycle, islice
@@ -22,11 +25,64 @@ from eclectus.sim.base.random_draws import SizeDistribution, endless_draws, stre
 from eclectus.sim.base.work import Arrival, ArrivalPlan, Classes, Dag, StageRules, WorkClass, shrunk
 from eclectus.sim.workloads.dags.alibaba import read_alibaba
 from eclectus.sim.workloads.dags.dag_file import read_dags
-from eclectus.sim.workloads.dags.estimates import Estimates
 from eclectus.sim.workloads.dags.tpch import read_tpch
 from eclectus.sim.workloads.work_classes import TaskNeeds, load
 from eclectus.sim.workloads.workload import Workload
 from eclectus.sim.world.cluster import read_amounts
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Errors of estimates. True sizes do not change with them."""
+
+    source: Annotated[
+        Literal["declared", "history"],
+        Setting(
+            "declared: the mean of the stage, with the errors below; history: the median of the last runs of "
+            "the same stage of a job of that name, unknown before the first run has ended",
+            why="perfect unless errors are set",
+        ),
+    ] = "declared"
+    bias: Annotated[
+        float,
+        Setting("declared: relative error of every estimate; 0.5 is half too much", least=-0.99, most=99),
+    ] = 0.0
+    noise: Annotated[
+        float,
+        Setting(
+            "declared: standard deviation of the logarithm of a factor with mean 1, drawn for every stage of "
+            "every job",
+            least=0,
+            most=3,
+        ),
+    ] = 0.0
+    runs: Annotated[
+        int,
+        Setting("history: how many last runs", why="one outlier among five counts little", least=1, most=100),
+    ] = 5
+
+    def __post_init__(self) -> None:
+        for name in ("bias", "noise"):
+            if self.source == "history" and getattr(self, name):
+                raise SettingsError(name, "is valid only with source: declared")
+
+    @property
+    def history_runs(self) -> int:
+        """How many last runs estimates are made of; 0: they are declared."""
+        return self.runs if self.source == "history" else 0
+
+    def drawn(self, seed: int) -> Callable[[Dag], tuple[float, ...] | None]:
+        """A function that returns an estimate of each stage of a job, in seconds; None: the true means."""
+        if not self.bias and not self.noise:
+            return lambda dag: None
+        rng = stream(seed, "errors of estimates")
+
+        def believed(dag: Dag) -> tuple[float, ...]:
+            factors = rng.lognormal(-(self.noise**2) / 2, self.noise, len(dag.stages)) * (1.0 + self.bias)
+            return tuple((factors * [stage.seconds for stage in dag.stages]).tolist())
+
+        return believed
+
 
 _ONLY = {"graphs": "tpch", "queries": "tpch", "size": "tpch", "cores": "tpch", "machine_memory": "alibaba"}
 

@@ -1,6 +1,7 @@
-"""A histogram of times with geometric buckets: quantiles within 0.25 %, bounded memory.
+"""Samples of a run of unknown length are kept in bounded memory: a series over time, a histogram of times.
 
-The sum, the count and the maximum are exact. Two histograms can be merged.
+The histogram has geometric buckets: quantiles are within 0.25 %; the sum, the count and the maximum are
+exact. Two histograms can be merged.
 """
 
 from __future__ import annotations
@@ -8,9 +9,35 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from math import exp, log
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+T = TypeVar("T")
+
+
+class Series(Generic[T]):
+    """Holds between `most` and 2 * `most` samples once the run is long enough.
+
+    At 2 * `most` samples every other one is dropped and the interval doubles.
+    """
+
+    __slots__ = ("due", "every", "items", "most")
+
+    def __init__(self, every: float, most: int) -> None:
+        self.every, self.most = every, most
+        self.due = every  # time of the next sample
+        self.items: list[T] = []
+
+    def add(self, item: T) -> None:
+        """Add the sample taken at `due`."""
+        self.items.append(item)
+        if len(self.items) == 2 * self.most:
+            del self.items[::2]
+            self.every *= 2
+        self.due += self.every
+
 
 RATIO = 1.005  # upper over lower bound of a bucket; the error of a quantile is at most half of that
 _SCALE = 1.0 / log(RATIO)
