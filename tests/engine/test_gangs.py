@@ -212,7 +212,7 @@ def test_nothing_is_kept_of_groups_and_pods_that_are_gone() -> None:
     for name in list(world.tasks):
         world.delete(name)
     gangs = world.engine._state.gangs
-    assert (gangs._gangs, gangs._of, len(gangs._retries)) == ({}, {}, 0)
+    assert (gangs._gangs, gangs._of, len(gangs._retries.keys)) == ({}, {}, 0)
     world.sleep(30)
     assert gangs.next_due() > world.now
 

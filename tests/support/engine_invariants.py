@@ -34,7 +34,7 @@ def every_waiting_pod_is_in_one_queue(engine: Engine, known: Delivered) -> None:
         found.setdefault(place, set()).add(uid)
     for place, uids in containers.items():
         assert found.get(place, set()) == uids, place
-    assert {place: len(uids) for place, uids in found.items()} == +state.places.counts
+    assert {place: len(uids) for place, uids in found.items()} == state.places.counts()
     waiting = {uid for place, uids in found.items() if place not in ("assumed", "deleting") for uid in uids}
     assert waiting == {task.uid for task in known.waiting()}
     assert engine.queue_counts().counters.missed_activations == 0

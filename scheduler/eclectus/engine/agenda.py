@@ -41,14 +41,9 @@ class DueTimes(Generic[K]):
 
     def __init__(self) -> None:
         self._valid: dict[K, tuple[float, Any]] = {}
+        self.keys: Mapping[K, object] = self._valid
         self._heap: list[tuple[float, Any, K]] = []
         self._serial = 0
-
-    def __len__(self) -> int:
-        return len(self._valid)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._valid
 
     def at(self, key: K) -> float | None:
         """When a key is due, seconds; None if it is not."""
@@ -100,8 +95,9 @@ class DueTimes(Generic[K]):
 
     def no_later_than(self, latest: float) -> None:
         """Make every key due at this time at the latest."""
-        self._valid = {key: (min(when, latest), rank) for key, (when, rank) in self._valid.items()}
-        self._heap = [(when, rank, key) for key, (when, rank) in self._valid.items()]
+        valid = self._valid
+        valid.update({key: (min(when, latest), rank) for key, (when, rank) in valid.items()})
+        self._heap[:] = [(when, rank, key) for key, (when, rank) in self._valid.items()]
         heapify(self._heap)
 
 
@@ -125,10 +121,8 @@ class Backoff:
 
     def __init__(self) -> None:
         self._due = DueTimes[str]()
+        self.waiting: Mapping[str, object] = self._due.keys  # by uid
         self._failures: dict[str, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._due)
 
     def add(self, uid: str, now: float) -> float:
         """Note that an attempt to place the pod has failed; returns when it may be tried again, seconds."""
@@ -184,11 +178,11 @@ class ReportSchedule:
     def next_due(self) -> float:
         """When the next report is due, seconds; inf for never."""
         first = next(iter(self._first.values()), inf)
-        return min(first, self._others.next_due()) if self._others else first
+        return min(first, self._others.next_due()) if self._others.keys else first
 
     def add(self, uid: str, now: float, at_once: bool) -> None:
         """Schedule a report for a pending pod; no effect if one is scheduled already."""
-        if uid in self._first or uid in self._others:
+        if uid in self._first or uid in self._others.keys:
             return
         due = now if at_once else now + GRACE_SECONDS
         if uid in self._reported:
@@ -261,11 +255,8 @@ class ReliefSchedule:
 
     def __init__(self) -> None:
         self._due = DueTimes[RefusedKey]()
+        self.next_due = self._due.next_due  # when the first class is due, seconds, -inf for at once
         self._wait: dict[RefusedKey, float] = {}  # of classes that were asked about in vain, seconds
-
-    def next_due(self) -> float:
-        """When the first class is due, seconds, -inf for at once; inf for never."""
-        return self._due.next_due()
 
     def due_at(self, key: RefusedKey) -> float | None:
         """When a class is due, seconds, -inf for at once; None if it is not due before something changes."""
@@ -292,7 +283,7 @@ class ReliefSchedule:
     def ask_again(self, key: RefusedKey, now: float) -> None:
         """Nothing could be done for some tasks of the class: make it due after a longer time than before."""
         wait = self._wait[key] = min(2 * self._wait.get(key, FIRST_RELIEF_SECONDS / 2), RELIEF_SECONDS_MOST)
-        if key not in self._due:
+        if key not in self._due.keys:
             self._due.set(key, now + wait)
 
     def expedite(self, now: float) -> None:

@@ -81,7 +81,7 @@ class Engine:
     def _decide(self, now: float) -> None:
         state = self._state
         # 2. Pods whose back-off is over become pending again.
-        if state.backoff:
+        if state.backoff.waiting:
             for uid in state.backoff.take_due(now):
                 state.enqueue(state.pending[uid], "BackoffComplete")
         if now >= self._recheck_at:
@@ -96,7 +96,7 @@ class Engine:
             self._nominations.dispatch_changed()
         self._node_dispatch.dispatch_changed()
         # 4. Pending tasks are placed.
-        if state.class_queues:
+        if state.class_queues.count:
             self._placement.place_pending()
         # 5. Pods that have waited beside room for as long as their profile allows are placed all the same.
         if state.waiting_times.next_due <= now:
@@ -121,13 +121,13 @@ class Engine:
     def _next_due(self, at: float) -> float:
         """When the next step is due, at the latest at this time; seconds, inf for never."""
         state, now = self._state, self._state.now
-        if state.class_queues:  # only tasks there can be unschedulable or deferred
+        if state.class_queues.count:  # only tasks there can be unschedulable or deferred
             at = min(at, self._recheck_at, self._placement.next_until, max(state.reserving.next_due(), now))
             if self._placement.is_due:
                 at = now
-        if state.class_queues or state.node_queues:
+        if state.class_queues.count or state.node_queues.by_row:
             at = min(at, max(state.relief.next_due(), now))
-        if state.backoff:
+        if state.backoff.waiting:
             at = min(at, state.backoff.next_due())
         return now if state.gangs.has_changed else min(at, state.gangs.next_due())
 
@@ -150,7 +150,7 @@ class Engine:
         return self._numpy_context.run(question, self._state, *arguments)
 
     def queue_counts(self) -> QueueCounts:
-        """How many pods are in which queue; O(class queues)."""
+        """How many pods are in which queue; O(pods that wait)."""
         return queue_counts(self._state)
 
     def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:

@@ -168,11 +168,11 @@ class EventHandlers:
             return  # late: it is bound already, and a bound pod never becomes unbound
         task = self._specs.completed(task)
         before = state.set_pending(task)
+        place = None if before is None else state.places.of(uid)
+        if place == "assumed":
+            return  # its bind is under way: what was seen now counts if the bind is refused
         if before is None:
             self._arrived(task)
-        elif state.places.of(uid) == "assumed":
-            return  # its bind is under way: what was seen now counts if the bind is refused
-        place = state.places.of(uid)
         if task.deleting or task.gates:
             state.dequeue(uid)
             state.set_aside(uid, "deleting" if task.deleting else "gated")

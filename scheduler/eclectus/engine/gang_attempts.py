@@ -109,13 +109,13 @@ class GangAttempts:
 
         A gang that cannot have room waits until the lead's class gets some; one that fails backs off.
         """
-        state, (lead, pending, queue, serial) = self._state, turn
+        state, lead, pending = self._state, turn.task, turn.pending
         gang = state.gangs.of(lead.uid)
         members = nsmallest(MEMBERS_MOST, gang.held.values(), key=in_turn)
         if not self._may_have_room(gang, lead, members):
             self._refuse(gang, pending)
             return
-        state.class_queues.answer(pending, queue, serial)
+        state.class_queues.answer(pending, turn.queue, turn.serial)
         state.end_turn(gang)
         outer.removed += len(members)  # so that a step is bounded, whatever comes of them
         is_overdue, needed = self._is_overdue(profile, gang), gang.needed

@@ -123,6 +123,7 @@ class Gangs:
         self._of: dict[str, WaitingGang] = {}  # uid of a member -> its gang
         self._changed: dict[GangKey, None] = {}
         self._retries = DueTimes[GangKey]()
+        self.next_due = self._retries.next_due  # when a gang that backs off is to be tried again, seconds
 
     @property
     def has_changed(self) -> bool:
@@ -133,13 +134,9 @@ class Gangs:
         """The gang of a pod that belongs to one."""
         return self._of[uid]
 
-    def next_due(self) -> float:
-        """When a gang that backs off is to be tried again, seconds; inf for never."""
-        return self._retries.next_due()
-
     def take_changed(self, now: float) -> list[WaitingGang]:
         """The gangs to be updated, among them those whose back-off is over."""
-        if self._retries:
+        if self._retries.keys:
             self._changed.update(dict.fromkeys(self._retries.take_due(now)))
         changed, self._changed = self._changed, {}
         return [self._gangs[key] for key in changed if key in self._gangs]
@@ -249,9 +246,8 @@ class Gangs:
             self.change(gang)
 
     def let_go(self, task: Task) -> None:
-        """The gang is complete: the pod, if it has one, waits as any other from now on."""
-        if task.gang is not None:
-            self._of[task.uid].ordinary[task.uid] = None
+        """The pod's gang is complete: the pod waits as any other from now on."""
+        self._of[task.uid].ordinary[task.uid] = None
 
     # -- attempts ------------------------------------------------------------------------------------
 

@@ -38,6 +38,7 @@ class Placement:
         self._slices = CycleSlices()
         self._faults_before = 0  # the cycle began
         self._withheld = WithheldClasses(state.class_queues, state.profiles, state.accounts.job_work)
+        self._withholds = any(each.order.traits.withholds for each in state.profiles.values())
         self._deferred = DeferredClasses(
             state.view, state.class_queues, state.deferrals, state.profiles, state.accounts.job_work
         )
@@ -68,7 +69,8 @@ class Placement:
         The profile whose first task is the eldest begins.
         """
         state = self._state
-        self._withheld.begin_cycle(state.view)
+        if self._withholds:
+            self._withheld.begin_cycle(state.view)
         self._begin()
         refused = self._count_joined()
         by_profile: dict[str, list[PendingClass]] = {}
@@ -77,7 +79,8 @@ class Placement:
         active = by_profile.items()
         for name, classes in sorted(active, key=_eldest) if len(active) > 1 else active:
             self._run_cycle(state.profiles[name], classes)
-        self._withheld.end_step(state.now)
+        if self._withholds:
+            self._withheld.end_step(state.now)
         if self._slices:
             self._deferred.end_step()
         elif state.deferrals.waits or state.deferrals.released:
@@ -161,14 +164,15 @@ class Placement:
         if self._state.deferrals.waits or len(self._state.profiles) > 1:
             self._deferred.observe(classes)
         self._state.class_queues.end_cycle(classes)
-        self._withheld.end_cycle(profile.scheduler_name, classes, self._state.view)
+        if self._withholds:
+            self._withheld.end_cycle(profile.scheduler_name, classes, self._state.view)
 
     def _reject(self, cycle: SchedulingCycle, policy: Place, action: Action, error: PolicyError) -> None:
         """The action is not put in force: each task of it that was offered backs off."""
         self._state.fault(policy, str(error))
         for task in getattr(action, "tasks", (getattr(action, "task", None),)):
             if isinstance(task, Task) and task.uid in cycle.offered:
-                cycle.fail(cycle.offered[task.uid][0], f"policy {policy}: {error}")
+                cycle.fail(cycle.offered[task.uid].task, f"policy {policy}: {error}")
 
     def _policy_raised(self, cycle: SchedulingCycle, policy: Place, message: str) -> bool:
         """The task that was offered last and not answered backs off; False if there is none."""

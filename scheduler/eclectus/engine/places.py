@@ -21,13 +21,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from eclectus.engine.queues.class_queues import Queued
 from eclectus.model.reservation import Reservation
 
 PodPlace = Literal["deleting", "gated", "gang", "lead", "classQueue", "nodeQueue", "backOff", "assumed"]
-PLACES: Final[tuple[PodPlace, ...]] = get_args(PodPlace)
 
 MOVES: Final[Mapping[PodPlace | None, frozenset[PodPlace | None]]] = {  # None: the pod is not pending here
     None: frozenset({"deleting", "gated", "gang", "classQueue", "backOff"}),
@@ -52,7 +51,10 @@ class Places:
 
     def __init__(self) -> None:
         self._of: dict[str, tuple[PodPlace, Any]] = {}
-        self.counts: Counter[PodPlace] = Counter(dict.fromkeys(PLACES, 0))
+
+    def counts(self) -> Counter[PodPlace]:
+        """How many pods are in each place. O(pods): a count that every move keeps would cost every pod."""
+        return Counter(place for place, _ in self._of.values())
 
     def of(self, uid: str) -> PodPlace | None:
         """The place of a pod; None if it is not pending here."""
@@ -80,14 +82,8 @@ class Places:
 
     def move(self, uid: str, place: PodPlace, handle: Any = None) -> None:
         """Note that the pod is in this place now."""
-        before = self._of.get(uid)
-        if before is not None:
-            self.counts[before[0]] -= 1
         self._of[uid] = (place, handle)
-        self.counts[place] += 1
 
     def forget(self, uid: str) -> None:
         """Note that the pod is bound or gone; no error if it was in no place."""
-        found = self._of.pop(uid, None)
-        if found is not None:
-            self.counts[found[0]] -= 1
+        self._of.pop(uid, None)

@@ -7,8 +7,8 @@ from eclectus.engine.state import State
 
 
 def queue_counts(state: State) -> QueueCounts:
-    """How many pods are in which queue; O(class queues)."""
-    queues, places = state.class_queues, state.places.counts
+    """How many pods are in which queue; O(pods that wait)."""
+    queues, places = state.class_queues, state.places.counts()
     unschedulable = sum(len(queue) for queue in queues if queue.unschedulable_since is not None)
     return QueueCounts(
         active=len(queues) - unschedulable,

@@ -13,7 +13,8 @@ One scheduling cycle of one profile: the Order names class queues, their heads a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from eclectus.engine.queues.class_queue import SortedClassQueue
 from eclectus.engine.queues.class_queues import ClassQueues
@@ -28,7 +29,7 @@ CLASSES_MOST = 256  # classes in one step: half a second on 15,000 nodes if none
 TASKS_MOST = 2_000  # tasks that leave their queues in one step: half a second likewise
 
 
-class Allowance(NamedTuple):
+class Allowance(Struct, frozen=True, gc=False):
     """What the cycle of one profile may still do in this step."""
 
     tasks: int  # that leave their queues
@@ -94,7 +95,7 @@ class CycleSlices:
         return any(pending.asked_version != pending.version for pending in active)
 
 
-class Offered(NamedTuple):
+class Offered(Struct, frozen=True, gc=False):
     """A task that was taken from its queue."""
 
     task: Task
@@ -120,6 +121,7 @@ class SchedulingCycle(PendingTasks):
         "_given",
         "_has_failed",
         "_is_cut",
+        "_is_resumed",
         "_only",
         "_order",
         "_profile",
@@ -145,6 +147,7 @@ class SchedulingCycle(PendingTasks):
         self._order: CycleOrder | None = None
         self._has_failed = False
         self._allowance = allowance
+        self._is_resumed = allowance.is_resumed
         self._is_cut = False  # before a class that the allowance does not cover
         self.removed = 0  # tasks that have left their queues; other work counts as tasks
         self.asked = 0  # classes that this cycle was the first to ask about
@@ -201,14 +204,12 @@ class SchedulingCycle(PendingTasks):
 
     def _offer_head(self, pending: PendingClass, queue: SortedClassQueue) -> Task | None:
         """Take the head of a queue; where the cycle was cut, the first that was not deferred before that."""
-        entry = pending.take(queue)
-        while entry is not None and self._allowance.is_resumed and entry[2].uid in pending.waits:
-            entry = pending.take(queue)
-        if entry is None:
-            return None
-        _, serial, task = entry
-        self.offered[task.uid] = Offered(task, pending, queue, serial)
-        return task
+        while (entry := pending.take(queue)) is not None:
+            _, serial, task = entry
+            if not self._is_resumed or task.uid not in pending.waits:
+                self.offered[task.uid] = Offered(task, pending, queue, serial)
+                return task
+        return None
 
     def queues(self) -> Iterator[ClassQueue]:
         """Every class queue with tasks left, in the order of their heads."""
@@ -247,9 +248,9 @@ class SchedulingCycle(PendingTasks):
 
     def remove(self, task: Task) -> None:
         """The task was answered and leaves its class queue."""
-        _, pending, queue, serial = self.offered.pop(task.uid)
+        answered = self.offered.pop(task.uid)
         self.removed += 1
-        self._queues.answer(pending, queue, serial)
+        self._queues.answer(answered.pending, answered.queue, answered.serial)
         self._state.deferrals.discard(task.uid)
 
     def place(self, task: Task, row: int, grant: Grant) -> None:

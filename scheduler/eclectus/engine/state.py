@@ -168,7 +168,8 @@ class State:
         queued = self._add_to_class_queue(task, event)
         if queued is not None:
             self.places.move(task.uid, "classQueue", queued)
-            self.gangs.let_go(task)
+            if task.gang is not None:
+                self.gangs.let_go(task)
             self.reports.add(task.uid, self.now, at_once=queued.pending.never_feasible)
             self.waiting_times.add(task, self.now)
 

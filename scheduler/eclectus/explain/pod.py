@@ -274,13 +274,13 @@ def _queued(state: State, task: Task) -> Queued:
 
 def _here(state: State, task: Task, reason: str) -> Waiting:
     """Its place in its class queue."""
-    pending, queue, key, serial = _queued(state, task)
+    queued = _queued(state, task)
     return Waiting(
         reason,
         policy=str(state.profiles[task.profile].place),
-        ahead=queue.ahead(key, serial),
-        group=queue.group,
-        class_pods=len(pending),
+        ahead=queued.queue.ahead(queued.key, queued.serial),
+        group=queued.queue.group,
+        class_pods=len(queued.pending),
     )
 
 

@@ -16,12 +16,12 @@ class SortedClassQueue:
     Tasks that were answered stay in the list until the cycle ends.
     """
 
-    __slots__ = ("_answered", "_skipped", "cursor", "entries", "group", "serial")
+    __slots__ = ("_skipped", "answered", "cursor", "entries", "group", "serial")
 
     def __init__(self, group: str, serial: int) -> None:
         self.group, self.serial = group, serial  # `serial`: that of its first task
         self.entries: list[Entry] = []
-        self._answered: set[int] = set()  # serials of tasks that left in this scheduling cycle
+        self.answered: set[int] = set()  # serials of tasks that were taken and wait here no more
         self.cursor = 0  # how many of them this scheduling cycle has taken or skipped
         self._skipped: tuple[tuple[int, int], ...] = ()  # where the cursor has skipped tasks: begin, end
 
@@ -64,21 +64,17 @@ class SortedClassQueue:
         self._skipped = (*self._skipped, (begin, self.cursor))
         return self.cursor - begin
 
-    def answer(self, serial: int) -> None:
-        """The task was taken and waits here no more; `end_cycle` removes it."""
-        self._answered.add(serial)
-
     def end_cycle(self) -> None:
         """Remove the tasks that were answered, and reset the cursor. Skipped tasks cost nothing."""
         end = self.cursor
-        if self._answered:
+        if self.answered:
             for begin, behind in reversed(self._skipped):
                 self._remove_answered(behind, end)
                 end = begin
             self._remove_answered(0, end)
-            self._answered.clear()
+            self.answered.clear()
         self.cursor, self._skipped = 0, ()
 
     def _remove_answered(self, begin: int, end: int) -> None:
-        answered = self._answered
+        answered = self.answered
         self.entries[begin:end] = [entry for entry in self.entries[begin:end] if entry[1] not in answered]

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf, isnan
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from eclectus.cluster.changelog import Rows
 from eclectus.engine.queues.class_queue import SortedClassQueue
@@ -23,7 +24,7 @@ from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey
 
 
-class Queued(NamedTuple):
+class Queued(Struct, frozen=True, gc=False):
     """A pod's entry in a class queue."""
 
     pending: PendingClass
@@ -42,7 +43,7 @@ class ClassQueues:
         self._unschedulable: dict[ClassKey, dict[PendingKey, PendingClass]] = {}
         self._joined: dict[PendingKey, PendingClass] = {}  # unschedulable, with tasks that came later
         self._unschedulable_classes = UnschedulableClasses(classes)
-        self._count = 0  # tasks in all queues
+        self.count = 0  # tasks in all queues; written here only
         # By profile, of those whose Order ranks groups:
         self._groups: dict[str, GroupIndex] = {
             profile.scheduler_name: {} for profile in profiles if profile.order.traits.ranks_groups
@@ -55,7 +56,7 @@ class ClassQueues:
 
     def __len__(self) -> int:
         """Tasks in all queues."""
-        return self._count
+        return self.count
 
     def class_of(self, task: Task) -> PendingClass | None:
         """The pending class of tasks like this one; None if none of them waits, leads of gangs aside."""
@@ -82,14 +83,14 @@ class ClassQueues:
             self._joined[pending_key] = pending
         elif pending.is_deferred or pending.is_withheld:
             self.activate(pending)
-        self._count += 1
+        self.count += 1
         return Queued(pending, queue, key, self._serial)
 
     def discard(self, queued: Queued) -> None:
         """Remove a task, between two cycles."""
-        pending, queue, key, serial = queued
-        self._count -= 1
-        pending.discard(queue, key, serial)
+        pending = queued.pending
+        self.count -= 1
+        pending.discard(queued.queue, queued.key, queued.serial)
         if pending.is_deferred or pending.is_withheld or not pending.queues:
             self.activate(pending)
         if not pending.queues:
@@ -97,12 +98,14 @@ class ClassQueues:
 
     def answer(self, pending: PendingClass, queue: SortedClassQueue, serial: int) -> None:
         """A task was taken and waits here no more; `end_cycle` takes it out of its queue."""
-        self._count -= 1
-        pending.answer(queue, serial)
+        self.count -= 1
+        pending.count -= 1
+        pending.answered += 1
+        queue.answered.add(serial)
 
     def end_cycle(self, classes: Iterable[PendingClass]) -> None:
         """The scheduling cycle over these classes is over."""
-        if not self._count and not self._unschedulable:  # the common case: all that waited is placed
+        if not self.count and not self._unschedulable:  # the common case: all that waited is placed
             self._classes.clear()
             self._active.clear()
             for groups in self._groups.values():

@@ -184,12 +184,6 @@ class PendingClass:
             self._moved.append(queue)
         self.to_skip -= queue.skip(self.to_skip)
 
-    def answer(self, queue: SortedClassQueue, serial: int) -> None:
-        """A task that was taken waits here no more; `end_cycle` removes it."""
-        queue.answer(serial)
-        self.count -= 1
-        self.answered += 1
-
     def end_cycle(self) -> None:
         """Remove tasks that were answered, and offer all others in the next cycle."""
         for queue in self._moved:
