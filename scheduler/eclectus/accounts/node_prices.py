@@ -1,16 +1,15 @@
-"""What each set of constraints demands of the nodes: what its pods hold and what those that wait will hold.
+"""Node prices by scarcity, kept up to date outside decisions (maths/scarcity.py has the formulas).
 
-Kept only if a policy needs `prices`. Every pod that has a node counts,
-whichever scheduler placed it, and of the others those of our profiles that are not gated. A bind changes
-nothing: the pod's demand only turns from waiting to held. Services do not count, because the room that they
-hold is not given back and so no part of the supply either; nor do probes.
+What each set of constraints demands of the nodes is what its pods hold and what those that wait will hold.
+It is kept only if a policy needs `prices`. Every pod that has a node counts, whichever scheduler placed it,
+and of the others those of our profiles that are not gated. A bind changes nothing: the pod's demand only
+turns from waiting to held. Services do not count, because the room that they hold is not given back and so
+no part of the supply either; nor do probes.
 
-Node prices by scarcity, kept up to date outside decisions (maths/scarcity.py has the formulas).
-
-The demand of every set of constraints is sampled when a step begins, before its events: what is counted then
-has been so since the step before. The samples are averaged over minutes, which by Little's law measures the
-work that arrives rather than the queue of the moment. Where demand over supply has moved by a tenth, the
-difference is added to the price of the set's nodes, a bounded number of sets in one step.
+The demand of every set of constraints is sampled when a step begins, before its events: what is counted
+then has been so since the step before. The samples are averaged over minutes, which by Little's law
+measures the work that arrives rather than the queue of the moment. Where demand over supply has moved by a
+tenth, the difference is added to the price of the set's nodes, a bounded number of sets in one step.
 
 Prices are published in steps of `PRICE_STEP`, all at once and at most every `SAMPLE_SECONDS`, because a new
 price makes every ranking of nodes start over.

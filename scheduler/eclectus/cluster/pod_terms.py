@@ -1,12 +1,4 @@
-"""Anti-affinity terms by one label that a pod must have to match them.
-
-A pod with ten thousand terms must not cost every pod that arrives ten thousand comparisons. So each term is
-filed under the namespaces and one label of the pods that it can match, or under the key alone for `Exists`,
-and an arriving pod is compared only with the terms filed under its own labels. Selectors that ask for no
-label (`NotIn`, `DoesNotExist`, none at all) match nearly every pod, and are compared with each. Equal
-selectors are compared once. A term that names many namespaces is filed once, for all.
-
-Terms of other pods that concern a pod: required anti-affinity, and by another set what pods prefer.
+"""Terms of other pods that concern a pod: required anti-affinity, and by another set what pods prefer.
 
 Kubernetes calls this the symmetry of (anti-)affinity. A pod must not be placed in the topology domain of an
 existing pod whose required anti-affinity term matches it, and a preferred term that matches it, or one of
@@ -16,6 +8,12 @@ workload, so they are kept once each. A pending pod carries the terms that match
 
 The terms of pending pods count too: such a pod may be placed in the same scheduling cycle as one that it
 keeps away. Where the pods with a term are is asked of alike_pods.py.
+
+A pod with ten thousand terms must not cost every pod that arrives ten thousand comparisons. So each term is
+filed under the namespaces and one label of the pods that it can match, or under the key alone for `Exists`,
+and an arriving pod is compared only with the terms filed under its own labels. Selectors that ask for no
+label (`NotIn`, `DoesNotExist`, none at all) match nearly every pod, and are compared with each. Equal
+selectors are compared once. A term that names many namespaces is filed once, for all.
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
-"""Amounts that pods hold of resources that no node offers, kept apart from the table of resources.
-
-A pod may name any resource, thousands of them in one pod, and a column costs a number for each node. So only
-nodes open columns. What a pod on a node holds of another resource is kept here, and moves into the table when
-a node offers the resource.
-
-What nodes have and what is held of it: a table of N rows (nodes) by R columns (resources), in four layers.
+"""What nodes have and what is held of it: a table of N rows (nodes) by R columns (resources), in four layers.
 
 Arrays are float64: whole amounts up to 2**53 are exact, and the overflow of a class (feasibility/room.py)
-needs no conversion. A resource that a node offers for the first time adds a column; one that only pods ask
-for does not (unoffered.py).
+needs no conversion. A resource that a node offers for the first time adds a column.
+
+A pod may name any resource, thousands of them in one pod, and a column costs a number for each node. So
+only nodes open columns. What a pod on a node holds of another resource is kept apart, and moves into the
+table when a node offers the resource.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
 Decisions of this process come before what the API server shows: a volume that is chosen for a pod is taken
 until the watch shows it reserved, or until the pod's bind is refused.
 
-Where the unbound claims of a pod can get volumes, kept for all pods whose claims ask for the same.
-
-`now` changes with each volume that is chosen. Policies that plan ahead must not see nodes become infeasible
+Where the unbound claims of a pod can get volumes is kept for all pods whose claims ask for the same. `now`
+changes with each volume that is chosen. Policies that plan ahead must not see nodes become infeasible
 within a scheduling cycle, so `known` takes over `now` only between two cycles.
 """
 

@@ -1,12 +1,8 @@
 """How many volumes of each CSI driver are attached on each row, and how many can be.
 
-A volume counts once on a row, whatever holds it there: pods that use it, or a VolumeAttachment.
-
-VolumeAttachments as last seen: a volume stays attached for a while after the last pod that used it.
-
-An attachment names its volume and its node; it counts once both are there, and neither need come first.
-
-Which claims the pods on each row use; the volumes of those claims are attached there.
+A volume counts once on a row, whatever holds it there: pods that use its claim, or a VolumeAttachment, by
+which it stays attached for a while after the last pod that used it. An attachment names its volume and its
+node; it counts once both are there, and neither need come first.
 """
 
 from __future__ import annotations

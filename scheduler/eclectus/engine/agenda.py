@@ -6,15 +6,13 @@
     reserving   refused classes, for which nodes may be kept free
     gangs       gangs that failed, by key
 
-`Engine.next_step_at` reads their heads.
-
-How long pods have waited, and which of them have waited for too long beside room.
+`Engine.next_step_at` reads their heads. With them stands how long pods have waited (`WaitingTimes`).
 
 A pod is old once it has waited for half of the profile's limit. The classes of old pods are checked eight
 times within the limit, and a class is overdue if a node had room for it at three checks in succession. So a
-pod that waits beside room is found within 7/8 of the limit. Room that comes and goes does not count: after a
-backlog longer than the limit any node would otherwise be taken, also one on which the class runs badly, and
-the backlog would not end.
+pod that waits beside room is found within 7/8 of the limit. Room that comes and goes does not count: after
+a backlog longer than the limit any node would otherwise be taken, also one on which the class runs badly,
+and the backlog would not end.
 """
 
 from __future__ import annotations

@@ -1,15 +1,9 @@
-"""Checks that validations share. A policy is a plug-in: not even that an action names a task is certain.
-
-The effects of what Place policies answer with. Every task named must have been offered in this cycle.
-
-The effects of answers about refused tasks: room is held for them, and pods are evicted.
-
-Relieve policies answer so, and Orders that reserve nodes.
-
-The table of effects: which roles may answer with an action, how it is validated, and how it is applied.
+"""The table of effects: which roles may answer with an action, how it is validated, and how it is applied.
 
 Every action is in force before the next one is asked for. A validation changes nothing, so a refused action
-has no effect at all.
+has no effect at all. A policy is a plug-in: not even that an action names a task is certain. A task that a
+Place policy answers must have been offered in this cycle; Relieve policies, and Orders that reserve nodes,
+answer about the refused tasks that they were shown.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Event handlers: each event updates the state. Late, repeated and unknown events do no harm.
 
-What the API server has refused: a bind, a nomination, an eviction. Each is undone in the state.
-
-What events about storage change; pods that use it are resolved again after the events of the step.
+What the API server has refused, a bind, a nomination or an eviction, is undone in the state. After events
+about storage the pods that use it are resolved again at the end of the events of the step.
 """
 
 from __future__ import annotations

@@ -1,20 +1,13 @@
-"""Gangs that have changed: their pods wait for each other, for the turn of the gang, or as any others.
+"""Gangs get their turn, and all pods that must start together get nodes on one view, or none does.
 
-An attempt to place a gang: all pods that must start together get nodes on one view, or none does.
+The profile's Place policy is asked, as for any pods, and need not know of gangs. A pod that it defers, or
+for which it finds no node, is left out; the others may still be enough. Where the policy lets pods wait in
+node queues, or has not taken room that there was for as long as the profile's `waitLimit`, the engine
+itself takes the best node for each.
 
-The profile's Place policy is asked, as for any pods. Where it lets pods wait in node queues, or has not taken
-room that there was for as long as the profile's `waitLimit`, the engine itself takes the best node for each.
-
-The scheduling cycle of one gang: its pods are offered to Place one by one, and none waits for a node.
-
-Place need not know of gangs. A pod that it defers, or for which it finds no node, is left out; the others may
-still be enough.
-
-A transaction: pods are placed one after another, and none of it is sent before all of it is.
-
-What is assumed counts at once in the arrays, in accounts and for volumes, so that every later question is
-answered beside it. Abandoned, nothing was sent, and the state is what it was: what is reported of a pod, how
-long it waits and what has begun changes only with `commit`.
+An attempt is a transaction. What is assumed counts at once in the arrays, in accounts and for volumes, so
+that every later question is answered beside it. Abandoned, nothing was sent, and the state is what it was:
+what is reported of a pod, how long it waits and what has begun changes only with `commit`.
 """
 
 from __future__ import annotations

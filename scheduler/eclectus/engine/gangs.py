@@ -1,11 +1,9 @@
-"""One gang: the pods that name a PodGroup, and whether they can be placed together. Written by Gangs only.
-
-All gangs: who belongs to them, which pods wait to be placed together, and when they are tried again.
+"""All gangs: which pods belong to them, which of these wait together, and when they are tried again.
 
 A pod that names a PodGroup waits here until so many pods of its group can be tried as must start together.
 Then one of them, the lead, is in a class queue: its turn is the turn of the gang, and all are tried in one
-transaction (engine/gangs/). A gang that fails backs off as a pod does. Once enough of its pods have nodes,
-all others are ordinary pods.
+transaction (gang_attempts.py). A gang that fails backs off as a pod does. Once enough of its pods have
+nodes, all others are ordinary pods.
 
 Members that wait are of no class queue but for the lead, so a gang that is not complete costs nothing.
 """

@@ -3,17 +3,14 @@
 A bind is assumed at once and forgotten when it is refused (kube-scheduler: AssumePod, ForgetPod). A bound
 pod never becomes unbound, so an event that says so is late.
 
-A bind in two parts: it counts as soon as it is assumed, and its command is made when it is sent.
+A bind has two parts: it counts as soon as it is assumed, and its command is made when it is sent. Between
+the two it can be undone, which is how a gang is placed whole or not at all (gang_attempts.py).
 
-Between the two it can be undone, which is how a gang is placed whole or not at all (engine/gangs/).
-
-Which probes with zero requests still measure what a task would need, and which are to be ended.
-
-Such a probe requests nothing, so that no task waits for it. Its time equals that of a task only while a
-task could have its place, that is, while its notional requests are free on the node. Once other pods have
-taken that room, the probe measures its neighbours. It then counts as gone: no sample, no slot, no sign of
-life. The bind that takes the room also ends it, so that the two share the node as shortly as possible. In
-the simulator such a probe is killed at that moment (sim/world/probes.py).
+A probe with zero requests requests nothing, so that no task waits for it. Its time equals that of a task
+only while a task could have its place, that is, while its notional requests are free on the node. Once
+other pods have taken that room, the probe measures its neighbours. It then counts as gone: no sample, no
+slot, no sign of life. The bind that takes the room also ends it, so that the two share the node as shortly
+as possible. In the simulator such a probe is killed at that moment (sim/world/probes.py).
 """
 
 from __future__ import annotations

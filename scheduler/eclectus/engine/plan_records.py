@@ -1,10 +1,10 @@
-"""Orders that are informed of what happens, beside being asked for keys and ranks.
-
-What is planned for DAG jobs, written to their status when something of note has changed.
+"""What is planned for DAG jobs, written to their status when something of note has changed.
 
 A plan must survive a restart, so it is written; every write costs a request, so it is written at most every
 `WRITE_SECONDS` for each job, the last one at once. `finish_seconds` grows shorter with the clock, and is no
 change by itself; nor is what a job has lent and borrowed in all, which is written with the rest.
+
+Orders that need binds are informed of them here too.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""What the claims of a pod, as they are now, ask of nodes.
+"""The volumes of pods that wait: their specs follow their claims, and binds carry steps for unbound claims.
 
 A pod's volumes name claims, and each pod of a StatefulSet has claims of its own. Rules read what the claims
 amount to instead, so that such pods share a class: the node affinity and zones of bound volumes, and what
 unbound claims ask for. Messages are those of kube-scheduler 1.36.
-
-The volumes of pods that wait: their specs follow their claims, and binds carry steps for unbound claims.
 
 A pod that waits is found by its claims, so that a claim that changes costs only the pods that use it.
 """

@@ -1,14 +1,12 @@
-"""Relief: Relieve policies are asked about refused classes; each action is in force before the next one.
+"""What is done for refused tasks: Relieve policies are asked to make room, and Orders to keep nodes free.
 
 A policy is a plug-in: what it asks for in error, or raises, becomes a Fault with its name, and the class is
 asked about again later.
 
-Reserved nodes: Orders are asked for which refused tasks a node is to be kept free until they have room.
-
-A reservation is a nomination without victims (nominations.py): room counts as held for the task, what ends on
-the node adds to it, and the task is bound as soon as it fits. Whether it still holds, the Order is asked by
-`keeps_node`. No node is reserved for a task for which pods of lower priority may be evicted: Relieve policies
-make room for it. The Order is a plug-in: what it asks for in error, or raises, becomes a Fault with its name.
+A node that is kept free is a nomination without victims (nominations.py): room counts as held for the task,
+what ends on the node adds to it, and the task is bound as soon as it fits. Whether it still holds, the
+Order is asked by `keeps_node`. No node is kept free for a task for which pods of lower priority may be
+evicted: Relieve policies make room for it.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""Why no node has room for a pod, in one message: FitError, the outcome of preemption, what never fits.
+"""Reports of why pending pods wait, in kube-scheduler's words where kube-scheduler has any.
 
-What a pod waits for by the decision of a policy, or with others, for reports and explanations.
+A message says why no node has room for a pod: FitError, the outcome of preemption, and what no node ever
+meets; or what the pod waits for by the decision of a policy, or with the others of its gang.
 
-How long a pod without room is expected to wait: what is ahead of it, worked off by the nodes it may use.
-
-The backlog rule of maths/backlog_wait.py. The queues ahead, one for each class of pods, fill the nodes that
-they may use, the queue with the eldest pod first. So a queue for scarce nodes keeps these busy and no others,
-and a pod that may run elsewhere waits for what is ahead on the nodes that are free first.
-
-Reports of why pending pods wait, in kube-scheduler's words where kube-scheduler has any.
+A report also estimates how long a pod without room will wait: what is ahead of it, worked off by the nodes
+that it may use (the backlog rule of maths/backlog_wait.py). The queues ahead, one for each class of pods,
+fill the nodes that they may use, the queue with the eldest pod first. So a queue for scarce nodes keeps
+these busy and no others, and a pod that may run elsewhere waits for what is ahead on the nodes that are
+free first.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""A scheduling cycle in slices: what one step asks and places is bounded, and the next step goes on.
+"""One scheduling cycle of one profile: the Order names class queues, their heads are offered to Place.
 
-A class that is asked about for the first time costs O(nodes), about a millisecond on 5,000. After a start or
-a change of leader thousands of classes may be pending, and as many may have been waiting for a node that has
-come. In one step they would cost more seconds than a Lease lasts. So a step asks about a bounded number of
-classes and places a bounded number of tasks, as they come in the Order's order, and the next step goes on in
-that order with what is left of the same classes. Both are counts and no times, so equal events give equal
-commands. A class that comes while a cycle goes on belongs to the next cycle.
-
-One scheduling cycle of one profile: the Order names class queues, their heads are offered to Place.
+What one step asks and places is bounded. A class that is asked about for the first time costs O(nodes),
+about a millisecond on 5,000. After a start or a change of leader thousands of classes may be pending, and
+as many may have been waiting for a node that has come. In one step they would cost more seconds than a
+Lease lasts. So a step asks about a bounded number of classes and places a bounded number of tasks, as they
+come in the Order's order, and the next step goes on in that order with what is left of the same classes.
+Both are counts and no times, so equal events give equal commands. A class that comes while a cycle goes on
+belongs to the next cycle.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Pods that an explanation names beside the one that was asked about: few of them, and how many there are.
+"""The nodes that lack least for a pod, what would have to change on each, and what eviction could do.
 
-The nodes that lack least for a pod, and what would have to change on each of them.
-
-What eviction could do for a pod without room: looks for victims as policies do, and evicts nobody.
+Victims are looked for as policies do, and none is evicted. Of other pods few are named, with how many there
+are.
 """
 
 from __future__ import annotations

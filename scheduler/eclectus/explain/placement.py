@@ -1,6 +1,6 @@
-"""What a placement was chosen among, for logs: computed when somebody asks, so that decisions do not pay.
+"""What a placement was chosen among, and which preferences of the pod its node does not meet.
 
-Which preferences of a pod its node does not meet: computed when asked, so that decisions do not pay.
+Both are computed when asked, so that decisions do not pay.
 """
 
 from __future__ import annotations

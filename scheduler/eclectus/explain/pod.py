@@ -1,9 +1,7 @@
-"""Why a pod waits, or where it has gone: an explanation, made between two steps.
+"""Why a pod waits, in which queue, and when it is examined next; or where it has gone.
 
-It changes nothing. The class of the pod is computed afresh, because one that is kept would be brought up to
-date here, and a policy might see later that somebody has asked.
-
-In which queue a pending pod is, why, and when it is examined next. Only reads the queues.
+The class of the pod is computed afresh, because one that is kept would be brought up to date here, and a
+policy might see later that it was asked about.
 """
 
 from __future__ import annotations

@@ -7,14 +7,13 @@ Byte-compatible with the FitError of kube-scheduler 1.36:
 The counts are those of funnel.py. The parts are sorted as strings ("10 x" before "2 y").
 
 The outcome of preemption ("preemption: 0/4 nodes …"), which kube-scheduler appends, is added by
-engine/fit_errors.py.
+engine/reports.py.
 
-What refuses a node even without the pods that could be evicted there, for the outcome of preemption.
+For it this file says what refuses a node even without the pods that could be evicted there.
 
-Why no node could ever run a pod, however empty: which of its conditions no node meets together.
-
-fit_error.py counts every node under the first rule that refuses it, as kube-scheduler does, so it does not
-tell which condition to change. For pods that wait for no room this adds:
+FitError counts every node under the first rule that refuses it, so it does not tell which condition to
+change. For pods that no node could ever run, however empty, Eclectus adds which of their conditions no node
+meets together:
 
     No node, however empty, satisfies all of: kubernetes.io/arch=arm64, disktype=ssd; without disktype=ssd
     3 nodes would; nearest: node-7 (all but disktype=ssd).

@@ -13,13 +13,12 @@ offers have no columns, however many a pod requests: all together count as one, 
 
 Each formula has one form for many rows (numpy) and, where single rows are evaluated often, one for a single
 row (`..._at`, Python floats, about twenty times cheaper than an array of one). Both do the same floating
-point operations in the same order, so their results are equal to the last bit. The array forms go resource by
-resource: reducing a table [rows, resources] along its short side takes numpy three times as long. They take
-each column before its rows, which is four times as fast as both at once; for all rows a slice is six times as
-fast again as an array of their indices. They change one array in place, because on 15,000 nodes each new one
-takes longer than the arithmetic.
-
-The room that nodes have for pods with the same requests, in arrays that follow the change logs.
+point operations in the same order, so their results are equal to the last bit. The array forms go resource
+by resource: reducing a table [rows, resources] along its short side takes numpy three times as long. They
+take each column before its rows, which is four times as fast as both at once; for all rows a slice is six
+times as fast again as an array of their indices. They change one array in place, because on 15,000 nodes
+each new one takes longer than the arithmetic. For pods with the same requests the arrays are kept, and
+follow the change logs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""One value for each node, of what depends on its shape alone: allocatable, labels, taints, cordon.
+"""What the static rules say of nodes, and which part of a spec they read.
 
-What the static rules say of nodes, and which part of a spec they read.
+A static rule depends on the shape of a node alone: allocatable, labels, taints, cordon.
 """
 
 from __future__ import annotations

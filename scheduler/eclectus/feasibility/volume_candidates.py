@@ -1,10 +1,9 @@
 """The free PersistentVolumes of one StorageClass, in groups of equal ones, with the rows that reach each.
 
-A pair is a group and a row that reaches it. Pairs are sorted by size, so the first pair of a row whose group
-matches is the smallest volume that a claim can get there.
+A pair is a group and a row that reaches it. Pairs are sorted by size, so the first pair of a row whose
+group matches is the smallest volume that a claim can get there.
 
-The largest volume that can be provisioned on each node, by what a CSI driver publishes of free storage.
-
+How large a volume can be provisioned on each node follows from what a CSI driver publishes of free storage.
 As in kube-scheduler's VolumeBinding a node has room for a volume if one CSIStorageCapacity of the
 StorageClass that selects the node allows it. A driver of local disks publishes one for each node, so most
 select nodes by equal labels: these are found by the values of a node, others are compared with all nodes.

@@ -1,20 +1,18 @@
 """Which volumes unbound claims can get on which nodes, and where volumes can be provisioned for them.
 
-As kube-scheduler's VolumeBinding: the claims of a pod, the smallest first, each get the smallest volume that
-is free and matches; a claim for which a node has none needs a provisioner that serves the node and, if it
-says how much storage is free, has enough there. A claim with a selected node is provisioned there, and one
-for which a volume is reserved gets that one.
+As kube-scheduler's VolumeBinding: the claims of a pod, the smallest first, each get the smallest volume
+that is free and matches; a claim for which a node has none needs a provisioner that serves the node and, if
+it says how much storage is free, has enough there. A claim with a selected node is provisioned there, and
+one for which a volume is reserved gets that one.
 
-Keeps `Cluster.volumes.reach` up to date: where the unbound claims of pods that wait can get volumes.
+`Cluster.volumes.reach` is kept up to date with it for the unbound claims of pods that wait. What changes
+between scheduling cycles is logged as a change of the nodes' shape, because those nodes become feasible or
+infeasible. What a bind changes within a cycle is logged as usage first: policies keep what is feasible for
+as long as a cycle lasts.
 
-What changes between scheduling cycles is logged as a change of the nodes' shape, because those nodes become
-feasible or infeasible. What a bind changes within a cycle is logged as usage first: policies keep what is
-feasible for as long as a cycle lasts.
-
-Which nodes a pod's volumes refuse, in kube-scheduler's words and order.
-
-VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone: the first that refuses a node counts it, but
-VolumeBinding counts it once for its bound claims and once for its unbound ones.
+Messages count the nodes that a pod's volumes refuse in kube-scheduler's words and order:
+VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone: the first that refuses a node counts it,
+but VolumeBinding counts it once for its bound claims and once for its unbound ones.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Scheduling constraints of a pod and taints of a node, from the API's form to the model's.
 
-Topology spread and inter-pod affinity of a pod, from the API's form to the model's.
-
-Unlike the rest of a Spec they depend on the pod's namespace and labels too: whether a pod counts for its own
-constraint, for example. Pods of one template agree in this, so they share a class all the same.
+Topology spread and inter-pod affinity depend, unlike the rest of a Spec, on the pod's namespace and labels
+too: whether a pod counts for its own constraint, for example. Pods of one template agree in this, so they
+share a class all the same.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The fields of PodGroups that a scheduler reads, and where PodGroups are served.
+"""PodGroups of the API as gangs of the model, and the PodGroup that a pod names.
 
-Two APIs have PodGroups: Kubernetes' own (KEP-4671; since 1.36, behind the feature gate GenericWorkload), and
-that of the coscheduling plug-in of kubernetes-sigs/scheduler-plugins, which many job operators use.
-
-PodGroups of the API as gangs of the model, and the PodGroup that a pod names.
+Two APIs have PodGroups: Kubernetes' own (KEP-4671; since 1.36, behind the feature gate GenericWorkload),
+and that of the coscheduling plug-in of kubernetes-sigs/scheduler-plugins, which many job operators use.
 """
 
 from __future__ import annotations

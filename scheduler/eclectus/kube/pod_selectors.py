@@ -1,6 +1,4 @@
-"""The fields of Services and controllers that say which pods they select. Every other field is skipped.
-
-Services and controllers of the API as selectors of pods in the model.
+"""Services and controllers of the API as selectors of pods in the model. Their other fields are skipped.
 
 One without a selector, or with an empty one, says nothing about pods, and one that wants no pods has none
 that wait: a Deployment keeps ten ReplicaSets of its past. The selector of all these is empty in the model.

@@ -1,19 +1,18 @@
 """What a pod requests and what it holds on its node, computed as Kubernetes does.
 
 Sources: KEP-753 (sidecars), KEP-1287 (in-place resize), KEP-2837 (pod-level resources) and the package
-`component-helpers/resource` of Kubernetes 1.36, whose results these equal. Sums are in thousandths;
-amounts are rounded up to whole units once, at the end.
+`component-helpers/resource` of Kubernetes 1.36, whose results these equal. Sums are in thousandths; amounts
+are rounded up to whole units once, at the end.
 
     running  = app containers + sidecars
     starting = max over init containers of (itself + the sidecars started before it)
     total    = max(running, starting); pod-level requests replace it; overhead comes on top
 
-Kubernetes quantities (`250m`, `1.5Gi`, `12e6`) as whole numbers of thousandths.
-
-The grammar is that of apimachinery's package `resource`: digits with an optional point, then a binary
-suffix (Ki..Ei), a decimal suffix (n u m k M G T P E) or an exponent. The API server rounds resource lists
-up to thousandths when it stores them, so thousandths lose nothing and sums are exact. Amounts are rounded
-to whole bytes once, at the end (requests.py).
+Kubernetes quantities (`250m`, `1.5Gi`, `12e6`) are read as whole numbers of thousandths. The grammar is
+that of apimachinery's package `resource`: digits with an optional point, then a binary suffix (Ki..Ei), a
+decimal suffix (n u m k M G T P E) or an exponent. The API server rounds resource lists up to thousandths
+when it stores them, so thousandths lose nothing and sums are exact. Amounts are rounded to whole bytes
+once, at the end (requests.py).
 
 The API server stores many quantities as they were written: `0064`, `64e000`, `64e4294967296` (an exponent
 counts modulo 2**32) are 64 cores to a kubelet. They must be read as it reads them, or a pod would take room

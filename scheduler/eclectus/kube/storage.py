@@ -1,6 +1,4 @@
-"""The fields of storage objects that a scheduler reads. Every other field is skipped while parsing.
-
-Storage objects of the API in the model.
+"""Storage objects of the API in the model. Fields that no rule reads are skipped while parsing.
 
 A size that cannot be read, or is not stated, is 0: any volume is large enough then, and a volume of such a
 size is large enough for no other claim.

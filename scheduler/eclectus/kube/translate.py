@@ -1,12 +1,11 @@
 """Pods and nodes of the API as tasks and nodes of the model.
 
-A pod's `Spec` is made without its node, and its labels count in it only as far as rules about other pods need
-them (constraints.py), so that pods of one template share a class. `Spec.node_name` therefore stays empty (a
-pod with a nodeName is bound already); it is for tasks that the engine itself restricts to a node.
+A pod's `Spec` is made without its node, and its labels count in it only as far as rules about other pods
+need them (constraints.py), so that pods of one template share a class. `Spec.node_name` therefore stays
+empty (a pod with a nodeName is bound already); it is for tasks that the engine itself restricts to a node.
 
-Hints that users write on pods: estimates, and what a probe stands for. Nothing depends on their truth.
-
-A hint that cannot be read is left out. It never keeps a pod from being counted or placed: anybody who may
+Annotations have hints of users: estimates, and what a probe stands for. Nothing depends on their truth. A
+hint that cannot be read is left out. It never keeps a pod from being counted or placed: anybody who may
 create a pod may write one, also on pods that other schedulers place.
 """
 

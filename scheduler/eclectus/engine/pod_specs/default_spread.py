@@ -1,16 +1,15 @@
-"""Selectors of Services and controllers, and all that selects a pod joined to one selector.
-
-As DefaultSelector of kube-scheduler: the labels of every Service that selects the pod, and the requirements
-of its controller, which need not select it. A pod is compared with few Services, whatever there are in its
-namespace: an index has each different selector under one of its labels, that which fewest others have there.
-
-Default topology spread: constraints of the profile for pending pods that state none.
+"""Default topology spread: constraints of the profile for pending pods that state none.
 
 They count the pods that Services and the pod's controller select, as these are now; kube-scheduler looks at
 them in each attempt (buildDefaultConstraints of PodTopologySpread). Pods of one controller get equal
-constraints, so they share a class. When a Service or a controller comes, goes or selects others, the pending
-pods that it may concern are looked at again, a bounded number in each step: until then they are as if it had
-changed later.
+constraints, so they share a class. When a Service or a controller comes, goes or selects others, the
+pending pods that it may concern are looked at again, a bounded number in each step: until then they are as
+if it had changed later.
+
+All that selects a pod is joined to one selector, as by DefaultSelector of kube-scheduler: the labels of
+every Service that selects the pod, and the requirements of its controller, which need not select it. A pod
+is compared with few Services, whatever there are in its namespace: an index has each different selector
+under one of its labels, that which fewest others have there.
 """
 
 from __future__ import annotations

@@ -1,18 +1,16 @@
-"""Which namespaces a selector selects, without comparing it with every namespace.
+"""Which namespaces the namespaceSelectors of pod affinity select, as labels of namespaces change.
 
 A cluster may have thousands of namespaces, and a pod several selectors, so namespaces are filed by their
 labels and a selector is answered by operations on sets.
 
-namespaceSelectors of pod affinity: which namespaces they select, as labels of namespaces change.
-
 Rules and indexes know namespaces by name alone. So a term with a selector is replaced by one that names the
 namespaces, those listed and those selected. When a namespace comes, goes or is labelled otherwise, the pods
-whose selectors select others now are seen again. kube-scheduler does the same for each pod that it schedules
-(PreFilter of InterPodAffinity); pods without such terms, nearly all, cost nothing here.
+whose selectors select others now are seen again. kube-scheduler does the same for each pod that it
+schedules (PreFilter of InterPodAffinity); pods without such terms, nearly all, cost nothing here.
 
-They are seen again in slices. Until the last one no pod may be placed: with some terms of before and some of
-after a pod could be allowed that neither the labels of before nor those of after allow. Labels that change
-meanwhile count only after it, so labels that change all the time do not keep pods from being placed.
+They are seen again in slices. Until the last one no pod may be placed: with some terms of before and some
+of after a pod could be allowed that neither the labels of before nor those of after allow. Labels that
+change meanwhile count only after it, so labels that change all the time do not keep pods from being placed.
 """
 
 from __future__ import annotations

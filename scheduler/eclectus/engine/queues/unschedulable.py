@@ -1,17 +1,15 @@
 """Unschedulable classes: which of them may have got room by what has changed in the cluster.
 
 Evaluating every unschedulable class after every change would cost classes times changes. Here each changed
-row is compared with all classes at once: whether a class is feasible there (one bit for each class and row),
-and whether the node has left what the class demands (one array operation). Only classes that pass are
-evaluated exactly. The others have got no room, because a class gets room only on a row that has changed, or,
-with a rule about other pods, where such a pod has come or left (pod_rule_followers.py).
-kube-scheduler's counterpart: unschedulablePods, and the QueueingHints of its plugins.
+row is compared with all classes at once: whether a class is feasible there (one bit for each class and
+row), and whether the node has left what the class demands (one array operation). Only classes that pass are
+evaluated exactly. The others have got no room, because a class gets room only on a row that has changed,
+or, with a rule about other pods, where such a pod has come or left (PodRuleFollowers). kube-scheduler's
+counterpart: unschedulablePods, and the QueueingHints of its plugins.
 
-Unschedulable classes with rules about other pods: which of them a pod that has come or left may concern.
-
-Such a pod may open a topology domain on whose nodes nothing else has changed. An index of the selectors of
-all these classes finds those that count the pod, so that others cost nothing. A changed node may be a new
-domain, or the end of one, and concerns them all.
+A pod that has come or left may open a topology domain on whose nodes nothing else has changed. An index of
+the selectors of all classes with such rules finds those that count the pod, so that others cost nothing. A
+changed node may be a new domain, or the end of one, and concerns them all.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
-"""Topology domains: the nodes that have an equal value of one label, numbered.
+"""Topology domains: the nodes that have an equal value of one label, numbered; and which pods count in them.
 
-Of which nodes the pods count for topology spread, and what of a spec the rules about other pods read.
-
-The nodes that have all topology keys of the pod's constraints and, by a constraint's nodeAffinityPolicy and
-nodeTaintsPolicy, match the pod's node selector and node affinity and have only taints that it tolerates. For
-kube-scheduler's default constraints the key of the constraint itself suffices.
-
-Which pods the rules about other pods count.
+For topology spread the pods of those nodes count that have all topology keys of the pod's constraints and,
+by a constraint's nodeAffinityPolicy and nodeTaintsPolicy, match the pod's node selector and node affinity
+and have only taints that it tolerates. For kube-scheduler's default constraints the key of the constraint
+itself suffices.
 """
 
 from __future__ import annotations
