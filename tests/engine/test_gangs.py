@@ -203,6 +203,39 @@ def test_a_group_may_be_deleted_and_come_back_with_another_quorum() -> None:
     assert len(world.placed()) == 2
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_pod_that_replaces_one_starts_though_another_has_ended(restarts: bool) -> None:
+    """kubernetes/kubernetes#142330."""
+    world = world_of(nodes=1, cpu=8)
+    world.step(group(minimum=3))
+    world.add(*members(count=3))
+    ended = replace(world.tasks["g0"], phase="Succeeded", started=0.0, finished=5.0)
+    world.end("g0")
+    world.delete("g1")
+    if restarts:
+        again = world_of(nodes=1, cpu=8)
+        again.step(TaskSeen(ended), TaskSeen(world.tasks["g2"]), group(minimum=3))
+        world = again
+    world.add(*members(count=1, first=3))
+    world.sleep(30)
+    assert world.node_of("g3")
+
+
+def test_once_no_pod_of_a_gang_runs_the_next_ones_start_together() -> None:
+    world = world_of(nodes=1, cpu=8)
+    world.step(group(minimum=2))
+    world.add(*members(count=2))
+    world.end("g0")
+    world.end("g1")
+    world.add(*members(count=1, first=2))
+    world.sleep(30)
+    assert not world.node_of("g2")
+    world.add(*members(count=1, first=3))
+    world.sleep(30)
+    assert world.node_of("g2")
+    assert world.node_of("g3")
+
+
 def test_nothing_is_kept_of_groups_and_pods_that_are_gone() -> None:
     world = world_of(nodes=1, cpu=2)
     world.step(group(minimum=3))
@@ -212,7 +245,7 @@ def test_nothing_is_kept_of_groups_and_pods_that_are_gone() -> None:
     for name in list(world.tasks):
         world.delete(name)
     gangs = world.engine._state.gangs
-    assert (gangs._gangs, gangs._of, len(gangs._retries.keys)) == ({}, {}, 0)
+    assert (gangs._gangs, gangs._of, gangs._ended, len(gangs._retries.keys)) == ({}, {}, {}, 0)
     world.sleep(30)
     assert gangs.next_due() > world.now
 

@@ -132,6 +132,8 @@ class EventHandlers:
             self._learner.task_ended(task)
             state.accounts.ended(task)
             self._gone(task.uid)
+            if task.gang is not None:
+                state.gangs.end(task)
         elif task.node:
             self._bound(task.uid)
             if task.uid in self._foreign_pending:  # arrives only now: its scheduler may never have bound it

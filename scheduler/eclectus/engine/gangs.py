@@ -41,6 +41,7 @@ class WaitingGang:
 
     __slots__ = (
         "beside_room_since",
+        "ended",
         "explain_at",
         "failure",
         "failures",
@@ -61,8 +62,9 @@ class WaitingGang:
         self.members: dict[str, str] = {}  # uid -> profile, of every pod that names it and has not ended
         self.profiles = Counter[str]()  # of the members
         self.placed: set[str] = set()  # uids of those that have a node, as far as is known
-        self.held: dict[str, Task] = {}  # uid -> task, of those that wait to be placed together…
-        self.lead: Task | None = None  # …and the one of them in a class queue, whose turn is the gang's
+        self.ended: set[str] = set()  # uids of those that had a node and have ended, until they are deleted
+        self.held: dict[str, Task] = {}  # uid -> task, of those that wait to be placed together
+        self.lead: Task | None = None  # the one of them in a class queue, whose turn is the gang's
         self.ordinary: dict[str, None] = {}  # uids of those that wait as pods without a gang
         self.failures = 0  # attempts in succession
         self.failure: Failure | None = None  # of the last attempt that was explained
@@ -71,14 +73,23 @@ class WaitingGang:
         self.beside_room_since: float | None = None  # since when attempts fail despite room, seconds
 
     @property
+    def started(self) -> int:
+        """How many pods have a node, or have had one, while some of the gang's pods run.
+
+        A pod that has ended had started with the others: the one that replaces it, or another, need not wait
+        for it. Once none runs, the next pods of the gang start together again.
+        """
+        return len(self.placed) + len(self.ended) if self.placed else 0
+
+    @property
     def is_complete(self) -> bool:
-        """Whether the pods that must start together have nodes, so that the others are ordinary pods."""
-        return self.min_count is not None and (self.min_count <= 1 or len(self.placed) >= self.min_count)
+        """Whether the pods that must start together have started, so that the others are ordinary pods."""
+        return self.min_count is not None and (self.min_count <= 1 or self.started >= self.min_count)
 
     @property
     def needed(self) -> int:
         """How many pods must still get a node together."""
-        return max((self.min_count or 0) - len(self.placed), 0)
+        return max((self.min_count or 0) - self.started, 0)
 
     @property
     def asks_too_much(self) -> bool:
@@ -99,8 +110,9 @@ class WaitingGang:
         return self._shortage(self.min_count)
 
     def _shortage(self, minimum: int) -> str:
-        if len(self.members) < minimum:
-            return f"{self.key} has {len(self.members)} of the {minimum} pods that start together"
+        there = len(self.members) + (len(self.ended) if self.placed else 0)
+        if there < minimum:
+            return f"{self.key} has {there} of the {minimum} pods that start together"
         not_ready = len(self.members) - len(self.placed) - len(self.held)
         if len(self.held) >= self.needed:
             return ""
@@ -119,6 +131,7 @@ class Gangs:
     def __init__(self) -> None:
         self._gangs: dict[GangKey, WaitingGang] = {}
         self._of: dict[str, WaitingGang] = {}  # uid of a member -> its gang
+        self._ended: dict[str, WaitingGang] = {}  # uid of a pod that has ended -> its gang
         self._changed: dict[GangKey, None] = {}
         self._retries = DueTimes[GangKey]()
         self.next_due = self._retries.next_due  # when a gang that backs off is to be tried again, seconds
@@ -207,6 +220,9 @@ class Gangs:
 
     def forget(self, uid: str) -> None:
         """The pod has ended, was deleted, or belongs to another gang; no error if it is not known."""
+        if self._ended and (gang := self._ended.pop(uid, None)) is not None:
+            gang.ended.discard(uid)
+            self._drop_if_unused(gang)
         gang = self._of.get(uid)
         if gang is None:
             return
@@ -214,7 +230,18 @@ class Gangs:
         del self._of[uid]
         gang.profiles[gang.members.pop(uid)] -= 1
         gang.placed.discard(uid)
+        if not gang.placed:
+            for ended in gang.ended:
+                del self._ended[ended]
+            gang.ended.clear()
         self._drop_if_unused(gang)
+
+    def end(self, task: Task) -> None:
+        """A pod that had a node has ended and is forgotten; its object exists still."""
+        if task.gang is not None and task.node:
+            gang = self._ended[task.uid] = self._get(task.gang)
+            gang.ended.add(task.uid)
+            self.change(gang)
 
     # -- members that wait ---------------------------------------------------------------------------
 
@@ -280,7 +307,7 @@ class Gangs:
         return gang
 
     def _drop_if_unused(self, gang: WaitingGang) -> None:
-        if gang.min_count is None and not gang.members:
+        if gang.min_count is None and not gang.members and not gang.ended:
             del self._gangs[gang.key]
             self._changed.pop(gang.key, None)
             self._retries.discard(gang.key)
