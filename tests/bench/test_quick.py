@@ -48,7 +48,7 @@ def test_without_a_control_plane_policies_steps_and_the_simulator_are_measured(
         for nodes in course.node_counts
     }
     sizes = engine.QUICK
-    assert len(report["engine"]) == 8 + 3 * len(sizes.jobs) + 3 * len(sizes.priced)
+    assert len(report["engine"]) == 8 + 4 * len(sizes.jobs) + 3 * len(sizes.priced)
     assert len(report["rules"]) == len(RULES) * len(QUICK.rules.node_counts)
     assert [row["jobs"] for row in report["plans"]] == list(plans.QUICK.jobs)
     assert report["simulator"]["tasks"] == QUICK.tasks

@@ -100,13 +100,14 @@ def test_a_thief_takes_from_behind_a_long_task_only_what_it_may_run(thief: int, 
     world = nodes_with_ssd(Hawk(cut_off=CUT_OFF, long_share=1.0), {3, 4}, nodes=6, line=line)
     fill(world, {0, 1, 2, 3, 5})
     fill(world, {4}, LONG)
-    queues = world.engine._state.node_queues
+    state = world.engine._state
     for name, fields in (("t0", SSD), ("s0", {})):
         task = make_task(name, estimate=1.0, **fields)
         world.add(task)
-        reservation = queues.reservation_of(task.uid)
+        reservation = state.places.reservation(task.uid)
+        assert reservation is not None
         while set(reservation.rows) != {4}:  # all of its reservations are at the node with the long task
-            queues.move(reservation, next(row for row in reservation.rows if row != 4), 4)
+            state.node_queues.move(reservation, next(row for row in reservation.rows if row != 4), 4)
     world.end(f"on{thief}")
     while any(world.tasks[name].node == f"n{thief}" for name in world.tasks):
         world.end(next(name for name in world.tasks if world.tasks[name].node == f"n{thief}"))
