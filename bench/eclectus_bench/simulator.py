@@ -31,8 +31,8 @@ SECONDS_MOST = 60.0  # of CPU for a million tasks
 PROFILED_TASKS = 50_000
 COUNTED_TASKS = 3_000  # after as many others, during which the machines fill
 CYCLE = (
-    *(f"/engine/{name}" for name in ("placement", "scheduling_cycle", "effects/", "queues/")),
-    *(f"/engine/{name}" for name in ("schedules/", "explain/")),
+    *(f"/engine/{name}" for name in ("placement", "scheduling_cycle", "effects", "queues/")),
+    *(f"/engine/{name}" for name in ("agenda", "reports")),
     *(f"/framework/{name}" for name in ("roles", "view", "actions")),
 )
 PARTS = {  # the first key that a file's path contains decides

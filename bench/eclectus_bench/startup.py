@@ -33,7 +33,7 @@ STAGES = {
 _IMPORTS = """
 import eclectus.cli.main, eclectus.cli.scheduler, eclectus.tape, uvloop
 from eclectus.kubeclient import credentials
-from eclectus.live import logs, scheduler
+from eclectus.live import logs, scheduler_process
 """
 
 

@@ -18,7 +18,7 @@ Departures:
 - a pod's preferences come before prices. What they ask for counts as demand of the nodes that meet them.
   For the nodes that it prefers it waits only as long as its work gains there by learned speeds
   (policies/shared/preferred_nodes.py); the paper has a table of gains;
-- which pods are long is found from the estimates of late (accounts/set_demand.py).
+- which pods are long is found from the estimates of late (accounts/node_prices.py).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ the class must not run there, or if a probe already runs there.
 A probe delays no task. It requests one pod slot and no other resource, and every machine has one extra pod
 slot for it, so the scheduler counts the probe's room as free. When a task starts that needs the room, the
 probe is killed and not learned from. On a cluster the engine ignores it from then on
-(`engine/probe_validity.py`), and the operator ends it within a second (docs/operator.md).
+(`engine/placed_pods.py`), and the operator ends it within a second (docs/operator.md).
 
 The stream is drawn at its highest rate and thinned, which yields a Poisson process of varying rate exactly.
 """
