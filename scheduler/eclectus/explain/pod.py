@@ -311,11 +311,11 @@ def _unschedulable(state: State, task: Task, with_room: int, now: float) -> Wait
 
 
 def _deferred(state: State, task: Task, with_room: int, now: float) -> Waiting:
-    row, names = state.deferrals.row_of(task.uid), state.cluster.names
+    wait = state.deferrals.waits[task.uid][1]
+    row, names = wait.row, state.cluster.names
     reason = deferred(state, task, with_room)
     if not with_room:
         reason = "no node has room for it now" + ("" if row is None else f"; it waits for node {names[row]}")
-    wait = state.deferrals.waits[task.uid][1]
     return replace(
         _here(state, task, reason),
         since=now - state.deferrals.since[task.uid],

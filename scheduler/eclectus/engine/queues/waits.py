@@ -52,11 +52,6 @@ class Deferrals:
         self.since: Mapping[str, float] = self._since  # uid -> since when deferred in every cycle, seconds
         self.released: list[str] = []  # since the last cycle has ended; written here only
 
-    def row_of(self, uid: str) -> int | None:
-        """The row for which a task is deferred; None if it is not, or for none."""
-        deferred = self._waits.get(uid)
-        return deferred[1].row if deferred else None
-
     def add(self, task: Task, wait: Wait, now: float) -> None:
         """The task waits, for a row or for none."""
         self._waits[task.uid] = (task, wait)
