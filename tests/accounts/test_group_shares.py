@@ -16,7 +16,7 @@ from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.order.srtf import LeastWorkLeft
 from eclectus.policies.place.allocation import LeastAllocated
-from stories import Story
+from random_stories import Story
 from worlds import World
 
 GIB = 2**30

@@ -11,7 +11,7 @@ from eclectus.accounts.node_prices import LONG, SETS_MOST, SetDemand
 from eclectus.feasibility.constraint_set import constraint_set, weighted_sets
 from eclectus.model.objects import Preference, Requirement, Task, Term
 from eclectus.policies.place.phoenix import ScarceNodesLast
-from stories import Story
+from random_stories import Story
 
 ARM = (("arch", "arm"),)
 SSD = Term((Requirement("disk", "In", ("ssd",)),))

@@ -17,9 +17,9 @@ from eclectus_bench.carbyne.page import COLUMNS, MAY_LACK, Facts, page
 from eclectus_bench.carbyne.report import main
 from eclectus_bench.carbyne.runs import Size, load_at_rate_1, loads, run_section, scenario_text
 from eclectus_bench.carbyne.targets import loss_lines, target_lines
-from published import published
-from simulated import poisson, runs, scenario
-from staged import DIAMOND, job, written
+from published_data import published
+from short_scenarios import poisson, runs, scenario
+from staged_jobs import DIAMOND, job, written
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda each: each.name)

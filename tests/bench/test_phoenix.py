@@ -26,7 +26,7 @@ from eclectus_bench.phoenix.measure import (
     scenario_text,
 )
 from eclectus_bench.phoenix.page import Facts, page
-from simulated import poisson, runs, scenario
+from short_scenarios import poisson, runs, scenario
 
 SECTION = replace(SECTIONS[0], columns=("con wait", "free mean", "work x wait"))
 

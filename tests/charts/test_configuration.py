@@ -18,7 +18,7 @@ from eclectus.model.errors import SettingsError
 from eclectus.policies.table import ROLES
 from eclectus_e2e.paths import CHART
 from eclectus_e2e.testbed.chart import RELEASE
-from ways import Ways, profile_with
+from policy_choices import Ways, profile_with
 
 DEFAULTS = yaml.safe_load((CHART / "values.yaml").read_text())["config"]
 SCHEMA = jsonschema.Draft7Validator(json.loads((CHART / "values.schema.json").read_text()))

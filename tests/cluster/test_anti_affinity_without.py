@@ -10,7 +10,7 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.feasibility.topology.mask import TopologyMask
 from eclectus.model.objects import PodAffinityTerm, Requirement, Spec, Task
-from operations import operations
+from operation_counts import operations
 from small_clusters import cluster_of, node
 
 WEB = (("app", "web"),)

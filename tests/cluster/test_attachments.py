@@ -9,7 +9,7 @@ import pytest
 from builders import make_node
 from eclectus.cluster.nodes import Cluster
 from eclectus.model.volumes import AttachLimits, Attachment
-from storage import make_volume
+from storage_objects import make_volume
 
 LIMIT = 10
 

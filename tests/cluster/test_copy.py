@@ -25,7 +25,7 @@ from eclectus.model.objects import (
     WeightedTerm,
 )
 from eclectus.model.volumes import AttachLimits, Attachment
-from storage import LATE, make_claim, make_volume
+from storage_objects import LATE, make_claim, make_volume
 
 PORT, DRIVER = HostPort(80), "csi.example"
 APART = PodAffinityTerm("zone", (Requirement("app", "In", ("a",)),), ("default",))

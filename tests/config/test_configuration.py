@@ -17,7 +17,7 @@ from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import Uniform
 from eclectus.policies.rosella import Rosella, RosellaLearn
-from ways import ROLES, profile_with
+from policy_choices import ROLES, profile_with
 
 
 def profile(text: str) -> str:

@@ -17,7 +17,7 @@ from eclectus.config.effective import configz, duration
 from eclectus.config.settings_reading import settings_of
 from eclectus.model.errors import SettingsError
 from eclectus.policies.table import ROLES
-from ways import profile_with, written
+from policy_choices import profile_with, written
 
 HEAD = {"apiVersion": API_VERSION, "kind": KIND}
 PROFILE_ROLES = ("order", "place", "line", "relieve")

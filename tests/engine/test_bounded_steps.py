@@ -26,7 +26,7 @@ from eclectus.model.objects import (
     Term,
     Toleration,
 )
-from operations import operations
+from operation_counts import operations
 from worlds import World
 
 SMALL = 60

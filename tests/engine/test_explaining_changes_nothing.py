@@ -1,6 +1,6 @@
 """Explaining changes nothing: an engine that is asked about everything decides as one that is not.
 
-Hypothesis drives both (tests/support/engine_machine.py); the answers are checked on the way.
+Hypothesis drives both (tests/support/engine/engine_machine.py); the answers are checked on the way.
 """
 
 from __future__ import annotations

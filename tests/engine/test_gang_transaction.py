@@ -20,7 +20,7 @@ from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import PowerOfTwo
 from eclectus.policies.rosella import Rosella
 from gangs import group, members
-from storage import make_claim, make_volume, seen, with_claims
+from storage_objects import make_claim, make_volume, seen, with_claims
 
 ZONE = "zone"
 LAYERS = ("allocatable", "used", "tentative", "long_running", "scored")

@@ -29,7 +29,7 @@ from eclectus.model.events import (
 from eclectus.model.objects import PodAffinityTerm, Requirement, Task, WeightedTerm
 from eclectus.model.selectors import selects
 from eclectus.policies.place.allocation import LeastAllocated
-from operations import operations
+from operation_counts import operations
 
 TEAM_X = (Requirement("team", "In", ("x",)),)
 WEB = (Requirement("app", "In", ("web",)),)

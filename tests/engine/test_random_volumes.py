@@ -27,7 +27,7 @@ from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.sparrow import Sparrow
 from eclectus.policies.rosella import Rosella
-from storage import in_term, make_claim, make_volume, named, seen, with_claims
+from storage_objects import in_term, make_claim, make_volume, named, seen, with_claims
 
 NODES = 4
 LIMIT = 3  # volumes of the driver on a node

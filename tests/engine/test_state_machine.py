@@ -1,7 +1,7 @@
 """Invariants under random events: no pod bound twice or lost, no node overcommitted (C9), correct arrays.
 
-Hypothesis drives an engine (tests/support/engine_machine.py), once for each way to place, learn and evict,
-and with DAG jobs (tests/support/dag_engine_machine.py) for each way to order them.
+Hypothesis drives an engine (engine_machine.py in tests/support), once for each way to place, learn and evict,
+and with DAG jobs (dag_engine_machine.py) for each way to order them.
 """
 
 from __future__ import annotations

@@ -43,8 +43,19 @@ from eclectus.model.events import (
 from eclectus.model.objects import Task
 from eclectus.model.volumes import READ_WRITE_ONCE_POD, AttachLimits, Attachment, FreeStorage, StorageClass
 from eclectus.policies.place.allocation import LeastAllocated
-from operations import operations
-from storage import AT_ONCE, GIB, LATE, LOCAL, in_term, make_claim, make_volume, named, seen, with_claims
+from operation_counts import operations
+from storage_objects import (
+    AT_ONCE,
+    GIB,
+    LATE,
+    LOCAL,
+    in_term,
+    make_claim,
+    make_volume,
+    named,
+    seen,
+    with_claims,
+)
 
 
 class World:

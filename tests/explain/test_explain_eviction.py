@@ -7,7 +7,7 @@ from eclectus.model.events import BudgetSeen, Paused, TaskSeen
 from eclectus.model.explanation import EvictionCandidate, OtherPod
 from eclectus.model.objects import Budget, Requirement
 from eclectus.policies.relieve.preemption import Preemption
-from explaining import explain
+from explain_questions import explain
 from worlds import World, numbered, small_world
 
 ZONE = Requirement("app", "In", ("web",))

@@ -11,7 +11,7 @@ from eclectus.model.events import TaskSeen
 from eclectus.model.explanation import FilterStep, Lack, NearMiss, OtherPod, Refusal
 from eclectus.model.objects import HostPort, PodAffinityTerm, Requirement, SpreadConstraint, Taint, Term
 from eclectus.policies.relieve.preemption import Preemption
-from explaining import Answering, explain
+from explain_questions import Answering, explain
 from worlds import World, numbered, small_world
 
 ZONE = Requirement("app", "In", ("web",))

@@ -7,7 +7,7 @@ from eclectus.explain.questions import explain_pod
 from eclectus.model.events import BindConfirmed, TaskSeen
 from eclectus.model.objects import Preference, Requirement, Term
 from eclectus.policies.rosella import RosellaLearn
-from explaining import explain
+from explain_questions import explain
 from worlds import small_world
 
 

@@ -9,7 +9,7 @@ from eclectus.model.events import Paused, TaskSeen
 from eclectus.model.learned import LearnedNode
 from eclectus.model.objects import Task
 from eclectus.policies.order.fifo import FifoOrder
-from explaining import Answering, explain
+from explain_questions import Answering, explain
 from worlds import World, numbered, small_world
 
 

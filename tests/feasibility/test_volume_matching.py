@@ -16,7 +16,7 @@ from eclectus.feasibility.volume_reaches import MAX_UNUSED, Reaches, VolumeMatch
 from eclectus.model.objects import Requirement, UnboundClaim
 from eclectus.model.selectors import selects
 from eclectus.model.volumes import FreeStorage, StorageClass, Volume
-from storage import GIB, LATE, LOCAL, in_term, make_claim, make_volume, named
+from storage_objects import GIB, LATE, LOCAL, in_term, make_claim, make_volume, named
 
 ZONES = ("z0", "z1", "z2")
 MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce")

@@ -15,7 +15,7 @@ from eclectus.feasibility.rules import volume_limits, volume_restrictions, volum
 from eclectus.feasibility.rules.volume_zone import ZONE_LABELS
 from eclectus.model.objects import Spec, Task, VolumeNeeds, VolumeUse
 from eclectus.model.volumes import AttachLimits, Attachment
-from storage import make_claim, make_volume, with_claims
+from storage_objects import make_claim, make_volume, with_claims
 
 GA_ZONE, BETA_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
 

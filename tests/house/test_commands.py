@@ -30,14 +30,14 @@ def matches(pattern, command):
 
 def test_every_command_in_a_code_block_is_run_or_listed_with_the_reason():
     unknown = [str(named) for named in in_blocks() if len(tables_of(named.command)) != 1]
-    assert unknown == [], "add each to exactly one table of tests/support/command_table.py"
+    assert unknown == [], "add each to exactly one table of tests/support/pages/command_table.py"
 
 
 def test_the_tables_list_only_what_a_page_names():
     commands = {named.command for named in in_blocks()}
     entries = [*FAST, *LIVE, *SLOW, *NOT_RUN]
     unused = [entry for entry in entries if not any(matches(entry, command) for command in commands)]
-    assert unused == [], "no page names it any more: remove it from tests/support/command_table.py"
+    assert unused == [], "no page names it any more: remove it from tests/support/pages/command_table.py"
 
 
 def named(program):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accepted import IN_ANY_RUN, TEXTS, TIMES, Drawn, many, one_of, some
+from accepted_fields import IN_ANY_RUN, TEXTS, TIMES, Drawn, many, one_of, some
 from builders import make_engine, make_node, make_task
 from dag_job_objects import dag_job, stage
 from eclectus.framework import Order

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accepted import IN_ANY_RUN, Drawn
+from accepted_fields import IN_ANY_RUN, Drawn
 from accepted_storage import CLASSES, NODES, OBJECTS
 from builders import make_engine, make_node
 from eclectus.feasibility.volume_reaches import VolumeMatching

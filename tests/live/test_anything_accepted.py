@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accepted import IN_ANY_RUN, Node, later, nodes, pods
+from accepted_fields import IN_ANY_RUN, Node, later, nodes, pods
 from accepted_pods import Pod
 from eclectus.cluster.resources import FIRST_COLUMNS, MOST_HELD
 from eclectus.config.profiles import read_learner, read_profiles

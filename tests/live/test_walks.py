@@ -13,7 +13,7 @@ from aiohttp import web
 from eclectus.config.configuration import parse
 from eclectus.live.process_parts import build
 from eclectus.model.events import Resumed
-from executed import executed_files
+from executed_files import executed_files
 from pod_objects import PAUSE
 
 SERIAL = {"first": 1, "second": 2}

@@ -7,8 +7,8 @@ from collections.abc import Generator
 import pytest
 
 from eclectus.policies import table
-from rules import RULES
-from simulated import VERDICTS, Verdict
+from short_scenarios import VERDICTS, Verdict
+from tie_breaking_policies import RULES
 
 
 @pytest.fixture(autouse=True)

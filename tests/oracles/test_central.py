@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from clusters import doubling
 from eclectus.sim.base.results import RunResult
-from simulated import agree, place, poisson, runs, scenario
+from published_clusters import doubling
+from short_scenarios import agree, place, poisson, runs, scenario
 
 TOLD: dict[str, Any] = {"learn": "truth"}
 POLICIES: dict[str, list[dict[str, Any]]] = {

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from clusters import EXAMPLE_1, example_3, halves, means, p99s
-from simulated import agree, place, poisson, runs, scenario
+from published_clusters import EXAMPLE_1, example_3, halves, means, p99s
+from short_scenarios import agree, place, poisson, runs, scenario
 
 SAMPLE: dict[str, Any] = {"learn": "truth", "view": "sample"}
 RULES = {

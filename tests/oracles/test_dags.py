@@ -19,8 +19,8 @@ import pytest
 from eclectus.sim.base.work import Arrival, Dag
 from eclectus.sim.run import build_world
 from eclectus.sim.scenario.scenario import Scenario
-from published import published
-from simulated import near, scenario
+from published_data import published
+from short_scenarios import near, scenario
 
 QUICK_TASKS = 400  # the quick tests run jobs of at most so many tasks
 ALIBABA_SLOTS = (4, 32)

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from clusters import halves, means
 from eclectus.sim.base.results import RunResult
-from simulated import agree, poisson, runs, scenario
+from published_clusters import halves, means
+from short_scenarios import agree, poisson, runs, scenario
 
 slow = pytest.mark.slow
 TWO: dict[str, Any] = {"policy": "first-drawn"}

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from clusters import EXAMPLE_1, example_3, means
 from eclectus.model.commands import Bind
 from eclectus.sim.run import build_world
 from eclectus.sim.scenario.scenario import Scenario
-from simulated import agree, place, poisson, runs, scenario
+from published_clusters import EXAMPLE_1, example_3, means
+from short_scenarios import agree, place, poisson, runs, scenario
 
 TWO_BY_DELAY = place("rosella", learn="truth", view="sample", compare="sed")
 ALL_BY_DELAY = place("rosella", learn="truth", view="full", replan=False, compare="sed")

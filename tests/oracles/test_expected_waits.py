@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from eclectus.sim.run import build_world
-from simulated import place, scenario
+from short_scenarios import place, scenario
 
 SIZE: dict[str, Any] = {"law": "exponential", "mean": 20.0}
 

@@ -22,8 +22,8 @@ from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.work import Arrival
 from eclectus.sim.scenario.scenario import Scenario
 from eclectus.sim.workloads.gavel import JOB_TYPES, MEAN_SECONDS
-from published import published
-from simulated import near, place, runs, scenario
+from published_data import published
+from short_scenarios import near, place, runs, scenario
 
 GPUS = ("v100", "p100", "k80")
 # Jobs run for hours and their true rates are known, so waits of more than five minutes are right.

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from clusters import halves, means
 from eclectus.policies import table
 from eclectus.policies.place.power_of_two import PowerOfTwo
 from eclectus.sim.run import build_world
 from eclectus.sim.scenario.scenario import Scenario
-from simulated import agree, place, poisson, runs, scenario
+from published_clusters import halves, means
+from short_scenarios import agree, place, poisson, runs, scenario
 
 slow = pytest.mark.slow
 LAWFUL = place("first-drawn", learn="truth")

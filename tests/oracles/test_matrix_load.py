@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eclectus.sim.scenario.scenario import Scenario
-from simulated import runs, scenario
+from short_scenarios import runs, scenario
 from stability import balance
 
 

@@ -20,8 +20,8 @@ from eclectus.sim.run import run
 from eclectus.sim.scenario.reading import parse
 from eclectus.sim.scenario.scenario import Scenario
 from eclectus.sim.world.allocation import total_allocatable
-from published import published
-from simulated import document, near, place
+from published_data import published
+from short_scenarios import document, near, place
 
 NODES = "openb/openb_node_list_gpu_node.csv.gz"
 PODS = {"default": 8152, "gpuspec10": 8152, "cpu100": 7853}

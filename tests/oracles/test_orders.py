@@ -21,7 +21,7 @@ from eclectus.model.events import Event, TaskSeen
 from eclectus.sim.base.work import Arrival
 from eclectus.sim.run import build_world
 from eclectus.sim.scenario.scenario import Scenario
-from simulated import agree, poisson, runs, scenario
+from short_scenarios import agree, poisson, runs, scenario
 
 SMALL, LARGE = 0.5, 2.0  # mean sizes, seconds
 LOADS = {"small": 0.5, "large": 0.3}

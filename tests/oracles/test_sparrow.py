@@ -16,7 +16,7 @@ from eclectus.framework import Place
 from eclectus.model.events import TaskGone
 from eclectus.policies.place.power_of_two import PowerOfTwo, Uniform
 from eclectus.policies.place.sparrow import Sparrow
-from simulated import agree
+from short_scenarios import agree
 from worlds import World, small_world
 
 NODES = 1000

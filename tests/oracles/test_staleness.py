@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 
-from clusters import halves, means
 from eclectus.sim.base.results import RunResult
-from simulated import agree, near, place, poisson, runs, scenario
+from published_clusters import halves, means
+from short_scenarios import agree, near, place, poisson, runs, scenario
 
 SAMPLE: dict[str, Any] = {"learn": "truth", "view": "sample", "compare": "wait"}
 RULES = {

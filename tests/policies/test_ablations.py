@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from eclectus.sim.scenario.reading import load, shipped_scenarios
-from school import School
-from simulated import runs, scenario
+from learner_harness import School
+from short_scenarios import runs, scenario
 
 SPECIALISTS = {
     "groups": [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from school import School
+from learner_harness import School
 
 NODES = 12
 

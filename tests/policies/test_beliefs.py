@@ -1,6 +1,6 @@
 """Whatever is believed of nodes, a feasible pod is placed within `waitLimit`, and reports say what is so.
 
-Every policy of the table, alone and in pairs (support/ways.py), on nodes of which one is full. What is
+Every policy of the table, alone and in pairs (policy_choices.py), on nodes of which one is full. What is
 believed of them: that all are dead, that rates differ by 18 orders of magnitude, that the full node is the
 only good one.
 """
@@ -29,7 +29,7 @@ from eclectus.framework import (
 from eclectus.model.commands import Report
 from eclectus.model.objects import Node
 from judge import refusal, unfit
-from ways import Way, every_way
+from policy_choices import Way, every_way
 from worlds import World
 
 LIMIT = make_profile().settings.wait_limit or 0.0

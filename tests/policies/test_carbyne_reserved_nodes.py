@@ -17,8 +17,8 @@ from eclectus.model.objects import Task
 from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.place.fit import BestFit
 from eclectus.sim.run import run
-from simulated import scenario
-from staged import written
+from short_scenarios import scenario
+from staged_jobs import written
 from worlds import World
 
 LARGE = job("large", stage("s", 1, 3000, 30.0))

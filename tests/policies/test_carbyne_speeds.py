@@ -14,9 +14,9 @@ from dag_world import DagWorld, job, stage
 from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.place.fit import BestFit
 from eclectus.sim.run import run
-from simulated import scenario
-from staged import job as staged_job
-from staged import written
+from short_scenarios import scenario
+from staged_jobs import job as staged_job
+from staged_jobs import written
 
 SECONDS = 20.0  # of a task at mean speed
 RATES = {"slow": 0.5 / SECONDS, "fast": 1.5 / SECONDS}  # as learned: tasks a second

@@ -14,7 +14,7 @@ from eclectus.model.commands import Bind, Fault, RecordPlan
 from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.place.fit import BestFit
 from eclectus.policies.rosella import Rosella
-from stories import Story
+from random_stories import Story
 
 SETTINGS: list[dict[str, Any]] = [
     {},

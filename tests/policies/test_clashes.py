@@ -27,7 +27,7 @@ from eclectus.policies.place.sparrow import Sparrow
 from eclectus.policies.rosella import RosellaLine
 from eclectus.sim.scenario.reading import load
 from eclectus_e2e.paths import CHECKOUT
-from simulated import scenario
+from short_scenarios import scenario
 from worlds import numbered, small_world
 
 UNUSED = "profiles[0].line: orders node queues, but with this place no pod enters one; leave it out"

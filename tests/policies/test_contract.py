@@ -1,7 +1,7 @@
 """Requirements on every policy of the table, alone and in pairs with policies of other roles.
 
-A new entry of the table is included automatically; support/ways.py says in which company. The last part shows
-that each check can fail.
+A new entry of the table is included automatically; policy_choices.py says in which company. The last part
+shows that each check can fail.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from builders import make_engine, make_node, make_task
+from changed_arrays import changed_array
 from eclectus.engine.engine import Engine
 from eclectus.framework import (
     Action,
@@ -40,9 +41,8 @@ from eclectus.model.objects import Task
 from eclectus.policies import table
 from eclectus.policies.place.allocation import LeastAllocated
 from judge import refusal
-from stories import Story, digest
-from tamper import changed_array
-from ways import Choice, Way, Ways, every_way
+from policy_choices import Choice, Way, Ways, every_way
+from random_stories import Story, digest
 
 WAYS = every_way()
 SUPPORT = Path(__file__).parent.parent / "support"

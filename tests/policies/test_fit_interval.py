@@ -8,7 +8,7 @@ import pytest
 
 from eclectus.policies.rosella.learn import learn
 from eclectus.policies.rosella.learn.by_namespace import KnowledgeByNamespace
-from school import School
+from learner_harness import School
 
 SECONDS = 40
 

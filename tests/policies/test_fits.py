@@ -9,7 +9,7 @@ import pytest
 
 from eclectus.model.learned import LearnedNode, LearnedWork
 from eclectus.policies.rosella.learn.rates import NODES_CHECKED
-from school import School
+from learner_harness import School
 
 
 def known(row: int, rate: float, at: float = 900.0, workload: str = "w") -> LearnedNode:

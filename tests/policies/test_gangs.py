@@ -8,7 +8,7 @@ from builders import make_node
 from eclectus.model.commands import Bind, Command
 from eclectus.model.events import Event
 from gangs import group, members
-from ways import Way, every_way
+from policy_choices import Way, every_way
 from worlds import World
 
 WAIT_SECONDS = 1200.0  # the limit of the profile several times: also of policies that defer

@@ -21,7 +21,7 @@ from eclectus.sim.run import build_world
 from eclectus.sim.run import run as simulate
 from eclectus.sim.scenario.scenario import Scenario
 from hybrid_runs import CLASSES, CUT_OFF, behind_long, is_long, mixed
-from simulated import scenario
+from short_scenarios import scenario
 from worlds import numbered, small_world
 
 # -- Eagle -----------------------------------------------------------------------------------------

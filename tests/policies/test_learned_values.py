@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eclectus.model.learned import LearnedNode, LearnedWork
-from school import School
+from learner_harness import School
 
 # -- load ----------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from math import log
 import numpy as np
 import pytest
 
-from school import School
+from learner_harness import School
 
 THIRD = log(4 / 3)
 

@@ -9,7 +9,7 @@ from eclectus.engine.queues.node_queues import NodeQueues
 from eclectus.framework import Line
 from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.rosella import Rosella, RosellaLine, line
-from simulated import poisson, runs, scenario
+from short_scenarios import poisson, runs, scenario
 from worlds import World, numbered
 
 

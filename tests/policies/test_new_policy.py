@@ -13,7 +13,7 @@ from eclectus.config import parse
 from eclectus.model.errors import SettingsError
 from eclectus.policies import table
 from eclectus_e2e.paths import CHECKOUT
-from ways import every_way
+from policy_choices import every_way
 from worlds import World
 
 PAGE = (CHECKOUT / "docs" / "policies.md").read_text()

@@ -18,7 +18,7 @@ from eclectus.sim.run import build_world
 from eclectus.sim.run import run as simulate
 from eclectus.sim.scenario.scenario import Scenario
 from one_queue import LONG, CountingLine, Reserving, job, one_server, served
-from simulated import scenario
+from short_scenarios import scenario
 from worlds import World, numbered
 
 

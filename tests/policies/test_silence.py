@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from school import School
+from learner_harness import School
 
 
 def frozen(slots: int = 4, **settings_: float) -> School:

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eclectus.maths.estimators.of_nodes import MOST
-from school import School
+from learner_harness import School
 
 WORK, EVIL = "team-a/worker", "evil/worker"
 

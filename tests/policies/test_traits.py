@@ -36,7 +36,7 @@ from eclectus.model.reservation import Reservation
 from eclectus.policies import table
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import Uniform
-from ways import Ways
+from policy_choices import Ways
 from worlds import World, numbered, small_world
 
 ALL = Ways().choices

@@ -7,8 +7,8 @@ from statistics import fmean
 import pytest
 
 from eclectus.sim.scenario.reading import load, shipped_scenarios
-from school import School
-from simulated import runs
+from learner_harness import School
+from short_scenarios import runs
 
 
 def taught(**settings: float) -> School:

@@ -30,8 +30,8 @@ from eclectus.sim.base.results import ComparisonReport, RunResult
 from eclectus.sim.scenario.reading import shipped_scenarios
 from eclectus.sim.scenario.scenario import ComparedProfile, Scenario
 from eclectus_e2e.paths import CHECKOUT
-from rules import OneByOne
-from simulated import document, poisson
+from short_scenarios import document, poisson
+from tie_breaking_policies import OneByOne
 
 SCHEMA = CHECKOUT / "docs" / "simulation.schema.json"
 ECLECTUS = Path(sys.executable).parent / "eclectus"

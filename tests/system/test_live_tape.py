@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from eclectus.cli.main import program
 from live_cluster import pod, wait
-from taped import first_difference, scenario_of
+from tape_comparison import first_difference, scenario_of
 
 pytestmark = pytest.mark.live
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from eclectus.model.errors import SettingsError
 from eclectus.sim.world.cluster import MachineType, MachineTypes
-from simulated import scenario
+from short_scenarios import scenario
 
 SHARES = st.lists(st.floats(0.01, 100), min_size=1, max_size=12)
 

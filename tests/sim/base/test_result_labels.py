@@ -12,7 +12,7 @@ from eclectus.sim.base.result_labels import Grouping, sorted_groups
 from eclectus.sim.base.results import RunResult
 from eclectus.sim.base.work import Arrival, Dag, Stage, WorkClass
 from eclectus.sim.run import run
-from simulated import runs, scenario
+from short_scenarios import runs, scenario
 
 PLAIN = WorkClass("plain", Spec())
 PICKY = WorkClass("picky", Spec(node_selector=(("disk", "ssd"),)))

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from eclectus.sim.base.samples import Series
-from simulated import place, poisson, runs, scenario
+from short_scenarios import place, poisson, runs, scenario
 
 
 @pytest.mark.parametrize("seconds", [3, 50, 1000, 12345])

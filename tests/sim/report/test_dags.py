@@ -12,8 +12,8 @@ from eclectus.sim.report.dags import compare_jobs
 from eclectus.sim.report.page import render_page
 from eclectus.sim.report.table import text_lines
 from eclectus.sim.run import run
-from simulated import scenario
-from staged import DIAMOND, job, written
+from short_scenarios import scenario
+from staged_jobs import DIAMOND, job, written
 
 
 def result(responses: dict[int, float]) -> DagResult:

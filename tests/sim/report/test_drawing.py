@@ -14,7 +14,7 @@ from eclectus.sim.report.curves import group_panels, overall_panels
 from eclectus.sim.report.page import render_page, render_svg
 from eclectus.sim.report.panels import DARK, LIGHT, Axis, Panel, axis_limit, style
 from eclectus.sim.run import run
-from simulated import poisson, scenario
+from short_scenarios import poisson, scenario
 
 SLOW_AND_FAST = {"groups": [{"name": "slow", "count": 3}, {"name": "fast", "count": 2, "speed": 4}]}
 BLIND_AND_LEARNING = [

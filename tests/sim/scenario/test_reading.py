@@ -11,7 +11,7 @@ import pytest
 from eclectus.model.errors import SettingsError
 from eclectus.sim.scenario.reading import about, load, parse, shipped_scenarios
 from eclectus_e2e.paths import CHECKOUT
-from simulated import document, place, poisson, scenario
+from short_scenarios import document, place, poisson, scenario
 
 TWO = {"groups": [{"name": "a", "count": 2, "labels": {"disk": "ssd"}}, {"name": "b", "speed": 3}]}
 

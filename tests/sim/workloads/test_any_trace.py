@@ -17,8 +17,8 @@ import yaml
 
 from eclectus.sim.run import run
 from eclectus.sim.scenario.reading import parse
-from simulated import document
-from ways import Choice, Ways
+from policy_choices import Choice, Ways
+from short_scenarios import document
 
 JOBS = 16
 CLUSTER = {

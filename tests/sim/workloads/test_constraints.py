@@ -13,7 +13,7 @@ from eclectus.sim.run import build_world, run
 from eclectus.sim.scenario.reading import load, shipped_scenarios
 from eclectus.sim.scenario.scenario import Scenario
 from eclectus.sim.workloads.constraints import satisfying
-from simulated import place, scenario
+from short_scenarios import place, scenario
 
 ARM, SSD = {"isa": "arm"}, {"disk": "ssd"}
 CLUSTER: dict[str, Any] = {

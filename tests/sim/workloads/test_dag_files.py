@@ -20,8 +20,8 @@ from eclectus.sim.scenario.reading import parse, shipped_scenarios
 from eclectus.sim.scenario.scenario import Scenario
 from eclectus.sim.workloads.dags.dag_file import JobField, StageField, read_dags
 from eclectus_e2e.paths import CHECKOUT
-from simulated import document, scenario
-from staged import DIAMOND, job, written
+from short_scenarios import document, scenario
+from staged_jobs import DIAMOND, job, written
 
 SCHEMA = json.loads((CHECKOUT / "docs" / "dags.schema.json").read_text())
 

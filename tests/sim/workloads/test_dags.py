@@ -17,8 +17,8 @@ from eclectus.model.objects import Task
 from eclectus.sim.base.work import build_dag
 from eclectus.sim.run import build_world, run
 from eclectus.sim.world.world import World
-from simulated import scenario
-from staged import DIAMOND, Stage, drafts, job, written
+from short_scenarios import scenario
+from staged_jobs import DIAMOND, Stage, drafts, job, written
 
 # -- graphs ------------------------------------------------------------------------------------------
 

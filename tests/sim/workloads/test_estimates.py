@@ -14,8 +14,8 @@ import pytest
 from eclectus.model.errors import SettingsError
 from eclectus.sim.base.work import Arrival
 from eclectus.sim.scenario.scenario import Scenario
-from simulated import scenario
-from staged import DIAMOND, job, written
+from short_scenarios import scenario
+from staged_jobs import DIAMOND, job, written
 
 JOBS = [job(name, *DIAMOND) for name in ("x", "y", "z")]
 

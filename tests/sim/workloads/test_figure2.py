@@ -11,8 +11,8 @@ from eclectus.model.events import JobGone, JobSeen
 from eclectus.sim.run import build_world, run
 from eclectus.sim.scenario.reading import load, shipped_scenarios
 from eclectus.sim.scenario.scenario import Scenario
-from simulated import scenario
-from staged import written
+from short_scenarios import scenario
+from staged_jobs import written
 
 SEEDS = (1, 2, 3)  # of the order in which the two jobs arrive
 

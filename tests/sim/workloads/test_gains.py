@@ -8,7 +8,7 @@ import pytest
 
 from eclectus.model.errors import SettingsError
 from eclectus.sim.base.results import RunResult
-from simulated import place, runs, scenario
+from short_scenarios import place, runs, scenario
 
 SSD = [{"key": "disk", "values": ["ssd"], "weight": 3}]
 ZONE = [{"key": "zone", "values": ["a"], "weight": 1}]

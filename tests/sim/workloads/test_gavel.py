@@ -16,7 +16,7 @@ from eclectus.sim.run import build_world
 from eclectus.sim.scenario.reading import parse
 from eclectus.sim.scenario.scenario import Scenario
 from eclectus.sim.world.run_record import RunRecord
-from simulated import document, place, runs
+from short_scenarios import document, place, runs
 
 RATES = {"new": {"a": 10.0, "b": 4.0}, "old": {"a": 2.5, "b": 0.0}}
 GROUPS = [

@@ -17,7 +17,7 @@ from eclectus.sim.run import build_world
 from eclectus.sim.scenario.reading import parse
 from eclectus.sim.scenario.scenario import Scenario
 from eclectus.sim.workloads.kubernetes import read_manifest
-from simulated import document, place
+from short_scenarios import document, place
 
 GROUPS = [
     {"name": "n", "count": 2, "resources": {"cpu": 4, "memory": "8Gi"}},

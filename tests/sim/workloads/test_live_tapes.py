@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from eclectus.tape import TapeWriter, read
 from eclectus_e2e.paths import CHECKOUT
-from taped import first_difference, scenario_of
+from tape_comparison import first_difference, scenario_of
 
 HERE = Path(__file__).parent
 TWO_SPEEDS = CHECKOUT / "scenarios" / "tapes" / "two-speeds.tape.gz"

@@ -27,8 +27,8 @@ from eclectus.sim.run import build_world, run
 from eclectus.sim.scenario.reading import load, parse, shipped_scenarios
 from eclectus.sim.scenario.scenario import Scenario
 from eclectus.sim.world.allocation import AllocationCurve
-from published import published
-from simulated import document, place
+from published_data import published
+from short_scenarios import document, place
 
 HEAD = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n"
 PODS = HEAD + "c,1000,1,1,500,\na,2000,2,0,0,\nb,4000,3,2,1000,T4|P100|T4\n"

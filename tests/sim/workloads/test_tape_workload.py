@@ -21,7 +21,7 @@ from eclectus.sim.scenario.reading import parse
 from eclectus.sim.scenario.scenario import Scenario
 from eclectus.sim.workloads.live_tape import LEAST_SECONDS
 from eclectus.tape import Header, TapeWriter
-from simulated import document, place, poisson
+from short_scenarios import document, place, poisson
 
 CONFIGURATION = """
 apiVersion: eclectus.dev/v1alpha1

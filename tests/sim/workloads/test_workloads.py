@@ -19,7 +19,7 @@ from eclectus.sim.base.random_draws import SizeDistribution, stream
 from eclectus.sim.base.samples import ZERO_BUCKET, Histogram
 from eclectus.sim.scenario.reading import parse
 from eclectus.sim.workloads.jobtrace import Jobtrace
-from simulated import document, scenario
+from short_scenarios import document, scenario
 
 LAWS = [
     SizeDistribution("exponential", 3.0),

@@ -13,7 +13,7 @@ from eclectus.model.objects import Task
 from eclectus.sim.run import build_world, run
 from eclectus.sim.scenario.reading import parse
 from eclectus.sim.world.dispatchers import Dispatchers, StaleView
-from simulated import document, poisson, runs, scenario
+from short_scenarios import document, poisson, runs, scenario
 from worlds import World, small_world
 
 

@@ -12,7 +12,7 @@ import yaml
 
 from eclectus.model.errors import SettingsError
 from eclectus.sim.scenario.reading import parse
-from simulated import document, runs
+from short_scenarios import document, runs
 
 HEAD = "sn,cpu_milli,memory_mib,gpu,model\n"
 LIST = HEAD + "a,4000,1024,2,T4\nb,8000,2048,0,CPU\nc,4000,1024,1,T4\n"

@@ -18,7 +18,7 @@ from eclectus.sim.report.compare import summarise
 from eclectus.sim.run import build_world, run
 from eclectus.sim.scenario.scenario import Scenario
 from eclectus.sim.world.world import World
-from simulated import place, poisson, scenario
+from short_scenarios import place, poisson, scenario
 
 OFTEN = {"perHour": 7200, "leastPerHour": 7200, "running": 6, "nodeIntervalSeconds": 0}
 HALVES = {

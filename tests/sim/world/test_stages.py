@@ -20,8 +20,8 @@ from eclectus.sim.run import build_world, run
 from eclectus.sim.world.perturbations import Failures
 from eclectus.sim.world.stages.record import WINDOW_SECONDS, DagRecord, jain_index, seconds_alone
 from eclectus.sim.world.stages.staging import History, StagedJobs, StageTaskRun
-from simulated import scenario
-from staged import DIAMOND, Stage, drafts, job, written
+from short_scenarios import scenario
+from staged_jobs import DIAMOND, Stage, drafts, job, written
 
 ONE_CPU = WorkClass("one", make_spec())
 NODE = Node("n", (("cpu", 10_000), ("pods", 1000)))

@@ -15,8 +15,8 @@ from eclectus.policies import table
 from eclectus.sim.base.errors import InvariantError, StuckError
 from eclectus.sim.run import build_world
 from eclectus.sim.world.world import World
-from simulated import place, poisson, runs, scenario
-from ways import profile_with
+from policy_choices import profile_with
+from short_scenarios import place, poisson, runs, scenario
 
 MIXED = {
     "groups": [

@@ -69,7 +69,7 @@ from eclectus.model.job import Job, JobStage
 from eclectus.model.objects import Budget, Requirement, Task, UsedClaim
 from eclectus.model.volumes import StorageClass
 from gangs import group, key, no_group
-from storage import make_claim, make_volume, seen
+from storage_objects import make_claim, make_volume, seen
 
 LINE = "----"
 NO_QUEUE = ("nodes", "classes", "dag_jobs", "counters")  # of QueueCounts

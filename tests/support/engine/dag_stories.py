@@ -8,7 +8,7 @@ from builders import make_task
 from dag_world import job, stage
 from eclectus.model.events import Event, JobGone, JobSeen, TaskSeen
 from eclectus.model.job import Job
-from stories import Story
+from random_stories import Story
 
 
 class DagStory(Story):

@@ -9,7 +9,7 @@ from eclectus.engine.engine import Engine
 from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
 from eclectus.sim.scenario.scenario import Scenario
-from simulated import scenario
+from short_scenarios import scenario
 
 CUT_OFF = 4.0
 CLASSES: dict[str, dict[str, Any]] = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-_BESIDE = Path(__file__).parents[3] / "shared" / "data"
+_BESIDE = Path(__file__).parents[4] / "shared" / "data"
 
 
 def published(name: str) -> Path:

@@ -268,7 +268,7 @@ def digests(make: Callable[[], Engine], seeds: int = 3) -> list[str]:
 
 
 if __name__ == "__main__":  # run as a process with its own hash seed: prints the digest of every way
-    from ways import every_way
+    from policy_choices import every_way
 
     for way in every_way():
         sys.stdout.write(f"{way} {digest(way.engine(), rounds=15)}\n")

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from accepted import AMOUNTS, NODE_AFFINITY, REQUIRED, SELECTORS, TEXTS, Drawn, many, one_of, some
+from accepted_fields import AMOUNTS, NODE_AFFINITY, REQUIRED, SELECTORS, TEXTS, Drawn, many, one_of, some
 from eclectus.kube.storage import BETA_STORAGE_CLASS, BIND_COMPLETED, SELECTED_NODE
 
 CLAIMS, VOLUMES, CLASSES = ("c0", "c1", "c2"), ("v0", "v1", "v2"), ("k0", "k1", "k2")

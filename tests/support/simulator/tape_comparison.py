@@ -17,7 +17,7 @@ from eclectus.sim.run import build_world
 from eclectus.sim.scenario.reading import parse
 from eclectus.sim.scenario.scenario import Scenario
 from eclectus.tape import read
-from simulated import document
+from short_scenarios import document
 
 
 def first_difference(tape: Path) -> str:

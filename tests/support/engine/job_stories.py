@@ -14,7 +14,7 @@ from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.order.h_drf import HierarchicalShare
 from eclectus.policies.order.sjf import ShortestJob
 from eclectus.policies.order.srtf import LeastWorkLeft
-from stories import Story
+from random_stories import Story
 
 ORDERS: dict[str, Callable[[], Order]] = {
     "fifo": FifoOrder,
