@@ -34,7 +34,7 @@ demo-full: venv ## three loads and a baseline, changes of speed with probes, DAG
 compare: venv ## five schedulers on sixty nodes where classes of pods rank the nodes differently: 50 minutes (DEMO=--quick: 3)
 	@$(BIN)/python -m eclectus_e2e demo compare $(DEMO)
 
-test: venv ## the pure tests, then those on a real control plane: 41 minutes (PYTEST="tests/engine -k bind": a part)
+test: venv ## the pure tests, then those on a real control plane: 33 minutes (PYTEST="tests/engine -k bind": a part)
 	@$(BIN)/python -m eclectus_hack test all $(PYTEST)
 
 test-fast: venv ## the pure tests alone, without the long ones: 2 minutes on two idle cores

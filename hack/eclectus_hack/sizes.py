@@ -11,7 +11,7 @@ from eclectus_e2e.paths import CHECKOUT
 
 ROOTS = ("scheduler", "operator", "e2e", "hack", "bench", "tests")
 FUNCTION_LINES = 50
-FILE_LINES = 400
+FILE_LINES = 600
 
 
 def sizes(arguments: list[str]) -> int:

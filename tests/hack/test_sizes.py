@@ -23,7 +23,7 @@ def test_methods_are_checked_too():
 
 
 def test_a_long_file_is_listed():
-    assert list(findings("x = 1\n" * (FILE_LINES + 1))) == [":1: the file has 401 lines (hint: 400)"]
+    assert list(findings("x = 1\n" * (FILE_LINES + 1))) == [":1: the file has 601 lines (hint: 600)"]
 
 
 def test_hints_never_fail(capsys):
