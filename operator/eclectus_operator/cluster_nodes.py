@@ -12,8 +12,7 @@ from eclectus.api.names import NO_PROBES_LABEL, NODE_PROFILES_PATH
 from eclectus.api.node_profile import NodeProfile
 from eclectus.kube import objects as kube
 from eclectus.kubeclient.api_errors import MissingError
-from eclectus.kubeclient.client import ObjectApi, Query
-from eclectus.kubeclient.listing import list_pages
+from eclectus.kubeclient.client import ObjectApi, Query, list_pages
 from eclectus_operator import convert, node_labels, room
 from eclectus_operator.observed import ALL_PODS_PATH, Pod
 from eclectus_operator.room import Room

@@ -21,9 +21,8 @@ from typing import Any
 
 import kopf
 
-from eclectus.kubeclient.credentials import Credentials, Endpoint
+from eclectus.kubeclient.credentials import Credentials, Endpoint, TlsContext
 from eclectus.kubeclient.timing import Backoff
-from eclectus.kubeclient.tls import TlsContext
 
 LOGIN_SECONDS = 600.0  # kopf reads certificates only when it logs in, so it does that again after this time
 HEALTHY_SECONDS = 30.0  # a login that was accepted for so long resets the back-off

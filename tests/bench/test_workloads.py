@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from drains import drained
-from eclectus.kube.decoding import decode_pod
+from eclectus.kube.objects import decode_pod
 from eclectus.kube.translate import task_from
 from eclectus_bench.course import options
 from eclectus_bench.course.sizes import FULL, QUICK

@@ -6,7 +6,7 @@ import pytest
 
 from eclectus.feasibility.rules.table import STATIC_RULES, USAGE_RULES
 from eclectus.feasibility.topology.domain_rules import Affinity, AntiAffinity, Spread
-from eclectus.kube.unsupported import IGNORED, REFUSED
+from eclectus.kube.constraints import IGNORED, REFUSED
 from eclectus.policies import table
 from eclectus_e2e.paths import CHECKOUT
 

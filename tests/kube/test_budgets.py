@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from eclectus.kube.budgets import budget_from, decode_budget
+from eclectus.kube.pod_sets import budget_from
 from eclectus.model.objects import Budget, Requirement
 
 
@@ -17,6 +17,6 @@ def test_a_budget_and_the_pods_that_it_counts_already() -> None:
             "disruptedPods": {"web-1": "2026-03-01T12:00:00Z", "web-0": None},  # null is the zero time
         },
     }
-    assert budget_from(decode_budget(msgspec.json.encode(body))) == Budget(
+    assert budget_from(msgspec.json.encode(body)) == Budget(
         "shop", "web", (Requirement("app", "In", ("web",)),), allowed=2, disrupted=("web-0", "web-1")
     )

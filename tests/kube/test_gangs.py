@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from eclectus.kube.decoding import decode_pod
-from eclectus.kube.gangs import coscheduling_gang_from, gang_from
+from eclectus.kube.objects import decode_pod
+from eclectus.kube.pod_sets import coscheduling_gang_from, gang_from
 from eclectus.kube.translate import task_from
 from eclectus.model.errors import MalformedError
 from eclectus.model.gangs import Gang, GangKey
@@ -26,13 +26,13 @@ def raw(spec: Any) -> bytes:
     [({"gang": {"minCount": 4}}, 4), ({"basic": {}}, 1), ({}, 1)],
 )
 def test_the_quorum_of_kubernetes_pod_groups(policy: Any, minimum: int) -> None:
-    assert gang_from(raw({"schedulingPolicy": policy})) == (Gang(OWN, minimum), "7")
+    assert gang_from(raw({"schedulingPolicy": policy})) == Gang(OWN, minimum)
 
 
 def test_the_quorum_of_coscheduling_pod_groups() -> None:
     asked = {"minMember": 3, "scheduleTimeoutSeconds": 10}
-    assert coscheduling_gang_from(raw(asked)) == (Gang(OTHER, 3), "7")
-    assert coscheduling_gang_from(raw({})) == (Gang(OTHER, 1), "7")
+    assert coscheduling_gang_from(raw(asked)) == Gang(OTHER, 3)
+    assert coscheduling_gang_from(raw({})) == Gang(OTHER, 1)
 
 
 def test_a_quorum_that_is_no_number_is_named() -> None:

@@ -8,7 +8,7 @@ import pytest
 from msgspec import Raw, json
 from msgspec.structs import replace
 
-from eclectus.kube.decoding import decode_pod
+from eclectus.kube.objects import decode_pod
 from eclectus.kube.translate import task_from
 from eclectus.model.objects import PodAffinityTerm, Requirement, Spec, SpreadConstraint, Task, WeightedTerm
 

@@ -8,9 +8,8 @@ import msgspec
 import pytest
 
 from builders import make_engine, make_node
-from eclectus.kube.decoding import decode_node, decode_pod
-from eclectus.kube.readable import readable_node, readable_task
-from eclectus.kube.translate import node_from, task_from
+from eclectus.kube.objects import decode_node, decode_pod
+from eclectus.kube.translate import node_from, readable_node, readable_task, task_from
 from eclectus.model.errors import MalformedError
 from eclectus.model.objects import Amounts, Taint, Task
 from pod_objects import raw

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eclectus.kube.decoding import decode_node, decode_pod
-from eclectus.kube.objects import Pod
+from eclectus.kube.objects import Pod, decode_node, decode_pod
 from eclectus.kube.requests import BEYOND_MOST, MOST, counted, held, requested
 from eclectus.kube.translate import node_from, task_from
 from eclectus.model.errors import MalformedError

@@ -9,7 +9,7 @@ import pytest
 
 from builders import make_engine, make_node
 from eclectus.api.names import CLASS_LABEL
-from eclectus.kube.decoding import decode_pod
+from eclectus.kube.objects import decode_pod
 from eclectus.kube.translate import task_from
 from eclectus.model.commands import Bind
 from eclectus.model.events import BindConfirmed, NodeSeen, Resumed, TaskSeen

@@ -19,8 +19,8 @@ from eclectus.api.names import (
     STAGE_LABEL,
 )
 from eclectus.kube import translate
-from eclectus.kube.decoding import decode_pod
-from eclectus.kube.probe_room import to_annotation
+from eclectus.kube.objects import decode_pod
+from eclectus.kube.requests import room_annotation
 from eclectus.kube.translate import task_from
 from eclectus.model import objects as model
 from pod_objects import raw, task
@@ -67,7 +67,9 @@ def test_no_annotation_keeps_a_pod_from_being_counted(annotation: str, text: str
 def test_a_probe_has_the_notional_requests_of_its_annotation() -> None:
     room = (("cpu", 1500), ("memory", 64 * 2**20))
     assert (
-        task(labels={RUN_ID_LABEL: "7"}, annotations={ROOM_ANNOTATION: to_annotation(room)}).notional_requests
+        task(
+            labels={RUN_ID_LABEL: "7"}, annotations={ROOM_ANNOTATION: room_annotation(room)}
+        ).notional_requests
         == room
     )
     assert task(

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from eclectus.kube.decoding import (
+from eclectus.kube.objects import (
     decode_event,
     decode_head,
     decode_list,

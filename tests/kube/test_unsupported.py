@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from msgspec import Raw, json
 
-from eclectus.kube.decoding import decode_pod
-from eclectus.kube.unsupported import IGNORED, REFUSED, ignored, unsupported
+from eclectus.kube.constraints import IGNORED, REFUSED, ignored, unsupported
+from eclectus.kube.objects import decode_pod
 
 TERM = {"topologyKey": "zone", "labelSelector": {}}
 BY_TEAM = {**TERM, "namespaceSelector": {"matchLabels": {"team": "a"}}}

@@ -13,7 +13,7 @@ from eclectus.kubeclient.addresses import listen
 from eclectus.kubeclient.api_errors import ADD_TO_CLUSTER_ROLE, ApiError, NotDoneError, RejectedError
 from eclectus.kubeclient.client import connected
 from eclectus.kubeclient.credentials import Credentials, Endpoint
-from eclectus.kubeclient.trouble import REPEAT_SECONDS, REPEAT_SECONDS_MOST, TroubleLog
+from eclectus.kubeclient.timing import REPEAT_SECONDS, REPEAT_SECONDS_MOST, TroubleLog
 
 
 async def answers_ok(_):

@@ -11,8 +11,7 @@ from aiohttp import web
 
 from eclectus.kubeclient.api_errors import CredentialsError, NotDoneError, UnauthenticatedError
 from eclectus.kubeclient.client import connected
-from eclectus.kubeclient.credentials import Credentials, Endpoint, from_configuration, load
-from eclectus.kubeclient.kubeconfig import in_cluster
+from eclectus.kubeclient.credentials import Credentials, Endpoint, from_configuration, in_cluster, load
 
 
 def kubeconfig(path, cluster, user=None):
@@ -244,8 +243,9 @@ def test_in_a_pod_the_service_account_is_used(tmp_path, monkeypatch, certificate
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "6443")
     found = in_cluster(tmp_path)
-    assert (found.server, found.token()) == ("https://[fd00::1]:6443", "pod")
-    assert found.tls().cert_store_stats()["x509_ca"] == 1
+    assert found.endpoint.url == "https://[fd00::1]:6443"
+    assert found.headers == {"Authorization": "Bearer pod"}
+    assert found.endpoint.tls.cert_store_stats()["x509_ca"] == 1
     with pytest.raises(CredentialsError, match="automountServiceAccountToken"):
         in_cluster(tmp_path / "nowhere")
 

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-MODULES = ["addresses", "api_errors", "client", "credentials", "election", "leadership", "listing", "timing"]
+MODULES = ["addresses", "api_errors", "client", "credentials", "election", "leadership", "timing"]
 MODULES += ["serving.certificate", "serving.access", "serving.health", "serving.pages"]
 HEAVY = ["cryptography", "kubernetes", "numpy", "orjson", "yaml"]  # not in the operator's image, or large
 ABOVE = ["eclectus.config", "eclectus.engine", "eclectus.live"]

@@ -10,8 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eclectus.kubeclient.api_errors import TooLargeError
-from eclectus.kubeclient.client import ObjectClient
-from eclectus.kubeclient.listing import MAX_LINE_BYTES, PAGE_BYTES, PAGE_ITEMS, list_objects, list_pages
+from eclectus.kubeclient.client import (
+    MAX_LINE_BYTES,
+    PAGE_BYTES,
+    PAGE_ITEMS,
+    ObjectClient,
+    list_objects,
+    list_pages,
+)
 
 KIB, MIB = 2**10, 2**20
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from msgspec import Raw, json
 
-from eclectus.kube.decoding import decode_pod
-from eclectus.live.watch import reported_images as images
-from eclectus.live.watch.reported_images import images_of_node, images_of_pod
+from eclectus.kube import translate as images
+from eclectus.kube.objects import decode_pod
+from eclectus.kube.translate import images_of_node, images_of_pod
 from eclectus.model.errors import MalformedError
 
 

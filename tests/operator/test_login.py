@@ -15,8 +15,7 @@ from eclectus.kubeclient.api_errors import (
     UnauthenticatedError,
     UnsureError,
 )
-from eclectus.kubeclient.client import ObjectClient, connected
-from eclectus.kubeclient.listing import list_objects
+from eclectus.kubeclient.client import ObjectClient, connected, list_objects
 from eclectus_operator.login import LOGIN_SECONDS, WatchLogin, credentials, login
 
 

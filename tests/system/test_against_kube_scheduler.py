@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.fit_error import fit_error
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.kube.decoding import decode_list, decode_node, decode_pod
+from eclectus.kube.objects import decode_list, decode_node, decode_pod
 from eclectus.kube.translate import node_from, task_from
 from eclectus.model.objects import Task
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions

@@ -14,10 +14,9 @@ from msgspec import Raw, json
 from msgspec.structs import replace
 
 from builders import make_engine
-from eclectus.kube.decoding import decode_node, decode_pod
-from eclectus.kube.pod_selectors import selected_by_labels
-from eclectus.kube.translate import node_from, task_from
-from eclectus.live.watch.reported_images import images_of_node, images_of_pod
+from eclectus.kube.objects import decode_node, decode_pod
+from eclectus.kube.pod_sets import selected_by_labels
+from eclectus.kube.translate import images_of_node, images_of_pod, node_from, task_from
 from eclectus.model.commands import Bind
 from eclectus.model.events import NodeSeen, PodSelectorSeen, Resumed, TaskSeen
 from eclectus.model.objects import Node, Task
@@ -183,7 +182,7 @@ class Compared:
         self.pods = {name: _task_from(each) for name, each in admin.pods().items()}
         services = admin.send("GET", f"/api/v1/namespaces/{admin.namespace}/services")["items"]
         self.services = [
-            PodSelectorSeen(selected_by_labels("Service", Raw(json.encode(each)))[0]) for each in services
+            PodSelectorSeen(selected_by_labels("Service", Raw(json.encode(each)))) for each in services
         ]
 
     def ours(self, name: str) -> set[str]:

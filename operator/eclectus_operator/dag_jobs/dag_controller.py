@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from eclectus.api.dag_job import DagJob, Phase
 from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError
-from eclectus.kubeclient.client import Object
-from eclectus.kubeclient.listing import list_pages
+from eclectus.kubeclient.client import Object, list_pages
 from eclectus_operator import convert
 from eclectus_operator.convert import ShapeError
 from eclectus_operator.dag_jobs import job_status

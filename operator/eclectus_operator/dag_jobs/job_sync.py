@@ -17,7 +17,7 @@ from msgspec import structs
 from eclectus.api.dag_job import DagJob, DagJobStatus
 from eclectus.api.names import API_VERSION, DAG_JOB_LABEL, DAG_JOBS
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError
-from eclectus.kubeclient.listing import list_pages
+from eclectus.kubeclient.client import list_pages
 from eclectus_operator import convert
 from eclectus_operator.dag_jobs import job_status, task_pods
 from eclectus_operator.dag_jobs.estimates import History, StageGraph, stage_graph

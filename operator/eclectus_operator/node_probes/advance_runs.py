@@ -20,7 +20,7 @@ from eclectus.api.names import NODE_PROFILES_PATH
 from eclectus.api.node_probe import NodeProbe, NodeProbeStatus, Outcome, Run
 from eclectus.api.node_profile import NodeProfile
 from eclectus.kubeclient.api_errors import ApiError, MissingError, RejectedError
-from eclectus.kubeclient.listing import list_objects
+from eclectus.kubeclient.client import list_objects
 from eclectus_operator import convert
 from eclectus_operator.metrics import YIELDED
 from eclectus_operator.node_probes import probe_pods, probe_status, run_steps

@@ -18,7 +18,7 @@ from eclectus.api.names import NODE_PROBE, NODE_PROBES_PATH, RUN_ID_LABEL
 from eclectus.api.node_probe import NodeProbe, NodeProbeStatus
 from eclectus.api.probe_names import selector
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError
-from eclectus.kubeclient.listing import list_objects
+from eclectus.kubeclient.client import list_objects
 from eclectus_operator import convert
 from eclectus_operator.cluster_nodes import NodeLabeller
 from eclectus_operator.convert import ShapeError

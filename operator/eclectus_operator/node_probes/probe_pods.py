@@ -29,9 +29,7 @@ from eclectus.api.names import (
 from eclectus.api.node_probe import Deadlines, NodeProbe, ProbeClass, Run, SingleContainer, Unit
 from eclectus.api.probe_names import ProbeId
 from eclectus.kube import objects as kube
-from eclectus.kube import probe_room
-from eclectus.kube.probe_room import SHARED
-from eclectus.kube.requests import requested
+from eclectus.kube.requests import SHARED, requested, room_annotation
 from eclectus.model.objects import Amounts
 from eclectus_operator import convert
 from eclectus_operator.observed import Pod, controlled_by
@@ -94,7 +92,7 @@ def pod(probe: NodeProbe, run: Run, work: ProbeClass, settings: Settings) -> Obj
     metadata, spec = template.get("metadata", {}), template["spec"]
     annotations = {**metadata.get("annotations", {}), NODE_ANNOTATION: run.node}
     if not probe.spec.reserve_room:
-        annotations[ROOM_ANNOTATION] = probe_room.to_annotation(shareable_requests(spec))
+        annotations[ROOM_ANNOTATION] = room_annotation(shareable_requests(spec))
         spec = with_zero_requests(spec)
     one = identity(probe, run, settings.instance)
     own_labels = {**one.labels, CLASS_LABEL: work.name, PROBE_LABEL: probe.metadata.name}

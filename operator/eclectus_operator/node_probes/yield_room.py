@@ -18,8 +18,7 @@ from functools import partial
 
 from eclectus.api.node_probe import Run
 from eclectus.api.node_profile import DEAD
-from eclectus.kube import probe_room as notional_requests
-from eclectus.kube.requests import FieldError
+from eclectus.kube.requests import FieldError, annotated_room
 from eclectus.kubeclient.api_errors import MissingError
 from eclectus.model.objects import Amounts
 from eclectus_operator import room
@@ -85,7 +84,7 @@ def _is_taken(there: NodeWithPods, wanted: Callable[[], Amounts]) -> bool:
 
 def _annotated(probe: Pod) -> Amounts:
     """The notional requests that the pod was created with. Raises FieldError."""
-    return notional_requests.from_annotations(probe.metadata.annotations or {})
+    return annotated_room(probe.metadata.annotations or {})
 
 
 async def _find_blocking(context: OperatorContext, rooms: Mapping[str, ProbeRoom]) -> set[str]:

@@ -101,7 +101,7 @@ async def _show(access: Credentials, namespace: str, name: str, output: Output, 
 async def _jobs(api: ObjectClient, namespace: str) -> list[Object]:
     from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS
     from eclectus.kubeclient.api_errors import MissingError
-    from eclectus.kubeclient.listing import list_objects
+    from eclectus.kubeclient.client import list_objects
 
     place = f"namespaces/{namespace}/" if namespace else ""
     try:
@@ -116,7 +116,7 @@ async def _waiting_pods(api: ObjectClient, namespace: str) -> list[Object]:
     """The pods of DAG jobs that have no node; none if the caller may not list them."""
     from eclectus.api.names import DAG_JOB_LABEL
     from eclectus.kubeclient.api_errors import RejectedError
-    from eclectus.kubeclient.listing import list_objects
+    from eclectus.kubeclient.client import list_objects
 
     place = f"namespaces/{namespace}/" if namespace else ""
     selectors = {"labelSelector": DAG_JOB_LABEL, "fieldSelector": "spec.nodeName=,status.phase=Pending"}

@@ -82,8 +82,7 @@ def pending(
 
 
 async def _show(access: Credentials, namespace: str, output: Output, names: tuple[str, ...]) -> None:
-    from eclectus.kubeclient.client import ObjectClient, connected
-    from eclectus.kubeclient.listing import list_objects
+    from eclectus.kubeclient.client import ObjectClient, connected, list_objects
 
     async with connected(access, REQUEST_SECONDS) as client:
         api = ObjectClient(client)
@@ -108,7 +107,7 @@ async def _known(api: ObjectClient, names: tuple[str, ...]) -> dict[str, Served]
 async def _permitted(api: ObjectClient, path: str) -> list[Object] | None:
     """Our objects of a kind in the whole cluster; None if the caller may not list them."""
     from eclectus.kubeclient.api_errors import RejectedError
-    from eclectus.kubeclient.listing import list_objects
+    from eclectus.kubeclient.client import list_objects
 
     try:
         return await list_objects(api, path, OURS)

@@ -93,7 +93,7 @@ async def _listed(client: ApiClient) -> list[NodeProfile]:
     from eclectus.api.names import NODE_PROFILES_PATH
     from eclectus.api.node_profile import decode_page
     from eclectus.kubeclient.api_errors import MissingError
-    from eclectus.kubeclient.listing import decoded_pages
+    from eclectus.kubeclient.client import decoded_pages
 
     try:
         pages = decoded_pages(client, NODE_PROFILES_PATH, "500", decode_page)
@@ -107,8 +107,7 @@ async def _listed(client: ApiClient) -> list[NodeProfile]:
 async def _node_names(client: ApiClient) -> list[str]:
     """The names of all nodes; none if the caller may not list them."""
     from eclectus.kubeclient.api_errors import RejectedError
-    from eclectus.kubeclient.client import ObjectClient
-    from eclectus.kubeclient.listing import list_objects
+    from eclectus.kubeclient.client import ObjectClient, list_objects
 
     try:
         nodes = await list_objects(ObjectClient(client), "/api/v1/nodes", metadata_only=True)

@@ -3,20 +3,34 @@
 Topology spread and inter-pod affinity depend, unlike the rest of a Spec, on the pod's namespace and labels
 too: whether a pod counts for its own constraint, for example. Pods of one template agree in this, so they
 share a class all the same.
+
+Two tables have the features of pods that Eclectus does not support, by name, each with words for users.
+REFUSED are hard constraints that no filter implements: a pod that asks for one is reported with the name of
+the feature and never placed in violation of it. IGNORED are soft: the pod is placed as if it had not asked,
+and a Kubernetes event says so. Documentation and its tests are made from these two tables. To support a
+feature, add its rule in feasibility/rules/ and delete its entry here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from msgspec.structs import replace
 
-from eclectus.kube import placement
-from eclectus.kube.objects import Node, Pod, PodSpec
-from eclectus.kube.placement import Expression, LabelSelector, NodeSelector, NodeSelectorTerm
+from eclectus.kube import objects
+from eclectus.kube.objects import (
+    Expression,
+    LabelSelector,
+    Node,
+    NodeSelector,
+    NodeSelectorTerm,
+    Pod,
+    PodAffinity,
+    PodSpec,
+)
 from eclectus.kube.requests import FieldError
-from eclectus.kube.unsupported import MAX_NAMESPACE_SELECTORS, MAX_POD_RULES
 from eclectus.model import objects as model
 from eclectus.model.objects import (
     HostPort,
@@ -159,7 +173,7 @@ def spread(pod: Pod) -> tuple[tuple[SpreadConstraint, ...], tuple[SpreadConstrai
     return tuple(hard), tuple(preferred)
 
 
-def _preferred(affinity: placement.Affinity, pod: Pod) -> tuple[WeightedTerm, ...]:
+def _preferred(affinity: objects.Affinity, pod: Pod) -> tuple[WeightedTerm, ...]:
     """Preferred pod affinity and, with weights below 0, anti-affinity: the `MAX_POD_RULES` heaviest terms.
 
     Left out are those that match no pod.
@@ -177,7 +191,7 @@ def _preferred(affinity: placement.Affinity, pod: Pod) -> tuple[WeightedTerm, ..
 def _counted(terms: Iterable[_T], term_of: Callable[[_T], PodAffinityTerm]) -> tuple[_T, ...]:
     """The first terms, as many as count of one pod.
 
-    A pod that waits with more required ones is refused (unsupported.py). One on a node, which another
+    A pod that waits with more required ones is refused (`REFUSED`). One on a node, which another
     scheduler has placed there, could else make each pod that comes be compared with thousands.
     """
     found, selectors = list[_T](), 0
@@ -188,12 +202,12 @@ def _counted(terms: Iterable[_T], term_of: Callable[[_T], PodAffinityTerm]) -> t
     return tuple(found[:MAX_POD_RULES])
 
 
-def _weighted(part: placement.PodAffinity | None) -> Iterator[placement.WeightedPodAffinityTerm]:
+def _weighted(part: objects.PodAffinity | None) -> Iterator[objects.WeightedPodAffinityTerm]:
     if part is not None:
         yield from part.preferred_during_scheduling_ignored_during_execution
 
 
-def _terms(affinity: placement.PodAffinity | None, pod: Pod) -> tuple[PodAffinityTerm, ...]:
+def _terms(affinity: objects.PodAffinity | None, pod: Pod) -> tuple[PodAffinityTerm, ...]:
     """The required terms that count. One without a label selector matches no pod."""
     if affinity is None:
         return ()
@@ -201,7 +215,7 @@ def _terms(affinity: placement.PodAffinity | None, pod: Pod) -> tuple[PodAffinit
     return _counted((_pod_term(term, pod) for term in terms), lambda term: term)
 
 
-def _pod_term(term: placement.PodAffinityTerm, pod: Pod) -> PodAffinityTerm:
+def _pod_term(term: objects.PodAffinityTerm, pod: Pod) -> PodAffinityTerm:
     return PodAffinityTerm(
         term.topology_key,
         _NO_POD if term.label_selector is None else label_selector(term.label_selector),
@@ -210,7 +224,7 @@ def _pod_term(term: placement.PodAffinityTerm, pod: Pod) -> PodAffinityTerm:
 
 
 def _namespaces(
-    term: placement.PodAffinityTerm, own: str
+    term: objects.PodAffinityTerm, own: str
 ) -> tuple[tuple[str, ...] | None, tuple[Requirement, ...] | None]:
     """The listed namespaces, None for all, and the selector of others, None without."""
     listed, selector = tuple(sorted(term.namespaces)), term.namespace_selector
@@ -224,7 +238,7 @@ def _matches(term: PodAffinityTerm, pod: Pod) -> bool:
     return term.covers(pod.metadata.namespace) and selects(term.selector, pod.metadata.labels)
 
 
-def _constraint(each: placement.SpreadConstraint, pod: Pod) -> SpreadConstraint:
+def _constraint(each: objects.SpreadConstraint, pod: Pod) -> SpreadConstraint:
     labels, selector = pod.metadata.labels, None
     if each.label_selector is not None:
         stated = label_selector(each.label_selector)
@@ -240,3 +254,178 @@ def _constraint(each: placement.SpreadConstraint, pod: Pod) -> SpreadConstraint:
         each.node_affinity_policy != "Ignore",
         each.node_taints_policy == "Honor",
     )
+
+
+# -- features that are not supported -----------------------------------------------------------------
+
+IsUsed = Callable[[PodSpec], bool]
+MAX_POD_RULES = 32
+MAX_NAMESPACE_SELECTORS = 8  # of required terms, and of preferred ones: each may name thousands of namespaces
+MAX_NAMES = 4  # in a message
+MAX_CLAIMS = 256  # no node attaches so many volumes; each is looked for on all nodes
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What a user must know of a feature that is not supported.
+
+    `is_used`: whether a pod uses it. `names`: what in the pod uses it, by the names that the pod gives.
+    """
+
+    words: str
+    is_used: IsUsed
+    names: Callable[[PodSpec], tuple[str, ...]] | None = None
+
+    def title(self, name: str, spec: PodSpec) -> str:
+        """The name of the feature, with what in this pod uses it."""
+        if self.names is None:
+            return name
+        first, others = self.names(spec)[:MAX_NAMES], self.names(spec)[MAX_NAMES:]
+        return f"{name} ({', '.join(first)}{', ...' if others else ''})"
+
+
+def unsupported(spec: PodSpec) -> tuple[str, ...]:
+    """The REFUSED features that the pod uses, as its message names them; empty for most pods."""
+    # By parts, because nearly all pods use none: volumes are looked at only where there are some.
+    features = REFUSED if spec.volumes else _OF_A_POD
+    return tuple(each.title(name, spec) for name, each in features.items() if each.is_used(spec))
+
+
+def ignored(spec: PodSpec) -> tuple[str, ...]:
+    """The names of the IGNORED features that the pod uses; empty for most pods."""
+    if spec.affinity is None and not spec.topology_spread_constraints:
+        return ()
+    return tuple(name for name, each in IGNORED.items() if each.is_used(spec))
+
+
+def _parts(spec: PodSpec) -> Iterator[PodAffinity]:
+    if spec.affinity is not None:
+        yield from filter(None, (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity))
+
+
+def _required(spec: PodSpec) -> Iterator[objects.PodAffinityTerm]:
+    for part in _parts(spec):
+        yield from part.required_during_scheduling_ignored_during_execution
+
+
+def _count_preferred(spec: PodSpec) -> int:
+    return sum(len(part.preferred_during_scheduling_ignored_during_execution) for part in _parts(spec))
+
+
+def _spread(spec: PodSpec, *, preferred: bool) -> int:
+    constraints = spec.topology_spread_constraints
+    return sum((each.when_unsatisfiable == "ScheduleAnyway") == preferred for each in constraints)
+
+
+def _preferred_terms(spec: PodSpec) -> Iterator[objects.PodAffinityTerm]:
+    for part in _parts(spec):
+        for each in part.preferred_during_scheduling_ignored_during_execution:
+            yield each.pod_affinity_term
+
+
+def _has_many_selectors(terms: Iterable[objects.PodAffinityTerm]) -> bool:
+    selectors = (each.namespace_selector for each in terms if each.namespace_selector is not None)
+    count = sum(bool(each.match_labels or each.match_expressions) for each in selectors)
+    return count > MAX_NAMESPACE_SELECTORS
+
+
+def _has_many_claims(spec: PodSpec) -> bool:
+    claims = (each for each in spec.volumes if each.persistent_volume_claim or each.ephemeral)
+    return sum(1 for _ in claims) > MAX_CLAIMS
+
+
+def _has_many_pod_rules(spec: PodSpec) -> bool:
+    return _spread(spec, preferred=False) + sum(1 for _ in _required(spec)) > MAX_POD_RULES
+
+
+def _has_many_pod_preferences(spec: PodSpec) -> bool:
+    return max(_spread(spec, preferred=True), _count_preferred(spec)) > MAX_POD_RULES
+
+
+def _restarts_together(spec: PodSpec) -> bool:
+    return any(
+        rule.action == "RestartAllContainers"
+        for container in (*spec.containers, *spec.init_containers)
+        for rule in container.restart_policy_rules
+    )
+
+
+def _volume(field: str) -> IsUsed:
+    return lambda spec: any(getattr(volume, field) is not None for volume in spec.volumes)
+
+
+_DISKS = {
+    "aws_elastic_block_store": "awsElasticBlockStore",
+    "azure_disk": "azureDisk",
+    "azure_file": "azureFile",
+    "cinder": "cinder",
+    "gce_persistent_disk": "gcePersistentDisk",
+    "iscsi": "iscsi",
+    "portworx_volume": "portworxVolume",
+    "rbd": "rbd",
+    "vsphere_volume": "vsphereVolume",
+}
+
+
+def _volumes() -> Iterator[tuple[str, Feature]]:
+    for field, name in _DISKS.items():
+        yield (
+            f"{name} volumes",
+            Feature("This type of volume can be limited in number or bound to a zone.", _volume(field)),
+        )
+
+
+_OF_A_POD: Mapping[str, Feature] = {
+    f"more than {MAX_POD_RULES} rules about other pods": Feature(
+        "Terms of required pod affinity and anti-affinity, and topology spread constraints: each is compared "
+        "with every kind of pod that comes.",
+        _has_many_pod_rules,
+    ),
+    f"more than {MAX_NAMESPACE_SELECTORS} required terms with a namespaceSelector": Feature(
+        "Each may select thousands of namespaces. One term may list namespaces, or select them by several "
+        "values of a label; an empty selector selects all and does not count.",
+        lambda spec: _has_many_selectors(_required(spec)),
+    ),
+    "resource claims": Feature(
+        "Devices of Dynamic Resource Allocation are not allocated; extended resources are.",
+        lambda spec: bool(spec.resource_claims),
+        names=lambda spec: tuple(claim.name for claim in spec.resource_claims),
+    ),
+    "a group that is no PodGroup": Feature(
+        "`spec.workloadRef` of Kubernetes 1.35, or a `spec.schedulingGroup` without `podGroupName`: which "
+        "pods must start together is not known.",
+        lambda spec: (
+            spec.workload_ref is not None
+            or (spec.scheduling_group is not None and not spec.scheduling_group.pod_group_name)
+        ),
+    ),
+    # Both need nodes that declare the feature (NodeDeclaredFeatures, KEP-5328).
+    "user namespaces on the host network": Feature(
+        "Which nodes support it is not known.", lambda spec: spec.host_network and spec.host_users is False
+    ),
+    "restart rules with RestartAllContainers": Feature(
+        "Which nodes support it is not known.", _restarts_together
+    ),
+}
+_VOLUMES = {
+    f"more than {MAX_CLAIMS} PersistentVolumeClaims": Feature(
+        "Each claim is looked for on all nodes, and no node attaches so many volumes.", _has_many_claims
+    ),
+    **dict(_volumes()),
+}
+
+REFUSED: Mapping[str, Feature] = {**_OF_A_POD, **_VOLUMES}
+"""Name -> what it means for the user. A pod that uses one is not placed."""
+
+IGNORED: Mapping[str, Feature] = {
+    f"more than {MAX_POD_RULES} preferences about other pods": Feature(
+        f"Of preferred terms of pod affinity and anti-affinity the {MAX_POD_RULES} heaviest count, of "
+        "topology spread constraints with ScheduleAnyway the first.",
+        _has_many_pod_preferences,
+    ),
+    f"more than {MAX_NAMESPACE_SELECTORS} preferred terms with a namespaceSelector": Feature(
+        f"The {MAX_NAMESPACE_SELECTORS} heaviest of them count.",
+        lambda spec: _has_many_selectors(_preferred_terms(spec)),
+    ),
+}
+"""Name -> what it means for the user. A pod that uses one is placed, and an event for its class says so."""

@@ -17,9 +17,7 @@ from eclectus.api.common import micro_time_text, rounded
 from eclectus.api.dag_job import DagJob, PlanStatus, Stage, StageStatus
 from eclectus.api.names import DAG_JOB, ESTIMATED_SECONDS
 from eclectus.kube import objects
-from eclectus.kube.decoding import decode
-from eclectus.kube.objects import Metadata, Pod, PodSpec, full_name
-from eclectus.kube.placement import ApiObject
+from eclectus.kube.objects import ApiObject, Metadata, Pod, PodSpec, decode, full_name
 from eclectus.kube.requests import MOST, FieldError
 from eclectus.kube.translate import MAX_SECONDS, spec_from, workload_of
 from eclectus.model.errors import MalformedError

@@ -1,20 +1,160 @@
-"""The fields of Pod and Node that a scheduler reads. Every other field is skipped while parsing."""
+"""The fields of API objects that a scheduler reads, and their decoding, with errors that name the field.
+
+Every other field is skipped while parsing. Objects inside of lists and watch events stay raw and are decoded
+one by one, so that a malformed object is reported by name and does not affect the others.
+"""
 
 from __future__ import annotations
 
-from msgspec import field
+from typing import TypeVar
 
-from eclectus.api.common import time_seconds
-from eclectus.kube.placement import (
-    Affinity,
-    ApiObject,
-    PodResourceClaim,
-    Present,
-    SchedulingGate,
-    SpreadConstraint,
-    Toleration,
-    Volume,
-)
+from msgspec import Raw, Struct, ValidationError, field
+from msgspec.json import Decoder
+
+from eclectus.api.common import NOT_JSON, read_json, time_seconds
+from eclectus.model.errors import MalformedError
+
+
+class ApiObject(Struct, frozen=True, gc=False, rename="camel"):
+    """Base of all API objects: immutable, not tracked by the garbage collector, camelCase in JSON."""
+
+
+# -- what restricts where a pod may run --------------------------------------------------------------
+
+
+class Expression(ApiObject, frozen=True):
+    """An entry of matchExpressions or matchFields."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class NodeSelectorTerm(ApiObject, frozen=True):
+    """A term of node affinity."""
+
+    match_expressions: tuple[Expression, ...] = ()
+    match_fields: tuple[Expression, ...] = ()
+
+
+class NodeSelector(ApiObject, frozen=True):
+    """Required node affinity."""
+
+    node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
+
+
+class PreferredTerm(ApiObject, frozen=True):
+    """A term of preferred node affinity."""
+
+    weight: int
+    preference: NodeSelectorTerm
+
+
+class NodeAffinity(ApiObject, frozen=True):
+    """spec.affinity.nodeAffinity."""
+
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[PreferredTerm, ...] = ()
+
+
+class LabelSelector(ApiObject, frozen=True):
+    """A selector on the labels of pods or namespaces."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[Expression, ...] = ()
+
+
+class PodAffinityTerm(ApiObject, frozen=True):
+    """A term of inter-pod affinity or anti-affinity."""
+
+    topology_key: str
+    label_selector: LabelSelector | None = None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+
+
+class WeightedPodAffinityTerm(ApiObject, frozen=True):
+    """A term of preferred inter-pod affinity or anti-affinity."""
+
+    weight: int
+    pod_affinity_term: PodAffinityTerm
+
+
+class Present(ApiObject, frozen=True):
+    """A field of which only the presence is read."""
+
+
+class PodAffinity(ApiObject, frozen=True):
+    """spec.affinity.podAffinity or podAntiAffinity."""
+
+    required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
+    preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] = ()
+
+
+class Affinity(ApiObject, frozen=True):
+    """spec.affinity."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class Toleration(ApiObject, frozen=True):
+    """spec.tolerations[]."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+class SpreadConstraint(ApiObject, frozen=True):
+    """spec.topologySpreadConstraints[]."""
+
+    topology_key: str = ""
+    when_unsatisfiable: str = "DoNotSchedule"
+    max_skew: int = 1
+    min_domains: int | None = None
+    label_selector: LabelSelector | None = None
+    match_label_keys: tuple[str, ...] = ()
+    node_affinity_policy: str = "Honor"
+    node_taints_policy: str = "Ignore"
+
+
+class SchedulingGate(ApiObject, frozen=True):
+    """spec.schedulingGates[]."""
+
+    name: str
+
+
+class ClaimSource(ApiObject, frozen=True):
+    """persistentVolumeClaim of a volume."""
+
+    claim_name: str = ""
+
+
+class PodResourceClaim(ApiObject, frozen=True):
+    """spec.resourceClaims[]: what the pod calls a claim of Dynamic Resource Allocation."""
+
+    name: str = ""
+
+
+class Volume(ApiObject, frozen=True):
+    """spec.volumes[]: the sources that can bind a pod to certain nodes."""
+
+    name: str = ""
+    persistent_volume_claim: ClaimSource | None = None
+    ephemeral: Present | None = None
+    aws_elastic_block_store: Present | None = None
+    azure_disk: Present | None = None
+    azure_file: Present | None = None
+    cinder: Present | None = None
+    gce_persistent_disk: Present | None = None
+    iscsi: Present | None = None
+    portworx_volume: Present | None = None
+    rbd: Present | None = None
+    vsphere_volume: Present | None = None
+
 
 Resources = dict[str, str | int | float]
 """Resource name -> quantity. The API server always writes text; hand-written objects may have numbers."""
@@ -226,3 +366,112 @@ class Node(ApiObject, frozen=True):
     metadata: Metadata
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
+
+
+# -- what objects arrive in --------------------------------------------------------------------------
+
+
+class ListMeta(ApiObject, frozen=True):
+    """metadata of a list; `continue_` is the token of the next page, empty on the last."""
+
+    resource_version: str = ""
+    continue_: str = field(name="continue", default="")
+
+
+class ObjectList(ApiObject, frozen=True):
+    """A page of a list, its items still raw."""
+
+    metadata: ListMeta
+    items: list[Raw] | None = None  # an empty list may arrive as null
+
+
+class WatchEvent(ApiObject, frozen=True):
+    """One line of a watch, its object still raw: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR."""
+
+    type: str
+    object: Raw
+
+
+class Status(ApiObject, frozen=True):
+    """v1 Status: the object of an ERROR event, and the body of an error response."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+class Head(ApiObject, frozen=True):
+    """The metadata of any object; that of a BOOKMARK has a resourceVersion only."""
+
+    metadata: Metadata
+
+
+_T = TypeVar("_T")
+
+
+# -- decoding ----------------------------------------------------------------------------------------
+
+
+def decode_pod(raw: bytes | Raw) -> Pod:
+    """A Pod. Raises MalformedError naming the pod and the field."""
+    return decode(_POD, "Pod", raw)
+
+
+def decode_node(raw: bytes | Raw) -> Node:
+    """A Node. Raises MalformedError naming the node and the field."""
+    return decode(_NODE, "Node", raw)
+
+
+def decode_list(raw: bytes) -> ObjectList:
+    """A page of a list. Raises MalformedError if the page itself is malformed."""
+    return decode(_LIST, "List", raw)
+
+
+def decode_event(line: bytes) -> WatchEvent:
+    """A line of a watch. Raises MalformedError if the line itself is malformed."""
+    return decode(_EVENT, "WatchEvent", line)
+
+
+def decode_status(raw: bytes | Raw) -> Status:
+    """A Status. Raises MalformedError if it is none."""
+    return decode(_STATUS, "Status", raw)
+
+
+def decode_head(raw: bytes | Raw) -> Head:
+    """The metadata of any object. Raises MalformedError naming the field."""
+    return decode(_HEAD, "Object", raw)
+
+
+_POD, _NODE, _LIST = Decoder(Pod), Decoder(Node), Decoder(ObjectList)
+_EVENT, _STATUS, _HEAD = Decoder(WatchEvent), Decoder(Status), Decoder(Head)
+
+
+class _Name(ApiObject, frozen=True):
+    name: str = "?"
+    namespace: str = ""
+
+
+class _Named(ApiObject, frozen=True):
+    metadata: _Name = _Name()
+
+
+_NAMED = Decoder(_Named)
+
+
+def decode(decoder: Decoder[_T], kind: str, raw: bytes | Raw) -> _T:
+    """An object of this kind. Raises MalformedError naming the object and the field."""
+    try:
+        return read_json(decoder.decode, raw)
+    except ValidationError as error:
+        problem, _, path = str(error).partition(" - at `$")
+        raise MalformedError(kind, _name_of(raw), path.rstrip("`").lstrip("."), problem) from error
+    except NOT_JSON as error:
+        raise MalformedError(kind, "?", "", f"not valid JSON: {error}") from error
+
+
+def _name_of(raw: bytes | Raw) -> str:
+    try:
+        metadata = read_json(_NAMED.decode, raw).metadata
+    except NOT_JSON:  # the name is malformed too; the caller raises the error of the object
+        return "?"
+    return full_name(metadata.namespace, metadata.name)

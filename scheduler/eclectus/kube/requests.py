@@ -22,10 +22,13 @@ that nobody counts; and the work must not grow with the exponent.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+import msgspec
+
+from eclectus.api.names import ROOM_ANNOTATION
 from eclectus.kube.objects import Container, Pod, PodSpec, Resources
 from eclectus.model.objects import Amounts
 
@@ -262,3 +265,33 @@ def _resize_infeasible(pod: Pod) -> bool:
         if condition.type == "PodResizePending":
             return condition.reason == "Infeasible"
     return False
+
+
+# -- the notional requests of a probe pod ------------------------------------------------------------
+
+# A probe pod requests nothing, so that it takes no room from other pods (docs/operator.md). The annotation
+# has what a pod of its class would request: its duration is a valid sample as long as its node has at least
+# that much unreserved.
+SHARED = ("cpu", "memory", "ephemeral-storage")
+"""The resources that a container can use without having requested them."""
+_FIELD = f"metadata.annotations[{ROOM_ANNOTATION}]"
+
+
+def room_annotation(room: Amounts) -> str:
+    """The value of the annotation: a resource list in JSON."""
+    quantities = {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in room}
+    return msgspec.json.encode(quantities).decode()
+
+
+def annotated_room(annotations: Mapping[str, str]) -> Amounts:
+    """The notional requests in a pod's annotations; empty without the annotation. Raises FieldError."""
+    text = annotations.get(ROOM_ANNOTATION)
+    if text is None:
+        return ()
+    try:
+        quantities = msgspec.json.decode(text, type=dict[str, str | int | float])
+    except msgspec.DecodeError as error:
+        raise FieldError(_FIELD, f"{text[:80]!r} is not a resource list in JSON: {error}") from error
+    for name in quantities.keys() - SHARED:
+        raise FieldError(_FIELD, f"{name[:80]!r} is not allowed; it must be one of {', '.join(SHARED)}")
+    return amounts(parsed(quantities, _FIELD))

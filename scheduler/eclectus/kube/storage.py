@@ -10,18 +10,23 @@ from msgspec import Raw, field
 from msgspec.json import Decoder
 
 from eclectus.kube.constraints import label_selector, pairs, terms
-from eclectus.kube.decoding import decode
-from eclectus.kube.objects import Metadata, Requirements, Resources, full_name
-from eclectus.kube.placement import ApiObject, LabelSelector, NodeSelector
+from eclectus.kube.objects import (
+    ApiObject,
+    LabelSelector,
+    Metadata,
+    NodeSelector,
+    Requirements,
+    Resources,
+    decode,
+    full_name,
+)
 from eclectus.kube.requests import MOST, FieldError, thousandths, units
 from eclectus.model import volumes as model
 from eclectus.model.errors import MalformedError
 from eclectus.model.objects import Requirement, Term
 
 
-class ClaimSpec(ApiObject, frozen=True):
-    """spec of a PersistentVolumeClaim."""
-
+class _ClaimSpec(ApiObject, frozen=True):
     storage_class_name: str | None = None
     access_modes: tuple[str, ...] = ()
     volume_mode: str | None = None
@@ -31,140 +36,102 @@ class ClaimSpec(ApiObject, frozen=True):
     volume_attributes_class_name: str | None = None
 
 
-class ClaimStatus(ApiObject, frozen=True):
-    """status of a PersistentVolumeClaim."""
-
+class _ClaimStatus(ApiObject, frozen=True):
     phase: str = ""
 
 
-class PersistentVolumeClaim(ApiObject, frozen=True):
-    """v1 PersistentVolumeClaim."""
-
+class _PersistentVolumeClaim(ApiObject, frozen=True):
     metadata: Metadata
-    spec: ClaimSpec = ClaimSpec()
-    status: ClaimStatus = ClaimStatus()
+    spec: _ClaimSpec = _ClaimSpec()
+    status: _ClaimStatus = _ClaimStatus()
 
 
-class ObjectReference(ApiObject, frozen=True):
-    """spec.claimRef of a PersistentVolume."""
-
+class _ObjectReference(ApiObject, frozen=True):
     namespace: str = ""
     name: str = ""
     uid: str = ""
 
 
-class VolumeNodeAffinity(ApiObject, frozen=True):
-    """spec.nodeAffinity of a PersistentVolume."""
-
+class _VolumeNodeAffinity(ApiObject, frozen=True):
     required: NodeSelector | None = None
 
 
-class CsiSource(ApiObject, frozen=True):
-    """spec.csi of a PersistentVolume."""
-
+class _CsiSource(ApiObject, frozen=True):
     driver: str = ""
     volume_handle: str = ""
 
 
-class VolumeSpec(ApiObject, frozen=True):
-    """spec of a PersistentVolume."""
-
+class _VolumeSpec(ApiObject, frozen=True):
     storage_class_name: str = ""
     capacity: Resources = field(default_factory=dict)
     access_modes: tuple[str, ...] = ()
     volume_mode: str | None = None
     volume_attributes_class_name: str | None = None
-    claim_ref: ObjectReference | None = None
-    node_affinity: VolumeNodeAffinity | None = None
-    csi: CsiSource | None = None
+    claim_ref: _ObjectReference | None = None
+    node_affinity: _VolumeNodeAffinity | None = None
+    csi: _CsiSource | None = None
 
 
-class VolumeStatus(ApiObject, frozen=True):
-    """status of a PersistentVolume."""
-
+class _VolumeStatus(ApiObject, frozen=True):
     phase: str = ""
 
 
-class PersistentVolume(ApiObject, frozen=True):
-    """v1 PersistentVolume."""
-
+class _PersistentVolume(ApiObject, frozen=True):
     metadata: Metadata
-    spec: VolumeSpec = VolumeSpec()
-    status: VolumeStatus = VolumeStatus()
+    spec: _VolumeSpec = _VolumeSpec()
+    status: _VolumeStatus = _VolumeStatus()
 
 
-class TopologyExpression(ApiObject, frozen=True):
-    """A label of which a node must have one of the values."""
-
+class _TopologyExpression(ApiObject, frozen=True):
     key: str
     values: tuple[str, ...] = ()
 
 
-class TopologyTerm(ApiObject, frozen=True):
-    """allowedTopologies[] of a StorageClass."""
-
-    match_label_expressions: tuple[TopologyExpression, ...] = ()
+class _TopologyTerm(ApiObject, frozen=True):
+    match_label_expressions: tuple[_TopologyExpression, ...] = ()
 
 
-class StorageClass(ApiObject, frozen=True):
-    """storage.k8s.io/v1 StorageClass."""
-
+class _StorageClass(ApiObject, frozen=True):
     metadata: Metadata
     provisioner: str = ""
     volume_binding_mode: str | None = None
-    allowed_topologies: tuple[TopologyTerm, ...] = ()
+    allowed_topologies: tuple[_TopologyTerm, ...] = ()
 
 
-class Attachable(ApiObject, frozen=True):
-    """allocatable of a CSI driver on a node."""
-
+class _Attachable(ApiObject, frozen=True):
     count: int | None = None
 
 
-class Driver(ApiObject, frozen=True):
-    """spec.drivers[] of a CSINode."""
-
+class _Driver(ApiObject, frozen=True):
     name: str
-    allocatable: Attachable | None = None
+    allocatable: _Attachable | None = None
 
 
-class CsiNodeSpec(ApiObject, frozen=True):
-    """spec of a CSINode."""
-
-    drivers: tuple[Driver, ...] = ()
+class _CsiNodeSpec(ApiObject, frozen=True):
+    drivers: tuple[_Driver, ...] = ()
 
 
-class CsiNode(ApiObject, frozen=True):
-    """storage.k8s.io/v1 CSINode."""
-
+class _CsiNode(ApiObject, frozen=True):
     metadata: Metadata
-    spec: CsiNodeSpec = CsiNodeSpec()
+    spec: _CsiNodeSpec = _CsiNodeSpec()
 
 
-class AttachmentSource(ApiObject, frozen=True):
-    """spec.source of a VolumeAttachment."""
-
+class _AttachmentSource(ApiObject, frozen=True):
     persistent_volume_name: str | None = None
 
 
-class AttachmentSpec(ApiObject, frozen=True):
-    """spec of a VolumeAttachment."""
-
+class _AttachmentSpec(ApiObject, frozen=True):
     attacher: str = ""
     node_name: str = ""
-    source: AttachmentSource = AttachmentSource()
+    source: _AttachmentSource = _AttachmentSource()
 
 
-class VolumeAttachment(ApiObject, frozen=True):
-    """storage.k8s.io/v1 VolumeAttachment."""
-
+class _VolumeAttachment(ApiObject, frozen=True):
     metadata: Metadata
-    spec: AttachmentSpec = AttachmentSpec()
+    spec: _AttachmentSpec = _AttachmentSpec()
 
 
-class StorageCapacity(ApiObject, frozen=True):
-    """storage.k8s.io/v1 CSIStorageCapacity."""
-
+class _StorageCapacity(ApiObject, frozen=True):
     metadata: Metadata
     storage_class_name: str = ""
     node_topology: LabelSelector | None = None
@@ -172,17 +139,13 @@ class StorageCapacity(ApiObject, frozen=True):
     maximum_volume_size: str | float | None = None
 
 
-class CsiDriverSpec(ApiObject, frozen=True):
-    """spec of a CSIDriver."""
-
+class _CsiDriverSpec(ApiObject, frozen=True):
     storage_capacity: bool | None = None
 
 
-class CsiDriver(ApiObject, frozen=True):
-    """storage.k8s.io/v1 CSIDriver."""
-
+class _CsiDriver(ApiObject, frozen=True):
     metadata: Metadata
-    spec: CsiDriverSpec = CsiDriverSpec()
+    spec: _CsiDriverSpec = _CsiDriverSpec()
 
 
 FILESYSTEM = "Filesystem"
@@ -194,11 +157,11 @@ SELECTED_NODE = "volume.kubernetes.io/selected-node"  # for which a volume is to
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"  # the volume was not reserved by a person
 
 
-def claim_from(raw: bytes | Raw) -> tuple[model.VolumeClaim, str]:
-    """A PersistentVolumeClaim and its resourceVersion. Raises MalformedError naming object and field."""
+def claim_from(raw: bytes | Raw) -> model.VolumeClaim:
+    """A PersistentVolumeClaim. Raises MalformedError naming the object and the field."""
     claim = decode(_CLAIM, "PersistentVolumeClaim", raw)
     meta, spec = claim.metadata, claim.spec
-    found = model.VolumeClaim(
+    return model.VolumeClaim(
         namespace=meta.namespace,
         name=meta.name,
         uid=meta.uid,
@@ -215,14 +178,13 @@ def claim_from(raw: bytes | Raw) -> tuple[model.VolumeClaim, str]:
         selected_node=meta.annotations.get(SELECTED_NODE, ""),
         owner=next((owner.uid for owner in meta.owner_references if owner.controller), ""),
     )
-    return found, meta.resource_version
 
 
-def volume_from(raw: bytes | Raw) -> tuple[model.Volume, str]:
-    """A PersistentVolume and its resourceVersion. Raises MalformedError naming the object and the field."""
+def volume_from(raw: bytes | Raw) -> model.Volume:
+    """A PersistentVolume. Raises MalformedError naming the object and the field."""
     volume = decode(_VOLUME, "PersistentVolume", raw)
     meta, spec, claim = volume.metadata, volume.spec, volume.spec.claim_ref
-    found = model.Volume(
+    return model.Volume(
         name=meta.name,
         storage_class=meta.annotations.get(BETA_STORAGE_CLASS, spec.storage_class_name),
         size=_size(spec.capacity),
@@ -238,75 +200,66 @@ def volume_from(raw: bytes | Raw) -> tuple[model.Volume, str]:
         claim="" if claim is None else full_name(claim.namespace, claim.name),
         claim_uid="" if claim is None else claim.uid,
     )
-    return found, meta.resource_version
 
 
-def storage_class_from(raw: bytes | Raw) -> tuple[model.StorageClass, str]:
-    """A StorageClass and its resourceVersion. Raises MalformedError naming the object and the field."""
+def storage_class_from(raw: bytes | Raw) -> model.StorageClass:
+    """A StorageClass. Raises MalformedError naming the object and the field."""
     each = decode(_STORAGE_CLASS, "StorageClass", raw)
     topologies = (
         Term(tuple(Requirement(one.key, "In", one.values) for one in term.match_label_expressions))
         for term in each.allowed_topologies
     )
-    found = model.StorageClass(
+    return model.StorageClass(
         name=each.metadata.name,
         provisioner=each.provisioner,
         waits_for_consumer=each.volume_binding_mode == "WaitForFirstConsumer",
         topologies=tuple(topologies),
     )
-    return found, each.metadata.resource_version
 
 
-def attach_limits_from(raw: bytes | Raw) -> tuple[model.AttachLimits, str]:
-    """The limits that a CSINode states, and its resourceVersion. Raises MalformedError likewise."""
+def attach_limits_from(raw: bytes | Raw) -> model.AttachLimits:
+    """The limits that a CSINode states. Raises MalformedError naming the object and the field."""
     node = decode(_CSI_NODE, "CSINode", raw)
     limits = (
         (driver.name, driver.allocatable.count)
         for driver in node.spec.drivers
         if driver.allocatable is not None and driver.allocatable.count is not None
     )
-    return model.AttachLimits(node.metadata.name, tuple(sorted(limits))), node.metadata.resource_version
+    return model.AttachLimits(node.metadata.name, tuple(sorted(limits)))
 
 
-def attachment_from(raw: bytes | Raw) -> tuple[model.Attachment | None, str, str]:
-    """A VolumeAttachment, None if it names no PersistentVolume; its name and its resourceVersion.
+def attachment_from(raw: bytes | Raw) -> model.Attachment | None:
+    """A VolumeAttachment; None if it names no PersistentVolume.
 
     Whether it is attached already is not read: what is about to be counts too, as in kube-scheduler. Raises
     MalformedError likewise.
     """
     each = decode(_ATTACHMENT, "VolumeAttachment", raw)
-    meta, spec = each.metadata, each.spec
+    spec = each.spec
     volume = spec.source.persistent_volume_name
     if volume is None or not spec.attacher:
-        return None, meta.name, meta.resource_version
-    found = model.Attachment(meta.name, spec.node_name, volume, spec.attacher)
-    return found, meta.name, meta.resource_version
+        return None
+    return model.Attachment(each.metadata.name, spec.node_name, volume, spec.attacher)
 
 
-def free_storage_from(raw: bytes | Raw) -> tuple[model.FreeStorage | None, str, str]:
-    """What a CSIStorageCapacity says, None if that is nothing of any node; its key and its resourceVersion.
+def free_storage_from(raw: bytes | Raw) -> model.FreeStorage | None:
+    """What a CSIStorageCapacity says; None if that is nothing of any node.
 
-    The greatest volume counts, if it is stated, and else all that is free. Raises MalformedError likewise.
+    The greatest volume counts, if it is stated, and else all that is free. Raises MalformedError.
     """
     each = decode(_STORAGE_CAPACITY, "CSIStorageCapacity", raw)
-    meta = each.metadata
-    key = full_name(meta.namespace, meta.name)
     stated = each.capacity if each.maximum_volume_size is None else each.maximum_volume_size
     largest = None if stated is None else _bytes(stated)
     if largest is None or each.node_topology is None:
-        return None, key, meta.resource_version
-    nodes = label_selector(each.node_topology)
-    free = model.FreeStorage(key, each.storage_class_name, min(largest, MOST), nodes)
-    return free, key, meta.resource_version
+        return None
+    key, nodes = full_name(each.metadata.namespace, each.metadata.name), label_selector(each.node_topology)
+    return model.FreeStorage(key, each.storage_class_name, min(largest, MOST), nodes)
 
 
-def storage_driver_from(raw: bytes | Raw) -> tuple[str, bool, str]:
-    """The name of a CSIDriver, whether it publishes how much storage is free, and its resourceVersion.
-
-    Raises MalformedError likewise.
-    """
+def storage_driver_from(raw: bytes | Raw) -> tuple[str, bool]:
+    """The name of a CSIDriver, and whether it publishes how much storage is free. Raises MalformedError."""
     driver = decode(_CSI_DRIVER, "CSIDriver", raw)
-    return driver.metadata.name, bool(driver.spec.storage_capacity), driver.metadata.resource_version
+    return driver.metadata.name, bool(driver.spec.storage_capacity)
 
 
 def _size(resources: Resources) -> int:
@@ -321,7 +274,7 @@ def _bytes(stated: str | float) -> int | None:
         return None
 
 
-def _affinity(name: str, affinity: VolumeNodeAffinity | None) -> tuple[Term, ...] | None:
+def _affinity(name: str, affinity: _VolumeNodeAffinity | None) -> tuple[Term, ...] | None:
     if affinity is None or affinity.required is None:
         return None
     try:
@@ -330,7 +283,7 @@ def _affinity(name: str, affinity: VolumeNodeAffinity | None) -> tuple[Term, ...
         raise MalformedError("PersistentVolume", name, error.field, error.problem) from error
 
 
-_CLAIM, _VOLUME = Decoder(PersistentVolumeClaim), Decoder(PersistentVolume)
-_STORAGE_CLASS, _CSI_NODE = Decoder(StorageClass), Decoder(CsiNode)
-_ATTACHMENT = Decoder(VolumeAttachment)
-_STORAGE_CAPACITY, _CSI_DRIVER = Decoder(StorageCapacity), Decoder(CsiDriver)
+_CLAIM, _VOLUME = Decoder(_PersistentVolumeClaim), Decoder(_PersistentVolume)
+_STORAGE_CLASS, _CSI_NODE = Decoder(_StorageClass), Decoder(_CsiNode)
+_ATTACHMENT = Decoder(_VolumeAttachment)
+_STORAGE_CAPACITY, _CSI_DRIVER = Decoder(_StorageCapacity), Decoder(_CsiDriver)

@@ -7,6 +7,10 @@ empty (a pod with a nodeName is bound already); it is for tasks that the engine 
 Annotations have hints of users: estimates, and what a probe stands for. Nothing depends on their truth. A
 hint that cannot be read is left out. It never keeps a pod from being counted or placed: anybody who may
 create a pod may write one, also on pods that other schedulers place.
+
+Of a node or pod of which a part cannot be read the rest still counts. A cordon, a taint, the room that a pod
+takes and its end must be seen whatever else the object says. An amount that cannot be read counts as none. A
+pending pod with such a part is not placed, and its report says why.
 """
 
 from __future__ import annotations
@@ -17,6 +21,10 @@ from collections.abc import Set as AbstractSet
 from math import nan
 from typing import Any, cast
 
+from msgspec import Raw
+from msgspec.json import Decoder
+from msgspec.structs import replace
+
 from eclectus.api.common import bounded
 from eclectus.api.names import (
     CLASS_LABEL,
@@ -26,14 +34,28 @@ from eclectus.api.names import (
     RUN_ID_LABEL,
     STAGE_LABEL,
 )
-from eclectus.kube import constraints, objects, probe_room
-from eclectus.kube.gangs import gang_key_of
-from eclectus.kube.objects import Metadata, Pod, PodStatus, full_name
-from eclectus.kube.requests import MOST, FieldError, amounts, held, parsed, requested
-from eclectus.kube.unsupported import unsupported
+from eclectus.kube import constraints, objects
+from eclectus.kube.constraints import unsupported
+from eclectus.kube.objects import (
+    ApiObject,
+    Container,
+    ContainerStatus,
+    Metadata,
+    Node,
+    Pod,
+    PodSpec,
+    PodStatus,
+    Requirements,
+    Resources,
+    decode,
+    full_name,
+)
+from eclectus.kube.pod_sets import COSCHEDULING, COSCHEDULING_LABEL, KUBERNETES
+from eclectus.kube.requests import MOST, FieldError, amounts, annotated_room, held, parsed, requested
 from eclectus.model import objects as model
 from eclectus.model.errors import MalformedError
-from eclectus.model.objects import Amounts, Spec, Task, UsedClaim
+from eclectus.model.gangs import GangKey
+from eclectus.model.objects import Amounts, Images, Spec, Task, UsedClaim
 from eclectus.model.workload_names import workload_name
 
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
@@ -130,7 +152,7 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
         labels=constraints.pairs(meta.labels),
         anti_affinity_terms=translated.own_anti_affinity,
         claims=_claims(pod) if spec.volumes else (),
-        gang=gang_key_of(pod),
+        gang=_gang_key(pod),
         node=spec.node_name,
         nominated=status.nominated_node_name,
         phase=cast(Any, status.phase if status.phase in _PHASES else "Unknown"),
@@ -156,6 +178,15 @@ def _claims(pod: Pod) -> tuple[UsedClaim, ...]:
         elif volume.ephemeral is not None:
             found.append(UsedClaim(f"{pod.metadata.name}-{volume.name}", is_own=True))
     return tuple(found)
+
+
+def _gang_key(pod: Pod) -> GangKey | None:
+    """The PodGroup that the pod names; None for most pods. Its field counts more than the label."""
+    meta, group = pod.metadata, pod.spec.scheduling_group
+    if group is not None and group.pod_group_name:
+        return GangKey(KUBERNETES, meta.namespace, group.pod_group_name)
+    label = meta.labels.get(COSCHEDULING_LABEL)
+    return GangKey(COSCHEDULING, meta.namespace, label) if label else None
 
 
 def _held(pod: Pod, spec: Spec) -> model.Amounts | None:
@@ -227,7 +258,7 @@ def seconds(annotations: Mapping[str, str], annotation: str) -> float | None:
 def notional_requests(annotations: Mapping[str, str]) -> Amounts:
     """What a probe stands for; empty without the annotation or if it is invalid."""
     try:
-        return probe_room.from_annotations(annotations)
+        return annotated_room(annotations)
     except FieldError:
         return ()
 
@@ -240,3 +271,114 @@ def annotation_problems(annotations: Mapping[str, str]) -> tuple[str, ...]:
         for annotation, most in MAX_SECONDS.items()
         if annotation in annotations and seconds(annotations, annotation) is None
     )
+
+
+# -- what can be read of malformed objects -----------------------------------------------------------
+
+
+def readable_node(node: Node) -> Node:
+    """The node without the amounts that cannot be read."""
+    return replace(node, status=replace(node.status, allocatable=_readable(node.status.allocatable)))
+
+
+def readable_task(pod: Pod, error: MalformedError, shared: AbstractSet[str] = frozenset()) -> Task:
+    """The pod as a task without what cannot be read; `error` is what task_from raised, `shared` as there.
+
+    Its spec asks for a feature that is not supported, which names the field. Raises MalformedError if the pod
+    has no name or no uid.
+    """
+    task = task_from(replace(pod, spec=_spec(pod.spec), status=_status(pod.status)), shared=shared)
+    feature = f"what cannot be read ({error.field}: {error.problem})"
+    return replace(task, spec=replace(task.spec, unsupported=(*task.spec.unsupported, feature)))
+
+
+def _spec(spec: PodSpec) -> PodSpec:
+    affinity = spec.affinity
+    return replace(
+        spec,
+        containers=tuple(map(_container, spec.containers)),
+        init_containers=tuple(map(_container, spec.init_containers)),
+        resources=_requirements(spec.resources),
+        overhead=_readable(spec.overhead),
+        # It matters only for pods that may be placed.
+        affinity=None if affinity is None else replace(affinity, node_affinity=None),
+    )
+
+
+def _status(status: PodStatus) -> PodStatus:
+    return replace(
+        status,
+        container_statuses=tuple(map(_container_status, status.container_statuses)),
+        init_container_statuses=tuple(map(_container_status, status.init_container_statuses)),
+        resources=_requirements(status.resources),
+        allocated_resources=_readable(status.allocated_resources),
+    )
+
+
+def _container(container: Container) -> Container:
+    return replace(container, resources=_requirements(container.resources))
+
+
+def _container_status(status: ContainerStatus) -> ContainerStatus:
+    allocated = _readable(status.allocated_resources)
+    return replace(status, resources=_requirements(status.resources), allocated_resources=allocated)
+
+
+def _requirements(requirements: Requirements | None) -> Requirements | None:
+    return None if requirements is None else Requirements(_readable(requirements.requests))
+
+
+def _readable(resources: Resources) -> Resources:
+    return {name: amount for name, amount in resources.items() if _is_readable(name, amount)}
+
+
+def _is_readable(name: str, amount: str | float) -> bool:
+    try:
+        parsed({name: amount}, "")
+    except FieldError:
+        return False
+    return True
+
+
+# -- container images; read only where a profile weighs them -----------------------------------------
+
+MAX_IMAGES = 50  # of a pod or node: as many as a kubelet reports by default, the largest first
+MAX_NAMES = 5  # of an image, as a kubelet reports at most
+MAX_SHARED = 50_000  # names with sizes that nodes share in memory
+
+
+class _Image(ApiObject, frozen=True):
+    names: tuple[str, ...] | None = None
+    size_bytes: int = 0
+
+
+class _Status(ApiObject, frozen=True):
+    images: tuple[_Image, ...] = ()
+
+
+class _Node(ApiObject, frozen=True):
+    status: _Status = _Status()
+
+
+_NODE = Decoder(_Node)
+_shared: dict[tuple[str, int], tuple[str, int]] = {}
+
+
+def images_of_pod(pod: Pod) -> tuple[str, ...]:
+    """The image of each container, init containers included, by the name that nodes report."""
+    containers = (*pod.spec.init_containers, *pod.spec.containers)
+    return tuple(_named(each.image) for each in containers[:MAX_IMAGES])
+
+
+def images_of_node(raw: Raw) -> Images:
+    """The images that a node reports in its status. Raises MalformedError."""
+    found = decode(_NODE, "Node", raw).status.images[:MAX_IMAGES]
+    if len(_shared) > MAX_SHARED:
+        _shared.clear()
+    named = ((name, each.size_bytes) for each in found for name in (each.names or ())[:MAX_NAMES])
+    return tuple(_shared.setdefault(image, image) for image in named)
+
+
+def _named(image: str) -> str:
+    """With the tag `latest` where it has neither a tag nor a digest."""
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

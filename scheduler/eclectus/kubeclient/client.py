@@ -1,23 +1,24 @@
 """HTTP requests to the API server: one keep-alive pool, a time limit on every request.
 
 `ApiClient` exchanges bytes, for callers that decode into their own types; `ObjectClient` exchanges JSON
-objects.
+objects. Lists are read in pages of a bounded number of objects and of bytes.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Protocol, TypedDict, Unpack
+from typing import Any, Protocol, TypedDict, TypeVar, Unpack
 
 import aiohttp
 import msgspec
 from typing_extensions import override
 
-from eclectus.api.common import NOT_JSON, read_json
-from eclectus.kubeclient import diagnosis
+from eclectus.api.common import NOT_JSON, ListMeta, read_json
 from eclectus.kubeclient.api_errors import (
     ASK_FOR_THE_RIGHT,
     ApiError,
@@ -28,7 +29,7 @@ from eclectus.kubeclient.api_errors import (
     error_from,
 )
 from eclectus.kubeclient.credentials import RENEWAL_SECONDS, Credentials
-from eclectus.kubeclient.trouble import TroubleLog
+from eclectus.kubeclient.timing import TroubleLog
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -175,7 +176,7 @@ class ApiClient:
         error = error_from(what, status, body, headers, self._advice)
         if status == 401:
             error.is_logged = True
-            self._trouble.failed("401", diagnosis.unauthenticated(self._credentials))
+            self._trouble.failed("401", _unauthenticated(self._credentials))
         return error
 
     @contextmanager
@@ -184,7 +185,7 @@ class ApiClient:
         try:
             yield
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            kind, problem = diagnosis.unreachable(error, self._credentials)
+            kind, problem = _unreachable(error, self._credentials)
             self._trouble.failed(kind, problem)
             raise NotDoneError(what, message=problem, is_logged=True) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -282,3 +283,130 @@ async def _renew(credentials: Credentials, renewals: int) -> None:
         _log.warning("the credentials could not be renewed, so the old ones stay in use: %s", error)
     except Exception:  # a plugin may fail in any way; the present ones may still be valid
         _log.exception("the credentials could not be renewed; the old ones stay in use")
+
+
+# -- why there is no connection, and what to change: one sentence each -------------------------------
+
+# X509_V_ERR codes of OpenSSL.
+_NOT_YET_VALID, _EXPIRED, _WRONG_NAMES = 9, 10, (62, 64)
+
+
+def _unreachable(error: aiohttp.ClientError | TimeoutError, credentials: Credentials) -> tuple[str, str]:
+    """(kind, sentence) for an error before the request was sent."""
+    kind, problem = _problem(error, credentials.source or "the kubeconfig")
+    return kind, f"the API server at {credentials.endpoint.url} cannot be reached: {problem}"
+
+
+def _unauthenticated(credentials: Credentials) -> str:
+    """The sentence for an answer 401."""
+    by = credentials.authenticates_by or "the credentials"
+    advice = "expired, revoked, or of another cluster: replace it"
+    if by == "no credentials":
+        by, advice = (
+            "requests without credentials",
+            f"add a user with a token or certificate to {credentials.source}",
+        )
+    return f"the API server at {credentials.endpoint.url} does not accept {by}: {advice}"
+
+
+def _problem(error: aiohttp.ClientError | TimeoutError, source: str) -> tuple[str, str]:
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return _certificate(error.certificate_error, source)
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "dns", f"its name cannot be resolved: correct `server` in {source}, or the DNS"
+    if isinstance(error, aiohttp.ClientConnectorSSLError):
+        return "tls", f"no TLS connection ({error.os_error}): does `server` in {source} name the right port?"
+    if isinstance(error, TimeoutError):
+        return (
+            "timeout",
+            f"it accepts no connection: is it running, and does no firewall block `server` of {source}?",
+        )
+    number = getattr(error, "errno", None)
+    if number == errno.ECONNREFUSED:
+        return "refused", f"connection refused: is it running there, and is `server` in {source} right?"
+    return f"errno {number}", f"{error}: is `server` in {source} right?"
+
+
+def _certificate(error: Exception, source: str) -> tuple[str, str]:
+    code = error.verify_code if isinstance(error, ssl.SSLCertVerificationError) else 0
+    if code == _EXPIRED:
+        return "expired", "its certificate has expired: renew it, or correct the clock of this machine"
+    if code == _NOT_YET_VALID:
+        return "not yet valid", "its certificate is not valid yet: correct the clock of this machine"
+    if code in _WRONG_NAMES:
+        names = f"use a name of the certificate as `server` in {source}, or set tls-server-name there"
+        return "name", f"its certificate is for other names than this: {names}"
+    problem = "its certificate is not signed by the certificate authority that is known for it"
+    return "authority", f"{problem}: put the cluster's CA into certificate-authority-data of {source}"
+
+
+# -- lists -----------------------------------------------------------------------------------------
+
+MAX_LINE_BYTES = 16 * 2**20  # etcd refuses objects above 1.5 MiB, so no watch event is longer
+
+
+PAGE_ITEMS = 500  # as in client-go
+PAGE_BYTES = 4 * 2**20  # of JSON, which takes up to ten times as much memory when it is decoded
+
+
+class Page(Protocol):
+    """A decoded page of a list."""
+
+    @property
+    def metadata(self) -> ListMeta:
+        """Where the list goes on."""
+
+
+AnyPage = TypeVar("AnyPage", bound=Page)
+
+
+async def decoded_pages(
+    client: ApiClient, path: str, limit: str, decode: Callable[[bytes], AnyPage]
+) -> AsyncIterator[AnyPage]:
+    """The pages of a list, of at most so many objects. Raises ApiError, and what `decode` raises."""
+    query = {"limit": limit}
+    while True:
+        page = decode(await client.get(path, query))
+        yield page
+        if not page.metadata.continue_:
+            return
+        query["continue"] = page.metadata.continue_
+
+
+async def list_objects(
+    api: ObjectApi, path: str, query: Query | None = None, *, metadata_only: bool = False
+) -> list[Object]:
+    """All items of a list, read page by page; `metadata_only`: without specs. Raises ApiError."""
+    pages = list_pages(api, path, query, metadata_only=metadata_only)
+    return [each async for page in pages for each in page]
+
+
+async def list_pages(
+    api: ObjectApi, path: str, query: Query | None = None, *, metadata_only: bool = False
+) -> AsyncIterator[list[Object]]:
+    """The same, one page at a time, for lists too long to be held.
+
+    A page has at most PAGE_ITEMS objects, or as many as `limit` in the query, and PAGE_BYTES of JSON: one
+    that is larger is asked for again with half as many objects, and then a few more with each page. A single
+    object may be larger. Raises ApiError.
+    """
+    most = limit = int((query or {}).get("limit", PAGE_ITEMS))
+    page_query = dict(query or {})
+    while True:
+        page_query["limit"] = str(limit)
+        most_bytes = PAGE_BYTES if limit > 1 else MAX_LINE_BYTES
+        try:
+            page = await api.send(
+                "GET", path, query=page_query, metadata_only=metadata_only, most_bytes=most_bytes
+            )
+        except TooLargeError:
+            if limit == 1:
+                raise
+            limit //= 2
+            continue
+        yield page.get("items") or []
+        token = page.get("metadata", {}).get("continue")
+        if not token:
+            return
+        page_query["continue"] = token
+        limit = min(limit + limit // 8 + 1, most)

@@ -1,27 +1,32 @@
 """The address of the API server, how to trust it, and how the client authenticates.
 
-`load` reads ServiceAccounts and plain kubeconfigs itself (`kubeconfig.py`). It imports the `kubernetes`
-package only for exec plugins, OIDC and several files in $KUBECONFIG, because the import takes a second of CPU
-and 20 MB. The operator has its own source of credentials.
+`load` reads ServiceAccounts and plain kubeconfigs itself. It imports the `kubernetes` package only for exec
+plugins, OIDC and several files in $KUBECONFIG, because the import takes a second of CPU, a third of a
+scheduler's start, and 20 MB. The operator has its own source of credentials.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
 import os
 import ssl
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
 
-from eclectus.kubeclient import kubeconfig as kubeconfigs
 from eclectus.kubeclient.addresses import is_loopback
 from eclectus.kubeclient.api_errors import CredentialsError
-from eclectus.kubeclient.tls import TlsContext, authenticating
 
+_UNVERIFIED = (
+    "sets insecure-skip-tls-verify, so anybody could answer for the API server: put the cluster's CA into "
+    "certificate-authority-data instead"
+)
 RENEWAL_SECONDS = 60.0  # bound tokens rotate: the file or the plugin is asked again this often
 
 
@@ -87,26 +92,29 @@ def load(kubeconfig: Path | None = None, context: str | None = None) -> Credenti
     Raises CredentialsError.
     """
     if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
-        return _from_access(kubeconfigs.in_cluster(), "the pod's ServiceAccount")
+        return in_cluster()
     default = os.environ.get("KUBECONFIG") or "~/.kube/config"
     several = kubeconfig is None and os.pathsep in default.strip(os.pathsep)
+    found = None
     if not several:
-        file = kubeconfig or Path(default.strip(os.pathsep)).expanduser()
-        access = kubeconfigs.read(file, context)
-        if access is not None:
-            return _from_access(access, str(file))
-    return _by_package(kubeconfig, context, str(kubeconfig or default))
+        found = _read_kubeconfig(kubeconfig or Path(default.strip(os.pathsep)).expanduser(), context)
+    return found or _by_package(kubeconfig, context, str(kubeconfig or default))
 
 
-def _from_access(access: kubeconfigs.Access, source: str) -> Credentials:
-    tls = access.tls() if access.tls is not None else None
-    endpoint = Endpoint(access.server, tls, access.server_name, _proxy(access.server, access.proxy))
+def _with_token(
+    endpoint: Endpoint,
+    token: Callable[[], str],
+    source: str,
+    by: str,
+    renew_tls: Callable[[], ssl.SSLContext] | None,
+) -> Credentials:
+    """Credentials whose headers have what `token` returns, if anything; `by`: what authenticates."""
 
     def headers() -> Mapping[str, str]:
-        token = access.token()
-        return {"Authorization": f"Bearer {token}"} if token else {}
+        found = token()
+        return {"Authorization": f"Bearer {found}"} if found else {}
 
-    return Credentials(endpoint, headers(), headers, source, access.authenticates_by, renew_tls=access.tls)
+    return Credentials(endpoint, headers(), headers, source, by, renew_tls=renew_tls)
 
 
 def _by_package(kubeconfig: Path | None, context: str | None, source: str) -> Credentials:
@@ -121,8 +129,9 @@ def _by_package(kubeconfig: Path | None, context: str | None, source: str) -> Cr
         load_kube_config(file, context, configuration)  # type: ignore[no-untyped-call]
     except (ConfigException, OSError, ValueError, YAMLError) as error:
         raise CredentialsError(f"{source}: {error}") from error
-    tls = _tls(configuration, source)
-    endpoint = _endpoint(configuration, tls() if tls is not None else None)
+    tls, url = _tls(configuration, source), configuration.host.rstrip("/")
+    proxy = _proxy(url, configuration.proxy)
+    endpoint = Endpoint(url, tls() if tls is not None else None, configuration.tls_server_name or None, proxy)
     return from_configuration(endpoint, configuration, source, renew_tls=tls)
 
 
@@ -151,14 +160,9 @@ def _headers(configuration: Any) -> dict[str, str]:
     return {"Authorization": "Bearer " + token.split(" ", 1)[-1]} if token else {}
 
 
-def _endpoint(configuration: Any, tls: ssl.SSLContext | None) -> Endpoint:
-    url = configuration.host.rstrip("/")
-    proxy = _proxy(url, configuration.proxy)
-    return Endpoint(url, tls, configuration.tls_server_name or None, proxy)
-
-
 def _proxy(url: str, proxy: str | None) -> str | None:
-    return None if proxy and _bypasses_proxy(urlsplit(url).hostname or "") else proxy
+    host = urlsplit(url).hostname or ""
+    return None if proxy and (is_loopback(host) or proxy_bypass(host)) else proxy
 
 
 def _tls(configuration: Any, source: str) -> TlsContext[tuple[bytes, bytes]] | None:
@@ -166,10 +170,7 @@ def _tls(configuration: Any, source: str) -> TlsContext[tuple[bytes, bytes]] | N
     if not configuration.host.startswith("https:"):
         return None
     if not configuration.verify_ssl:
-        raise CredentialsError(
-            "the kubeconfig sets insecure-skip-tls-verify, so anybody could answer for the API server: "
-            "put the cluster's CA into certificate-authority-data instead"
-        )
+        raise CredentialsError(f"the kubeconfig {_UNVERIFIED}")
 
     def read() -> tuple[bytes, bytes]:
         certificate, key = _content(configuration.cert_file), _content(configuration.key_file)
@@ -185,5 +186,205 @@ def _content(file: str | None) -> bytes:
         raise CredentialsError(f"the certificates cannot be read: {error}") from error
 
 
-def _bypasses_proxy(host: str) -> bool:
-    return is_loopback(host) or bool(proxy_bypass(host))
+# -- ServiceAccounts and kubeconfigs without the `kubernetes` package --------------------------------
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_PLUGINS = ("exec", "auth-provider")
+
+
+def in_cluster(folder: Path = SERVICE_ACCOUNT) -> Credentials:
+    """Those of the pod's own ServiceAccount. Raises CredentialsError."""
+    host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+    token_file, ca = folder / "token", folder / "ca.crt"
+    if not token_file.exists():
+        problem = "is missing: set automountServiceAccountToken of the pod, or give --kubeconfig"
+        raise CredentialsError(f"{token_file}: {problem}")
+    url = f"https://{f'[{host}]' if ':' in host else host}:{port}"
+    tls = TlsContext(lambda: _authority(ca), lambda pem: trusting(pem, str(ca)))
+    by, source = f"the token in {token_file}", "the pod's ServiceAccount"
+    return _with_token(Endpoint(url, tls()), _file_token(token_file), source, by, tls)
+
+
+def _read_kubeconfig(file: Path, context: str | None) -> Credentials | None:
+    """Those that a context of the file gives; None if it needs a plugin. Raises CredentialsError."""
+    document = _document(file)
+    chosen = _context(document, file, context)
+    cluster = _named(document, "clusters", "cluster", chosen.get("cluster"), file)
+    user = _named(document, "users", "user", chosen["user"], file) if chosen.get("user") else {}
+    if any(user.get(plugin) for plugin in _PLUGINS):
+        return None
+    (token, by), tls = _token(user, file), _cluster_tls(cluster, user, file)
+    url = str(cluster.get("server") or "").rstrip("/")
+    proxy = _proxy(url, cluster.get("proxy-url") or None)
+    endpoint = Endpoint(url, None if tls is None else tls(), cluster.get("tls-server-name") or None, proxy)
+    return _with_token(endpoint, token, str(file), by, tls)
+
+
+# -- the document ----------------------------------------------------------------------------------
+
+
+def _document(file: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        found = yaml.load(file.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+    except FileNotFoundError as error:
+        advice = "name another file with --kubeconfig or $KUBECONFIG"
+        raise CredentialsError(f"there is no kubeconfig {file}: {advice}") from error
+    except (OSError, UnicodeDecodeError, ValueError, yaml.YAMLError) as error:
+        raise CredentialsError(f"{file}: cannot be read as a kubeconfig: {error}") from error
+    if not isinstance(found, dict) or not isinstance(found.get("clusters"), list):
+        raise CredentialsError(f"{file}: is not a kubeconfig: it has no list `clusters`")
+    return found
+
+
+def _context(document: dict[str, Any], file: Path, context: str | None) -> dict[str, Any]:
+    entries = document.get("contexts") or []
+    names = ", ".join(str(each.get("name")) for each in entries if isinstance(each, dict))
+    advice = f"choose one of {names} with --context" if names else "add one with `kubectl config set-context`"
+    wanted = context or document.get("current-context")
+    if not wanted:
+        raise CredentialsError(f"{file}: has no current-context: {advice}")
+    for each in entries:
+        if isinstance(each, dict) and each.get("name") == wanted:
+            return each.get("context") or {}
+    raise CredentialsError(f"{file}: has no context {wanted!r}: {advice}")
+
+
+def _named(document: dict[str, Any], kind: str, key: str, name: object, file: Path) -> dict[str, Any]:
+    for each in document.get(kind) or []:
+        if isinstance(each, dict) and each.get("name") == name:
+            return each.get(key) or {}
+    raise CredentialsError(f"{file}: the context names {key} {name!r}, which is not among its {kind}")
+
+
+# -- authentication --------------------------------------------------------------------------------
+
+
+def _token(user: dict[str, Any], file: Path) -> tuple[Callable[[], str], str]:
+    """What reads the token (empty: none), and the words for how the client authenticates."""
+    if user.get("tokenFile"):
+        path = _path(user["tokenFile"], file)
+        return _file_token(path), f"the token in {path}"
+    if user.get("token"):
+        token = str(user["token"])
+        return lambda: token, f"the token in {file}"
+    has_certificate = user.get("client-certificate") or user.get("client-certificate-data")
+    return lambda: "", f"the client certificate in {file}" if has_certificate else "no credentials"
+
+
+def _file_token(path: Path) -> Callable[[], str]:
+    def token() -> str:
+        try:
+            found = path.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise CredentialsError(f"{path}: the token cannot be read: {error}") from error
+        if not found:  # as while it is being written: the old one may still be valid, and no token is not
+            raise CredentialsError(f"{path}: the token cannot be read: the file is empty")
+        return found
+
+    return token
+
+
+# -- TLS -------------------------------------------------------------------------------------------
+
+
+def _authority(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise CredentialsError(f"{file}: the certificate authority cannot be read: {error}") from error
+
+
+def _cluster_tls(
+    cluster: dict[str, Any], user: dict[str, Any], file: Path
+) -> Callable[[], ssl.SSLContext] | None:
+    server = str(cluster.get("server") or "")
+    if not server.startswith(("http://", "https://")):
+        raise CredentialsError(f"{file}: server {server!r} of the cluster must start with https://")
+    if server.startswith("http:"):
+        return None
+    if cluster.get("insecure-skip-tls-verify"):
+        raise CredentialsError(f"{file}: {_UNVERIFIED}")
+
+    def read() -> tuple[bytes, bytes]:
+        certificate, key = _pem(user, "client-certificate", file), _pem(user, "client-key", file)
+        return _pem(cluster, "certificate-authority", file), certificate and certificate + b"\n" + key
+
+    return TlsContext(read, lambda found: authenticating(*found, str(file)))
+
+
+def _pem(entry: Mapping[str, Any], key: str, file: Path) -> bytes:
+    """The bytes of `key`-data or of the file that `key` names; empty if there is neither."""
+    if data := entry.get(f"{key}-data"):
+        try:
+            return base64.b64decode(str(data), validate=True)
+        except binascii.Error as error:
+            raise CredentialsError(f"{file}: {key}-data is not base64: {error}") from error
+    if not entry.get(key):
+        return b""
+    path = _path(entry[key], file)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CredentialsError(f"{file}: {key}: {error}") from error
+
+
+def _path(value: object, file: Path) -> Path:
+    """Relative paths of a kubeconfig are relative to its folder."""
+    return file.parent / str(value)
+
+
+T = TypeVar("T")
+
+
+class TlsContext(Generic[T]):
+    """A context made of what `read` returns, as bytes of certificates; made anew when that changes.
+
+    Otherwise it stays the same object: a pool keeps connections by context, and uses none of another.
+    """
+
+    def __init__(self, read: Callable[[], T], make: Callable[[T], ssl.SSLContext]) -> None:
+        self._read = read
+        self._make = make
+        self._found = read()
+        self._context = make(self._found)
+
+    def __call__(self) -> ssl.SSLContext:
+        """The context for the certificates as they are now. Raises what `read` and `make` raise."""
+        found = self._read()
+        if found != self._found:
+            self._context, self._found = self._make(found), found
+        return self._context
+
+
+def trusting(authority: bytes, where: str) -> ssl.SSLContext:
+    """A context that trusts this authority; if it is empty, those of the machine. Raises CredentialsError."""
+    if not authority:
+        return ssl.create_default_context()
+    try:
+        return ssl.create_default_context(cadata=authority.decode(errors="replace"))
+    except (ValueError, ssl.SSLError) as error:
+        raise CredentialsError(f"{where}: the certificate authority cannot be read: {error}") from error
+
+
+def authenticating(authority: bytes, certificate: bytes, where: str) -> ssl.SSLContext:
+    """The same with a client certificate and its key, unless they are empty. Raises CredentialsError."""
+    context = trusting(authority, where)
+    if certificate:
+        load_certificate(context, certificate, where)
+    return context
+
+
+def load_certificate(context: ssl.SSLContext, pem: bytes, where: str) -> None:
+    """Authenticate with this certificate and its key, as client or as server. Raises CredentialsError."""
+    # Python reads certificates from files only; this one is gone before anything else happens.
+    with tempfile.NamedTemporaryFile() as temporary:  # mode 0600
+        temporary.write(pem)
+        temporary.flush()
+        try:
+            # An empty password: for an encrypted key OpenSSL would ask on the terminal.
+            context.load_cert_chain(temporary.name, password="")
+        except (OSError, ssl.SSLError) as error:
+            problem = f"the certificate and its key cannot be read: {error}"
+            raise CredentialsError(f"{where}: {problem}") from error

@@ -26,8 +26,7 @@ from eclectus.api.names import CLAIMS_NAMESPACE, PART_OF, PART_OF_LABEL
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError
 from eclectus.kubeclient.client import ObjectApi
 from eclectus.kubeclient.election import Election, ElectionSettings, Lease, lease_body, lease_from
-from eclectus.kubeclient.timing import elapsed
-from eclectus.kubeclient.trouble import TroubleLog
+from eclectus.kubeclient.timing import TroubleLog, elapsed
 
 _log = logging.getLogger(__name__)
 

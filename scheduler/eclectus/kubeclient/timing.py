@@ -1,8 +1,14 @@
-"""Monotonic time, and how long to wait between two tries."""
+"""Monotonic time, how long to wait between two tries, and log lines about a trouble that lasts.
+
+Of a trouble there is one line at its start, others ever more rarely, and one at its end.
+"""
 
 from __future__ import annotations
 
+import logging
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from random import Random
 
 
@@ -43,3 +49,51 @@ class Backoff:
     def reset(self) -> None:
         """Start from the shortest wait again, after a success."""
         self._next = self._least
+
+
+REPEAT_SECONDS = 60.0  # from the first line to the second; each further gap is twice as long
+REPEAT_SECONDS_MOST = 1800.0  # of a gap
+
+
+@dataclass
+class _LastLine:
+    """When a trouble was logged last, and for how long it stays silent then, seconds."""
+
+    at: float
+    gap: float
+
+
+class TroubleLog:
+    """The troubles of one part of the process. A new kind is logged at once, a known one when it is due."""
+
+    def __init__(
+        self, log: logging.Logger, now: Callable[[], float] = elapsed, extra: Mapping[str, str] | None = None
+    ) -> None:
+        self._log = log
+        self._now = now
+        self._extra = extra
+        self._last: dict[str, _LastLine] = {}  # kind -> its last line; kept when it is over, against flapping
+        self._since: float | None = None  # when the present trouble began
+        self._is_logged = False  # whether anything of the present trouble has been logged
+
+    def failed(self, kind: str, message: str) -> None:
+        """It has failed; the message is logged if nothing, or nothing for long, was said about this kind."""
+        now = self._now()
+        self._since = now if self._since is None else self._since
+        last = self._last.get(kind)
+        if last is not None and now < last.at + last.gap:
+            return
+        is_recent = last is not None and now < last.at + 2 * REPEAT_SECONDS_MOST
+        gap = min(last.gap * 2, REPEAT_SECONDS_MOST) if last is not None and is_recent else REPEAT_SECONDS
+        self._last[kind] = _LastLine(now, gap)
+        self._is_logged = True
+        self._log.warning("%s", message, extra=self._extra)
+
+    def succeeded(self, message: str) -> None:
+        """It works; logged with the length of the trouble if one was logged."""
+        if self._since is None:
+            return
+        since, self._since = self._since, None
+        if self._is_logged:
+            self._is_logged = False
+            self._log.info("%s, after %.0f s", message, self._now() - since, extra=self._extra)

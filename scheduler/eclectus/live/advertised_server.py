@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from eclectus.api.leader_server import LeaderServer, annotations_of
-from eclectus.kubeclient.kubeconfig import SERVICE_ACCOUNT
+from eclectus.kubeclient.credentials import SERVICE_ACCOUNT
 from eclectus.kubeclient.serving.certificate import ServingCertificate
 
 

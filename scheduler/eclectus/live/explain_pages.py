@@ -23,8 +23,7 @@ from eclectus.config.what_if import AS_POLICY, WHAT_IF, read_question
 from eclectus.engine.engine import Engine
 from eclectus.explain.questions import explain_job, explain_node, explain_pod, explain_what_if
 from eclectus.explain.what_if import Question
-from eclectus.kube.decoding import decode_pod
-from eclectus.kube.objects import Pod
+from eclectus.kube.objects import Pod, decode_pod
 from eclectus.kubeclient.api_errors import ApiError, MissingError
 from eclectus.kubeclient.client import ApiClient
 from eclectus.kubeclient.serving.access import AccessControl, Budget, ReadObject

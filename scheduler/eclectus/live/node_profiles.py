@@ -22,8 +22,7 @@ from eclectus.api.names import NODE_PROFILES_PATH
 from eclectus.api.node_profile import NodeProfile, decode_page, differs, known_from, new_object, status_of
 from eclectus.config.process_settings import NodeProfilesSettings as Settings
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError, RejectedError
-from eclectus.kubeclient.client import MERGE_PATCH
-from eclectus.kubeclient.listing import decoded_pages
+from eclectus.kubeclient.client import MERGE_PATCH, decoded_pages
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
 from eclectus.model.errors import MalformedError

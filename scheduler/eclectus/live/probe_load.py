@@ -14,8 +14,7 @@ from collections.abc import Callable
 from eclectus.api.names import NODE_PROBES_PATH
 from eclectus.api.node_probe import NodeProbeLoad, decode_page, differs, load_of
 from eclectus.kubeclient.api_errors import ApiError, MissingError
-from eclectus.kubeclient.client import MERGE_PATCH
-from eclectus.kubeclient.listing import decoded_pages
+from eclectus.kubeclient.client import MERGE_PATCH, decoded_pages
 from eclectus.live.context import Context
 from eclectus.model.errors import MalformedError
 from eclectus.model.learned import LearnedLoad

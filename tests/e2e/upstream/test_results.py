@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eclectus.kube.unsupported import IGNORED, REFUSED
+from eclectus.kube.constraints import IGNORED, REFUSED
 from eclectus_e2e.upstream.known_failures import KNOWN_FAILURES, KnownFailure
 from eclectus_e2e.upstream.results import Outcome, SpecResult, is_good, judge, read_results, summary
 

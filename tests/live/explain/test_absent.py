@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from eclectus.kube.decoding import decode_pod
+from eclectus.kube.objects import decode_pod
 from eclectus.live.explain_pages import of_absent
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eclectus.api.common import time_text
-from eclectus.kubeclient.listing import PAGE_ITEMS
+from eclectus.kubeclient.client import PAGE_ITEMS
 from eclectus_operator import room
 from eclectus_operator.observed import ALL_PODS_PATH
 from fake_api import NODES, PROBES, FakeApi, Object

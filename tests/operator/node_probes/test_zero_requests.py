@@ -7,8 +7,7 @@ import pytest
 from eclectus.api.names import ROOM_ANNOTATION
 from eclectus.api.node_probe import NodeProbe, Run
 from eclectus.kube.objects import Pod
-from eclectus.kube.probe_room import from_annotations
-from eclectus.kube.requests import FieldError, requested
+from eclectus.kube.requests import FieldError, annotated_room, requested
 from eclectus_operator.convert import read
 from eclectus_operator.node_probes.probe_pods import (
     notional_requests,
@@ -94,7 +93,7 @@ def test_the_benchmark_has_zero_requests_unless_it_reserves_room(kind, reserve):
     (work,) = probe.spec.classes
     created = pod(probe, Run(7, "n0", "w", "2026-11-21T12:00:00Z"), work, SETTINGS)
     real_requests = dict(requested(typed(created["spec"])).amounts)
-    notional = from_annotations(created["metadata"]["annotations"])
+    notional = annotated_room(created["metadata"]["annotations"])
     assert notional == notional_requests(probe, work, SETTINGS)
     assert (ROOM_ANNOTATION in created["metadata"]["annotations"], bool(real_requests), bool(notional)) == (
         not reserve,

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from eclectus.kube.decoding import decode_pod
+from eclectus.kube.objects import decode_pod
 from eclectus.kube.translate import task_from
 from eclectus.model.objects import Task
 

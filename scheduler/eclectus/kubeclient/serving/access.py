@@ -17,8 +17,7 @@ from typing import Any, Generic, TypeVar
 from eclectus.kubeclient.api_errors import ApiError
 from eclectus.kubeclient.client import ObjectApi
 from eclectus.kubeclient.serving.server_settings import ServerSettings
-from eclectus.kubeclient.timing import elapsed
-from eclectus.kubeclient.trouble import TroubleLog
+from eclectus.kubeclient.timing import TroubleLog, elapsed
 
 _log = logging.getLogger(__name__)
 

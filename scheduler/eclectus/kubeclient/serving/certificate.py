@@ -14,9 +14,9 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from eclectus.kubeclient.api_errors import CredentialsError
+from eclectus.kubeclient.credentials import load_certificate
 from eclectus.kubeclient.serving.server_settings import ServerSettings
-from eclectus.kubeclient.tls import load_certificate
-from eclectus.kubeclient.trouble import TroubleLog
+from eclectus.kubeclient.timing import TroubleLog
 
 _log = logging.getLogger(__name__)
 

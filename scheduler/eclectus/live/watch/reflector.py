@@ -19,12 +19,10 @@ import aiohttp
 from msgspec import Raw, Struct
 
 from eclectus.framework import Need
-from eclectus.kube.decoding import decode_event, decode_head, decode_list, decode_status
-from eclectus.kube.envelopes import ListMeta
+from eclectus.kube.objects import ListMeta, decode_event, decode_head, decode_list, decode_status
 from eclectus.kubeclient.api_errors import ApiError, MissingError, StaleError, UnsureError
-from eclectus.kubeclient.listing import LineCutter, LineTooLongError
-from eclectus.kubeclient.timing import Backoff
-from eclectus.kubeclient.trouble import TroubleLog
+from eclectus.kubeclient.client import MAX_LINE_BYTES
+from eclectus.kubeclient.timing import Backoff, TroubleLog
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
 from eclectus.model.errors import MalformedError
@@ -298,6 +296,41 @@ class ObjectStore:
     @property
     def _what(self) -> str:
         return f"WATCH {self.kind.path}"
+
+
+class LineTooLongError(ValueError):
+    """The line is longer than any watch event."""
+
+
+class LineCutter:
+    """Takes reads of any size and returns whole lines; the parts of a line are joined once, at its end."""
+
+    def __init__(self, longest: int = MAX_LINE_BYTES) -> None:
+        self._parts: list[bytes] = []
+        self._held_bytes = 0
+        self._longest = longest
+
+    def feed(self, read: bytes) -> list[bytes]:
+        """The lines that this read completes, without their ends and without empty ones.
+
+        Raises LineTooLongError.
+        """
+        head, end, rest = read.partition(b"\n")
+        self._hold(head)
+        if not end:
+            return []
+        *lines, tail = rest.split(b"\n")
+        lines.insert(0, b"".join(self._parts))
+        self._parts, self._held_bytes = [], 0
+        self._hold(tail)
+        return [line for line in lines if line]
+
+    def _hold(self, part: bytes) -> None:
+        self._held_bytes += len(part)
+        if self._held_bytes > self._longest:
+            raise LineTooLongError(f"a line of more than {self._longest} bytes")
+        if part:
+            self._parts.append(part)
 
 
 async def _line_batches(body: aiohttp.StreamReader) -> AsyncIterator[list[bytes]]:

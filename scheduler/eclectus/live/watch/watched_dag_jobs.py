@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 from eclectus.api.dag_job import DagJob, PlanStatus
 from eclectus.api.names import DAG_JOB
 from eclectus.kube.dag_jobs import Shape, decode_dag_job, job_from, shape_from
-from eclectus.kube.decoding import decode_head
+from eclectus.kube.objects import decode_head
 from eclectus.live.watch.reflector import ObservedObject
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import Event, JobGone, JobSeen

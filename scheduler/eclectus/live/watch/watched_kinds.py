@@ -11,22 +11,21 @@ from msgspec.structs import replace
 
 from eclectus.api.names import API_VERSION, DAG_JOBS
 from eclectus.framework import Need
-from eclectus.kube.budgets import budget_from, decode_budget
 from eclectus.kube.constraints import pairs
-from eclectus.kube.decoding import decode_head, decode_node
-from eclectus.kube.gangs import (
+from eclectus.kube.objects import decode_head, decode_node, full_name
+from eclectus.kube.pod_sets import (
     COSCHEDULING,
     COSCHEDULING_VERSIONS,
     KUBERNETES,
     KUBERNETES_VERSIONS,
     POD_GROUP,
     POD_GROUPS,
+    budget_from,
     coscheduling_gang_from,
     gang_from,
+    selected_by_labels,
+    selected_by_selector,
 )
-from eclectus.kube.objects import full_name
-from eclectus.kube.pod_selectors import selected_by_labels, selected_by_selector
-from eclectus.kube.readable import readable_node
 from eclectus.kube.storage import (
     attach_limits_from,
     attachment_from,
@@ -36,16 +35,16 @@ from eclectus.kube.storage import (
     storage_driver_from,
     volume_from,
 )
-from eclectus.kube.translate import node_from
+from eclectus.kube.translate import images_of_node, node_from, readable_node
 from eclectus.live.watch.claim_states import ClaimState, ClaimStates
 from eclectus.live.watch.reflector import ObservedObject, WatchedKind
-from eclectus.live.watch.reported_images import images_of_node
 from eclectus.live.watch.watched_dag_jobs import WatchedDagJobs
 from eclectus.live.watch.watched_pods import WatchedPods
 from eclectus.model import events
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import Event
 from eclectus.model.gangs import GangKey
+from eclectus.model.selectors import PodSelector
 
 _STORAGE = "/apis/storage.k8s.io/v1"
 _PATHS_OF_GROUPS = tuple(f"/apis/{KUBERNETES}/{version}/{POD_GROUPS}" for version in KUBERNETES_VERSIONS)
@@ -69,7 +68,7 @@ def watched_kinds(
         _named(
             "PodDisruptionBudget",
             "/apis/policy/v1/poddisruptionbudgets",
-            lambda raw: events.BudgetSeen(budget_from(decode_budget(raw))),
+            lambda raw: events.BudgetSeen(budget_from(raw)),
             lambda key: events.BudgetGone(*_parts(key)),
             need="budgets",
         ),
@@ -144,12 +143,12 @@ def _named(
 
 
 def _seen(
-    event: Callable[[Any], Event], translate: Callable[[Raw], tuple[Any, ...]]
+    event: Callable[[Any], Event], translate: Callable[[Raw], object | None]
 ) -> Callable[[Raw], Event | None]:
-    """What makes an event of the first value that `translate` returns, and nothing of None."""
+    """What makes an event of the object that `translate` returns, and nothing of None."""
 
     def read(raw: Raw) -> Event | None:
-        found = translate(raw)[0]
+        found = translate(raw)
         return None if found is None else event(found)
 
     return read
@@ -177,11 +176,11 @@ def _namespace(raw: Raw) -> Event:
 # -- which pods others select ----------------------------------------------------------------------
 
 
-def _pod_selectors(kind: str, path: str, selected: Callable[[str, Raw], Any]) -> WatchedKind:
+def _pod_selectors(kind: str, path: str, selected: Callable[[str, Raw], PodSelector]) -> WatchedKind:
     """Of each object the selector alone is kept."""
 
     def read(raw: Raw) -> Event | None:
-        found, _ = selected(kind, raw)
+        found = selected(kind, raw)
         return events.PodSelectorSeen(found) if found.selector else None
 
     def gone(key: str) -> Event:
@@ -205,7 +204,7 @@ def storage_kinds(claims: ClaimStates) -> list[WatchedKind]:
     """What pods' volumes need. The states of `claims` are kept for binds that wait for them."""
 
     def claim(raw: Raw) -> Event:
-        found, _ = claim_from(raw)
+        found = claim_from(raw)
         volume = found.volume if found.is_bound else ""
         claims.set(found.key, ClaimState(found.uid, volume, found.selected_node))
         return events.VolumeClaimSeen(found)
@@ -253,7 +252,7 @@ OTHER_STORAGE_KINDS = (
     _named(
         "CSIDriver",
         f"{_STORAGE}/csidrivers",
-        lambda raw: events.StorageDriverSeen(*storage_driver_from(raw)[:2]),
+        lambda raw: events.StorageDriverSeen(*storage_driver_from(raw)),
         events.StorageDriverGone,
         undefined=_NOT_COMPARED,
     ),

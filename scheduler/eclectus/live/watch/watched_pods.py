@@ -14,13 +14,10 @@ from collections.abc import Set as AbstractSet
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from eclectus.kube.decoding import decode_head, decode_pod
-from eclectus.kube.objects import Pod
-from eclectus.kube.readable import readable_task
-from eclectus.kube.translate import annotation_problems, task_from
-from eclectus.kube.unsupported import ignored
+from eclectus.kube.constraints import ignored
+from eclectus.kube.objects import Pod, decode_head, decode_pod
+from eclectus.kube.translate import annotation_problems, images_of_pod, readable_task, task_from
 from eclectus.live.watch.reflector import ObservedObject
-from eclectus.live.watch.reported_images import images_of_pod
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import Event, TaskGone, TaskSeen
 from eclectus.model.objects import Spec, Task

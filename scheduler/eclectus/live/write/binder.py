@@ -14,8 +14,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from eclectus.kube.decoding import decode_pod
-from eclectus.kube.objects import Pod
+from eclectus.kube.objects import Pod, decode_pod
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError, NotDoneError, UnsureError
 from eclectus.kubeclient.timing import Backoff, elapsed
 from eclectus.live.context import Context

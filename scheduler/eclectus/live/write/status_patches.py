@@ -18,7 +18,7 @@ from eclectus.api.names import API_VERSION, DAG_JOBS
 from eclectus.kube.dag_jobs import plan_status
 from eclectus.kubeclient.api_errors import ApiError, MissingError
 from eclectus.kubeclient.client import MERGE_PATCH, STRATEGIC_MERGE
-from eclectus.kubeclient.trouble import TroubleLog
+from eclectus.kubeclient.timing import TroubleLog
 from eclectus.live.context import Context
 from eclectus.live.watch.watched_dag_jobs import PlanState
 from eclectus.live.watch.watched_pods import ConditionState

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from eclectus.kube.objects import decode_head
 from eclectus.kube.storage import BOUND_BY_CONTROLLER, SELECTED_NODE, claim_from, volume_from
 from eclectus.kubeclient.api_errors import ApiError, MissingError, RejectedError
 from eclectus.kubeclient.client import MERGE_PATCH
@@ -72,7 +73,8 @@ class VolumeSteps:
 
     async def _reserve(self, step: ReserveVolume) -> None:
         path = f"/api/v1/persistentvolumes/{step.volume}"
-        volume, version = volume_from(await self._context.client.get(path))
+        body = await self._context.client.get(path)
+        volume, version = volume_from(body), decode_head(body).metadata.resource_version
         key = f"{step.namespace}/{step.claim}"
         if volume.claim not in ("", key) or volume.claim_uid not in ("", step.claim_uid):
             message = f'persistentvolume "{step.volume}" is reserved for {volume.claim} meanwhile'
@@ -82,7 +84,8 @@ class VolumeSteps:
 
     async def _select(self, step: SelectNode) -> None:
         path = f"/api/v1/namespaces/{step.namespace}/persistentvolumeclaims/{step.claim}"
-        claim, version = claim_from(await self._context.client.get(path))
+        body = await self._context.client.get(path)
+        claim, version = claim_from(body), decode_head(body).metadata.resource_version
         if claim.uid != step.claim_uid:
             raise MissingError("PATCH", message=f'persistentvolumeclaim "{step.claim}" not found')
         if claim.volume or claim.selected_node == step.node:

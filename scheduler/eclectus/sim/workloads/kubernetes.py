@@ -20,9 +20,7 @@ from msgspec import field
 from eclectus.api.names import ARRIVAL_SECONDS, WORK_SECONDS
 from eclectus.config.document import read_documents
 from eclectus.config.settings_reading import show
-from eclectus.kube.decoding import decode_pod
-from eclectus.kube.objects import full_name
-from eclectus.kube.placement import ApiObject
+from eclectus.kube.objects import ApiObject, decode_pod, full_name
 from eclectus.kube.requests import FieldError
 from eclectus.kube.translate import annotation_problems, task_from
 from eclectus.model.errors import MalformedError, SettingsError

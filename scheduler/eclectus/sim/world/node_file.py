@@ -21,7 +21,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from eclectus.config.settings_reading import join, nearest
-from eclectus.kube.decoding import decode_list, decode_node
+from eclectus.kube.objects import decode_list, decode_node
 from eclectus.kube.translate import node_from
 from eclectus.model.errors import MalformedError, SettingsError
 from eclectus.model.objects import DEVICE_MILLI, Node

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eclectus.kubeclient.listing import LineCutter, LineTooLongError
+from eclectus.live.watch.reflector import LineCutter, LineTooLongError
 
 
 @given(
