@@ -79,10 +79,11 @@ class Model:
 
     def ask(self) -> None:
         """What the event handlers do at the end of the events of a step."""
-        changed = []
-        if self.terms.generation != self.generation:
-            self.generation = self.terms.generation
-            changed = [task.uid for task in self.pending.values() if task != self.exact(task)]
+        assert self.matches.generation == self.generation
+        if self.terms.generation == self.generation:
+            return
+        self.generation = self.terms.generation
+        changed = [task.uid for task in self.pending.values() if task != self.exact(task)]
         found = self.matches.changed()
         assert [task.uid for task in found if task != self.exact(task)] == changed
         assert all(task == self.pending[task.uid] for task in found)
@@ -99,7 +100,7 @@ def test_it_finds_what_comparing_every_pod_with_every_term_finds(steps: list[tup
     model.ask()
     for at in range(9):
         model.gone(at)
-    assert len(model.matches) == 0
+    assert len(model.matches.pods) == 0
 
 
 def term(key: str, *values: str) -> PodAffinityTerm:
@@ -150,4 +151,4 @@ def test_only_pods_whose_terms_change_are_queued_again() -> None:
         engine.step([TaskSeen(placed)], 1.0 + kind)
         assert incoming["active", "PodUpdate"] == 10 * (kind + 1)
     engine.step([TaskGone(task.uid) for task in pods], 5.0)
-    assert not any(map(len, engine._event_handlers._specs._matches))
+    assert not any(each.pods for each in engine._event_handlers._specs._matches)

@@ -205,9 +205,9 @@ def test_pods_that_are_gone_or_bound_are_forgotten() -> None:
     engine = make_engine()
     spreading = engine._event_handlers._specs._default_spread
     engine.step([Resumed(), zone_node("n1", cpu=1), *map(TaskSeen, (pod("x"), pod("y")))], 0.0)
-    assert len(spreading) == 2
+    assert len(spreading.pods) == 2
     engine.step([BindConfirmed("uid-x", "n1"), TaskGone("uid-y")], 1.0)
-    assert (len(spreading), spreading._users) == (0, {})
+    assert (len(spreading.pods), spreading._users) == (0, {})
 
 
 def test_a_service_of_very_many_pending_pods_is_looked_at_in_several_steps() -> None:

@@ -24,7 +24,7 @@ def taught(world: World, seconds: float = 60.0, workload: str = "", samples: int
 
 
 def estimate(world: World, name: str) -> float | None:
-    found = world.engine._state.expected_waits._open.get(world.tasks[name].uid)
+    found = world.engine._state.expected_waits.open.get(world.tasks[name].uid)
     return None if found is None else found.seconds
 
 

@@ -392,7 +392,7 @@ def test_no_room_is_held_for_a_part_of_a_gang() -> None:
     world.step(group(minimum=2))
     world.add(replace(members(count=1)[0], nominated="n0"))
     assert used(world) == 0
-    assert not world.engine._state.placed.has_nominated
+    assert not world.engine._state.placed.nominated
     world.add(*numbered(2))
     assert len(world.placed()) == 2
 

@@ -140,10 +140,10 @@ def test_a_namespace_that_is_deleted_selects_nothing() -> None:
 def test_pods_that_are_gone_are_forgotten() -> None:
     selectors = NamespaceSelectors()
     selectors.resolved(near("a"))
-    assert len(selectors) == 1
+    assert len(selectors.pods) == 1
     selectors.discard("uid-a")
     selectors.set("shop", X)
-    assert (len(selectors), list(selectors.take_changed())) == (0, [])
+    assert (len(selectors.pods), list(selectors.take_changed())) == (0, [])
     assert selectors.resolved(pod("b")) == pod("b")
 
 

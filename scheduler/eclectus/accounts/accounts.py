@@ -68,8 +68,8 @@ class Accounts:
             self.pricing.update(now)
 
     def arrived(self, task: Task, now: float) -> None:
-        """The task is pending here, or was bound by another scheduler; once a task."""
-        if self.arrivals is not None and not (task.spec.long_running or task.spec.probe):
+        """A task that ends is pending here, or was bound by another scheduler; once a task."""
+        if self.arrivals is not None and not task.spec.probe:
             self.arrivals.add(task, now)
 
     def pending(self, task: Task, before: Task | None) -> None:

@@ -102,11 +102,13 @@ class NodeVolumes:
 
     def hold(self, row: int, task: Task) -> None:
         """A pod with claims has come to the row."""
+        self.storage.has_news = True
         if self.claim_users.hold(row, task):
             self._usage.record_all()
 
     def release(self, row: int, task: Task) -> None:
         """A pod with claims has left the row."""
+        self.storage.has_news = True
         if self.claim_users.release(row, task):
             self._usage.record_all()
 

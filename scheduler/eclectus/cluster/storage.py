@@ -52,6 +52,8 @@ class Storage:
         self._changed: dict[str, None] = {}
         self._changed_classes: set[str] = set()
         self._moved = Moved(set(), set(), set())
+        # Whether something of claims, of volumes or of their users has changed since `take_changed`.
+        self.has_news = False
         self.classes: Mapping[str, StorageClass] = self._classes
         self.claims: Mapping[str, VolumeClaim] = self._claims  # by namespace/name
         self.volumes: Mapping[str, Volume] = self._volumes
@@ -63,12 +65,12 @@ class Storage:
         """Add or update a claim."""
         if self._claims.get(claim.key) != claim:
             self._claims[claim.key] = claim
-            self._changed[claim.key] = None
+            self._claim_changed(claim.key)
 
     def drop_claim(self, key: str) -> None:
         """Remove a claim; no error if it is not known."""
         if self._claims.pop(key, None) is not None:
-            self._changed[key] = None
+            self._claim_changed(key)
 
     def set_volume(self, volume: Volume) -> None:
         """Add or update a volume."""
@@ -109,7 +111,7 @@ class Storage:
             self.drop_free(free.key)
             self._free[free.key] = free
             self._free_of.setdefault(free.storage_class, {})[free.key] = free
-            self._moved.classes.add(free.storage_class)
+            self._classes_moved([free.storage_class])
 
     def drop_free(self, key: str) -> None:
         """Nothing is said of free storage by this object any more; no error if it is not known."""
@@ -120,7 +122,7 @@ class Storage:
         del of_class[key]
         if not of_class:
             del self._free_of[free.storage_class]
-        self._moved.classes.add(free.storage_class)
+        self._classes_moved([free.storage_class])
 
     def set_driver(self, name: str, publishes_capacity: bool) -> None:
         """Whether this CSI driver publishes how much storage is free; one that is not known does not."""
@@ -130,13 +132,12 @@ class Storage:
             self._publishing.add(name)
         else:
             self._publishing.discard(name)
-        classes = (each.name for each in self._classes.values() if each.provisioner == name)
-        self._moved.classes.update(classes)
+        self._classes_moved(each.name for each in self._classes.values() if each.provisioner == name)
 
     def _forget_volume(self, volume: Volume | None) -> None:
         if volume is None:
             return
-        self._moved.classes.add(volume.storage_class)
+        self._classes_moved([volume.storage_class])
         self._available.get(volume.storage_class, {}).pop(volume.name, None)
         reserved = self._reserved.get(volume.claim)
         if reserved is not None:
@@ -144,17 +145,25 @@ class Storage:
             if not reserved:
                 del self._reserved[volume.claim]
         if volume.claim:
-            self._changed[volume.claim] = None
+            self._claim_changed(volume.claim)
 
     def _volume_changed(self, volume: Volume) -> None:
-        self._moved.classes.add(volume.storage_class)
+        self._classes_moved([volume.storage_class])
         self._moved.volumes.add(volume.name)
         if volume.claim:
-            self._changed[volume.claim] = None
+            self._claim_changed(volume.claim)
 
     def _class_changed(self, name: str) -> None:
-        self._moved.classes.add(name)
+        self._classes_moved([name])
         self._changed_classes.add(name)
+
+    def _claim_changed(self, key: str) -> None:
+        self._changed[key] = None
+        self.has_news = True
+
+    def _classes_moved(self, names: Iterable[str]) -> None:
+        self._moved.classes.update(names)
+        self.has_news = True
 
     # -- what is decided ---------------------------------------------------------------------------
 
@@ -173,14 +182,15 @@ class Storage:
         decision, claim = self._decisions.pop(key), self._claims.get(key)
         if claim is None or claim.volume != decision.volume:
             self._taken.discard(decision.volume)
-        self._changed[key] = None
+        self._claim_changed(key)
         self._decision_changed(key, decision)
 
     def _decision_changed(self, key: str, decision: Decision) -> None:
         self._moved.claims.add(key)
+        self.has_news = True
         volume = self._volumes.get(decision.volume)
         if volume is not None:
-            self._moved.classes.add(volume.storage_class)
+            self._classes_moved([volume.storage_class])
             self._moved.volumes.add(volume.name)
 
     # -- reading -----------------------------------------------------------------------------------
@@ -221,7 +231,7 @@ class Storage:
     def take_changed(self) -> tuple[dict[str, None], set[str]]:
         """Keys of claims of which something has changed since the last call, and names of StorageClasses."""
         changed, classes = self._changed, self._changed_classes
-        self._changed, self._changed_classes = {}, set()
+        self._changed, self._changed_classes, self.has_news = {}, set(), False
         return changed, classes
 
     def take_moved(self) -> Moved:

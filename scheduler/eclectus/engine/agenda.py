@@ -58,7 +58,10 @@ class DueTimes(Generic[K]):
 
     def discard(self, key: K) -> bool:
         """Forget the key; returns whether it was due."""
-        return self._valid.pop(key, None) is not None
+        is_due = self._valid.pop(key, None) is not None
+        if is_due and not self._valid:
+            self._heap.clear()  # `next_due`, which drops void entries, need not be asked while none is due
+        return is_due
 
     def next_due(self) -> float:
         """When the first key is due, seconds; inf for never."""
@@ -253,6 +256,7 @@ class ReliefSchedule:
 
     def __init__(self) -> None:
         self._due = DueTimes[RefusedKey]()
+        self.waiting: Mapping[RefusedKey, object] = self._due.keys  # the classes that are due at some time
         self.next_due = self._due.next_due  # when the first class is due, seconds, -inf for at once
         self._wait: dict[RefusedKey, float] = {}  # of classes that were asked about in vain, seconds
 

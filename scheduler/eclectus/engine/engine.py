@@ -17,7 +17,6 @@ from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.node_dispatch import NodeDispatch
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.placement import Placement
-from eclectus.engine.queue_counts import queue_counts
 from eclectus.engine.relief import Relief, ReservedNodes
 from eclectus.engine.reports import Explanations
 from eclectus.engine.state import State
@@ -89,12 +88,11 @@ class Engine:
             self._placement.recheck()
             self._nominations.review_kept()
         #    Gangs whose pods have come or gone, or whose back-off is over, get or lose their turn.
-        if state.gangs.has_changed or state.gangs.next_due() <= now:
+        gangs = state.gangs
+        if gangs.changed or (gangs.retries and gangs.next_due() <= now):
             self._gang_turns.update()
         # 3. Nodes that have changed start the tasks that are nominated to them, then those of their queues.
-        if state.placed.has_nominated:
-            self._nominations.dispatch_changed()
-        self._node_dispatch.dispatch_changed()
+        self._dispatch_nodes()
         # 4. Pending tasks are placed.
         if state.class_queues.count:
             self._placement.place_pending()
@@ -102,11 +100,11 @@ class Engine:
         if state.waiting_times.next_due <= now:
             self._wait_limit.place_overdue()
         # 6. Other pods make room for tasks that were refused, when policies say so.
-        if state.relief.next_due() <= now:
+        if state.relief.waiting and state.relief.next_due() <= now:
             self._relief.relieve()
             self._nominations.dispatch_changed()
         #    Nodes are kept free for others of them, when their Orders say so.
-        if state.reserving.next_due() <= now:
+        if state.reserving.waiting and state.reserving.next_due() <= now:
             self._reserved_nodes.reserve()
             self._nominations.dispatch_changed()
         # 7. Pods that still wait are reported, when their reports are due and all have been asked about.
@@ -114,22 +112,37 @@ class Engine:
         if at <= now and not self._placement.goes_on:
             at = self._explanations.report_due()
         # 8. What is planned for DAG jobs is written, when it has changed.
-        state.record_plans()
+        if state.plan_records.orders:
+            state.record_plans()
         at = self._next_due(min(at, state.waiting_times.next_due, state.plan_records.next_due))
         self._next_step_at = at if at < inf else None
+
+    def _dispatch_nodes(self) -> None:
+        state = self._state
+        if state.placed.nominated:
+            self._nominations.dispatch_changed()
+        if state.node_queues.by_row:
+            self._node_dispatch.dispatch_changed()
+        else:  # a queue that is formed later need not look at what has changed before
+            cluster = state.cluster
+            self._node_dispatch.seen = cluster.usage.head, cluster.shape.head, cluster.service_changes
 
     def _next_due(self, at: float) -> float:
         """When the next step is due, at the latest at this time; seconds, inf for never."""
         state, now = self._state, self._state.now
         if state.class_queues.count:  # only tasks there can be unschedulable or deferred
-            at = min(at, self._recheck_at, self._placement.next_until, max(state.reserving.next_due(), now))
+            at = min(at, self._recheck_at, self._placement.next_until)
+            if state.reserving.waiting:
+                at = min(at, max(state.reserving.next_due(), now))
             if self._placement.is_due:
                 at = now
-        if state.class_queues.count or state.node_queues.by_row:
+        if state.relief.waiting and (state.class_queues.count or state.node_queues.by_row):
             at = min(at, max(state.relief.next_due(), now))
         if state.backoff.waiting:
             at = min(at, state.backoff.next_due())
-        return now if state.gangs.has_changed else min(at, state.gangs.next_due())
+        if state.gangs.retries:
+            at = min(at, state.gangs.next_due())
+        return now if state.gangs.changed else at
 
     def _lead(self, leads: bool) -> None:
         self._leads = leads
@@ -151,7 +164,23 @@ class Engine:
 
     def queue_counts(self) -> QueueCounts:
         """How many pods are in which queue; O(pods that wait)."""
-        return queue_counts(self._state)
+        state = self._state
+        queues, places = state.class_queues, state.places.counts()
+        unschedulable = sum(len(queue) for queue in queues if queue.unschedulable_since is not None)
+        return QueueCounts(
+            active=len(queues) - unschedulable,
+            backoff=places["backOff"],
+            unschedulable=unschedulable,
+            gated=places["gated"],
+            in_gangs=places["gang"],
+            node_queues=places["nodeQueue"],
+            binding=places["assumed"],
+            nominated=sum(map(len, state.placed.nominated.values())),
+            nodes=len(state.cluster),
+            classes=len(state.view.classes),
+            dag_jobs=0 if state.accounts.jobs is None else len(state.accounts.jobs),
+            counters=state.counters,
+        )
 
     def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
         """What was learned of each kind of work on each node behind `after`, by name, for people.

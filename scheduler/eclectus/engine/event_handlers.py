@@ -15,7 +15,7 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.pod_specs.namespaces import NamespaceSelectors
-from eclectus.engine.pod_specs.waiting_specs import ProfileRules, WaitingSpecs
+from eclectus.engine.pod_specs.waiting_specs import ProfileRules, WaitingSpecs, has_terms
 from eclectus.engine.state import ForeignPod, State
 from eclectus.model.events import (
     AttachLimitsGone,
@@ -73,8 +73,8 @@ class EventHandlers:
         self._selectors = NamespaceSelectors()
         self._specs = WaitingSpecs(state.profiles.values(), state.cluster, state.pending, state.volumes)
         self._foreign_pending = state.foreign_pending
-        self._tombstones: set[str] = set()  # uids of the pods that ended or were deleted last…
-        self._tombstone_order: deque[str] = deque()  # …oldest first
+        self._tombstones: set[str] = set()  # uids of the pods that ended or were deleted last
+        self._tombstone_order: deque[str] = deque()  # the same, oldest first
         self.handlers: Mapping[type, Callable[[Any], None]] = {
             NodeSeen: self._node_seen,
             NodeGone: self._node_gone,
@@ -125,10 +125,12 @@ class EventHandlers:
         state = self._state
         if task.uid in self._tombstones:
             return  # late: a uid is never used twice
-        task = self._selectors.resolved(task)
-        if not task.ended:
+        if has_terms(task) or task.uid in self._selectors.pods:
+            task = self._selectors.resolved(task)
+        has_ended = task.ended
+        if not has_ended and (task.gang is not None or task.uid in state.gangs.pods):
             state.gangs.see(task)
-        if task.ended:
+        if has_ended:
             self._learner.task_ended(task)
             state.accounts.ended(task)
             self._gone(task.uid)
@@ -149,8 +151,9 @@ class EventHandlers:
     def _arrived(self, task: Task) -> None:
         """The task is pending here, or was bound by another scheduler; once a task."""
         state = self._state
-        self._learner.task_arrived(task)
-        state.accounts.arrived(task, state.now)
+        if not task.spec.long_running:
+            self._learner.task_arrived(task)
+            state.accounts.arrived(task, state.now)
 
     def _foreign(self, task: Task) -> None:
         """Another scheduler's pending pod: it may be bound later, and a nomination takes room."""
@@ -182,7 +185,8 @@ class EventHandlers:
         elif place in _SET_ASIDE or (place != "backOff" and not _same_for_scheduling(before, task)):
             state.dequeue(uid)
             state.enqueue(task, "PodUpdate")
-        self._nominations.observe(task)
+        if task.nominated or state.placed.nominated:
+            self._nominations.observe(task)
 
     def _gone(self, uid: str) -> None:
         """The pod has ended or was deleted."""
@@ -190,12 +194,16 @@ class EventHandlers:
         self._add_tombstone(uid)
         self._foreign_pending.pop(uid, None)
         self._learner.task_gone(uid)
-        self._selectors.discard(uid)
+        if uid in self._selectors.pods:
+            self._selectors.discard(uid)
         self._specs.discard(uid)
-        state.volumes.bind_ended(uid)
+        if uid in state.volumes.binding:
+            state.volumes.bind_ended(uid)
         state.forget(uid)
-        state.gangs.forget(uid)
-        self._nominations.forget(uid)
+        if state.gangs.pods or state.gangs.ended:
+            state.gangs.forget(uid)
+        if uid in self._nominations.withdrawn:
+            self._nominations.forget(uid)
         state.eviction_ended(uid)
         state.placed.confirm(uid)
         state.placed.remove(uid)
@@ -214,7 +222,7 @@ class EventHandlers:
         """After the events of a step: of pods whose terms select other namespaces now, and then of pending
         pods to which the cluster adds something else.
         """
-        for task in self._selectors.take_changed():
+        for task in self._selectors.take_changed() if self._selectors.has_news else ():
             self._task_seen(task)
         for task in self._specs.take_changed():
             self._pending(task)
@@ -222,12 +230,12 @@ class EventHandlers:
     @property
     def may_decide(self) -> bool:
         """Whether the terms of all pods agree on the labels of namespaces."""
-        return not self._selectors.is_changing
+        return not self._selectors.changing
 
     @property
     def goes_on(self) -> bool:
         """Whether more specs are to be brought up to date in the next step."""
-        return self._selectors.goes_on or self._specs.goes_on
+        return self._selectors.has_news or self._specs.goes_on
 
     # -- answers to binds ----------------------------------------------------------------------
 
@@ -239,9 +247,11 @@ class EventHandlers:
         """The pod is bound, as the answer or the watch says, whichever comes first."""
         state = self._state
         self._specs.discard(uid)
-        state.volumes.bind_ended(uid)
+        if uid in state.volumes.binding:
+            state.volumes.bind_ended(uid)
         task = state.forget(uid)
-        self._nominations.forget(uid)
+        if uid in self._nominations.withdrawn:
+            self._nominations.forget(uid)
         if state.placed.confirm(uid) and task is not None:
             state.count_attempts("scheduled", task.profile)
 

@@ -7,6 +7,7 @@ ahead.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from heapq import nlargest
 from typing import NamedTuple
 
@@ -30,12 +31,10 @@ class ExpectedWaits:
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
-        self._open: dict[str, _Estimate] = {}  # by uid
+        self._open: dict[str, _Estimate] = {}
+        self.open: Mapping[str, object] = self._open  # by uid; nothing need be said of other pods
         self._queues: dict[ClassKey, dict[str, None]] = {}  # uids of the open estimates, the eldest first
         self._sets: set[str] = set()  # that outcomes are counted by
-
-    def __contains__(self, uid: str) -> bool:
-        return uid in self._open
 
     def longest_queues(self, most: int) -> list[tuple[ClassKey, int]]:
         """The classes with the most open estimates, and how many; that of the eldest pod first."""
@@ -54,16 +53,20 @@ class ExpectedWaits:
         self._queues.setdefault(class_key, {})[uid] = None
 
     def placed(self, uid: str, now: float) -> None:
-        """The pod is placed; no effect without an open estimate."""
-        estimate = self._close(uid)
-        if estimate is not None:
-            labels = (estimate.profile, self._set_of(estimate.class_key))
-            self._counters.expected_wait_seconds[labels] += estimate.seconds
-            self._counters.observed_wait_seconds[labels] += now - estimate.at
+        """The pod, which has an open estimate, is placed."""
+        estimate = self._open[uid]
+        labels = (estimate.profile, self._set_of(estimate.class_key))
+        self._counters.expected_wait_seconds[labels] += estimate.seconds
+        self._counters.observed_wait_seconds[labels] += now - estimate.at
+        self.discard(uid)
 
     def discard(self, uid: str) -> None:
-        """The pod waits no more and was not placed; no error if it has no open estimate."""
-        self._close(uid)
+        """The pod, which has an open estimate, waits no more."""
+        class_key = self._open.pop(uid).class_key
+        uids = self._queues[class_key]
+        del uids[uid]
+        if not uids:
+            del self._queues[class_key]
 
     def _set_of(self, class_key: ClassKey) -> str:
         name = str(constraint_set(class_key[0]))
@@ -71,12 +74,3 @@ class ExpectedWaits:
             return OTHER
         self._sets.add(name)
         return name
-
-    def _close(self, uid: str) -> _Estimate | None:
-        estimate = self._open.pop(uid, None)
-        if estimate is not None:
-            queue = self._queues[estimate.class_key]
-            del queue[uid]
-            if not queue:
-                del self._queues[estimate.class_key]
-        return estimate

@@ -11,7 +11,7 @@ Members that wait are of no class queue but for the lead, so a gang that is not 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from eclectus.engine.agenda import DueTimes, backoff_seconds
@@ -134,12 +134,11 @@ class Gangs:
         self._ended: dict[str, WaitingGang] = {}  # uid of a pod that has ended -> its gang
         self._changed: dict[GangKey, None] = {}
         self._retries = DueTimes[GangKey]()
+        self.pods: Mapping[str, WaitingGang] = self._of  # by uid
+        self.ended: Mapping[str, WaitingGang] = self._ended  # likewise
+        self.changed: Mapping[GangKey, None] = self._changed  # gangs to be updated
+        self.retries: Mapping[GangKey, object] = self._retries.keys  # gangs that back off
         self.next_due = self._retries.next_due  # when a gang that backs off is to be tried again, seconds
-
-    @property
-    def has_changed(self) -> bool:
-        """Whether a gang is to be updated."""
-        return bool(self._changed)
 
     def of(self, uid: str) -> WaitingGang:
         """The gang of a pod that belongs to one."""
@@ -149,8 +148,9 @@ class Gangs:
         """The gangs to be updated, among them those whose back-off is over."""
         if self._retries.keys:
             self._changed.update(dict.fromkeys(self._retries.take_due(now)))
-        changed, self._changed = self._changed, {}
-        return [self._gangs[key] for key in changed if key in self._gangs]
+        changed = [self._gangs[key] for key in self._changed if key in self._gangs]
+        self._changed.clear()
+        return changed
 
     def change(self, gang: WaitingGang) -> None:
         """The gang is to be updated."""

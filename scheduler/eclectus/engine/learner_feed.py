@@ -45,8 +45,8 @@ class LearnerFeed:
     # -- tasks -----------------------------------------------------------------------------------
 
     def task_arrived(self, task: Task) -> None:
-        """The task is pending here, or was bound by another scheduler; once a task."""
-        if self._needs_arrivals and not task.spec.long_running:
+        """A task that ends is pending here, or was bound by another scheduler; once a task."""
+        if self._needs_arrivals:
             self._call(self._learn.arrived, task.workload, self._state.now)
 
     def task_on_node(self, task: Task) -> None:

@@ -17,22 +17,22 @@ class NodeDispatch:
     def __init__(self, state: State) -> None:
         self._state, self._classes = state, state.view.classes
         self._queues = state.node_queues.by_row
-        self._usage_cursor = self._shape_cursor = self._service_changes = 0
+        # How far changes have been handled: the heads of `usage` and `shape`, and `service_changes`. The
+        # engine moves it on while there are no queues.
+        self.seen = (0, 0, 0)
         lines = {name: profile.line for name, profile in state.profiles.items()}
         self._first_come = {name for name, line in lines.items() if line.traits.first_come}
         stealing = {id(line): line for line in lines.values() if line.traits.steals}
         self._stealing = list(stealing.values())
 
     def dispatch_changed(self) -> None:
-        """Dispatch the node queues of all nodes whose usage or shape has changed."""
+        """Dispatch the node queues of all nodes whose usage or shape has changed; there must be queues."""
         cluster = self._state.cluster
-        may_exclude = (
-            cluster.shape.head != self._shape_cursor or cluster.service_changes != self._service_changes
-        )
-        changed = self._reshaped() if may_exclude else cluster.usage.since(self._usage_cursor)
-        self._usage_cursor = cluster.usage.head
-        if not self._queues:
-            return
+        seen, self.seen = self.seen, (cluster.usage.head, cluster.shape.head, cluster.service_changes)
+        changed, may_exclude = cluster.usage.since(seen[0]), self.seen[1:] != seen[1:]
+        if may_exclude and changed is not None:
+            shaped = cluster.shape.since(seen[1])
+            changed = None if shaped is None else sorted({*changed, *shaped})
         if changed is None:
             changed = sorted(cluster.rows.values())
         elif changed and any(spec.has_pod_rules for spec, _ in self._state.node_queues.tasks_by_class):
@@ -44,13 +44,6 @@ class NodeDispatch:
                 self.dispatch(row)
         if self._stealing:
             self._steal(changed)
-
-    def _reshaped(self) -> list[int] | None:
-        """Rows whose usage or shape has changed, ascending; None for all."""
-        cluster = self._state.cluster
-        used, shaped = cluster.usage.since(self._usage_cursor), cluster.shape.since(self._shape_cursor)
-        self._shape_cursor, self._service_changes = cluster.shape.head, cluster.service_changes
-        return None if used is None or shaped is None else sorted({*used, *shaped})
 
     def _following_other_pods(self) -> Iterator[int]:
         """Rows with a task in their queues for which a change of another node may have opened this one."""

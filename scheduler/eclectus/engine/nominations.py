@@ -33,6 +33,7 @@ class Nominations:
         self._changed: set[str] = set()
         # uid -> the node that was withdrawn: the pod's status names it until our write has arrived.
         self._withdrawn: dict[str, str] = {}
+        self.withdrawn: Mapping[str, str] = self._withdrawn
 
     # -- pods that come, change and go ---------------------------------------------------------
 
@@ -107,7 +108,7 @@ class Nominations:
         cluster = self._state.cluster
         used, reshaped = cluster.usage.since(self._usage_cursor), cluster.shape.since(self._shape_cursor)
         self._usage_cursor, self._shape_cursor = cluster.usage.head, cluster.shape.head
-        nodes = list(self._placed.nominated_nodes)
+        nodes = list(self._placed.nominated)
         if used is not None and reshaped is not None:
             changed = {cluster.names[row] for row in (*used, *reshaped)}
             nodes = [
@@ -121,7 +122,7 @@ class Nominations:
 
     def review_kept(self) -> None:
         """Ask Orders whether they still keep nodes free: a reason may end although no node has changed."""
-        for node in list(self._placed.nominated_nodes):
+        for node in list(self._placed.nominated):
             if any(self._order_of(task).traits.reserves_nodes for task in self._ours_on(node)):
                 self._dispatch(node)
 
@@ -148,7 +149,7 @@ class Nominations:
         `refused`: the classes that were refused just now, or that pods have joined. All others can fit only
         on nodes that have changed since the last call.
         """
-        nominated = list(self._placed.nominated_nodes)
+        nominated = list(self._placed.nominated)
         changed = [node for node in nominated if node in self._changed]
         self._changed.clear()
         for pending in self._state.class_queues.unschedulable_since(inf) if changed else refused:
@@ -168,7 +169,7 @@ class Nominations:
     def row_held_for_lower(self, task: Task, nodes: Iterable[str] | None = None) -> int | None:
         """One of the nodes, by default of all, where room for the pod is held for lower priorities alone."""
         rows = self._state.cluster.rows
-        for node in self._placed.nominated_nodes if nodes is None else nodes:
+        for node in self._placed.nominated if nodes is None else nodes:
             row = rows.get(node)
             if row is not None and self._lower_on(node, task) and self._fits(task, row):
                 return row

@@ -48,7 +48,9 @@ class PlacedPods:
         self._cluster, self._accounts = cluster, tuple(accounts)
         self._placed: dict[str, _Placed] = {}
         self._on: dict[str, dict[str, None]] = defaultdict(dict)  # node name -> uids, in order of arrival
-        self._nominated: dict[str, dict[str, None]] = defaultdict(dict)  # likewise, nominated ones alone
+        self._nominated: dict[str, dict[str, None]] = defaultdict(dict)
+        # Likewise, of the nominated ones alone: neither bound nor assumed. The nodes need not have rows.
+        self.nominated: Mapping[str, Mapping[str, None]] = self._nominated
         self._priorities: Counter[int] = Counter()
         self._assumed: dict[str, str] = {}
         self.assumed: Mapping[str, str] = self._assumed  # uid -> node of every bind not answered yet
@@ -67,6 +69,7 @@ class PlacedPods:
         self._cluster, self._accounts, self._placed = cluster, (), dict(self._placed)
         self._on = _copied(self._on)
         self._nominated = _copied(self._nominated)
+        self.nominated = self._nominated
         self._priorities, self._nominated_before = self._priorities.copy(), dict(self._nominated_before)
         self._assumed = dict(self._assumed)
         self.assumed = self._assumed
@@ -113,21 +116,6 @@ class PlacedPods:
     def bound_on(self, row: int) -> Iterator[tuple[Task, float]]:
         """Those of them that the API server has shown on the node."""
         return ((task, since) for task, since in self.on_row(row) if task.node)
-
-    @property
-    def has_nominated(self) -> bool:
-        """Whether room is held for any pod that is neither bound nor assumed."""
-        return bool(self._nominated)
-
-    @property
-    def nominated_count(self) -> int:
-        """How many such pods there are; O(nodes that hold room for them)."""
-        return sum(map(len, self._nominated.values()))
-
-    @property
-    def nominated_nodes(self) -> Iterable[str]:
-        """The nodes that hold room for such pods; they need not have rows."""
-        return self._nominated.keys()
 
     def nominated_on(self, node: str) -> list[Task]:
         """The pods for which the node holds room, in order of arrival."""
@@ -306,7 +294,8 @@ class Binds:
         if self._cluster.devices is not None:
             task = self._cluster.devices.with_grant(row, task, grant, instead_of)
         nominated = self._placed.assume(task, node, now)
-        return AssumedBind(task, row, node, nominated, self._volumes.steps_before(task, row, node))
+        steps = self._volumes.steps_before(task, row, node) if task.uid in self._volumes.waiting else ()
+        return AssumedBind(task, row, node, nominated, steps)
 
     def undo(self, assumed: AssumedBind) -> None:
         """Count a pod that was not nominated, and whose bind was not sent, no longer as placed."""
@@ -324,8 +313,10 @@ class Binds:
 
     def _steps_before(self, node: str, nominated: str) -> tuple[BindStep, ...]:
         """`nominated`: another node, to which the pod was nominated until now; or empty."""
-        displaced = self._probe_validity.take_displaced(node)
-        ends = tuple(EndProbe(probe.uid, probe.namespace, probe.name) for probe in displaced)
+        ends: tuple[BindStep, ...] = ()
+        if node in self._probe_validity.probes:
+            displaced = self._probe_validity.take_displaced(node)
+            ends = tuple(EndProbe(probe.uid, probe.namespace, probe.name) for probe in displaced)
         return (Renominate(node, nominated), *ends) if nominated else ends
 
 
@@ -335,7 +326,8 @@ class ProbeValidity:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._nodes: dict[str, str] = {}  # uid of a probe -> its node
-        self._on: dict[str, dict[str, Task]] = defaultdict(dict)  # node -> uid -> probe
+        self._on: dict[str, dict[str, Task]] = defaultdict(dict)
+        self.probes: Mapping[str, Mapping[str, Task]] = self._on  # node -> uid -> probe; no empty ones
         self._invalid: set[str] = set()
         self._displaced: set[str] = set()
 

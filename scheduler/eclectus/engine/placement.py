@@ -72,7 +72,7 @@ class Placement:
         if self._withholds:
             self._withheld.begin_cycle(state.view)
         self._begin()
-        refused = self._count_joined()
+        refused = self._count_joined() if state.class_queues.joined else []
         by_profile: dict[str, list[PendingClass]] = {}
         for pending in self._slices.take(state.class_queues.active):
             by_profile.setdefault(pending.profile, []).append(pending)
@@ -85,7 +85,7 @@ class Placement:
             self._deferred.end_step()
         elif state.deferrals.waits or state.deferrals.released:
             self._deferred.end_cycle(has_failed=state.counters.faults > self._faults_before)
-        if state.placed.has_nominated:
+        if state.placed.nominated:
             asked = (pending for classes in by_profile.values() for pending in classes)
             refused += [pending for pending in asked if pending.unschedulable_since is not None]
             self._nominations.bind_above_lower(dict.fromkeys(refused))
@@ -96,7 +96,11 @@ class Placement:
         if self._slices:
             self._deferred.resume_cycle(state.view)
             return
-        self._deferred.begin_cycle(state.view)
+        if self._deferred.is_used:
+            self._deferred.begin_cycle(state.view)
+        else:
+            self._deferred.view = state.view
+            state.class_queues.activate_fitting()
         self._slices.begin(state.class_queues.active.values())
         self._faults_before = state.counters.faults
 

@@ -3,14 +3,12 @@
 A plan must survive a restart, so it is written; every write costs a request, so it is written at most every
 `WRITE_SECONDS` for each job, the last one at once. `finish_seconds` grows shorter with the clock, and is no
 change by itself; nor is what a job has lent and borrowed in all, which is written with the rest.
-
-Orders that need binds are informed of them here too.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import inf
@@ -22,27 +20,7 @@ from eclectus.engine.counters import PlanCounters
 from eclectus.framework import JobPlanner, Policy, Profile, View
 from eclectus.model.commands import RecordPlan
 from eclectus.model.job import Job, JobPlan
-from eclectus.model.objects import Amounts, Task
-
-
-class InformedOrders:
-    """The Orders that need binds; the others cost nothing."""
-
-    def __init__(self, profiles: Iterable[Profile], fault: Callable[[Policy, str], None]) -> None:
-        self._orders = {
-            each.scheduler_name: each.order for each in profiles if "binds" in each.order.traits.needs
-        }
-        self._fault = fault
-
-    def placed(self, view: View, task: Task, row: int) -> None:
-        """The task is bound to the node of this row."""
-        order = self._orders.get(task.profile)
-        if order is not None:
-            try:
-                order.placed(view, task, row)
-            except Exception as error:  # a plug-in's defect must not stop the others
-                self._fault(order, f"{type(error).__name__}: {error}")
-
+from eclectus.model.objects import Amounts
 
 WRITE_SECONDS = 15.0  # at least, between two writes for one job: a few a minute
 
@@ -151,7 +129,10 @@ class PlanRecords:
         counters: PlanCounters,
         fault: Callable[[Policy, str], None],
     ) -> None:
-        self._orders = [each.order for each in profiles if isinstance(each.order, JobPlanner)]
+        # Of profiles that plan jobs; nothing else need be called while there are none.
+        self.orders: Sequence[JobPlanner] = [
+            each.order for each in profiles if isinstance(each.order, JobPlanner) and jobs is not None
+        ]
         self._jobs, self._fault = jobs, fault
         self._lending = Lending(counters)
         self._written: dict[str, tuple[float, JobPlan]] = {}  # by job: when, seconds, and what
@@ -162,9 +143,9 @@ class PlanRecords:
 
     def due(self, view: View) -> Iterator[RecordPlan]:
         """Ask the Orders for plans, and take those that are to be written now."""
-        if not self._orders or self._jobs is None:
+        if self._jobs is None:
             return
-        for order in self._orders:
+        for order in self.orders:
             self._ask(order, self._jobs, view)
         self._lending.advance(view.now)
         queue = self._queue

@@ -165,11 +165,13 @@ class PodVolumes:
         self._pending, self._is_placed = pending, is_placed
         self._reaches = Reaches(cluster)
         self._waiting: dict[str, _Waiting] = {}
+        self.waiting: Mapping[str, object] = self._waiting  # by uid, of the pods with claims
         self._by_key: dict[str, dict[str, None]] = {}  # key of a claim -> uids of pods that wait and use it
         self._stale: dict[str, None] = {}  # keys of claims for which a second pod has begun or ceased to wait
-        self._binding: dict[
-            str, tuple[str, ...]
-        ] = {}  # uid of a pod whose bind is under way -> unbound claims
+        self._binding: dict[str, tuple[str, ...]] = {}
+        self.binding: Mapping[str, object] = (
+            self._binding
+        )  # uid of a pod with a bind under way -> unbound claims
         self._waits: dict[str, int] = {}  # key of a decided claim -> pods whose binds are under way with it
 
     def __len__(self) -> int:
@@ -179,9 +181,7 @@ class PodVolumes:
     # -- pods that wait ------------------------------------------------------------------------------
 
     def resolved(self, task: Task) -> Task:
-        """A pod that waits, with what its claims ask of nodes in its spec."""
-        if not task.claims:
-            return task
+        """A pod with claims that waits, with what they ask of nodes in its spec."""
         uid, keys = task.uid, tuple(claim_keys(task))
         if uid not in self._waiting:
             for key in keys:
@@ -196,10 +196,8 @@ class PodVolumes:
         return replace(task, spec=replace(task.spec, volumes=needs, volume_use=found.use))
 
     def discard(self, uid: str) -> None:
-        """The pod does not wait any more; no error if it is not known."""
-        waiting = self._waiting.get(uid)
-        if waiting is None:
-            return
+        """A pod that waited does so no more."""
+        waiting = self._waiting[uid]
         self._release(waiting)
         del self._waiting[uid]
         for key in waiting.keys:
@@ -238,11 +236,11 @@ class PodVolumes:
         return self._reaches.evaluated
 
     def steps_before(self, task: Task, row: int, node: str) -> tuple[VolumeStep, ...]:
-        """What is done to the claims of a pod before its bind to this node; from now on it is decided."""
-        waiting = self._waiting.get(task.uid)
-        if waiting is None or not waiting.resolved.unbound:
-            return ()
+        """What is done to the claims of a pod with claims before its bind; from now on it is decided."""
+        waiting = self._waiting[task.uid]
         unbound = waiting.resolved.unbound
+        if not unbound:
+            return ()
         volumes = self._reaches.matching.plan(waiting.resolved.needs.unbound, row)
         for key, volume in zip(unbound, volumes, strict=True):
             self._waits[key] = self._waits.get(key, 0) + 1
@@ -293,6 +291,7 @@ class PodVolumes:
         """So many pods waited for the claim before, and so many do now; one alone may share it no longer."""
         if min(before, now) == 1:
             self._stale[key] = None
+            self._storage.has_news = True
 
     def _class_of(self, key: str) -> str:
         claim = self._storage.claims.get(key)

@@ -313,7 +313,11 @@ class Explanations:
     def _expect(self, task: Task, estimates: StepEstimates) -> None:
         """Estimate, once, how long a pod will wait for which no node has room."""
         state, task_class = self._state, self._state.view.task_class(task)
-        if task_class.fits_now_count or not task_class.feasible_count or task.uid in state.expected_waits:
+        if (
+            task_class.fits_now_count
+            or not task_class.feasible_count
+            or task.uid in state.expected_waits.open
+        ):
             return
         seconds = None if state.placed.is_nominated(task.uid) else estimates.seconds(task_class)
         if seconds is not None:

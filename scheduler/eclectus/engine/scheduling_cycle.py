@@ -250,15 +250,19 @@ class SchedulingCycle(PendingTasks):
         answered = self.offered.pop(task.uid)
         self.removed += 1
         self._queues.answer(answered.pending, answered.queue, answered.serial)
-        self._state.deferrals.discard(task.uid)
+        if self._state.deferrals.since:
+            self._state.deferrals.discard(task.uid)
 
     def place(self, task: Task, row: int, grant: Grant) -> None:
         """The task is bound to the node of this row."""
-        volumes = self._state.volumes
-        evaluated = volumes.masks_evaluated
         self.remove(task)
-        self._state.bind(task, row, grant)
-        self.removed += volumes.masks_evaluated - evaluated
+        volumes = self._state.volumes
+        if task.uid in volumes.waiting:
+            evaluated = volumes.masks_evaluated
+            self._state.bind(task, row, grant)
+            self.removed += volumes.masks_evaluated - evaluated
+        else:
+            self._state.bind(task, row, grant)
 
     def defer(self, task: Task, wait: Wait) -> None:
         """The task waits, for a node or for none: it stays in its class queue, whose class stays active."""

@@ -44,7 +44,7 @@ from eclectus.engine.expected_waits import ExpectedWaits
 from eclectus.engine.gangs import Gangs, WaitingGang
 from eclectus.engine.placed_pods import AssumedBind, Binds, PlacedPods, ProbeValidity
 from eclectus.engine.places import Places, PodPlace
-from eclectus.engine.plan_records import InformedOrders, PlanRecords
+from eclectus.engine.plan_records import PlanRecords
 from eclectus.engine.pod_volumes import PodVolumes
 from eclectus.engine.queues.class_queues import ClassQueues, Queued
 from eclectus.engine.queues.node_queues import NodeQueues
@@ -76,6 +76,10 @@ class State:
 
     def __init__(self, profiles: Sequence[Profile], learn: Learn, seed: int) -> None:
         self.profiles: Mapping[str, Profile] = {profile.scheduler_name: profile for profile in profiles}
+        # By profile, of those that need binds.
+        self._informed_orders = {
+            name: each.order for name, each in self.profiles.items() if "binds" in each.order.traits.needs
+        }
         self.learn = learn
         self.now = 0.0  # the time of the step, seconds
         self.cluster = Cluster()
@@ -95,7 +99,6 @@ class State:
         self.expected_waits = ExpectedWaits(self.counters)
         self.service_times = ServiceTimes()
         self.needs = needs_of(profiles, learn)
-        self._informed_orders = InformedOrders(profiles, self.fault)
         self.accounts = Accounts(self.cluster, self.needs, groupings_of(profiles, self.fault))
         self.plan_records = PlanRecords(profiles, self.accounts.jobs, self.counters.plans, self.fault)
         self.placed = PlacedPods(self.cluster, self.accounts.of_placed_pods())
@@ -160,7 +163,7 @@ class State:
 
     def enqueue(self, task: Task, event: str) -> None:
         """Put the pod into its class queue. `event`: why, as kube-scheduler's metrics name it."""
-        if self.gangs.keeps(task):
+        if task.gang is not None and self.gangs.keeps(task):
             self.gangs.hold(task)
             self.places.move(task.uid, "gang")
             self.reports.add(task.uid, self.now, at_once=False)
@@ -218,7 +221,8 @@ class State:
         self.leave(uid)
         self.reports.cancel(uid)
         self.waiting_times.discard(uid)
-        self.expected_waits.discard(uid)
+        if uid in self.expected_waits.open:
+            self.expected_waits.discard(uid)
 
     def leave(self, uid: str) -> None:
         """Take the pod out of the queue where it is, to be put into another one next."""
@@ -229,8 +233,10 @@ class State:
 
     def _leave_class_queue(self, uid: str, queued: Queued) -> None:
         self.class_queues.discard(queued)
-        self.deferrals.discard(uid)
-        self.gangs.discard(uid)  # of a complete gang
+        if self.deferrals.since:
+            self.deferrals.discard(uid)
+        if self.gangs.pods:
+            self.gangs.discard(uid)  # of a complete gang
 
     def _leave_lead(self, uid: str, queued: Queued) -> None:
         self.class_queues.discard(queued)
@@ -287,11 +293,23 @@ class State:
         self.places.move(task.uid, "assumed")
         self.reports.forget(task.uid)
         self.waiting_times.discard(task.uid)
-        self.expected_waits.placed(task.uid, self.now)
-        self.gangs.assumed(task.uid)
+        if task.uid in self.expected_waits.open:
+            self.expected_waits.placed(task.uid, self.now)
+        if task.gang is not None:
+            self.gangs.assumed(task.uid)
         self.accounts.start(task)
-        self._informed_orders.placed(self.view, task, assumed.row)
+        if self._informed_orders:
+            self._inform_order(task, assumed.row)
         self._commands.append(self._binds.command(assumed))
+
+    def _inform_order(self, task: Task, row: int) -> None:
+        """Tell the Order of a placed pod that it is, if it needs binds."""
+        order = self._informed_orders.get(task.profile)
+        if order is not None:
+            try:
+                order.placed(self.view, task, row)
+            except Exception as error:  # a plug-in's defect must not stop the others
+                self.fault(order, f"{type(error).__name__}: {error}")
 
     def nominate(self, task: Task, node: str) -> None:
         """Write into the pod's status that room is held for it on this node; empty: on none any more."""

@@ -43,19 +43,20 @@ class TermMatches:
     def __init__(
         self, terms: HeldTerms, pending: Mapping[str, Task], own: Callable[[Task], Terms], matched: str
     ) -> None:
-        self._terms, self._pending, self._own, self._field = terms, pending, own, matched
-        self._version = self._generation = 0  # of the terms: when last compared, and when last asked
+        self.terms = terms
+        self._pending = pending
+        self._own = own
+        self._field = matched
+        self._version = 0  # of the terms, when they were last compared
+        self.generation = 0  # of the terms, when `changed` was last called; written here only
         self._alike: dict[tuple[str, Pairs], _Alike] = {}
-        self._group_of: dict[str, _Alike] = {}  # uid -> its group
+        self._group_of: dict[str, _Alike] = {}
+        self.pods: Mapping[str, object] = self._group_of  # uid -> its group, of the pods in the index
         self._in_namespace: dict[str, Groups] = {}
         self._with_label: dict[tuple[str, str, str], Groups] = {}  # namespace, key, value
         self._changed: Groups = {}  # groups whose terms have changed since they were last asked for
         self._serial = 0
         self._held: dict[str, Terms] = {}  # uid -> the terms of pending pods themselves
-
-    def __len__(self) -> int:
-        """Pods in the index."""
-        return len(self._group_of)
 
     def with_terms(self, task: Task) -> Task:
         """A pending pod, with the terms of other pods that match it in its spec (nearly always none).
@@ -63,7 +64,7 @@ class TermMatches:
         Its own terms count from now on: it may be placed in one scheduling cycle with pods that they match.
         """
         own = self._own(task)
-        if not own and not self._terms.generation:
+        if not own and not self.terms.generation:
             return task  # there has been no term yet
         self._hold(task.uid, own)
         self._compare()
@@ -73,7 +74,7 @@ class TermMatches:
         return replace(task, spec=replace(task.spec, **{self._field: group.matched}))
 
     def discard(self, uid: str) -> None:
-        """The pod is not pending any more; no error if it is not known."""
+        """A pod of the index is not pending any more."""
         self._hold(uid, ())
         self._leave_group(uid)
 
@@ -84,9 +85,9 @@ class TermMatches:
             self._held[uid] = terms
         if terms != before:
             for term in terms:
-                self._terms.hold(term)
+                self.terms.hold(term)
             for term in before:
-                self._terms.release(term)
+                self.terms.release(term)
 
     def _leave_group(self, uid: str) -> None:
         group = self._group_of.pop(uid, None)
@@ -96,13 +97,11 @@ class TermMatches:
                 self._drop(group)
 
     def changed(self) -> list[Task]:
-        """If a term has appeared: the pods whose terms have changed since the last call, in order of arrival.
+        """A term has appeared: the pods whose terms have changed since the last call, in order of arrival.
 
         A term that only vanishes excludes no node any more, so its pods are not named until another appears.
         """
-        if self._generation == self._terms.generation:
-            return []
-        self._generation = self._terms.generation
+        self.generation = self.terms.generation
         self._compare()
         serials = {uid: serial for group in self._changed for uid, serial in group.serials.items()}
         self._changed = {}
@@ -112,14 +111,14 @@ class TermMatches:
 
     def _compare(self) -> None:
         """Bring the groups up to date with the terms."""
-        if self._version == self._terms.version:
+        if self._version == self.terms.version:
             return
         if not self._version:
             for task in self._pending.values():
                 self._add(task)
-        self._version = self._terms.version
+        self._version = self.terms.version
         affected: dict[_Alike, set[PodAffinityTerm]] = {}
-        for term in self._terms.take_changed():
+        for term in self.terms.take_changed():
             for group in self._matched_by(term):
                 affected.setdefault(group, set()).add(term)
         for group, terms in affected.items():  # each once: one pod may have thousands of terms
@@ -128,7 +127,7 @@ class TermMatches:
     def _update(self, group: _Alike, terms: Collection[PodAffinityTerm]) -> None:
         """The group after these terms, which match it, have appeared or vanished."""
         kept = [term for term in group.matched if term not in terms]
-        matched = self._terms.in_order([*kept, *(term for term in terms if term in self._terms)])
+        matched = self.terms.in_order([*kept, *(term for term in terms if term in self.terms)])
         if matched != group.matched:
             group.matched = matched
             self._changed[group] = None
@@ -170,7 +169,7 @@ class TermMatches:
         self._leave_group(uid)
         group = self._alike.get(key)
         if group is None:
-            group = self._alike[key] = _Alike(key, self._terms.matching(*key) if self._version else ())
+            group = self._alike[key] = _Alike(key, self.terms.matching(*key) if self._version else ())
             self._in_namespace.setdefault(task.namespace, {})[group] = None
             for label in task.labels:
                 self._with_label.setdefault((task.namespace, *label), {})[group] = None

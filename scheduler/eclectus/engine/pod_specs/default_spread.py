@@ -144,19 +144,12 @@ class DefaultSpreading:
         }
         self._pending = pending
         self._selectors = PodSelectors()
-        self._known: dict[str, _Of] = {}  # uid -> of a pending pod that states no constraints
+        self._known: dict[str, _Of] = {}
+        self.pods: Mapping[str, object] = self._known  # by uid, those of them that state no constraints
         self._users: dict[_Of, dict[str, None]] = {}  # uids, by namespace alone and by controller
         self._changed: dict[_Of, None] = {}
         self._slices = PodSlices()
-
-    def __len__(self) -> int:
-        """Pods in the index."""
-        return len(self._known)
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether pods are still to be looked at again."""
-        return bool(self._slices)
+        self.has_news = False  # whether `take_changed` is to be called; written here only
 
     def handlers(self) -> Mapping[type, Callable[[Any], None]]:
         """Type of event -> what updates the selectors."""
@@ -179,12 +172,9 @@ class DefaultSpreading:
         return replace(task, spec=replace(spec, spread=hard, preferred_spread=soft, topology_keys=keys))
 
     def discard(self, uid: str) -> None:
-        """The pod is not pending any more; no error if it is not known."""
-        known = self._known.pop(uid, None)
-        if known is None:
-            return
+        """A pod of the index is not pending any more."""
         self._slices.discard(uid)
-        for key in _keys(known):
+        for key in _keys(self._known.pop(uid)):
             users = self._users[key]
             del users[uid]
             if not users:
@@ -195,14 +185,16 @@ class DefaultSpreading:
         for key in self._changed:
             self._slices.add(self._users.get(key, ()))
         self._changed = {}
-        tasks = (self._pending[uid] for uid in self._slices.take())
+        tasks = [self._pending[uid] for uid in self._slices.take()]
+        self.has_news = bool(self._slices.left)
         return [task for task in tasks if self.resolved(task) is not task]
 
     def _index(self, task: Task) -> None:
         of = _Of(task.namespace, task.controller)
         if self._known.get(task.uid) == of:
             return
-        self.discard(task.uid)
+        if task.uid in self._known:
+            self.discard(task.uid)
         self._known[task.uid] = of
         for key in _keys(of):
             self._users.setdefault(key, {})[task.uid] = None
@@ -218,11 +210,16 @@ class DefaultSpreading:
     def _selector_seen(self, event: PodSelectorSeen) -> None:
         given = event.selector
         if self._selectors.set(given):
-            self._changed[_concerned(given.kind, given.namespace, given.name)] = None
+            self._note(given.kind, given.namespace, given.name)
 
     def _selector_gone(self, event: PodSelectorGone) -> None:
         if self._selectors.remove(event.kind, event.namespace, event.name):
-            self._changed[_concerned(event.kind, event.namespace, event.name)] = None
+            self._note(event.kind, event.namespace, event.name)
+
+    def _note(self, kind: str, namespace: str, name: str) -> None:
+        """The pods that a selector may concern are looked at again: of a Service all of its namespace."""
+        self._changed[_Of(namespace, "" if kind == SERVICE else f"{kind}/{name}")] = None
+        self.has_news = True
 
 
 def _states_constraints(spec: Spec) -> bool:
@@ -232,11 +229,6 @@ def _states_constraints(spec: Spec) -> bool:
 
 def _keys(of: _Of) -> tuple[_Of, ...]:
     return (of._replace(controller=""), of) if of.controller else (of,)
-
-
-def _concerned(kind: str, namespace: str, name: str) -> _Of:
-    """The pods that a selector may concern: of a Service all of its namespace."""
-    return _Of(namespace, "" if kind == SERVICE else f"{kind}/{name}")
 
 
 @lru_cache(maxsize=MADE_MOST)

@@ -107,24 +107,14 @@ class NamespaceSelectors:
         self._namespaces = NamespaceLabels()
         self._later: dict[str, Pairs | None] = {}  # labels that do not count yet; None: the namespace is gone
         self._moved: _Names = {}  # namespaces that have come, gone or changed since `take_changed`
-        self._tasks: dict[str, Task] = {}  # uid -> a pod with selectors, as it was seen
+        self._tasks: dict[str, Task] = {}
+        self.pods: Mapping[str, Task] = self._tasks  # uid -> a pod with selectors, as it was seen
         self._users: dict[Selector, _Names] = {}  # uids of the pods with this selector
         self._selected: dict[Selector, tuple[str, ...]] = {}  # sorted names; of selectors that are used
         self._slices = PodSlices()
-
-    def __len__(self) -> int:
-        """Pods with selectors."""
-        return len(self._tasks)
-
-    @property
-    def is_changing(self) -> bool:
-        """Whether some pods have terms of before a change of labels and others those of after it."""
-        return bool(self._slices)
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether there is something to do in the next step even if nothing happens."""
-        return self.is_changing or bool(self._later)
+        # The pods that still have terms of before a change of labels, while others have those of after it.
+        self.changing: Mapping[str, None] = self._slices.left
+        self.has_news = False  # whether `take_changed` is to be called; written here only
 
     # -- namespaces ----------------------------------------------------------------------------
 
@@ -137,7 +127,8 @@ class NamespaceSelectors:
         self._relabel(name, None)
 
     def _relabel(self, name: str, labels: Pairs | None) -> None:
-        if self.is_changing:
+        self.has_news = True
+        if self.changing:
             self._later[name] = labels
             return
         self._moved[name] = None
@@ -151,8 +142,6 @@ class NamespaceSelectors:
     def resolved(self, task: Task) -> Task:
         """The pod with terms that name namespaces; the same for a pod without a selector."""
         found = _selectors(task)
-        if not found and task.uid not in self._tasks:
-            return task
         self.discard(task.uid)
         if not found:
             return task
@@ -177,7 +166,7 @@ class NamespaceSelectors:
 
     def take_changed(self) -> list[Task]:
         """The next pods, as they were seen, whose selectors select others; at most PODS_MOST in a step."""
-        if not self.is_changing:
+        if not self.changing:
             later, self._later = self._later, {}
             for name, labels in later.items():
                 self._relabel(name, labels)
@@ -185,7 +174,9 @@ class NamespaceSelectors:
             self._moved = {}
             for selector in changed:
                 self._slices.add(self._users[selector])
-        return [self._tasks[uid] for uid in self._slices.take()]
+        taken = [self._tasks[uid] for uid in self._slices.take()]
+        self.has_news = bool(self.changing or self._later)
+        return taken
 
     def _selects_others(self, selector: Selector) -> bool:
         """Whether the selector does, after namespaces have moved; what it selects is up to date then."""
@@ -226,8 +217,6 @@ def _selectors(task: Task) -> dict[Selector, None]:
     """The selectors of the pod's terms, each once; empty for nearly all pods."""
     spec = task.spec
     required = (task.anti_affinity_terms, spec.affinity_terms, spec.own_anti_affinity)
-    if not any(required) and not spec.preferred_terms:
-        return {}
     terms: list[Terms] = [*required, tuple(each.term for each in spec.preferred_terms)]
     return {
         term.namespace_selector: None

@@ -7,7 +7,7 @@ events give equal commands.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 
 PODS_MOST = 1_000  # in one step
@@ -18,9 +18,7 @@ class PodSlices:
 
     def __init__(self) -> None:
         self._left: dict[str, None] = {}
-
-    def __len__(self) -> int:
-        return len(self._left)
+        self.left: Mapping[str, None] = self._left
 
     def add(self, uids: Iterable[str]) -> None:
         """These pods are to be seen again; one that is named already keeps its place."""

@@ -65,6 +65,7 @@ class WaitingSpecs:
             preference_matches(cluster.preferences, pending),
         )
         self._volumes = volumes
+        self._node_volumes = cluster.volumes
 
     def handlers(self) -> Mapping[type, Callable[[Any], None]]:
         """Type of event -> what updates a source that has events of its own."""
@@ -72,26 +73,42 @@ class WaitingSpecs:
 
     def completed(self, task: Task) -> Task:
         """The pod with the spec that rules work with; it is followed from now on."""
-        task = self._default_spread.resolved(task)
+        if task.labels or task.controller:  # otherwise nothing selects it
+            task = self._default_spread.resolved(task)
+        has_own = has_terms(task)
         for matches in self._matches:
-            task = matches.with_terms(task)
-        return self._volumes.resolved(task)
+            if has_own or matches.terms.generation:
+                task = matches.with_terms(task)
+        return self._volumes.resolved(task) if task.claims else task
 
     def discard(self, uid: str) -> None:
         """The pod waits no more: it is bound, has ended, or was deleted."""
-        self._default_spread.discard(uid)
+        if uid in self._default_spread.pods:
+            self._default_spread.discard(uid)
         for matches in self._matches:
-            matches.discard(uid)
-        self._volumes.discard(uid)
+            if uid in matches.pods:
+                matches.discard(uid)
+        if uid in self._volumes.waiting:
+            self._volumes.discard(uid)
 
     def take_changed(self) -> Iterator[Task]:
         """The pods to be completed anew, each at once: what one source changes may concern the next."""
-        yield from self._default_spread.take_changed()
+        if self._default_spread.has_news:
+            yield from self._default_spread.take_changed()
         for matches in self._matches:
-            yield from matches.changed()
-        yield from self._volumes.changed()
+            if matches.generation != matches.terms.generation:
+                yield from matches.changed()
+        if self._node_volumes.storage.has_news or self._node_volumes.reach:
+            yield from self._volumes.changed()
 
     @property
     def goes_on(self) -> bool:
         """Whether more specs are to be completed anew in the next step."""
-        return self._default_spread.goes_on
+        return self._default_spread.has_news
+
+
+def has_terms(task: Task) -> bool:
+    """Whether a pod has terms about other pods, required or preferred; nearly none has."""
+    spec = task.spec
+    required = task.anti_affinity_terms or spec.affinity_terms or spec.own_anti_affinity
+    return bool(required or spec.preferred_terms)

@@ -41,7 +41,8 @@ class ClassQueues:
         self._active: dict[PendingKey, PendingClass] = {}
         self.active: Mapping[PendingKey, PendingClass] = self._active  # to be asked about in the next cycle
         self._unschedulable: dict[ClassKey, dict[PendingKey, PendingClass]] = {}
-        self._joined: dict[PendingKey, PendingClass] = {}  # unschedulable, with tasks that came later
+        self._joined: dict[PendingKey, PendingClass] = {}
+        self.joined: Mapping[PendingKey, PendingClass] = self._joined  # unschedulable, with later tasks
         self._unschedulable_classes = UnschedulableClasses(classes)
         self.count = 0  # tasks in all queues; written here only
         # By profile, of those whose Order ranks groups:
@@ -125,7 +126,7 @@ class ClassQueues:
 
     def activate_fitting(self) -> None:
         """Activate the unschedulable classes that have got room by what has changed in the cluster."""
-        for key in self._unschedulable_classes.with_room():
+        for key in self._unschedulable_classes.with_room() if self._unschedulable else ():
             for pending in list(self._unschedulable[key].values()):
                 self.activate(pending)
 

@@ -126,7 +126,9 @@ class DeferredClasses:
         profiles: Mapping[str, Profile],
         job_work: JobWork | None,
     ) -> None:
-        self._view, self._class_queues, self._deferrals = view, class_queues, deferrals
+        self.view = view  # of this step
+        self._class_queues = class_queues
+        self._deferrals = deferrals
         self._profiles, self._job_work = profiles, job_work
         # Active: their deferrals end when the next cycle begins.
         self._to_ask: dict[PendingClass, Answered] = {}
@@ -135,6 +137,7 @@ class DeferredClasses:
         self._shape_cursor = self._usage_cursor = 0
         self._missed = 0  # rows that have changed between the steps of the cycle
         self.next_until = inf  # when the first deferral ends, seconds; written here only
+        self.is_used = False  # otherwise `begin_cycle` would find nothing; written here only
 
     @property
     def has_changed(self) -> bool:
@@ -145,7 +148,7 @@ class DeferredClasses:
 
     def begin_cycle(self, view: View) -> None:
         """Activate every class that must be asked about in this step; its deferrals end."""
-        self._view = view
+        self.view = view
         self._left.clear()
         for pending in self._to_ask:
             self._release(pending)
@@ -154,11 +157,13 @@ class DeferredClasses:
         if self._deferred:
             self._activate()
         self._missed = 0
+        self.is_used = bool(self._deferred)
 
     def resume_cycle(self, view: View) -> None:
         """The cycle goes on in another step."""
-        self._view = view
+        self.view = view
         self._missed |= self._changed_rows()
+        self.is_used = True
 
     def _activate(self) -> None:
         """Activate deferred classes until none is left to which an answer could be another one."""
@@ -179,7 +184,7 @@ class DeferredClasses:
 
     def _changed_rows(self) -> int:
         """The rows that have changed since the last cycle."""
-        cluster = self._view.cluster
+        cluster = self.view.cluster
         used = cluster.usage.since(self._usage_cursor)
         if used is None or cluster.shape.head != self._shape_cursor:
             return EVERY_ROW
@@ -189,7 +194,7 @@ class DeferredClasses:
         before = self._deferred[pending]
         return (
             not pending.is_deferred  # a task has joined or left it
-            or before.until <= self._view.now
+            or before.until <= self.view.now
             or bool(before.rows & touched)
             or before.epochs != self._epochs_of(pending)
             or before.accounts != self._accounts_of(pending)
@@ -204,6 +209,7 @@ class DeferredClasses:
 
     def observe(self, asked: Iterable[PendingClass]) -> None:
         """The cycle of a profile over these classes is about to end."""
+        self.is_used = True
         for pending in asked:
             if pending.waits and pending not in self._to_ask:  # of a cycle in slices, as it was at first
                 self._to_ask[pending] = Answered(
@@ -217,7 +223,7 @@ class DeferredClasses:
 
     def end_step(self) -> None:
         """What has changed up to now, the classes that are asked about in this cycle have seen or done."""
-        self._shape_cursor, self._usage_cursor = self._view.cluster.shape.head, self._view.cluster.usage.head
+        self._shape_cursor, self._usage_cursor = self.view.cluster.shape.head, self.view.cluster.usage.head
 
     def end_cycle(self, *, has_failed: bool) -> None:
         """The cycles of all profiles are over. `has_failed`: a policy; it may answer otherwise next time."""
@@ -259,24 +265,24 @@ class DeferredClasses:
 
     def _epochs_of(self, pending: PendingClass) -> tuple[int, int]:
         place = self._profiles[pending.profile].place
-        return self._view.learn.speeds(pending.class_key[1]).epoch, place.epoch(self._view)
+        return self.view.learn.speeds(pending.class_key[1]).epoch, place.epoch(self.view)
 
     def _accounts_of(self, pending: PendingClass) -> tuple[int, ...]:
         order = self._profiles[pending.profile].order
-        return tuple(account.head for account in accounts_of(order, self._view, self._job_work))
+        return tuple(account.head for account in accounts_of(order, self.view, self._job_work))
 
     def _other_pods_of(self, pending: PendingClass) -> int:
         """Another number when a pod that the class counts has come or left; 0 if it counts none."""
         spec = pending.class_key[0]
         if not spec.has_pod_rules and not spec.prefers_by_pods:
             return 0
-        return self._view.classes.current(*pending.class_key).version_of_others
+        return self.view.classes.current(*pending.class_key).version_of_others
 
     def _rows_of(self, classes: Iterable[PendingClass]) -> int:
         """The rows on which any of the classes is feasible."""
-        rows, shape = 0, self._view.cluster.shape.head
+        rows, shape = 0, self.view.cluster.shape.head
         for pending in classes:
-            task_class = self._view.classes.current(*pending.class_key)
+            task_class = self.view.classes.current(*pending.class_key)
             known: tuple[int, int] | None = task_class.derived.get(self)
             if known is None or known[0] != shape:
                 packed = np.packbits(task_class.feasible, bitorder="little").tobytes()
