@@ -18,8 +18,8 @@ from pod_objects import PAUSE
 
 SERIAL = {"first": 1, "second": 2}
 ROOT = "scheduler/eclectus/"
-BIND_FILES_MOST = 84
-COMPLETION_FILES_MOST = 64
+BIND_FILES_MOST = 61
+COMPLETION_FILES_MOST = 46
 CONFIGURATION = """
 apiVersion: eclectus.dev/v1alpha1
 kind: SchedulerConfiguration
