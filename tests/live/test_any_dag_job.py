@@ -15,8 +15,7 @@ from dag_job_objects import dag_job, stage
 from eclectus.framework import Order
 from eclectus.kube.dag_jobs import plan_status
 from eclectus.live.watch.reflector import ObjectStore
-from eclectus.live.watch.watched_dag_jobs import WatchedDagJobs
-from eclectus.live.watch.watched_kinds import jobs_kind
+from eclectus.live.watch.watched_kinds import WatchedDagJobs, jobs_kind
 from eclectus.model.commands import Bind, Fault, RecordPlan
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import JobSeen, NodeSeen, Resumed, TaskSeen

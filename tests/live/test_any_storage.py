@@ -19,9 +19,8 @@ from accepted_storage import CLASSES, NODES, OBJECTS
 from builders import make_engine, make_node
 from eclectus.feasibility.volume_reaches import VolumeMatching
 from eclectus.framework import Place
-from eclectus.live.watch.claim_states import ClaimStates
 from eclectus.live.watch.reflector import ObjectStore
-from eclectus.live.watch.watched_kinds import pods_kind, storage_kinds
+from eclectus.live.watch.watched_kinds import ClaimStates, pods_kind, storage_kinds
 from eclectus.live.watch.watched_pods import WatchedPods
 from eclectus.model.commands import Bind, Fault
 from eclectus.model.errors import MalformedError

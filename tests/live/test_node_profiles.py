@@ -11,7 +11,7 @@ from eclectus.api.names import NODE_PROFILES_PATH
 from eclectus.api.node_profile import status_of
 from eclectus.config.process_settings import NodeProfilesSettings as Settings
 from eclectus.live.inbox import Inbox
-from eclectus.live.node_profiles import NODES_PER_SLICE, NodeProfiles, _in_slices
+from eclectus.live.learned_objects import NODES_PER_SLICE, NodeProfiles, _in_slices
 from eclectus.model.events import NodeRecalled
 from eclectus.model.learned import LearnedNode, LearnedWork
 

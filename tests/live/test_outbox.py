@@ -15,7 +15,7 @@ from outboxes import CONNECTION, NOTHING, outbox_of
 PATH = "/api/v1/namespaces/d/pods/p"
 EVENTS = "POST /apis/events.k8s.io/v1/namespaces/d/events"
 BIND = Bind("u", "d", "p", "n1", "eclectus")
-STATES = {"u": ConditionState("7", 1, is_false=False)}
+STATES = {"u": ConditionState("7", 1, is_false=False, prefers_nodes=True)}
 
 
 def report(message="no room", reason="Unschedulable"):

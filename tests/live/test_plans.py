@@ -7,7 +7,7 @@ import pytest
 
 from eclectus.api.dag_job import PlanStatus
 from eclectus.live.inbox import Inbox
-from eclectus.live.watch.watched_dag_jobs import PlanState
+from eclectus.live.watch.watched_kinds import PlanState
 from eclectus.live.write.status_patches import PLANS_IN_FLIGHT
 from eclectus.model.commands import RecordPlan
 from eclectus.model.job import JobPlan

@@ -1,7 +1,6 @@
 """Scheduling latency of pods, by attempts."""
 
-from eclectus.live.pod_observers import PodLatency
-from eclectus.live.process_metrics import Metrics
+from eclectus.live.process_metrics import Metrics, PodLatency
 from eclectus.model.commands import Report
 from eclectus.model.events import BindConfirmed, BindRefused, TaskGone, TaskSeen
 from eclectus.model.objects import Task

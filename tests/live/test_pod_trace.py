@@ -7,14 +7,14 @@ import pytest
 
 from builders import make_engine, make_node, make_task
 from eclectus.explain.questions import decision
-from eclectus.live.pod_observers import PodTrace
+from eclectus.live.process_metrics import PodTrace
 from eclectus.model.events import BindRefused, NodeSeen, Resumed, TaskSeen
 from eclectus.policies.place.allocation import LeastAllocated
 
 
 @pytest.fixture
 def said(caplog):
-    caplog.set_level(logging.DEBUG, "eclectus.live.pod_observers")
+    caplog.set_level(logging.DEBUG, "eclectus.live.process_metrics")
     return lambda: [(record.getMessage(), getattr(record, "pod", "")) for record in caplog.records]
 
 

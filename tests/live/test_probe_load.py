@@ -8,7 +8,7 @@ import pytest
 
 from eclectus.api.names import NODE_PROBES_PATH
 from eclectus.api.node_probe import load_of
-from eclectus.live.probe_load import ProbeLoad
+from eclectus.live.learned_objects import ProbeLoad
 from eclectus.model.learned import LearnedLoad
 
 NOW = 1_800_000_000.0

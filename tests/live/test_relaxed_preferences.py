@@ -1,10 +1,16 @@
 """What is recorded of preferences that a pod's node does not meet."""
 
+import asyncio
+
+import pytest
 from prometheus_client import CollectorRegistry
 
+from eclectus.live.inbox import Inbox
 from eclectus.live.process_metrics import counter
-from eclectus.live.write.preference_notes import MAX_WORDS, RelaxedPreferences
+from eclectus.live.watch.watched_pods import ConditionState
+from eclectus.live.write.outbox import MAX_WORDS, RelaxedPreferences
 from eclectus.model.commands import Bind
+from outboxes import outbox_of
 
 BIND = Bind("u", "d", "p", "n1", "eclectus")
 
@@ -50,3 +56,18 @@ def test_very_many_words_are_cut():
     (words,) = found.annotations("u").values()
     assert len(words) == MAX_WORDS
     assert words.endswith("k…")
+
+
+@pytest.mark.parametrize("prefers_nodes", [True, False])
+def test_only_the_node_of_a_pod_with_preferences_is_examined(server, prefers_nodes):
+    asked = []
+    states = {"u": ConditionState("7", 1, is_false=False, prefers_nodes=prefers_nodes)}
+
+    async def main():
+        async with server.context(1.0) as context:
+            outbox_of(context, Inbox(), states=states, unmet=lambda uid: asked.append(uid) or ()).accept(
+                [BIND]
+            )
+
+    asyncio.run(main())
+    assert asked == (["u"] if prefers_nodes else [])

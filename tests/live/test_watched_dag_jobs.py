@@ -9,8 +9,7 @@ import pytest
 
 from dag_job_objects import dag_job, stage
 from eclectus.live.watch.reflector import ObjectStore
-from eclectus.live.watch.watched_dag_jobs import PlanState, WatchedDagJobs
-from eclectus.live.watch.watched_kinds import jobs_kind
+from eclectus.live.watch.watched_kinds import PlanState, WatchedDagJobs, jobs_kind
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import JobGone, JobSeen
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from eclectus.live import garbage
 from eclectus.live.inbox import MAX_BATCH
-from eclectus.live.node_profiles import PAGE
+from eclectus.live.learned_objects import PAGE_PROFILES
 from eclectus.model.events import (
     BindConfirmed,
     Event,
@@ -93,7 +93,11 @@ class BusyMinute:
     def steps(self) -> Iterator[tuple[float, Sequence[Event]]]:
         """(now, events) of each step, as many events at most as the scheduler passes to one."""
         nodes = map(NodeSeen, self._nodes)
-        for listed, most in ((nodes, MAX_BATCH), (self._listed_pods(), MAX_BATCH), (self._recalled(), PAGE)):
+        for listed, most in (
+            (nodes, MAX_BATCH),
+            (self._listed_pods(), MAX_BATCH),
+            (self._recalled(), PAGE_PROFILES),
+        ):
             while batch := list(islice(listed, int(most))):
                 yield BEGAN, batch
         self._plan()

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import socket
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
+from eclectus.api.leader_server import LeaderServer, annotations_of
 from eclectus.api.names import PART_OF, PART_OF_LABEL, SCHEDULER_NAME_CLAIM, SCHEDULER_NAMES
 from eclectus.config.process_settings import LeaderElection, ProcessSettings
 from eclectus.engine.engine import Engine
@@ -27,21 +29,20 @@ from eclectus.explain.questions import (
     unmet_preferences,
 )
 from eclectus.kubeclient.client import ObjectClient
+from eclectus.kubeclient.credentials import SERVICE_ACCOUNT
 from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.leadership import Claim, Leadership
+from eclectus.kubeclient.serving.certificate import ServingCertificate
 from eclectus.kubeclient.timing import Clock
-from eclectus.live.advertised_server import AdvertisedServer
 from eclectus.live.collectors import LearnedCollector, PricesCollector, QueueCountsCollector
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
+from eclectus.live.learned_objects import NodeProfiles, ProbeLoad
 from eclectus.live.load_signal import LoadSignal
 from eclectus.live.loop import Loop, StepObserver
-from eclectus.live.node_profiles import NodeProfiles
-from eclectus.live.pod_observers import PodLatency, PodTrace
-from eclectus.live.probe_load import ProbeLoad
+from eclectus.live.process_metrics import PodLatency, PodTrace
 from eclectus.live.watch.reflector import Reflector
-from eclectus.live.watch.watched_dag_jobs import WatchedDagJobs
-from eclectus.live.watch.watched_kinds import watched_kinds
+from eclectus.live.watch.watched_kinds import WatchedDagJobs, watched_kinds
 from eclectus.live.watch.watched_pods import WatchedPods
 from eclectus.live.write.outbox import Known, Outbox
 
@@ -158,3 +159,30 @@ def _register_collectors(engine: Engine, settings: ProcessSettings, context: Con
     registry.register(QueueCountsCollector(engine.queue_counts))
     registry.register(LearnedCollector(partial(learned_summary, engine), clock.now, settings.metrics))
     registry.register(PricesCollector(partial(price_summary, engine), settings.metrics))
+
+
+class AdvertisedServer:
+    """Unknown until the server has its certificate. `folder` is where a pod finds its namespace."""
+
+    def __init__(self, folder: Path = SERVICE_ACCOUNT) -> None:
+        self._namespace_file = folder / "namespace"
+        self._address = ""
+        self._certificate: ServingCertificate | None = None
+
+    def serves(self, address: str, certificate: ServingCertificate | None) -> None:
+        """The server answers at this `host:port`; in plain HTTP without a certificate."""
+        self._address, self._certificate = address, certificate
+
+    def annotations(self) -> Mapping[str, str]:
+        """For the Lease: with the certificate of now, which may be replaced while the process runs."""
+        if not self._address:
+            return {}
+        certificate = "" if self._certificate is None else self._certificate.fingerprint
+        return annotations_of(LeaderServer(self._address, certificate, *self._pod()))
+
+    def _pod(self) -> tuple[str, str]:
+        """Namespace and name of the pod; empty outside of one."""
+        try:
+            return self._namespace_file.read_text().strip(), socket.gethostname()  # which is the pod's name
+        except FileNotFoundError:
+            return "", ""

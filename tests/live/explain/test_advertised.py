@@ -5,7 +5,7 @@ import socket
 from eclectus.api.leader_server import LeaderServer, leader_server
 from eclectus.kubeclient.serving.certificate import certificate_of
 from eclectus.kubeclient.serving.server_settings import ServerSettings
-from eclectus.live.advertised_server import AdvertisedServer
+from eclectus.live.process_parts import AdvertisedServer
 
 
 def said(advertised):

@@ -7,7 +7,7 @@ import pytest
 from eclectus.kubeclient.api_errors import UnsureError
 from eclectus.kubeclient.serving.access import ACCESS_REVIEWS
 from eclectus.live import explain_pages as bounds
-from eclectus.live import explain_readers as reader
+from eclectus.live import explain_pages as reader
 from eclectus.live.explain_pages import Limits
 from eclectus.model.explanation import OtherPod
 from explain_pages import JOB, NODE, POD, World, answer, answers, serving

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from eclectus.api.names import API_VERSION, DAG_JOBS
+from eclectus.api.dag_job import DagJob, PlanStatus
+from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS
 from eclectus.framework import Need
 from eclectus.kube.constraints import pairs
+from eclectus.kube.dag_jobs import Shape, decode_dag_job, job_from, shape_from
 from eclectus.kube.objects import decode_head, decode_node, full_name
 from eclectus.kube.pod_sets import (
     COSCHEDULING,
@@ -36,9 +40,7 @@ from eclectus.kube.storage import (
     volume_from,
 )
 from eclectus.kube.translate import images_of_node, node_from, readable_node
-from eclectus.live.watch.claim_states import ClaimState, ClaimStates
 from eclectus.live.watch.reflector import ObservedObject, WatchedKind
-from eclectus.live.watch.watched_dag_jobs import WatchedDagJobs
 from eclectus.live.watch.watched_pods import WatchedPods
 from eclectus.model import events
 from eclectus.model.errors import MalformedError
@@ -293,3 +295,118 @@ POD_GROUP_KINDS = (
         _seen(events.GangSeen, coscheduling_gang_from),
     ),
 )
+
+
+# -- what writes need to know of jobs and claims ----------------------------------------------------
+
+
+class PlanState(Struct, frozen=True, gc=False):
+    """What a patch of `status.plan` needs to know of the job."""
+
+    resource_version: str
+    plan: PlanStatus | None  # as written before
+
+
+class WatchedDagJobs:
+    """DagJobs, keyed by uid.
+
+    One that is deleted, has finished, cannot be read or asks for none of our schedulers counts as gone:
+    nothing of it will be placed any more, or not by this process. What cannot be read is reported once for
+    each generation.
+    """
+
+    def __init__(self, is_ours: Callable[[str], bool], shared: AbstractSet[str] = frozenset()) -> None:
+        self._is_ours = is_ours  # whether a schedulerName is one of ours
+        self._shared = shared  # classes of work that belong to no namespace
+        self.plan_states: dict[str, PlanState] = {}  # uid -> of each job that counts
+        self._shapes: dict[str, tuple[int, Shape | None]] = {}  # uid -> (generation, None: cannot be read)
+
+    def key(self, raw: Raw) -> tuple[str, str]:
+        """The uid: another job of the same name is another job."""
+        metadata = decode_head(raw).metadata
+        if not metadata.uid:
+            raise MalformedError(DAG_JOB, metadata.name or "?", "metadata.uid", "missing")
+        return metadata.uid, metadata.resource_version
+
+    def observe(self, raw: Raw, _now: float) -> ObservedObject:
+        """JobSeen, or JobGone for one that does not count."""
+        job = decode_dag_job(raw)
+        meta = job.metadata
+        shape, problem = self._shape(job)
+        if shape is None or self._is_over(job) or not any(map(self._is_ours, shape.profiles)):
+            self.plan_states.pop(meta.uid, None)
+            return ObservedObject(meta.uid, meta.resource_version, events.JobGone(meta.uid), problem=problem)
+        self.plan_states[meta.uid] = PlanState(meta.resource_version, job.status.plan)
+        return ObservedObject(meta.uid, meta.resource_version, events.JobSeen(job_from(job, shape)))
+
+    def gone(self, key: str) -> Event:
+        """The job is deleted."""
+        self.plan_states.pop(key, None)
+        self._shapes.pop(key, None)
+        return events.JobGone(key)
+
+    def _shape(self, job: DagJob) -> tuple[Shape | None, MalformedError | None]:
+        """Its shape, and what is wrong with it if that has not been reported.
+
+        Most updates change the status alone.
+        """
+        uid, generation = job.metadata.uid, job.metadata.generation
+        known = self._shapes.get(uid)
+        if known is not None and known[0] == generation:
+            return known[1], None
+        shape: Shape | None = None
+        problem: MalformedError | None = None
+        try:
+            shape = shape_from(job, self._shared)
+        except MalformedError as error:
+            problem = error
+        self._shapes[uid] = generation, shape
+        return shape, problem
+
+    @staticmethod
+    def _is_over(job: DagJob) -> bool:
+        return job.status.has_finished or job.metadata.deletion_timestamp is not None
+
+
+class ClaimState(Struct, frozen=True, gc=False):
+    """What a bind that waits needs to know of a claim."""
+
+    uid: str
+    volume: str  # to which it is bound; empty while it is not
+    selected_node: str
+
+
+class ClaimStates:
+    """Claims by namespace/name as the watch last showed them, for binds that wait until claims are bound."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, ClaimState] = {}
+        self._changed: dict[str, asyncio.Event] = {}  # of claims that a bind waits for
+
+    def get(self, key: str) -> ClaimState | None:
+        """The state; None if there is no such claim."""
+        return self._states.get(key)
+
+    def set(self, key: str, state: ClaimState) -> None:
+        """The watch has shown the claim."""
+        self._states[key] = state
+        self._report(key)
+
+    def drop(self, key: str) -> None:
+        """The claim is gone."""
+        self._states.pop(key, None)
+        self._report(key)
+
+    async def changed(self, key: str, seconds: float) -> None:
+        """Return when the watch has shown the claim again, or after so many seconds."""
+        event = self._changed.setdefault(key, asyncio.Event())
+        try:
+            async with asyncio.timeout(seconds):
+                await event.wait()
+        except TimeoutError:
+            return
+
+    def _report(self, key: str) -> None:
+        event = self._changed.pop(key, None)
+        if event is not None:
+            event.set()

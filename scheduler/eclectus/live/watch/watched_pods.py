@@ -28,11 +28,12 @@ FRESH_SECONDS = 5.0
 
 
 class ConditionState(Struct, frozen=True, gc=False):
-    """What a patch of the condition PodScheduled needs to know of the pod."""
+    """What writes need to know of a pod of ours that is not bound, such as patches of its condition."""
 
     resource_version: str
     generation: int
     is_false: bool  # PodScheduled=False is set already
+    prefers_nodes: bool = False  # it has preferred node affinity, which its node may not meet
 
 
 class Ignored(Struct, frozen=True, gc=False):
@@ -124,7 +125,9 @@ class WatchedPods:
             return
         is_false = any(one.type == "PodScheduled" and one.status == "False" for one in pod.status.conditions)
         meta = pod.metadata
-        self.condition_states[task.uid] = ConditionState(meta.resource_version, meta.generation, is_false)
+        self.condition_states[task.uid] = ConditionState(
+            meta.resource_version, meta.generation, is_false, bool(task.spec.preferences)
+        )
 
 
 class ServiceTimes:

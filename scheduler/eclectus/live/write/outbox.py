@@ -13,26 +13,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
+from prometheus_client import Counter
+
+from eclectus.api.names import RELAXED_PREFERENCES
 from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.kubeclient.timing import elapsed
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
-from eclectus.live.watch.claim_states import ClaimStates
-from eclectus.live.watch.watched_dag_jobs import PlanState
+from eclectus.live.watch.watched_kinds import ClaimStates, PlanState
 from eclectus.live.watch.watched_pods import ConditionState, Ignored
-from eclectus.live.write.binder import Answer, Binder, StepBinder
+from eclectus.live.write.binder import BOUND_SECONDS, Answer, Binder, StepBinder, VolumeSteps
 from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.live.write.evictor import Evictor
-from eclectus.live.write.preference_notes import IgnoredPreferences, RelaxedPreferences
 from eclectus.live.write.status_patches import Conditions, Nominator, Plans
-from eclectus.live.write.volume_steps import BOUND_SECONDS, VolumeSteps
 from eclectus.live.write.write_queues import FairPool, Pool, WorkerPool
-from eclectus.model.commands import Bind, Command, Fault, RecordPlan, Report, VolumeStep
+from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, RecordPlan, Report, VolumeStep
 from eclectus.model.events import BindConfirmed
 
 STEPPED_IN_FLIGHT = 8  # few binds have steps: of nominated pods, and of those that displace probes
@@ -74,6 +76,7 @@ class Outbox:
         bound_seconds: float = BOUND_SECONDS,
     ) -> None:
         self._inbox = inbox
+        self._condition_state = known.condition_state
         self._metrics = context.metrics
         self._in_flight = connection.requests_in_flight
         self._recorder = EventRecorder(context, instance, connection)
@@ -109,26 +112,35 @@ class Outbox:
 
     def accept(self, commands: Sequence[Command]) -> None:
         """Queue the commands of one step."""
+        makes_room = False
         for command in commands:
             match command:
                 case Bind():
                     self._conditions.cancel(command.uid)
-                    self._relaxed.decided(command)
+                    if self._may_prefer_nodes(command.uid):
+                        self._relaxed.decided(command)
                     self._pool_for(command).put((command, elapsed()))
                     self._ignored.placed(command)
                 case Report():
                     self._report(command)
                 case RecordPlan():
                     self._plans.put(command.uid, command)
+                case Nominate() | Evict():
+                    makes_room = True
                 case Fault():
                     self._metrics.faults.labels(command.policy).inc()
                     _log.error("policy %s: %s", command.policy, command.message)
-        self._evictor.accept(commands)
+        if makes_room:
+            self._evictor.accept(commands)
         self._share_requests()
 
     async def wait_for_room(self) -> None:
         """Wait until new binds would be sent soon: a decision becomes stale while it waits in a queue."""
         await self._binds.wait_below(2 * self._in_flight)
+
+    def _may_prefer_nodes(self, uid: str) -> bool:
+        state = self._condition_state(uid)
+        return state is None or state.prefers_nodes
 
     def _pool_for(self, bind: Bind) -> Pool[Sent]:
         if not bind.before:
@@ -198,3 +210,88 @@ class Outbox:
 
 def _namespace(sent: Sent) -> str:
     return sent[0].namespace
+
+
+# -- preferences that are ignored or not met --------------------------------------------------------
+
+# The preferences that a node does not meet are an annotation of the Binding, which the API server copies to
+# the pod, and the end of the event `Scheduled`: both without a request of their own. A placement on a node
+# that does not meet a stated preference counts as a relaxation, whether a better node existed or not.
+MAX_CLASSES = 4096  # noted; beyond this number the one that was placed longest ago may be noted again
+MAX_WORDS = 800  # characters, so that an event's note has room for it
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class IgnoredPreferences:
+    """Counts pods placed without regard to a preference or a hint.
+
+    An event is written for the first one of a namespace, class and set of features. `take` returns what is
+    ignored of a pod, once.
+    """
+
+    def __init__(
+        self, take: Callable[[str], Ignored | None], recorder: EventRecorder, counter: Counter
+    ) -> None:
+        self._take = take
+        self._recorder = recorder
+        self._counter = counter
+        self._noted: OrderedDict[tuple[str, Ignored], None] = OrderedDict()
+
+    def placed(self, bind: Bind) -> None:
+        """The pod is about to be bound."""
+        found = self._take(bind.uid)
+        if found is None:
+            return
+        for feature in found.features:
+            self._counter.labels(feature).inc()
+        key = (bind.namespace, found)
+        if key not in self._noted:
+            self._recorder.ignored(bind, _note(found))
+        self._noted[key] = None
+        self._noted.move_to_end(key)
+        if len(self._noted) > MAX_CLASSES:
+            self._noted.popitem(last=False)
+
+
+class RelaxedPreferences:
+    """What was relaxed of the pods whose binds have no answer yet.
+
+    `unmet` returns the preferences that the node of a pod that was just decided about does not meet.
+    """
+
+    def __init__(self, unmet: Callable[[str], Sequence[str]], counter: Counter) -> None:
+        self._unmet = unmet
+        self._counter = counter
+        self._words: dict[str, str] = {}  # by uid
+
+    def decided(self, bind: Bind) -> None:
+        """The pod is about to be bound."""
+        unmet = self._unmet(bind.uid)
+        if unmet:
+            words = "; ".join(unmet)
+            self._words[bind.uid] = words if len(words) <= MAX_WORDS else f"{words[: MAX_WORDS - 1]}…"
+
+    def annotations(self, uid: str) -> Mapping[str, str]:
+        """The annotations for the Binding of the pod."""
+        words = self._words.get(uid)
+        return NOTHING if words is None else {RELAXED_PREFERENCES: words}
+
+    def answered(self, bind: Bind, is_bound: bool) -> str:
+        """The end of the event's note, empty if nothing was relaxed; counts the pod if it is bound."""
+        words = self._words.pop(bind.uid, "")
+        if not words or not is_bound:
+            return ""
+        self._counter.labels(bind.profile).inc()
+        return f". Preferences not met: {words}"
+
+
+def _note(found: Ignored) -> str:
+    parts = []
+    if found.features:
+        parts.append(
+            f"Eclectus does not read {' and '.join(found.features)} yet: pods of class {found.workload} in "
+            "this namespace are placed without regard to that. This is noted once."
+        )
+    if found.invalid_hints:
+        parts.append(f"The pod was placed without these annotations: {'; '.join(found.invalid_hints)}.")
+    return " ".join(parts)

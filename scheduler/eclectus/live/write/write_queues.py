@@ -192,7 +192,7 @@ class Persistence:
         """
         backoff = Backoff(self._least_pause, 5.0, self._rng)
         give_up_at = elapsed() + seconds
-        found = ApiError("", message=LEASE_LOST)
+        found: ApiError | None = None
         while self._may_write() and elapsed() < give_up_at:
             try:
                 await write()
@@ -201,7 +201,7 @@ class Persistence:
                 await asyncio.sleep(error.retry_after or backoff.wait())
             else:
                 return None
-        return found
+        return found or ApiError("", message=LEASE_LOST)
 
 
 class NewestWriter(ABC, Generic[Value]):

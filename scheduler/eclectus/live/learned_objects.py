@@ -1,4 +1,6 @@
-"""Keeps what is learned in NodeProfile objects: read when this process begins to lead, written periodically.
+"""Keeps what is learned in objects of the API: NodeProfiles and the load in NodeProbes.
+
+NodeProfiles are read when this process begins to lead, and written periodically.
 
 Only the leader writes, only significant changes (a state, a tenth of a rate, twice the samples), and only a
 bounded number per round: 5,000 nodes cost at most 18,000 writes per hour while they are being learned, and
@@ -8,6 +10,11 @@ the scheduler works as before and learns again after a restart.
 Several schedulers of one cluster observe the same pods and so learn the same. A scheduler with something to
 write first reads what the others have written. What then no longer differs is not written, the later epoch
 wins, and an object that another scheduler has written since the last read is left alone for this round.
+
+How busy the cluster is goes into the status of every NodeProbe; the operator derives its rate from it. Each
+round reads one list and patches each NodeProbe whose `status.load` is wrong or old. With rounds of one minute
+that is at most 60 writes per hour and NodeProbe, and 12 while nothing changes. If NodeProbe is not defined or
+may not be read, nothing is written.
 """
 
 from __future__ import annotations
@@ -18,8 +25,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
 import orjson
 
-from eclectus.api.names import NODE_PROFILES_PATH
-from eclectus.api.node_profile import NodeProfile, decode_page, differs, known_from, new_object, status_of
+from eclectus.api import node_probe, node_profile
+from eclectus.api.names import NODE_PROBES_PATH, NODE_PROFILES_PATH
 from eclectus.config.process_settings import NodeProfilesSettings as Settings
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError, RejectedError
 from eclectus.kubeclient.client import MERGE_PATCH, decoded_pages
@@ -27,9 +34,9 @@ from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import NodeRecalled
-from eclectus.model.learned import LearnedNode
+from eclectus.model.learned import LearnedLoad, LearnedNode
 
-PAGE = "50"  # objects; a step of the engine recalls a page, which takes 20 ms with 64 classes of work
+PAGE_PROFILES = "50"  # a step of the engine recalls a page, which takes 20 ms with 64 classes of work
 NODES_PER_SLICE = 50  # nodes read or compared before other tasks run: 6 ms with 64 classes of work
 FORBIDDEN = 403
 
@@ -88,7 +95,10 @@ class NodeProfiles:
 
     async def _read_all(self) -> set[str]:
         stored = dict[str, LearnedNode]()
-        async for page in decoded_pages(self._context.client, NODE_PROFILES_PATH, PAGE, decode_page):
+        pages = decoded_pages(
+            self._context.client, NODE_PROFILES_PATH, PAGE_PROFILES, node_profile.decode_page
+        )
+        async for page in pages:
             read = {known.node: known for known in _decoded(page.items)}
             await self._inbox.put_all(
                 [NodeRecalled(known) for known in read.values() if self._is_later(known)]
@@ -120,7 +130,7 @@ class NodeProfiles:
                 return
 
     async def _write(self, known: LearnedNode) -> None:
-        status, path = {"status": status_of(known)}, f"{NODE_PROFILES_PATH}/{known.node}/status"
+        status, path = {"status": node_profile.status_of(known)}, f"{NODE_PROFILES_PATH}/{known.node}/status"
         try:
             await self._context.client.send("PATCH", path, status, content_type=MERGE_PATCH)
         except MissingError:
@@ -133,7 +143,7 @@ class NodeProfiles:
         node = orjson.loads(await self._context.client.get(f"/api/v1/nodes/{name}"))
         try:
             await self._context.client.send(
-                "POST", NODE_PROFILES_PATH, new_object(name, node["metadata"]["uid"])
+                "POST", NODE_PROFILES_PATH, node_profile.new_object(name, node["metadata"]["uid"])
             )
         except ConflictError:
             _log.debug("NodeProfile %s has just been created by another process", name)
@@ -146,7 +156,7 @@ class NodeProfiles:
         before = self._stored.get(known.node)
         if before is None:
             return bool(known.work)
-        return known.epoch >= before.epoch and differs(before, known)
+        return known.epoch >= before.epoch and node_profile.differs(before, known)
 
     def _count(self, result: str) -> None:
         self._context.metrics.profile_writes.labels(result).inc()
@@ -165,12 +175,67 @@ def _is_same(read: LearnedNode, known: LearnedNode | None) -> bool:
     return known is not None and (read.epoch, int(read.at)) == (known.epoch, int(known.at))
 
 
-def _decoded(items: Iterable[NodeProfile]) -> Iterator[LearnedNode]:
+def _decoded(items: Iterable[node_profile.NodeProfile]) -> Iterator[LearnedNode]:
     for item in items:
         try:
-            known = known_from(item)
+            known = node_profile.known_from(item)
         except MalformedError as error:
             _log.error("NodeProfile skipped: %s", error)
             continue
         if known is not None:
             yield known
+
+
+# -- how busy the cluster is, in NodeProbes ---------------------------------------------------------
+
+
+PAGE_PROBES = "500"
+
+
+class ProbeLoad:
+    """Writes `status.load` every `interval` seconds while this process holds the Lease.
+
+    `learned_load` returns the load at a time, None while it is not known.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        learned_load: Callable[[float], LearnedLoad | None],
+        now: Callable[[], float],
+        holds_lease: Callable[[], bool],
+        interval: float,
+    ) -> None:
+        self._context = context
+        self._learned_load = learned_load
+        self._now = now
+        self._holds_lease = holds_lease
+        self._interval = interval
+
+    async def run(self) -> None:
+        """Write until cancelled. What fails is tried again in the next round."""
+        while True:
+            await asyncio.sleep(self._interval)
+            if not self._holds_lease():
+                continue
+            try:
+                await self._write_load()
+            except MissingError:
+                _log.debug("NodeProbe is not defined in this cluster")
+            except (ApiError, MalformedError) as error:
+                _log.warning("the load could not be written to NodeProbes: %s", error)
+
+    async def _write_load(self) -> None:
+        now = self._now()
+        load = self._learned_load(now)
+        if load is None:
+            return
+        for probe in await self._probes():
+            if node_probe.differs(probe, load, now):
+                body = {"status": {"load": node_probe.load_of(load, now)}}
+                path = f"{NODE_PROBES_PATH}/{probe.metadata.name}/status"
+                await self._context.client.send("PATCH", path, body, content_type=MERGE_PATCH)
+
+    async def _probes(self) -> list[node_probe.NodeProbeLoad]:
+        pages = decoded_pages(self._context.client, NODE_PROBES_PATH, PAGE_PROBES, node_probe.decode_page)
+        return [each async for page in pages for each in page.items]
