@@ -21,8 +21,8 @@ from typing import Any
 import yaml
 
 from eclectus.api.names import API_VERSION
-from eclectus.sim.run import build_world
-from eclectus.sim.scenario.reading import parse
+from eclectus.sim.runs import build_world
+from eclectus.sim.scenario import parse
 from eclectus.sim.world.run_record import RunRecord
 from eclectus.sim.world.world import World
 from eclectus_bench.usage import peak_mebibytes

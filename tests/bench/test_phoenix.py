@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace as with_fields
 
 from eclectus.sim.base.results import GroupResult, RunResult
-from eclectus.sim.scenario.reading import parse, shipped_scenarios
+from eclectus.sim.scenario import parse, shipped_scenarios
 from eclectus_bench.phoenix.cases import SECTIONS, Case, Section
 from eclectus_bench.phoenix.contestants import BASELINE, CENTRAL, DISTRIBUTED, MEANS, WHY, only
 from eclectus_bench.phoenix.measure import (

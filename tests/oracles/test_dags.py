@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from eclectus.sim.base.work import Arrival, Dag
-from eclectus.sim.run import build_world
-from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.runs import build_world
+from eclectus.sim.scenario import Scenario
 from published_data import published
 from short_scenarios import near, scenario
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from eclectus.model.commands import Bind
-from eclectus.sim.run import build_world
-from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.runs import build_world
+from eclectus.sim.scenario import Scenario
 from published_clusters import EXAMPLE_1, example_3, means
 from short_scenarios import agree, place, poisson, runs, scenario
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from eclectus.sim.run import build_world
+from eclectus.sim.runs import build_world
 from short_scenarios import place, scenario
 
 SIZE: dict[str, Any] = {"law": "exponential", "mean": 20.0}

@@ -20,7 +20,7 @@ import pytest
 
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.work import Arrival
-from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.scenario import Scenario
 from eclectus.sim.workloads.gavel import JOB_TYPES, MEAN_SECONDS
 from published_data import published
 from short_scenarios import near, place, runs, scenario

@@ -17,8 +17,8 @@ import pytest
 
 from eclectus.policies import table
 from eclectus.policies.place.power_of_two import PowerOfTwo
-from eclectus.sim.run import build_world
-from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.runs import build_world
+from eclectus.sim.scenario import Scenario
 from published_clusters import halves, means
 from short_scenarios import agree, place, poisson, runs, scenario
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.scenario import Scenario
 from short_scenarios import runs, scenario
 from stability import balance
 

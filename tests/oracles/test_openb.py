@@ -16,10 +16,9 @@ import pytest
 import yaml
 
 from eclectus.model.objects import DEVICE_MILLI, amount_of
-from eclectus.sim.run import run
-from eclectus.sim.scenario.reading import parse
-from eclectus.sim.scenario.scenario import Scenario
-from eclectus.sim.world.allocation import total_allocatable
+from eclectus.sim.runs import run
+from eclectus.sim.scenario import Scenario, parse
+from eclectus.sim.world.run_record import total_allocatable
 from published_data import published
 from short_scenarios import document, near, place
 

@@ -19,8 +19,8 @@ from msgspec.structs import replace as replaced
 from eclectus.model.commands import Command
 from eclectus.model.events import Event, TaskSeen
 from eclectus.sim.base.work import Arrival
-from eclectus.sim.run import build_world
-from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.runs import build_world
+from eclectus.sim.scenario import Scenario
 from short_scenarios import agree, poisson, runs, scenario
 
 SMALL, LARGE = 0.5, 2.0  # mean sizes, seconds

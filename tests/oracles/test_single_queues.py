@@ -14,7 +14,7 @@ import pytest
 
 from eclectus.sim.base.results import RunResult
 from eclectus.sim.base.samples import ZERO_BUCKET
-from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.scenario import Scenario
 from short_scenarios import agree, place, poisson, runs, scenario
 
 DET: dict[str, Any] = {"law": "deterministic"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eclectus.sim.scenario.reading import load, shipped_scenarios
+from eclectus.sim.scenario import load, shipped_scenarios
 from learner_harness import School
 from short_scenarios import runs, scenario
 

@@ -16,7 +16,7 @@ from eclectus.model.job import Job
 from eclectus.model.objects import Task
 from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.place.fit import BestFit
-from eclectus.sim.run import run
+from eclectus.sim.runs import run
 from short_scenarios import scenario
 from staged_jobs import written
 from worlds import World

@@ -13,7 +13,7 @@ from builders import ExactSpeeds, make_engine, make_node
 from dag_world import DagWorld, job, stage
 from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.place.fit import BestFit
-from eclectus.sim.run import run
+from eclectus.sim.runs import run
 from short_scenarios import scenario
 from staged_jobs import job as staged_job
 from staged_jobs import written

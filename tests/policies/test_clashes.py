@@ -25,7 +25,7 @@ from eclectus.policies.place.eagle import Eagle
 from eclectus.policies.place.power_of_two import Uniform
 from eclectus.policies.place.sparrow import Sparrow
 from eclectus.policies.rosella import RosellaLine
-from eclectus.sim.scenario.reading import load
+from eclectus.sim.scenario import load
 from eclectus_e2e.paths import CHECKOUT
 from short_scenarios import scenario
 from worlds import numbered, small_world

@@ -13,7 +13,7 @@ from eclectus.policies import table
 from eclectus.policies.line.srpt import ShortestRemaining
 from eclectus.policies.place.eagle import Eagle
 from eclectus.policies.place.hawk import Hawk
-from eclectus.sim.run import build_world
+from eclectus.sim.runs import build_world
 from hybrid_runs import behind_long, mixed
 from worlds import World, numbered
 

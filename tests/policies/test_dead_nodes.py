@@ -12,7 +12,7 @@ from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.pss import Proportional
 from eclectus.policies.rosella import Rosella
 from eclectus.sim.base.random_draws import engine_seed
-from eclectus.sim.run import build_world
+from eclectus.sim.runs import build_world
 from short_scenarios import poisson, scenario
 from worlds import World, numbered
 

@@ -17,9 +17,9 @@ from eclectus.policies import table
 from eclectus.policies.place.clwl import CentralLeastWait, DistributedLeastWait
 from eclectus.policies.shared.hybrids import LEAST_WAIT
 from eclectus.sim.base.results import RunResult
-from eclectus.sim.run import build_world
-from eclectus.sim.run import run as simulate
-from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.runs import build_world
+from eclectus.sim.runs import run as simulate
+from eclectus.sim.scenario import Scenario
 from hybrid_runs import CLASSES, CUT_OFF, behind_long, is_long, mixed
 from short_scenarios import scenario
 from worlds import numbered, small_world

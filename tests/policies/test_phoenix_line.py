@@ -14,9 +14,9 @@ from eclectus.model.reservation import ClassKey
 from eclectus.policies.line.phoenix import ContendedFirst
 from eclectus.policies.place.eagle import Eagle
 from eclectus.policies.shared.contended_classes import ContendedClasses
-from eclectus.sim.run import build_world
-from eclectus.sim.run import run as simulate
-from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.runs import build_world
+from eclectus.sim.runs import run as simulate
+from eclectus.sim.scenario import Scenario
 from one_queue import LONG, CountingLine, Reserving, job, one_server, served
 from short_scenarios import scenario
 from worlds import World, numbered

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from eclectus.sim.base.results import RunResult
-from eclectus.sim.run import run
-from eclectus.sim.scenario.reading import load
+from eclectus.sim.runs import run
+from eclectus.sim.scenario import load
 
 SHOCK = Path(__file__).parents[2] / "scenarios" / "perturbation.yaml"
 SEEDS = (1, 2)

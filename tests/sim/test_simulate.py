@@ -25,10 +25,9 @@ from eclectus.framework import Action, View
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
 from eclectus.policies import table
-from eclectus.sim import batch
+from eclectus.sim import runs
 from eclectus.sim.base.results import ComparisonReport, RunResult
-from eclectus.sim.scenario.reading import shipped_scenarios
-from eclectus.sim.scenario.scenario import ComparedProfile, Scenario
+from eclectus.sim.scenario import ComparedProfile, Scenario, shipped_scenarios
 from eclectus_e2e.paths import CHECKOUT
 from short_scenarios import document, poisson
 from tie_breaking_policies import OneByOne
@@ -164,12 +163,12 @@ def test_a_run_that_fails_is_reported_and_does_not_stop_the_others(
 
 
 def test_a_defect_is_reported_with_its_traceback(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = batch.run
+    real = runs.run
 
     def run(scenario: Scenario, profile: ComparedProfile, seed: int, **more: Any) -> RunResult:
         return real(scenario, profile, 1 // (seed - 2), **more)
 
-    monkeypatch.setattr(batch, "run", run)
+    monkeypatch.setattr(runs, "run", run)
     said = invoke("simulate", file, "--profile", "learning", "--seed", 2, "--seed", 3, code=1)
     assert "error: profile learning, seed 2: a defect: ZeroDivisionError: " in said.stderr
     assert "in run\n" in said.stderr

@@ -10,7 +10,7 @@ import numpy as np
 
 from eclectus.maths.student import half_width
 from eclectus.sim.base.results import DagComparison, DagResult, Interval, RunResult
-from eclectus.sim.report.dags import compare_jobs
+from eclectus.sim.report.compare import compare_jobs
 from eclectus_bench.carbyne.contestants import BASELINE
 from eclectus_bench.carbyne.runs import Runs
 

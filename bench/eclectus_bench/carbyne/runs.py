@@ -13,9 +13,8 @@ from eclectus.api.names import API_VERSION
 from eclectus.model.errors import EclectusError
 from eclectus.sim.base.results import RunFailure, RunResult
 from eclectus.sim.base.work import WorkClass
-from eclectus.sim.batch import RunSpec, StopRequest, run_batch
-from eclectus.sim.scenario.reading import parse
-from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.runs import RunSpec, StopRequest, run_batch
+from eclectus.sim.scenario import Scenario, parse
 from eclectus_bench.carbyne.cases import CORES, MACHINES, Case, Section
 from eclectus_bench.carbyne.data import folder
 

@@ -12,8 +12,8 @@ import yaml
 from eclectus.maths.student import half_width
 from eclectus.model.errors import EclectusError
 from eclectus.sim.base.results import GroupResult, RunFailure, RunResult
-from eclectus.sim.batch import RunSpec, StopRequest, run_batch
-from eclectus.sim.scenario.reading import shipped_scenarios
+from eclectus.sim.runs import RunSpec, StopRequest, run_batch
+from eclectus.sim.scenario import shipped_scenarios
 from eclectus_bench.phoenix.cases import Case, Section
 from eclectus_bench.phoenix.contestants import BASELINE, Contestant
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from eclectus.model.commands import Command
 from eclectus.model.events import Event
-from eclectus.sim.run import build_world
-from eclectus.sim.scenario.reading import load, shipped_scenarios
+from eclectus.sim.runs import build_world
+from eclectus.sim.scenario import load, shipped_scenarios
 
 RATE = 26.36  # pods a second: load .9 (scenarios/demo.yaml)
 

@@ -15,12 +15,11 @@ from eclectus.config.document import read_file
 from eclectus.config.settings_reading import nearest
 from eclectus.model.errors import SettingsError
 from eclectus.sim.base.results import ComparisonReport, RunFailure, RunResult
-from eclectus.sim.batch import RunSpec, StopRequest, run_batch
 from eclectus.sim.report.compare import summarise
-from eclectus.sim.report.drawing import check_drawable, draw
-from eclectus.sim.report.table import text_lines
-from eclectus.sim.scenario.reading import about, parse, shipped_scenarios
-from eclectus.sim.scenario.scenario import ComparedProfile, Scenario
+from eclectus.sim.report.plots import check_drawable, draw
+from eclectus.sim.report.tables import text_lines
+from eclectus.sim.runs import RunSpec, StopRequest, run_batch
+from eclectus.sim.scenario import ComparedProfile, Scenario, about, parse, shipped_scenarios
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 INTERRUPTED = 130  # what a shell expects after Ctrl-C

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 import yaml
 
-from eclectus.sim.scenario.reading import shipped_scenarios
+from eclectus.sim.scenario import shipped_scenarios
 from eclectus_e2e.demo.stream.comparison import NODES_PER_GROUP, TARGETS, WORK_SCALE
 from eclectus_e2e.demo.workload.arrivals import capacity, poisson_arrivals
 from eclectus_e2e.demo.workload.mixed import (

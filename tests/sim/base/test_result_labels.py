@@ -8,10 +8,9 @@ import pytest
 from msgspec.structs import asdict
 
 from eclectus.model.objects import Preference, Requirement, Spec, Term, Toleration
-from eclectus.sim.base.result_labels import Grouping, sorted_groups
-from eclectus.sim.base.results import RunResult
+from eclectus.sim.base.results import Grouping, RunResult, sorted_groups
 from eclectus.sim.base.work import Arrival, Dag, Stage, WorkClass
-from eclectus.sim.run import run
+from eclectus.sim.runs import run
 from short_scenarios import runs, scenario
 
 PLAIN = WorkClass("plain", Spec())
@@ -125,8 +124,8 @@ def test_grouping_does_not_change_the_run() -> None:
 def test_sampling_the_learning_error_does_not_change_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = scenario(**MIXED, profiles=[{"schedulerName": "it"}])
     often = asdict(run(asked, asked.profiles[0], 1))
-    monkeypatch.setattr("eclectus.sim.world.learning_error.SAMPLES_MOST", 1)
-    monkeypatch.setattr("eclectus.sim.world.learning_error.SAMPLES_LEAST", 1)
+    monkeypatch.setattr("eclectus.sim.world.learning.SAMPLES_MOST", 1)
+    monkeypatch.setattr("eclectus.sim.world.learning.SAMPLES_LEAST", 1)
     once = asdict(run(asked, asked.profiles[0], 1))
     assert len(often.pop("learning_errors")) > 10 * len(once.pop("learning_errors")) > 0
     assert often == once

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from eclectus.sim.base.results import ComparisonReport, DagJob, DagResult
-from eclectus.sim.report.compare import summarise
-from eclectus.sim.report.dags import compare_jobs
+from eclectus.sim.report.compare import compare_jobs, summarise
 from eclectus.sim.report.page import render_page
-from eclectus.sim.report.table import text_lines
-from eclectus.sim.run import run
+from eclectus.sim.report.tables import text_lines
+from eclectus.sim.runs import run
 from short_scenarios import scenario
 from staged_jobs import DIAMOND, job, written
 

@@ -10,10 +10,18 @@ import pytest
 
 from eclectus.sim.base.results import ComparisonReport
 from eclectus.sim.report.compare import summarise
-from eclectus.sim.report.curves import group_panels, overall_panels
 from eclectus.sim.report.page import render_page, render_svg
-from eclectus.sim.report.panels import DARK, LIGHT, Axis, Panel, axis_limit, style
-from eclectus.sim.run import run
+from eclectus.sim.report.panels import (
+    DARK,
+    LIGHT,
+    Axis,
+    Panel,
+    axis_limit,
+    group_panels,
+    overall_panels,
+    style,
+)
+from eclectus.sim.runs import run
 from short_scenarios import poisson, scenario
 
 SLOW_AND_FAST = {"groups": [{"name": "slow", "count": 3}, {"name": "fast", "count": 2, "speed": 4}]}

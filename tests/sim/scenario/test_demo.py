@@ -10,8 +10,7 @@ import pytest
 from eclectus.api.names import GPU_MODEL_LABEL, KERNEL_LABEL
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.work import WorkClass
-from eclectus.sim.scenario.reading import load, shipped_scenarios
-from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.scenario import Scenario, load, shipped_scenarios
 from eclectus.sim.world.judge import forbidden
 from eclectus.sim.world.perturbations import apply_to_speeds
 from eclectus_e2e.demo.short.plan import short_plan

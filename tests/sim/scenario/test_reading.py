@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from eclectus.model.errors import SettingsError
-from eclectus.sim.scenario.reading import about, load, parse, shipped_scenarios
+from eclectus.sim.scenario import about, load, parse, shipped_scenarios
 from eclectus_e2e.paths import CHECKOUT
 from short_scenarios import document, place, poisson, scenario
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from eclectus.sim.run import run
-from eclectus.sim.scenario.reading import parse
+from eclectus.sim.runs import run
+from eclectus.sim.scenario import parse
 from policy_choices import Choice, Ways
 from short_scenarios import document
 

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from eclectus.model.errors import SettingsError
-from eclectus.sim.run import build_world, run
-from eclectus.sim.scenario.reading import load, shipped_scenarios
-from eclectus.sim.scenario.scenario import Scenario
-from eclectus.sim.workloads.constraints import satisfying
+from eclectus.sim.runs import build_world, run
+from eclectus.sim.scenario import Scenario, load, shipped_scenarios
+from eclectus.sim.workloads.poisson import satisfying
 from short_scenarios import place, scenario
 
 ARM, SSD = {"isa": "arm"}, {"disk": "ssd"}

@@ -16,9 +16,8 @@ import yaml
 from eclectus.config.settings_reading import camel
 from eclectus.model.errors import SettingsError
 from eclectus.sim.base.work import Dag
-from eclectus.sim.scenario.reading import parse, shipped_scenarios
-from eclectus.sim.scenario.scenario import Scenario
-from eclectus.sim.workloads.dags.dag_file import JobField, StageField, read_dags
+from eclectus.sim.scenario import Scenario, parse, shipped_scenarios
+from eclectus.sim.workloads.dags import JobField, StageField, read_dags
 from eclectus_e2e.paths import CHECKOUT
 from short_scenarios import document, scenario
 from staged_jobs import DIAMOND, job, written

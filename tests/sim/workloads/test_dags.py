@@ -15,7 +15,7 @@ from eclectus.model.errors import SettingsError
 from eclectus.model.events import TaskSeen
 from eclectus.model.objects import Task
 from eclectus.sim.base.work import build_dag
-from eclectus.sim.run import build_world, run
+from eclectus.sim.runs import build_world, run
 from eclectus.sim.world.world import World
 from short_scenarios import scenario
 from staged_jobs import DIAMOND, Stage, drafts, job, written

@@ -13,7 +13,7 @@ import pytest
 
 from eclectus.model.errors import SettingsError
 from eclectus.sim.base.work import Arrival
-from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.scenario import Scenario
 from short_scenarios import scenario
 from staged_jobs import DIAMOND, job, written
 

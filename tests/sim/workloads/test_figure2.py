@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from eclectus.model.events import JobGone, JobSeen
-from eclectus.sim.run import build_world, run
-from eclectus.sim.scenario.reading import load, shipped_scenarios
-from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.runs import build_world, run
+from eclectus.sim.scenario import Scenario, load, shipped_scenarios
 from short_scenarios import scenario
 from staged_jobs import written
 

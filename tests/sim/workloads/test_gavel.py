@@ -12,9 +12,8 @@ import pytest
 import yaml
 
 from eclectus.model.errors import SettingsError
-from eclectus.sim.run import build_world
-from eclectus.sim.scenario.reading import parse
-from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.runs import build_world
+from eclectus.sim.scenario import Scenario, parse
 from eclectus.sim.world.run_record import RunRecord
 from short_scenarios import document, place, runs
 

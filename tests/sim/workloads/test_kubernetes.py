@@ -13,9 +13,8 @@ from eclectus.api.names import ARRIVAL_SECONDS, WORK_SECONDS
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import HostPort, Requirement, Term, Toleration
 from eclectus.sim.base.work import Arrival
-from eclectus.sim.run import build_world
-from eclectus.sim.scenario.reading import parse
-from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.runs import build_world
+from eclectus.sim.scenario import Scenario, parse
 from eclectus.sim.workloads.kubernetes import read_manifest
 from short_scenarios import document, place
 

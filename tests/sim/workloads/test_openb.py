@@ -23,10 +23,9 @@ from eclectus.model.errors import SettingsError
 from eclectus.model.events import BindRefused, NodeSeen, TaskSeen
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.results import RunResult
-from eclectus.sim.run import build_world, run
-from eclectus.sim.scenario.reading import load, parse, shipped_scenarios
-from eclectus.sim.scenario.scenario import Scenario
-from eclectus.sim.world.allocation import AllocationCurve
+from eclectus.sim.runs import build_world, run
+from eclectus.sim.scenario import Scenario, load, parse, shipped_scenarios
+from eclectus.sim.world.run_record import AllocationCurve
 from published_data import published
 from short_scenarios import document, place
 

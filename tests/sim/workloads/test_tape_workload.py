@@ -16,9 +16,8 @@ from eclectus.model.errors import SettingsError
 from eclectus.model.events import Event, NodeSeen, Resumed, TaskGone, TaskSeen
 from eclectus.model.objects import Spec, Task
 from eclectus.sim.base.work import Arrival
-from eclectus.sim.run import run
-from eclectus.sim.scenario.reading import parse
-from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.runs import run
+from eclectus.sim.scenario import Scenario, parse
 from eclectus.sim.workloads.live_tape import LEAST_SECONDS
 from eclectus.tape import Header, TapeWriter
 from short_scenarios import document, place, poisson

@@ -11,8 +11,7 @@ from eclectus.model.commands import Bind
 from eclectus.model.grant import Grant
 from eclectus.model.objects import Spec, Task
 from eclectus.policies.place.power_of_two import Uniform
-from eclectus.sim.base.errors import InvariantError
-from eclectus.sim.base.machine import Machine, TaskRun
+from eclectus.sim.base.machine import InvariantError, Machine, TaskRun
 from eclectus.sim.base.work import Arrival, WorkClass
 from eclectus.sim.world.perturbations import Perturbation
 from eclectus.sim.world.run_record import RunRecord, Window

@@ -10,8 +10,8 @@ from builders import make_engine, make_task
 from eclectus.framework import Action, Bind, Enqueue, Place, View
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
-from eclectus.sim.run import build_world, run
-from eclectus.sim.scenario.reading import parse
+from eclectus.sim.runs import build_world, run
+from eclectus.sim.scenario import parse
 from eclectus.sim.world.dispatchers import Dispatchers, StaleView
 from short_scenarios import document, poisson, runs, scenario
 from worlds import World, small_world

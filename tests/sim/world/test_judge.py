@@ -12,8 +12,7 @@ import pytest
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import HostPort, Node, Requirement, Spec, Taint, Task, Term, Toleration
-from eclectus.sim.base.errors import InvariantError
-from eclectus.sim.base.machine import Machine, TaskRun
+from eclectus.sim.base.machine import InvariantError, Machine, TaskRun
 from eclectus.sim.base.work import WorkClass
 from eclectus.sim.world.judge import Judge, forbidden
 

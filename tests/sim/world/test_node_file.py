@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from eclectus.model.errors import SettingsError
-from eclectus.sim.scenario.reading import parse
+from eclectus.sim.scenario import parse
 from short_scenarios import document, runs
 
 HEAD = "sn,cpu_milli,memory_mib,gpu,model\n"

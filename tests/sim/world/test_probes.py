@@ -15,8 +15,8 @@ from eclectus.model.events import Event, TaskSeen
 from eclectus.model.objects import Task
 from eclectus.sim.base.results import RunResult
 from eclectus.sim.report.compare import summarise
-from eclectus.sim.run import build_world, run
-from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.runs import build_world, run
+from eclectus.sim.scenario import Scenario
 from eclectus.sim.world.world import World
 from short_scenarios import place, poisson, scenario
 

@@ -16,10 +16,10 @@ from eclectus.model.job import JobPlan
 from eclectus.model.objects import Node
 from eclectus.sim.base.machine import TaskRun
 from eclectus.sim.base.work import Arrival, Dag, WorkClass, build_dag
-from eclectus.sim.run import build_world, run
+from eclectus.sim.runs import build_world, run
+from eclectus.sim.world.dag_record import WINDOW_SECONDS, DagRecord, jain_index, seconds_alone
+from eclectus.sim.world.jobs import History, StagedJobs, StageTaskRun
 from eclectus.sim.world.perturbations import Failures
-from eclectus.sim.world.stages.record import WINDOW_SECONDS, DagRecord, jain_index, seconds_alone
-from eclectus.sim.world.stages.staging import History, StagedJobs, StageTaskRun
 from short_scenarios import scenario
 from staged_jobs import DIAMOND, Stage, drafts, job, written
 

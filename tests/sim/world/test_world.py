@@ -12,8 +12,8 @@ from eclectus.framework import Action, Bind, Place, View
 from eclectus.model.events import Event, TaskSeen
 from eclectus.model.objects import Task
 from eclectus.policies import table
-from eclectus.sim.base.errors import InvariantError, StuckError
-from eclectus.sim.run import build_world
+from eclectus.sim.base.machine import InvariantError, StuckError
+from eclectus.sim.runs import build_world
 from eclectus.sim.world.world import World
 from policy_choices import profile_with
 from short_scenarios import place, poisson, runs, scenario

@@ -8,7 +8,7 @@ from typing import Any
 from eclectus.engine.engine import Engine
 from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
-from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.scenario import Scenario
 from short_scenarios import scenario
 
 CUT_OFF = 4.0

@@ -12,9 +12,8 @@ import yaml
 from eclectus.api.names import API_VERSION
 from eclectus.maths.student import half_width
 from eclectus.sim.base.results import RunResult
-from eclectus.sim.run import run
-from eclectus.sim.scenario.reading import parse
-from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.runs import run
+from eclectus.sim.scenario import Scenario, parse
 
 PLAIN: dict[str, Any] = {
     "apiVersion": API_VERSION,

@@ -13,9 +13,8 @@ from eclectus.config.document import read_yaml
 from eclectus.config.settings_reading import read_mapping
 from eclectus.model.events import NodeSeen
 from eclectus.model.objects import Node
-from eclectus.sim.run import build_world
-from eclectus.sim.scenario.reading import parse
-from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.runs import build_world
+from eclectus.sim.scenario import Scenario, parse
 from eclectus.tape import read
 from short_scenarios import document
 
@@ -27,7 +26,7 @@ def first_difference(tape: Path) -> str:
     """
     header, steps = read(tape)
     scenario = scenario_of(tape)
-    with patch("eclectus.sim.run.engine_seed", return_value=header.seed):
+    with patch("eclectus.sim.runs.engine_seed", return_value=header.seed):
         world, _ = build_world(scenario, scenario.profiles[0], header.seed)
     for number, step in enumerate(steps, start=1):
         decided = tuple(world.engine.step(step.events, step.now))

@@ -9,10 +9,19 @@ from math import inf
 from msgspec import Struct
 from msgspec.structs import replace
 
+from eclectus.model.errors import EclectusError
 from eclectus.model.grant import NO_GRANT, Grant
 from eclectus.model.objects import DEVICE_MILLI, Amounts, Node, Task
-from eclectus.sim.base.errors import InvariantError
 from eclectus.sim.base.work import ONE_POD, WorkClass
+
+
+class InvariantError(EclectusError):
+    """An invariant of the simulation does not hold."""
+
+
+class StuckError(EclectusError):
+    """Tasks wait and no further event can start them."""
+
 
 WHOLE = 1000  # thousandths of a device: all of it
 

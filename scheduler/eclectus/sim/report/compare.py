@@ -1,13 +1,20 @@
-"""Summaries of the runs of each profile: means and 95 % intervals over seeds."""
+"""Summaries of the runs of each profile: means and 95 % intervals over seeds.
+
+Jobs with stages are also compared job by job with the first profile's runs of equal seeds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 
+import numpy as np
+
 from eclectus.maths.student import half_width
-from eclectus.sim.base.result_labels import sorted_groups
 from eclectus.sim.base.results import (
+    DagComparison,
+    DagResult,
+    DagSummary,
     GroupResult,
     Interval,
     ProfileSummary,
@@ -16,8 +23,8 @@ from eclectus.sim.base.results import (
     Times,
     TimeStatistics,
     WorstGroup,
+    sorted_groups,
 )
-from eclectus.sim.report.dags import summarise_dags
 
 
 def summarise(runs: Sequence[RunResult]) -> list[ProfileSummary]:
@@ -102,3 +109,67 @@ def _allocation(runs: Sequence[RunResult]) -> dict[int, Interval]:
 
 def _interval(values: Sequence[float]) -> Interval:
     return Interval(fmean(values), half_width(values))
+
+
+LOSER = 0.8  # a job with a smaller factor has lost, as Carbyne's evaluation counts it (OSDI 2016, section 7)
+
+
+def compare_jobs(mine: DagResult, baseline: DagResult) -> DagComparison | None:
+    """The jobs that have ended in both runs, which have the same seed; None if there is none."""
+    theirs = {job.number: job for job in baseline.jobs}
+    pairs = [(job, theirs[job.number]) for job in mine.jobs if job.number in theirs]
+    if not pairs:
+        return None
+    factors = np.array([other.response / one.response for one, other in pairs])
+    p25, p50, p75, p95 = (float(each) for each in np.quantile(factors, (0.25, 0.5, 0.75, 0.95)))
+    ends = [max(job.arrived + job.response for job in side) for side in zip(*pairs, strict=True)]
+    return DagComparison(
+        factor=fmean(other.response for _, other in pairs) / fmean(one.response for one, _ in pairs),
+        p25=p25,
+        p50=p50,
+        p75=p75,
+        p95=p95,
+        worst=float(factors.min()),
+        losers=float((factors < LOSER).mean()),
+        makespan=ends[0] / ends[1],
+    )
+
+
+def summarise_dags(runs: Sequence[RunResult], baseline: Sequence[RunResult]) -> DagSummary | None:
+    """Means over the runs of a profile that have jobs with stages, beside the baseline's of equal seeds."""
+    some = [(run, run.dags) for run in runs if run.dags is not None and run.dags.jobs]
+    if not some:
+        return None
+    theirs = {run.seed: run.dags for run in baseline}
+    compared = []
+    for run, dags in some:
+        other = theirs.get(run.seed)
+        found = None if other is None else compare_jobs(dags, other)
+        if found is not None:
+            compared.append(found)
+    results = [dags for _, dags in some]
+    responses = [[job.response for job in dags.jobs] for dags in results]
+    fairness = [dags.fairness for dags in results if dags.fairness is not None]
+
+    def against(read: Callable[[DagComparison], float]) -> Interval | None:
+        return _interval([read(each) for each in compared]) if compared else None
+
+    return DagSummary(
+        mean=_interval([fmean(each) for each in responses]),
+        p50=_interval([float(np.quantile(each, 0.5)) for each in responses]),
+        p95=_interval([float(np.quantile(each, 0.95)) for each in responses]),
+        end=_interval([max(job.arrived + job.response for job in dags.jobs) for dags in results]),
+        fairness=_interval(fairness) if fairness else None,
+        unfairness=_interval([fmean(job.unfairness for job in dags.jobs) for dags in results]),
+        unfairness_p95=_interval(
+            [float(np.quantile([job.unfairness for job in dags.jobs], 0.95)) for dags in results]
+        ),
+        below_share=_interval([dags.below_share for dags in results]),
+        above_share=_interval([dags.above_share for dags in results]),
+        lost=_interval([dags.lost for dags in results]),
+        slips=_interval([dags.slips for dags in results]),
+        slip_seconds=_interval([dags.slip_seconds for dags in results]),
+        factor=against(lambda each: each.factor),
+        factor_p50=against(lambda each: each.p50),
+        losers=against(lambda each: each.losers),
+    )

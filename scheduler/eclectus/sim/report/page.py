@@ -14,10 +14,8 @@ from importlib import resources
 import numpy as np
 
 from eclectus.sim.base.results import ComparisonReport
-from eclectus.sim.report.curves import group_panels, overall_panels
-from eclectus.sim.report.group_tables import Table
-from eclectus.sim.report.panels import DARK, LIGHT, Axis, Numbers, Panel, style
-from eclectus.sim.report.table import how_to_read, remarks, subtitle, tables
+from eclectus.sim.report.panels import DARK, LIGHT, Axis, Numbers, Panel, group_panels, overall_panels, style
+from eclectus.sim.report.tables import Table, how_to_read, remarks, subtitle, tables
 
 WIDTH, HEIGHT = 520, 300
 LEFT, RIGHT, TOP, BOTTOM = 66, 12, 10, 46

@@ -1,16 +1,26 @@
-"""Panels as plain values: axes, lines and bars, which `plots.py` and `svg.py` draw alike.
+"""The panels of a comparison, in the order in which they are drawn, as plain values: axes, lines and bars.
 
-Profiles are numbered as in the report's summaries, so that each has the same colour everywhere.
+They show distributions of times and, over simulated time, tasks in the system, slots in use and the learning
+error. A profile with far larger values than the others is cut off by the axis, and a note says so. Profiles
+are numbered as in the report's summaries, so that each has the same colour everywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil, floor, log, log10
+from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
+
+from eclectus.sim.base.results import ComparisonReport, RunResult, Times
+from eclectus.sim.base.samples import bucket_middle
+from eclectus.sim.report.tables import groups_of, has_jobs, scale_of, unit_for
+from eclectus.sim.world.learning import ratios
 
 LIGHT = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#000000")
 DARK = ("#2f93d6", "#d55e00", "#00b383", "#cc79a7", "#e69f00", "#7cc8f5", "#a0a0a0", "#ffffff")
@@ -125,3 +135,263 @@ def _log_ticks(low: float, high: float) -> list[float]:
     every = max(1, ceil(decades / 6))
     ticks = [part * 10.0**power for power in range(first, last + 1) if power % every == 0 for part in parts]
     return [at for at in ticks if low * (1 - 1e-9) <= at <= high * (1 + 1e-9)]
+
+
+POINTS = 200  # of a curve
+SMOOTHED = 2  # points to either side that each point is averaged with
+LEVEL_GAP = 4.0  # a profile above the others by this factor is cut off
+END_GAP = 1.5  # a profile that ends later than the others by this factor is cut off
+GROUPS_MOST = 12  # in the panel of learned speeds, and in panels of their own
+
+
+def load_panels(report: ComparisonReport) -> Iterator[Panel]:
+    """Means over runs; a run that has ended counts as 0."""
+    x, scale, late = _time_axis(report)
+    grid = np.linspace(0.0, x.high, POINTS)
+
+    def lines(read: Callable[[RunResult], list[float]]) -> tuple[Line, ...]:
+        found = []
+        for profile, runs in enumerate(report.counted_runs()):
+            curves = [_interpolated(_middles(run), read(run), grid * scale) for run in runs if run.series]
+            if curves:
+                found.append(Line(profile, grid, _smooth(np.mean(curves, axis=0))))
+        return tuple(found)
+
+    numbers = lines(lambda run: [point.in_system for point in run.series])
+    if not numbers:
+        return
+    peaks = {line.profile: float(line.y.max()) for line in numbers}
+    high = axis_limit([*peaks.values()], LEVEL_GAP)
+    cut = cut_off_note(report.profiles, {at: f"{peak:,.0f}" for at, peak in peaks.items() if peak > high})
+    shades = _unmeasured(report, x.high, scale)
+    tasks = Axis("tasks", 0.0, high * 1.05 or 1.0)
+    note = "; ".join(dict.fromkeys(filter(None, (cut, late))))
+    yield Panel("In the system, waiting or running", x, tasks, numbers, (), shades, note=note)
+    used = lines(lambda run: [point.utilisation for point in run.series])
+    most = max(1.0, *(float(line.y.max()) for line in used))
+    yield Panel("Slots in use", x, Axis("", 0.0, most, percent=True), used, (), shades, note=late)
+
+
+def _time_axis(report: ComparisonReport) -> tuple[Axis, float, str]:
+    ends = {at: max(run.seconds for run in runs) for at, runs in enumerate(report.counted_runs())}
+    high = axis_limit([*ends.values()], END_GAP)
+    scale, unit = unit_for(high)
+    late = cut_off_note(
+        report.profiles, {at: f"{end / scale:,.3g} {unit}" for at, end in ends.items() if end > high}
+    )
+    return Axis(f"simulated time, {unit}", 0.0, high / scale, unit=unit), scale, late
+
+
+def _middles(run: RunResult) -> list[float]:
+    ends = [0.0, *(point.at for point in run.series)]
+    return [(before + after) / 2 for before, after in pairwise(ends)]
+
+
+def _interpolated(times: Sequence[float], values: Sequence[float], grid: Numbers) -> Numbers:
+    return np.interp(grid, times, values, right=0.0)
+
+
+def _smooth(values: Numbers) -> Numbers:
+    window = np.ones(2 * SMOOTHED + 1)
+    return np.convolve(values, window, "same") / np.convolve(np.ones_like(values), window, "same")
+
+
+def _unmeasured(report: ComparisonReport, high: float, scale: float) -> tuple[tuple[float, float], ...]:
+    """The ranges before and after the measured window, whose ends are means over runs."""
+    begin = fmean(run.measured_from for run in report.runs) / scale
+    end = fmean(run.measured_until for run in report.runs) / scale
+    return tuple((a, b) for a, b in ((0.0, begin), (end, high)) if b - a > 0.01 * high)
+
+
+# -- learning --------------------------------------------------------------------------------------
+
+
+def learning_panels(report: ComparisonReport) -> Iterator[Panel]:
+    """The learning error over time, and learned over true speeds by machine group at the end."""
+    x, scale, _ = _time_axis(report)
+    lines = []
+    for profile, runs in enumerate(report.counted_runs()):
+        curves = [_errors(run) for run in runs if run.learning_errors]
+        if curves:
+            grid = np.linspace(min(times[0] for times, _ in curves), x.high * scale, POINTS)
+            means = np.mean([np.interp(grid, times, errors) for times, errors in curves], axis=0)
+            lines.append(Line(profile, grid / scale, means))
+    if not any(line.y.any() for line in lines):
+        return  # no profile learns, or all have an oracle
+    peaks = {line.profile: float(line.y.max()) for line in lines}
+    high = axis_limit([*peaks.values()], LEVEL_GAP)
+    cut = cut_off_note(report.profiles, {at: f"{peak:.0%}" for at, peak in peaks.items() if peak > high})
+    error = Axis("", 0.0, high * 1.05 or 0.01, percent=True)
+    shades = _unmeasured(report, x.high, scale)
+    yield Panel("Mean error of learned speeds", x, error, tuple(lines), (), shades, note=cut)
+    yield _by_machines(report)
+
+
+def _errors(run: RunResult) -> tuple[list[float], list[float]]:
+    """Times, and the mean error over all learned pairs at each."""
+    sums: dict[float, list[float]] = {}
+    for sample in run.learning_errors:
+        total = sums.setdefault(sample.at, [0.0, 0.0])
+        total[0] += sample.error * sample.pairs
+        total[1] += sample.pairs
+    return [*sums], [wrong / cells for wrong, cells in sums.values()]
+
+
+def _by_machines(report: ComparisonReport) -> Panel:
+    """Learned over true speeds of each group of machines."""
+    by_profile = []
+    for runs in report.counted_runs():
+        found: dict[str, list[float]] = {}
+        for run in runs:
+            for group, some in ratios(run.learned).items():
+                found.setdefault(group, []).extend(some)
+        by_profile.append(found)
+    groups = list(dict.fromkeys(group for found in by_profile for group in found))
+    shown = groups[:GROUPS_MOST]
+    learners = [profile for profile, found in enumerate(by_profile) if found]
+    bars = [
+        Bar(profile, shown.index(group) + _beside(learners.index(profile), len(learners)), *_range(some))
+        for profile, found in enumerate(by_profile)
+        for group, some in found.items()
+        if group in shown
+    ]
+    far = max(2.0, *(max(bar.high, 1 / bar.low) for bar in bars)) * 1.1
+    x = Axis("learned / true speed: 1 is correct", 1 / far, far, log=True)
+    note = "dot: median, bar: 10th to 90th percentile; speeds are scaled to a common mean"
+    if len(groups) > len(shown):
+        note += f"; {len(groups) - len(shown)} more groups are left out"
+    y = Axis("", len(shown) - 0.5, -0.5, names=tuple(shown))
+    title = "Learned over true speeds, at the end"
+    return Panel(title, x, y, bars=tuple(bars), reference=1.0, note=note)
+
+
+def _range(some: list[float]) -> tuple[float, float, float]:
+    low, mid, high = np.quantile(some, (0.1, 0.5, 0.9))
+    return float(low), float(mid), float(high)
+
+
+def _beside(at: int, count: int) -> float:
+    """Vertical offset of a profile within its group."""
+    return 0.7 * ((at + 0.5) / count - 0.5)
+
+
+SHOWN_LEAST = 1e-4  # least share drawn of a tail: below it the line depends on single tasks
+TIMES_GAP = 30.0  # a profile that is slower than the others by this factor is cut off
+
+Sample = Callable[[RunResult], Times | None]
+
+
+def overall_panels(report: ComparisonReport) -> list[Panel]:
+    """The panels of all tasks and jobs, in the order in which they are drawn."""
+    if report.shows_allocation:
+        return [_allocation_panel(report)]
+    times = []
+    if _has_times(report, lambda run: run.response):
+        times = [
+            _distribution_panel(report, "Response time of tasks", lambda run: run.response),
+            _tail_panel(report),
+        ]
+    if has_jobs(report) and _has_times(report, lambda run: run.jobs):
+        times.append(_distribution_panel(report, "Response time of jobs", lambda run: run.jobs))
+    return [*times, *load_panels(report), *learning_panels(report)]
+
+
+def group_panels(report: ComparisonReport) -> list[Panel]:
+    """The distribution of response times in each group: of jobs if they have several tasks, else of tasks."""
+    what = "jobs" if has_jobs(report) else "tasks"
+    found = []
+    for name, label in groups_of(report)[:GROUPS_MOST]:
+
+        def of_group(run: RunResult, name: str = name, label: str = label) -> Times | None:
+            group = run.groups.get(name, {}).get(label)
+            if group is None:
+                return None
+            return group.jobs if what == "jobs" else group.response
+
+        if _has_times(report, of_group):
+            found.append(_distribution_panel(report, f"Response time of {what}: {label}", of_group))
+    return found
+
+
+def _has_times(report: ComparisonReport, sample: Sample) -> bool:
+    """Whether any counted run has such times."""
+    return any(times.count for runs in report.counted_runs() for run in runs if (times := sample(run)))
+
+
+# -- times -----------------------------------------------------------------------------------------
+
+
+def _distribution_panel(report: ComparisonReport, title: str, sample: Sample) -> Panel:
+    """The distribution of times, from the first per cent on."""
+    lines = _distributions(report, sample)
+    x, note = _times_axis(report, lines, 0.01, 0.999)
+    return Panel(
+        title,
+        x,
+        Axis("share of tasks or jobs up to this time", 0.0, 1.0, percent=True),
+        _scaled(report, lines),
+        note=note,
+    )
+
+
+def _tail_panel(report: ComparisonReport) -> Panel:
+    lines = _distributions(report, lambda run: run.response)
+    x, note = _times_axis(report, lines, 0.5, 1.0 - SHOWN_LEAST)
+    above = [Line(line.profile, line.x, 1.0 - line.y) for line in lines]
+    y = Axis("share of tasks above this time", SHOWN_LEAST, 1.0, log=True, percent=True)
+    return Panel("Tail of the response time of tasks", x, y, _scaled(report, above), note=note)
+
+
+def _distributions(report: ComparisonReport, sample: Sample) -> list[Line]:
+    """Each profile's times in seconds, over all runs, and the share of tasks or jobs up to each time."""
+    lines = []
+    for profile, runs in enumerate(report.counted_runs()):
+        buckets = sum((Counter(times.buckets) for run in runs if (times := sample(run))), Counter[int]())
+        if buckets:
+            order = sorted(buckets)
+            ended = np.cumsum([buckets[bucket] for bucket in order], dtype=float)
+            lines.append(
+                Line(profile, np.array([bucket_middle(bucket) for bucket in order]), ended / ended[-1])
+            )
+    return lines
+
+
+def _times_axis(
+    report: ComparisonReport, lines: Sequence[Line], first: float, last: float
+) -> tuple[Axis, str]:
+    """From the least time by which `first` of a profile has ended to the greatest by which `last` has."""
+    scale, unit = scale_of(report.summaries)
+    reached = {line.profile: _reached(line, last) / scale for line in lines}
+    high = axis_limit([*reached.values()], TIMES_GAP)
+    low = max(min(_reached(line, first) for line in lines) / scale, high * 1e-6)
+    far = {at: f"{peak:,.3g} {unit}" for at, peak in reached.items() if peak > high}
+    return Axis(unit, min(low, high / 2), high * 1.05, log=True, unit=unit), cut_off_note(
+        report.profiles, far
+    )
+
+
+def _reached(line: Line, share: float) -> float:
+    return float(line.x[np.searchsorted(line.y, share - 1e-12)])
+
+
+def _scaled(report: ComparisonReport, lines: Sequence[Line]) -> tuple[Line, ...]:
+    scale, _ = scale_of(report.summaries)
+    return tuple(Line(line.profile, line.x / scale, line.y) for line in lines)
+
+
+# -- tasks that never end --------------------------------------------------------------------------
+
+
+def _allocation_panel(report: ComparisonReport) -> Panel:
+    lines = [
+        Line(
+            profile, np.array([*each.allocation], dtype=float), np.array([value.mean for value in allocated])
+        )
+        for profile, each in enumerate(report.summaries)
+        if (allocated := each.allocation.values())
+    ]
+    x = Axis(
+        "requested, %", min(float(line.x[0]) for line in lines), max(float(line.x[-1]) for line in lines)
+    )
+    y = Axis("allocated, %", 0.0, max(float(line.y.max()) for line in lines) * 1.03)
+    return Panel("Allocated share by requested share", x, y, tuple(lines))

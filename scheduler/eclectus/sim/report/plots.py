@@ -1,4 +1,4 @@
-"""Draws a comparison with matplotlib, as .png, .svg or .pdf."""
+"""Draws a comparison into a file whose suffix gives the format: a page, or a picture by matplotlib."""
 
 from __future__ import annotations
 
@@ -8,20 +8,51 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
+from eclectus.config.settings_reading import nearest
+from eclectus.model.errors import EclectusError, SettingsError
 from eclectus.sim.base.results import ComparisonReport
-from eclectus.sim.report.curves import group_panels, overall_panels
-from eclectus.sim.report.panels import LIGHT, Panel, style
-from eclectus.sim.report.table import how_to_read, subtitle
+from eclectus.sim.report import page
+from eclectus.sim.report.panels import LIGHT, Panel, group_panels, overall_panels, style
+from eclectus.sim.report.tables import how_to_read, subtitle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+PAGES = (".html",)
+PICTURES = (".png", ".svg", ".pdf")  # by matplotlib
+
+
+def check_drawable(file: Path) -> None:
+    """Raise now if the file could not be drawn after the runs. Raises SettingsError, EclectusError."""
+    known = [*PAGES, *PICTURES]
+    if file.suffix not in known:
+        raise SettingsError(
+            f"--plot {file}", f"must end in {', '.join(known)}; {nearest(file.suffix, known)}"
+        )
+    if file.suffix in PICTURES:
+        try:
+            import matplotlib  # noqa: F401
+        except ImportError as error:
+            advice = "from a checkout, pip install '.[sim]', or draw an .html page"
+            what = f"{file.suffix} needs matplotlib: {advice}"
+            raise EclectusError(what) from error
+
+
+def draw(report: ComparisonReport, file: Path) -> None:
+    """Draw the comparison into the file."""
+    if file.suffix in PAGES:
+        file.write_text(page.render_page(report), encoding="utf-8")
+        return
+
+    _draw_picture(report, file)
+
 
 WIDTH, HEIGHT = 5.2, 3.6  # of a panel, in inches
 ALONE = 1.6  # scale of a single panel
 GREY = "#777777"
 
 
-def draw(report: ComparisonReport, file: Path) -> None:
+def _draw_picture(report: ComparisonReport, file: Path) -> None:
     """Write the figure to the file."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -36,7 +67,7 @@ def draw(report: ComparisonReport, file: Path) -> None:
     figure.suptitle("\n".join(fill(each, int(60 * across * size)) for each in words), fontsize=11)
     places = figure.subplots(down, across, squeeze=False).ravel().tolist()
     for place, panel in zip(places, found, strict=False):
-        _draw(place, panel)
+        _draw_panel(place, panel)
     for place in places[len(found) :]:
         place.set_axis_off()
     handles = [
@@ -53,7 +84,7 @@ def draw(report: ComparisonReport, file: Path) -> None:
     figure.savefig(file, dpi=130)
 
 
-def _draw(axes: Axes, panel: Panel) -> None:
+def _draw_panel(axes: Axes, panel: Panel) -> None:
     for line in panel.lines:
         at = line.profile
         axes.plot(line.x, line.y, lw=1.7, color=_colour(at), linestyle=_dashes(at))

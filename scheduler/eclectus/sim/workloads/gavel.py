@@ -37,8 +37,7 @@ from eclectus.model.objects import Requirement, Term
 from eclectus.model.settings import Setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
-from eclectus.sim.workloads.work_classes import TaskNeeds
-from eclectus.sim.workloads.workload import Workload
+from eclectus.sim.workloads.workload import TaskNeeds, Workload
 from eclectus.sim.world.cluster import ClusterSettings, MachineGroup
 
 Rates = dict[str, float]

@@ -20,8 +20,7 @@ from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
-from eclectus.sim.workloads.work_classes import TaskNeeds
-from eclectus.sim.workloads.workload import Workload, recorded_plan
+from eclectus.sim.workloads.workload import TaskNeeds, Workload, recorded_plan
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from eclectus.model.settings import Setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
 from eclectus.sim.workloads.workload import Workload, recorded_plan
-from eclectus.sim.world.node_file import SpeedsByName, check_patterns, speed_of
+from eclectus.sim.world.cluster import SpeedsByName, check_patterns, speed_of
 from eclectus.tape import Step, TapeError, read
 
 

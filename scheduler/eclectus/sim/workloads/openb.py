@@ -29,10 +29,9 @@ from eclectus.sim.base.csv_rows import read_rows, row_error
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.random_draws import stream
 from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
-from eclectus.sim.workloads.work_classes import SCORED_MEMORY
-from eclectus.sim.workloads.workload import Workload
-from eclectus.sim.world.allocation import total_allocatable
-from eclectus.sim.world.node_file import LABEL, MIB
+from eclectus.sim.workloads.workload import SCORED_MEMORY, Workload
+from eclectus.sim.world.cluster import MIB, MODEL_LABEL
+from eclectus.sim.world.run_record import total_allocatable
 
 GAP_SECONDS = 1.0  # between two pods; any value above the patience gives the same result
 PATIENCE_SECONDS = 0.5  # shorter than any back-off, so that a pod is tried once, on arrival
@@ -118,7 +117,7 @@ def _work_class(row: _Row) -> WorkClass:
     spec = Spec(
         requests=tuple(sorted((name, amount) for name, amount in amounts.items() if amount)),
         score_requests=(row.cpu_milli or 100, row.memory_mib * MIB or SCORED_MEMORY),
-        affinity=(Term((Requirement(LABEL, "In", models),)),) if models else None,
+        affinity=(Term((Requirement(MODEL_LABEL, "In", models),)),) if models else None,
         long_running=True,
     )
     return WorkClass("no-gpu" if not row.requested else "share" if row.requested < 1000 else "whole", spec)

@@ -1,16 +1,177 @@
-"""The interface of all workloads, which are settings classes; and the arrival plan of recorded jobs."""
+"""What workloads have in common: their interface, classes of work as written, the capacity for them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
+from typing import Annotated
 
+from eclectus.model.errors import SettingsError
+from eclectus.model.objects import Amounts, Preference, Requirement, Spec, Term
+from eclectus.model.settings import Setting
 from eclectus.sim.base.machine import Machine
+from eclectus.sim.base.random_draws import SizeDistribution
 from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
-from eclectus.sim.world.cluster import ClusterSettings
+from eclectus.sim.world.cluster import SLOT_CPU, ClusterSettings, TolerationField, read_amounts
+from eclectus.sim.world.judge import forbidden
+
+SCORED_MEMORY = 200 * 2**20  # what kube-scheduler's scores assume for a pod without a memory request
+
+
+@dataclass(frozen=True)
+class PreferenceField:
+    """A preferred node affinity of one expression: the node's label `key` should be one of `values`."""
+
+    key: str
+    values: Annotated[tuple[str, ...], Setting("values of the label of which any will do")]
+    weight: Annotated[int, Setting("weight beside the pod's other preferences", least=1, most=100)] = 1
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise SettingsError("values", "is empty, so that no node could meet the preference")
+
+    @property
+    def preference(self) -> Preference:
+        """As the engine's model has it."""
+        return Preference(self.weight, Term((Requirement(self.key, "In", self.values),)))
+
+
+@dataclass(frozen=True)
+class TaskNeeds:
+    """What a task requests and where it may run, written as on a pod."""
+
+    requests: Annotated[
+        dict[str, object] | None, Setting("resource requests; by default one core, that is one slot")
+    ] = None
+    node_selector: Annotated[dict[str, str], Setting("labels that the node must carry")] = field(
+        default_factory=dict
+    )
+    preferences: Annotated[
+        tuple[PreferenceField, ...], Setting("labels that the node should carry, but need not")
+    ] = ()
+    tolerations: tuple[TolerationField, ...] = ()
+    priority: Annotated[int, Setting("higher goes first")] = 0
+
+    def __post_init__(self) -> None:
+        self.amounts()
+
+    def amounts(self) -> Amounts:
+        """The requests as amounts. Raises SettingsError."""
+        return (
+            (("cpu", SLOT_CPU),) if self.requests is None else read_amounts(dict(self.requests), "requests")
+        )
+
+    def work_class(self, name: str) -> WorkClass:
+        """The class with these requests and constraints."""
+        requests = self.amounts()
+        amounts = dict(requests)
+        spec = Spec(
+            requests=requests,
+            score_requests=(amounts.get("cpu", 0) or 100, amounts.get("memory", 0) or SCORED_MEMORY),
+            node_selector=tuple(sorted(self.node_selector.items())),
+            preferences=tuple(each.preference for each in self.preferences),
+            tolerations=tuple(each.toleration for each in self.tolerations),
+        )
+        return WorkClass(name, spec, self.priority)
+
+
+Needs = Callable[[str, str], TaskNeeds | None]
+"""What the tasks of a stage need, by the names of job and stage; None: what the job's file says."""
+
+
+@dataclass(frozen=True)
+class GeneratedClass(TaskNeeds):
+    """One class of a generated workload, with its share and sizes."""
+
+    name: Annotated[str, Setting("name in reports and `speeds`, and the pods' class label")] = "work"
+    share: Annotated[float, Setting("share of the jobs, relative to the other classes", least=1e-9)] = 1.0
+    tasks_per_job: Annotated[int, Setting("tasks that arrive together", least=1, most=100_000)] = 1
+    size: Annotated[SizeDistribution, Setting("distribution of task sizes")] = field(
+        default_factory=SizeDistribution
+    )
+    estimate: Annotated[
+        float | None, Setting("duration of its tasks as shown to the scheduler", unit="s", least=1e-9)
+    ] = None
+    workload: Annotated[
+        str,
+        Setting("the pods' class label, for reports and learners, which classes may share; else the name"),
+    ] = ""
+    gain: Annotated[
+        float,
+        Setting("how many times faster its tasks run on nodes that meet all its preferences", least=1e-3),
+    ] = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.gain != 1.0 and not self.preferences:
+            raise SettingsError("gain", "is valid only with preferences")
+        if self.gain != 1.0 and self.workload:
+            raise SettingsError(
+                "gain", "is not valid with a shared workload, whose tasks have one speed on a node"
+            )
+
+    @property
+    def generated(self) -> WorkClass:
+        """The class of its tasks."""
+        return self.work_class(self.workload or self.name)
+
+
+def capacity(work_class: WorkClass, machines: Iterable[Machine]) -> float:
+    """Work of this class that the machines can do per second if they do nothing else."""
+    total = 0.0
+    for machine in machines:
+        if not forbidden(work_class.spec, machine.node):
+            total += slots(work_class.spec, machine) * machine.nominal_speed(work_class.name)
+    return total
+
+
+def slots(spec: Spec, machine: Machine) -> int:
+    """Number of tasks with this spec that fit on the empty machine."""
+    allocatable = dict(machine.node.allocatable)
+    demand = (("pods", 1), *spec.requests)
+    return min(allocatable.get(name, 0) // amount for name, amount in demand)
+
+
+def load(work: Mapping[WorkClass, float], machines: Mapping[str, Machine]) -> tuple[float, bool]:
+    """Load of `work` (seconds at speed 1 per second) over capacity, and whether the figure is exact.
+
+    It is exact if all classes have the same capacity on each machine. Otherwise it is a lower bound: the
+    largest of the load of such classes together, and that of all work if each machine always ran its best
+    class. inf if a class can run nowhere, or no work is known.
+    """
+    alike: dict[tuple[float, ...], float] = defaultdict(float)  # capacity on each machine -> work
+    for work_class, amount in work.items():
+        alike[tuple(_capacity_on(work_class, machine) for machine in machines.values())] += amount
+    if not alike or not all(map(any, alike)):
+        return float("inf"), True
+    best = sum(map(max, zip(*alike, strict=True)))
+    bounds = [amount / sum(capacities) for capacities, amount in alike.items()]
+    return max(*bounds, sum(work.values()) / best), len(alike) == 1
+
+
+def load_of_cluster(work: Mapping[WorkClass, float], machines: Mapping[str, Machine]) -> float | None:
+    """Load of `work` (seconds at speed 1 per second) over the capacity of all machines that may run any.
+
+    None if that has no meaning: if some machine has different capacity for the classes that it may run. Gains
+    do not count, because how much work runs with one depends on the policy. inf if no machine may run any.
+    """
+    total = 0.0
+    for machine in machines.values():
+        found = {
+            _capacity_on(work_class, machine) / machine.gains.get(work_class.name, 1.0) for work_class in work
+        } - {0.0}
+        if len(found) > 1:
+            return None
+        total += sum(found)
+    return sum(work.values()) / total if total else float("inf")
+
+
+def _capacity_on(work_class: WorkClass, machine: Machine) -> float:
+    return capacity(work_class, (machine,))
 
 
 class Workload(ABC):

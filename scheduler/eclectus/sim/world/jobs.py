@@ -1,20 +1,228 @@
 """Jobs that have arrived: when their pods are submitted, and how a watch shows the pods later.
 
 Most jobs submit all tasks at once. A job with `parallelism` keeps only so many pods at a time, as a
-Kubernetes Job does; jobs with stages are handled by `StagedJobs`.
+Kubernetes Job does. Of a job with stages, the pods of a stage are submitted together when all tasks of its
+parents have ended, as an operator of such jobs would do, and carry the job's critical path and remaining work
+as estimated. A lost task is submitted again, and the children of its stage wait for it. The scheduler gets
+the job itself, when it arrives and whenever a stage or an attempt has ended, if its policies want to know
+jobs. Where a stage declares no estimate, that of its last runs counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from statistics import median
 
 from msgspec.structs import replace
 
+from eclectus.model.commands import RecordPlan
+from eclectus.model.events import Event, JobGone, JobSeen
+from eclectus.model.job import Job, JobPlan, JobStage
 from eclectus.model.objects import Phase, Task
 from eclectus.sim.base.machine import TaskRun
-from eclectus.sim.base.work import Arrival
-from eclectus.sim.world.stages.staging import StagedJobs, StageTaskRun
+from eclectus.sim.base.work import Arrival, Dag
+from eclectus.sim.world.dag_record import DagRecord
+
+NAMESPACE = "default"  # of all jobs and their pods
+
+
+class StagedJob:
+    """One job; lists are by stage."""
+
+    def __init__(
+        self,
+        number: int,
+        dag: Dag,
+        sizes: Iterable[float],
+        estimates: Sequence[float | None] | None,
+        *,
+        profile: str,
+        now: float,
+    ) -> None:
+        """`estimates` of the run time of a task at speed 1, seconds; None: the true means."""
+        self.number, self.name, self.dag, self.profile, self.arrived = (
+            number,
+            f"job-{number}",
+            dag,
+            profile,
+            now,
+        )
+        left = iter(sizes)
+        self.sizes = [tuple(islice(left, stage.tasks)) for stage in dag.stages]
+        self.estimates = tuple(stage.seconds for stage in dag.stages) if estimates is None else estimates
+        self.paths = _paths(dag, self.estimates)
+        self.unstarted = [stage.tasks for stage in dag.stages]
+        self.unfinished = [stage.tasks for stage in dag.stages]
+        self.unfinished_parents = [len(stage.parents) for stage in dag.stages]
+        self.run_times: list[list[float]] = [[] for _ in dag.stages]
+        self.plan: JobPlan | None = None  # as the scheduler wrote it last
+
+    @property
+    def work(self) -> float | None:
+        """Estimated work of all tasks that have not started, in seconds; None if some is unknown."""
+        total = 0.0
+        for tasks, seconds in zip(self.unstarted, self.estimates, strict=True):
+            if tasks and seconds is None:
+                return None
+            total += tasks * (seconds or 0.0)
+        return total
+
+    def stage_ended(self, at: int) -> list[int]:
+        """All tasks of the stage have ended; returns the stages that may start now."""
+        ready = []
+        for child in self.dag.stages[at].children:
+            self.unfinished_parents[child] -= 1
+            if not self.unfinished_parents[child]:
+                ready.append(child)
+        return ready
+
+    def as_seen(self) -> Job:
+        """The job as a watch shows it, with what was written into its status."""
+        stages = tuple(
+            JobStage(
+                stage.name,
+                stage.tasks,
+                stage.work_class.spec,
+                stage.work_class.name,
+                self.estimates[at],
+                stage.parents,
+                stage.tasks - self.unfinished[at],
+            )
+            for at, stage in enumerate(self.dag.stages)
+        )
+        job = Job(self.name, NAMESPACE, self.name, stages, self.arrived)
+        if self.plan is None:
+            return job
+        written = self.plan
+        return replace(job, deadline=written.deadline, slips=written.slips, slip_seconds=written.slip_seconds)
+
+
+def _paths(dag: Dag, estimates: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Estimated critical path from the start of each stage to the end of the job; None if some is unknown."""
+    paths: list[float | None] = [None] * len(dag.stages)
+    for at in reversed(range(len(dag.stages))):
+        own, below = estimates[at], [paths[child] for child in dag.stages[at].children]
+        known = [each for each in below if each is not None]
+        if own is not None and len(known) == len(below):
+            paths[at] = own + max(known, default=0.0)
+    return tuple(paths)
+
+
+class History:
+    """The run times of the last runs of each stage, by the names of job and stage."""
+
+    def __init__(self, runs: int) -> None:
+        self._runs: dict[tuple[str, str], deque[float]] = defaultdict(lambda: deque(maxlen=runs))
+
+    def add(self, job: str, stage: str, seconds: Sequence[float]) -> None:
+        """A stage has ended, whose tasks ran for so long; one outlier among them counts little."""
+        self._runs[job, stage].append(median(seconds))
+
+    def estimates(self, dag: Dag) -> tuple[float | None, ...]:
+        """For each stage the median of its last runs, seconds; None before its first run has ended."""
+        known = [self._runs.get((dag.name, stage.name)) for stage in dag.stages]
+        return tuple(median(runs) if runs else None for runs in known)
+
+
+class StageTaskRun(TaskRun, kw_only=True):
+    """A task of a stage."""
+
+    stage: int
+
+
+class StagedJobs:
+    """All jobs with stages that have arrived and not ended."""
+
+    def __init__(
+        self, record: DagRecord, history: History | None, notify: Callable[[Event], None] | None
+    ) -> None:
+        """`history`: where estimates come from, if not from arrivals; `notify`: who wants to know jobs."""
+        self.record, self._history, self._notify = record, history, notify
+        self._jobs: dict[int, StagedJob] = {}
+
+    def arrive(
+        self, number: int, arrival: Arrival, dag: Dag, now: float, *, profile: str, measured: bool
+    ) -> list[StageTaskRun]:
+        """A job arrives, with the true sizes of its tasks; returns the tasks to submit now."""
+        estimates = arrival.estimates if self._history is None else self._history.estimates(dag)
+        job = self._jobs[number] = StagedJob(number, dag, arrival.sizes, estimates, profile=profile, now=now)
+        self.record.arrive(number, dag, job.sizes, measured, now)
+        self._show(job)
+        roots = [at for at, count in enumerate(job.unfinished_parents) if not count]
+        return [run for at in roots for run in self._release(job, at, now)]
+
+    def start(self, run: StageTaskRun, now: float) -> None:
+        """The task has started."""
+        self._jobs[run.job].unstarted[run.stage] -= 1
+        self.record.start(run, now)
+
+    def lose(self, run: StageTaskRun, now: float) -> float | None:
+        """A started task was lost and must start again; returns its job's unstarted work, in seconds."""
+        job = self._jobs[run.job]
+        job.unstarted[run.stage] += 1
+        self.record.lose(run, now)
+        self._show(job)
+        return job.work
+
+    def end(self, run: StageTaskRun, now: float) -> list[StageTaskRun]:
+        """The task has ended; returns the tasks to submit now."""
+        job = self._jobs[run.job]
+        self.record.end(run, now)
+        job.unfinished[run.stage] -= 1
+        if self._history is not None:
+            job.run_times[run.stage].append(now - run.started)
+        if job.unfinished[run.stage]:
+            return []
+        ready = job.stage_ended(run.stage)
+        if self._history is not None:
+            stage = job.dag.stages[run.stage]
+            self._history.add(job.dag.name, stage.name, job.run_times[run.stage])
+        if any(job.unfinished):
+            self._show(job)
+        else:
+            self._finish(job, now)
+        return [each for at in ready for each in self._release(job, at, now)]
+
+    def record_plan(self, command: RecordPlan) -> None:
+        """The scheduler writes its plan into the status of a job, which keeps it from now on."""
+        number = int(command.uid.removeprefix("job-"))
+        if number in self._jobs:
+            self._jobs[number].plan = command.plan
+            self.record.plan(number, command.plan)
+
+    def _show(self, job: StagedJob) -> None:
+        if self._notify is not None:
+            self._notify(JobSeen(job.as_seen()))
+
+    def _finish(self, job: StagedJob, now: float) -> None:
+        del self._jobs[job.number]
+        self.record.finish(job.number, now)
+        if self._notify is not None:
+            self._notify(JobGone(job.name))
+
+    def _release(self, job: StagedJob, at: int, now: float) -> Iterator[StageTaskRun]:
+        stage, work = job.dag.stages[at], job.work
+        self.record.submit(job.number, len(job.sizes[at]), now)
+        for index, size in enumerate(job.sizes[at]):
+            name = f"{job.name}-{at}.{index}"
+            task = Task(
+                uid=name,
+                namespace=NAMESPACE,
+                name=name,
+                profile=job.profile,
+                spec=stage.work_class.spec,
+                priority=stage.work_class.priority,
+                created=now,
+                workload=stage.work_class.name,
+                job=job.name,
+                stage=stage.name,
+                estimate=job.estimates[at],
+                path=job.paths[at],
+                job_work=work,
+            )
+            yield StageTaskRun(task, stage.work_class, job.number, size, now, stage=at)
 
 
 class Jobs:

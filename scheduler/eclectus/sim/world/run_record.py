@@ -1,13 +1,14 @@
 """The record of a run: counts, times and integrals. Its size does not grow with the tasks that have ended.
 
 Two totals are kept independently and must agree in the end: the times of tasks, added up as they end, and the
-number in the system, integrated over time. By Little's law they are equal.
+number in the system, integrated over time. By Little's law they are equal. The result for tasks that never
+end is a curve of what is allocated.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from math import inf
@@ -15,8 +16,11 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from eclectus.sim.base.machine import TaskRun
-from eclectus.sim.base.result_labels import Grouping, Labels
+from eclectus.model.commands import Bind, Command
+from eclectus.model.events import BindRefused, Event, TaskSeen
+from eclectus.model.objects import amount_of
+from eclectus.sim.base.machine import Machine, TaskRun
+from eclectus.sim.base.results import Grouping, Labels
 from eclectus.sim.base.samples import Histogram, Series
 from eclectus.sim.base.work import Arrival, WorkClass
 
@@ -242,3 +246,42 @@ class RunRecord:
         for tally in self.tallies.values():
             for times in (tally.response, tally.wait, tally.jobs):
                 times.aggregate()
+
+
+def total_allocatable(machines: Mapping[str, Machine], resource: str) -> int:
+    """The sum over all machines."""
+    return sum(amount_of(machine.node.allocatable, resource) for machine in machines.values())
+
+
+class AllocationCurve:
+    """Collects the curve from the events and commands of an engine."""
+
+    def __init__(self, resource: str, machines: Mapping[str, Machine]) -> None:
+        self._resource, self._capacity = resource, total_allocatable(machines, resource)
+        self._requested = self._allocated = 0
+        self._amounts: dict[str, int] = {}  # uid -> requested amount
+        self._sums: dict[int, tuple[int, float]] = defaultdict(lambda: (0, 0.0))  # x -> count, sum of y
+
+    def record_step(self, now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
+        """Take in one step of the engine: its events and the commands it returned."""
+        del now
+        seen = [event.task for event in events if isinstance(event, TaskSeen)]
+        arrived = [task for task in seen if not task.ended and task.uid not in self._amounts]
+        gone = [task.uid for task in seen if task.ended]
+        gone += [event.uid for event in events if isinstance(event, BindRefused)]
+        self._amounts |= {task.uid: amount_of(task.spec.requests, self._resource) for task in arrived}
+        self._allocated -= sum(self._amounts[uid] for uid in gone)
+        self._allocated += sum(
+            self._amounts[command.uid] for command in commands if isinstance(command, Bind)
+        )
+        for task in arrived:
+            self._requested += self._amounts[task.uid]
+            x = round(100 * self._requested / self._capacity)
+            count, total = self._sums[x]
+            self._sums[x] = (count + 1, total + self._allocated)
+
+    @property
+    def curve(self) -> dict[int, float]:
+        """Requested, in whole per cent of capacity -> allocated, in per cent; ascending."""
+        means = ((x, total / count) for x, (count, total) in sorted(self._sums.items()))
+        return {x: 100 * mean / self._capacity for x, mean in means}

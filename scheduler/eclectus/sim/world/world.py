@@ -29,14 +29,12 @@ from eclectus.model.events import (
 )
 from eclectus.sim.base.machine import Machine, TaskRun
 from eclectus.sim.base.work import Arrival, StageRules
-from eclectus.sim.world.invariants import check_counts, check_end, check_work_conserving, stuck
-from eclectus.sim.world.jobs import Jobs, as_finished, as_running
-from eclectus.sim.world.judge import Judge
+from eclectus.sim.world.dag_record import DagRecord
+from eclectus.sim.world.jobs import History, Jobs, StagedJobs, as_finished, as_running
+from eclectus.sim.world.judge import Judge, check_counts, check_end, check_work_conserving, stuck
 from eclectus.sim.world.perturbations import Failures, Perturbation, apply_to_speeds
 from eclectus.sim.world.probes import ProbeStream
 from eclectus.sim.world.run_record import RunRecord
-from eclectus.sim.world.stages.record import DagRecord
-from eclectus.sim.world.stages.staging import History, StagedJobs
 
 ScheduledEvent = tuple[float, int, Callable[[Any], None], Any]
 """Time, serial number, action, argument. Events of equal time run in the order of scheduling."""

@@ -1,4 +1,19 @@
-"""`workload: {dags: …}` reads jobs that are graphs of stages from files in several formats.
+"""`workload: {dags: …}` reads jobs that are graphs of stages, from files of three formats.
+
+`eclectus` is a JSON format of its own: docs/dags.schema.json, explained in docs/simulator.md.
+
+    {"jobs": [{"name": "report", "arrival": 0, "stages": [
+        {"name": "read", "tasks": 8, "seconds": 2.5, "requests": {"cpu": "500m", "memory": "1Gi"}},
+        {"name": "join", "tasks": 4, "seconds": 4, "parents": ["read"]}]}]}
+
+`alibaba` are batch jobs of the cluster-trace-v2018: one job per line as JSON, parents by task id. The trace's
+tasks become stages, its instances tasks. Its recorded times do not respect the graphs, so the graphs are
+replayed and not the times; a job arrives when its first task started.
+
+`tpch` are profiles of the TPC-H queries on Spark, as the ERDOS scheduling simulator publishes them (MIT). One
+JSON file has the measured stages by `tpch_q<query>_<size>_maxCores_<cores>`, one YAML file the graphs. Task
+times depend on the number of cores that a query had when it was measured, so profiles of different sizes and
+cores must not be mixed: both are single settings.
 
 What the scheduler believes of the run times of stages is drawn here too, beside their true means.
 """
@@ -17,18 +32,225 @@ from typing import Annotated, Literal
 from zlib import crc32
 from zlib import error as ZlibError  # noqa: N812 — the class, by its module's name
 
-from eclectus.config.settings_reading import camel
+import msgspec
+from msgspec import Meta, Struct
+
+from eclectus.config.document import read_yaml
+from eclectus.config.settings_reading import camel, nearest, read
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.random_draws import SizeDistribution, endless_draws, stream
-from eclectus.sim.base.work import Arrival, ArrivalPlan, Classes, Dag, StageRules, WorkClass, shrunk
-from eclectus.sim.workloads.dags.alibaba import read_alibaba
-from eclectus.sim.workloads.dags.dag_file import read_dags
-from eclectus.sim.workloads.dags.tpch import read_tpch
-from eclectus.sim.workloads.work_classes import TaskNeeds, load
-from eclectus.sim.workloads.workload import Workload
+from eclectus.sim.base.work import (
+    Arrival,
+    ArrivalPlan,
+    Classes,
+    Dag,
+    StageDraft,
+    StageRules,
+    WorkClass,
+    build_dag,
+    class_name,
+    shrunk,
+)
+from eclectus.sim.workloads.workload import Needs, TaskNeeds, Workload, load
 from eclectus.sim.world.cluster import read_amounts
+
+SECONDS_MOST = 1e9
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageField(TaskNeeds):
+    """One stage: identical tasks."""
+
+    name: Annotated[str, Setting("name by which other stages refer to it")]
+    seconds: Annotated[
+        float, Setting("mean size of a task, at speed 1", unit="s", least=1e-6, most=SECONDS_MOST)
+    ]
+    tasks: Annotated[int, Setting("number of tasks", least=1, most=1_000_000)] = 1
+    parents: Annotated[tuple[str, ...], Setting("stages that must have ended before this one starts")] = ()
+    workload: Annotated[
+        str, Setting("the pods' class, for reports and learners; by default as `classes` says")
+    ] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobField:
+    """One job."""
+
+    name: Annotated[str, Setting("name in messages and in names of classes")]
+    stages: tuple[StageField, ...]
+    arrival: Annotated[
+        float | None, Setting("arrival time, for arrivals: recorded", unit="s", least=0, most=SECONDS_MOST)
+    ] = None
+
+    def dag(self, classes: Classes) -> Dag:
+        """The validated graph. Raises ValueError."""
+        drafts = [
+            StageDraft(
+                stage.name,
+                stage.work_class(stage.workload or class_name(self.name, stage.name, classes)),
+                stage.tasks,
+                stage.seconds,
+                stage.parents,
+            )
+            for stage in self.stages
+        ]
+        return build_dag(self.name, drafts, self.arrival)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DagFile:
+    """The contents of a file."""
+
+    jobs: tuple[JobField, ...]
+
+
+def read_dags(data: bytes, *, classes: Classes) -> list[Dag]:
+    """The jobs of a file. Raises ValueError naming the field."""
+    try:
+        jobs = read(DagFile, msgspec.json.decode(data), "").jobs
+    except SettingsError as error:  # the path is in this file, not in the settings
+        raise ValueError(str(error)) from None
+    names: dict[str, int] = {}
+    for at, job in enumerate(jobs):
+        first = names.setdefault(job.name, at)
+        if first != at:
+            raise ValueError(f"jobs[{at}].name: {job.name!r} is already used by jobs[{first}]")
+    return [job.dag(classes) for job in jobs]
+
+
+class _TraceTask(Struct, frozen=True):
+    """One task of the trace."""
+
+    id: int
+    instances: Annotated[float, Meta(ge=1, le=1e7)]
+    duration: Annotated[float, Meta(gt=0, le=1e9)]  # mean of the instances, seconds
+    start_time: float
+    cpu: Annotated[float, Meta(ge=0, le=1e6)]  # hundredths of a core
+    mem: Annotated[float, Meta(ge=0, le=100)]  # per cent of a machine
+    parents: tuple[int, ...] = ()
+
+
+class _TraceJob(Struct, frozen=True):
+    job: str
+    tasks: tuple[_TraceTask, ...]
+
+
+def read_alibaba(data: bytes, *, machine_memory: int, instead: Needs, classes: Classes) -> list[Dag]:
+    """The jobs of a file with their recorded requests, or with those that `instead` returns.
+
+    `machine_memory` is that of a machine of the trace, in bytes. Raises ValueError naming the line.
+    """
+    found = []
+    for number, line in enumerate(data.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            found.append(_traced(msgspec.json.decode(line, type=_TraceJob), machine_memory, instead, classes))
+        except (ValueError, msgspec.DecodeError) as error:
+            raise ValueError(f"line {number}: {error}") from None
+    return found
+
+
+def _traced(job: _TraceJob, machine_memory: int, instead: Needs, classes: Classes) -> Dag:
+    drafts = []
+    for task in job.tasks:
+        if task.instances != int(task.instances):
+            raise ValueError(f"job {job.job!r}: task {task.id} has {task.instances:g} instances")
+        needs = instead(job.job, str(task.id)) or _traced_needs(task, machine_memory)
+        work_class = needs.work_class(class_name(job.job, str(task.id), classes))
+        parents = tuple(str(parent) for parent in task.parents)
+        drafts.append(StageDraft(str(task.id), work_class, int(task.instances), task.duration, parents))
+    return build_dag(job.job, drafts, min((task.start_time for task in job.tasks), default=0.0))
+
+
+def _traced_needs(task: _TraceTask, machine_memory: int) -> TaskNeeds:
+    return TaskNeeds(
+        requests={"cpu": f"{round(task.cpu * 10)}m", "memory": round(task.mem / 100 * machine_memory)}
+    )
+
+
+class _Measured(Struct, frozen=True):
+    """One stage of a profile."""
+
+    stage_id: int
+    num_tasks: Annotated[int, Meta(ge=1)]
+    average_runtime_ms: Annotated[float, Meta(gt=0, le=1e12)]
+
+
+class _Node(Struct, frozen=True):
+    """One stage of a graph."""
+
+    name: int
+    children: tuple[int, ...] = ()
+
+
+class _Query(Struct, frozen=True):
+    name: str
+    graph: tuple[_Node, ...]
+
+
+class _Graphs(Struct, frozen=True):
+    graphs: tuple[_Query, ...]
+
+
+def read_tpch(  # both files, the chosen queries (all if empty), and the size and cores
+    profiles: bytes,
+    graphs: bytes,
+    queries: Sequence[str],
+    *,
+    size: str,
+    cores: int,
+    needs: Needs,
+    classes: Classes,
+) -> list[Dag]:
+    """The queries with their profiles of this size and cores. Raises ValueError or SettingsError."""
+    measured = msgspec.json.decode(profiles, type=dict[str, list[_Measured]])
+    known = {query.name: query for query in msgspec.convert(read_yaml(graphs.decode()), _Graphs).graphs}
+    for at, name in enumerate(queries):
+        if name not in known:
+            raise SettingsError(f"queries[{at}]", f"{name!r} is not a query; {nearest(name, list(known))}")
+    return [
+        _profiled(known[name], _column(measured, name, size, cores), needs, classes)
+        for name in queries or known
+    ]
+
+
+def _column(measured: dict[str, list[_Measured]], query: str, size: str, cores: int) -> list[_Measured]:
+    key = f"tpch_{query.lower()}_{size}_maxCores_{cores}"
+    if key not in measured:
+        sizes = sorted({each.split("_")[2] for each in measured if each.count("_") == 4})
+        columns = sorted({each.split("_")[4] for each in measured if each.count("_") == 4}, key=int)
+        raise SettingsError(
+            "size" if size not in sizes else "cores",
+            f"there is no profile {key}; sizes are {', '.join(sizes)}, cores {', '.join(columns)}",
+        )
+    return measured[key]
+
+
+def _profiled(query: _Query, stages: Sequence[_Measured], needs: Needs, classes: Classes) -> Dag:
+    parents: dict[int, list[str]] = {node.name: [] for node in query.graph}
+    for node in query.graph:
+        for child in node.children:
+            if child not in parents:
+                raise ValueError(f"{query.name}: stage {node.name} has a child {child} that is not a stage")
+            parents[child].append(str(node.name))
+    if sorted(stage.stage_id for stage in stages) != sorted(parents):
+        raise ValueError(f"{query.name}: the profile and the graph have different stages")
+    drafts = [
+        StageDraft(
+            str(stage.stage_id),
+            (needs(query.name, str(stage.stage_id)) or TaskNeeds()).work_class(
+                class_name(query.name, str(stage.stage_id), classes)
+            ),
+            stage.num_tasks,
+            stage.average_runtime_ms / 1000.0,
+            tuple(parents[stage.stage_id]),
+        )
+        for stage in stages
+    ]
+    return build_dag(query.name, drafts)
 
 
 @dataclass(frozen=True)

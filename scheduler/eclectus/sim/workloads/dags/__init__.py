@@ -1,1 +1,0 @@
-"""Jobs that are graphs of stages, from files of several formats."""

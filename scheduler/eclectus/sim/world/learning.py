@@ -1,0 +1,146 @@
+"""What a learner should have learned: an oracle in its place, and the error of what it has.
+
+`learn: {policy: truth}` in a scenario removes the effect of learning. `error: 0.3` makes the slower half of
+the machines appear 30 % faster and the faster half 30 % slower than they are, the worst kind of error. The
+oracle reads the simulated machines, so it does not exist on a cluster.
+
+The learning error compares learned speeds with the true ones, sampled over a run, by machine group. Only
+ratios of rates decide where a task goes, so rates are scaled before they are compared: the geometric mean of
+learned over true rates is 1 in every sample. Sampling does not influence the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import exp, log
+from statistics import fmean
+from typing import Annotated
+
+import numpy as np
+
+from eclectus.cluster.scalars import read_only
+from eclectus.framework import Completion, Learn, LearnedCell, Speeds
+from eclectus.model.settings import Setting
+from eclectus.sim.base.machine import Machine
+from eclectus.sim.base.results import LearnedSpeed, LearningError
+from eclectus.sim.base.samples import Series
+from eclectus.sim.world.world import World
+
+
+@dataclass(frozen=True)
+class OracleSettings:
+    """The settings of `learn: {policy: truth}`."""
+
+    error: Annotated[
+        float, Setting("share by which slow machines appear faster and fast ones slower", least=0, most=0.95)
+    ] = 0.0
+
+
+class OracleLearner(Learn):
+    """Returns the machines' true rates, in tasks per second in one slot."""
+
+    def __init__(
+        self, truth: OracleSettings, machines: Mapping[str, Machine], mean_sizes: Mapping[str, float]
+    ) -> None:
+        self._error, self._machines, self._mean_sizes = truth.error, machines, mean_sizes
+        self._rows: dict[int, str] = {}
+        self._capacity = self._epoch = 0
+        self._speeds: dict[str, Speeds] = {}
+        speeds = [machine.nominal_speed("") for machine in machines.values()]
+        self._median = float(np.median(speeds)) if len(set(speeds)) > 1 else max(speeds)
+
+    def add_node(self, row: int, node: str, capacity: int) -> None:
+        """A node has been added in this row."""
+        self._rows[row], self._capacity = node, capacity
+        self.speeds_changed()
+
+    def remove_node(self, row: int) -> None:
+        """The node of this row has been removed."""
+        del self._rows[row]
+        self.speeds_changed()
+
+    def observe(self, done: Completion) -> None:
+        """Nothing is learned."""
+
+    def speeds_changed(self) -> None:
+        """Drop cached rates, because true speeds have changed."""
+        self._epoch += 1
+        self._speeds.clear()
+
+    def speeds(self, workload: str) -> Speeds:
+        """The true rates of this class, distorted by `error`."""
+        speeds = self._speeds.get(workload)
+        if speeds is None:
+            rate = np.full(self._capacity, 1e-9)  # for rows without a node; rates must be positive
+            for row, name in self._rows.items():
+                rate[row] = self._rate(self._machines[name], workload)
+            speeds = self._speeds[workload] = Speeds(read_only(rate), float(rate.max()), self._epoch)
+        return speeds
+
+    def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
+        """The rates of all pairs of node and class, as if learned from one sample."""
+        for name in sorted(name for name in self._rows.values() if name > after):
+            for workload in self._mean_sizes:
+                yield LearnedCell(name, workload, self._rate(self._machines[name], workload), 1)
+
+    def _rate(self, machine: Machine, workload: str) -> float:
+        speed = machine.nominal_speed(workload)
+        distortion = 1.0 + self._error if machine.nominal_speed("") < self._median else 1.0 - self._error
+        return speed * (distortion if self._error else 1.0) / self._mean_sizes.get(workload, 1.0)
+
+
+SAMPLES_MOST, SAMPLES_LEAST = 40, 4
+# Compared in all samples together, at most twice as many: large clusters are sampled less often.
+PAIRS_PER_RUN = 15_000
+
+
+class LearningErrorRecorder:
+    """Samples the learning error while a world runs."""
+
+    def __init__(self, world: World, mean_sizes: Mapping[str, float], expected_end: float) -> None:
+        self._world, self._mean_sizes = world, mean_sizes
+        at_once = max(len(world.machines) * len(mean_sizes), 1)
+        samples = min(max(PAIRS_PER_RUN // at_once, SAMPLES_LEAST), SAMPLES_MOST)
+        self._series: Series[list[LearningError]] = Series(max(expected_end / samples, 1e-9), samples)
+        # At the end of the window: later, while machines run dry, learners forget.
+        self.learned: list[LearnedSpeed] = []
+        world.record.on_sample, world.record.on_close = self._sample, self._close
+
+    def _sample(self, at: float) -> None:
+        if at >= self._series.due:
+            self._series.add(list(_errors_by_group(list(self._learned_speeds()), at)))
+
+    def _close(self) -> None:
+        self.learned = list(self._learned_speeds())
+
+    def errors(self) -> list[LearningError]:
+        """All samples, in order of time."""
+        return [error for sample in self._series.items for error in sample]
+
+    def _learned_speeds(self) -> Iterator[LearnedSpeed]:
+        """Learned and true rates of each pair of machine and class, now, in the order of machines."""
+        learned: dict[str, list[LearnedCell]] = {}
+        for cell in self._world.engine.learned_cells():
+            learned.setdefault(cell.node, []).append(cell)
+        for node, machine in self._world.machines.items():
+            for cell in learned.get(node, ()):
+                if cell.workload in self._mean_sizes:
+                    true = machine.nominal_speed(cell.workload) / self._mean_sizes[cell.workload]
+                    yield LearnedSpeed(node, machine.group, cell.workload, cell.samples, cell.rate, true)
+
+
+def ratios(cells: list[LearnedSpeed]) -> dict[str, list[float]]:
+    """Machine group -> learned over true rates, scaled to a geometric mean of 1 over all."""
+    logs = [(cell.group, log(cell.learned / cell.true)) for cell in cells if cell.learned > 0 < cell.true]
+    scale = fmean(each for _, each in logs) if logs else 0.0
+    found: dict[str, list[float]] = {}
+    for group, each in logs:
+        found.setdefault(group, []).append(exp(each - scale))
+    return found
+
+
+def _errors_by_group(cells: list[LearnedSpeed], at: float) -> Iterator[LearningError]:
+    for group, found in ratios(cells).items():
+        middle = exp(fmean(log(ratio) for ratio in found))
+        yield LearningError(at, group, len(found), middle, fmean(abs(ratio - 1.0) for ratio in found))
