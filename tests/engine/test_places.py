@@ -7,7 +7,7 @@ from random import Random
 from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.engine.places import MOVES
+from eclectus.engine.state import MOVES
 from eclectus.model.events import (
     BindConfirmed,
     BindRefused,

@@ -22,8 +22,7 @@ from eclectus.engine.effects import Effects
 from eclectus.engine.gangs import MEMBERS_MOST, Failure, WaitingGang, in_turn
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.placed_pods import AssumedBind
-from eclectus.engine.queues.class_queues import ClassQueues
-from eclectus.engine.queues.pending_class import PendingClass
+from eclectus.engine.queues.class_queues import ClassQueues, PendingClass
 from eclectus.engine.reports import FitErrors
 from eclectus.engine.scheduling_cycle import Allowance, Offered, SchedulingCycle
 from eclectus.engine.state import State

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
-from eclectus.engine.queues.pending_class import PendingClass
+from eclectus.engine.queues.class_queues import PendingClass
 from eclectus.engine.state import State
 from eclectus.feasibility.room_without import RoomWithout
 from eclectus.framework import JobPlanner, Order

@@ -14,7 +14,7 @@ from typing import Any
 from eclectus.engine.effects import Effects
 from eclectus.engine.gang_attempts import GangAttempts
 from eclectus.engine.nominations import Nominations
-from eclectus.engine.queues.pending_class import PendingClass
+from eclectus.engine.queues.class_queues import PendingClass
 from eclectus.engine.queues.waits import DeferredClasses, WithheldClasses
 from eclectus.engine.scheduling_cycle import CycleSlices, SchedulingCycle
 from eclectus.engine.state import State

@@ -21,8 +21,7 @@ import numpy as np
 
 from eclectus.cluster.changelog import Rows
 from eclectus.engine.gangs import WaitingGang
-from eclectus.engine.places import IN_A_GANG
-from eclectus.engine.state import ReportReason, State
+from eclectus.engine.state import IN_A_GANG, ReportReason, State
 from eclectus.feasibility.fit_error import (
     NO_NODES,
     counted,

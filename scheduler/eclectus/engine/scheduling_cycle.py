@@ -15,10 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from eclectus.engine.queues.class_queue import SortedClassQueue
-from eclectus.engine.queues.class_queues import ClassQueues
+from eclectus.engine.queues.class_queues import ClassQueues, PendingClass, PendingKey, SortedClassQueue
 from eclectus.engine.queues.cycle_order import CycleOrder, Found, accounts_of, cycle_order
-from eclectus.engine.queues.pending_class import PendingClass, PendingKey
 from eclectus.engine.state import State
 from eclectus.framework import ClassQueue, PendingTasks, Profile, Wait
 from eclectus.model.grant import Grant

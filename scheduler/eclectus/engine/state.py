@@ -6,7 +6,7 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     cluster         nodes as arrays, and what is held on them
     placed          pods on nodes: assumed, bound, or nominated by another scheduler
     pending         pods of our profiles that are not bound, as last seen
-    places          where each of them is (places.py has the table)
+    places          where each of them is (`Places` has the table)
     class_queues    pods that wait for their turn, for room or for a time, by class
     node_queues     pods that wait at nodes
     deferrals       pods in class_queues that wait for one busy node
@@ -29,9 +29,10 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from msgspec.structs import replace
 
@@ -43,7 +44,6 @@ from eclectus.engine.counters import AttemptResult, Counters
 from eclectus.engine.expected_waits import ExpectedWaits
 from eclectus.engine.gangs import Gangs, WaitingGang
 from eclectus.engine.placed_pods import AssumedBind, Binds, PlacedPods, ProbeValidity
-from eclectus.engine.places import Places, PodPlace
 from eclectus.engine.plan_records import PlanRecords
 from eclectus.engine.pod_volumes import PodVolumes
 from eclectus.engine.queues.class_queues import ClassQueues, Queued
@@ -58,6 +58,86 @@ from eclectus.model.grant import NO_GRANT, Grant
 from eclectus.model.objects import Task
 from eclectus.model.outranking import may_outrank
 from eclectus.model.reservation import ClassKey, Reservation
+
+PodPlace = Literal["deleting", "gated", "gang", "lead", "classQueue", "nodeQueue", "backOff", "assumed"]
+
+MOVES: Final[Mapping[PodPlace | None, frozenset[PodPlace | None]]] = {  # None: the pod is not pending here
+    None: frozenset({"deleting", "gated", "gang", "classQueue", "backOff"}),
+    "deleting": frozenset({None, "deleting"}),
+    "gated": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff"}),
+    "gang": frozenset({None, "deleting", "gated", "gang", "lead", "classQueue", "backOff", "assumed"}),
+    "lead": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff"}),
+    "classQueue": frozenset(
+        {None, "deleting", "gated", "gang", "classQueue", "nodeQueue", "backOff", "assumed"}
+    ),
+    "nodeQueue": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff", "assumed"}),
+    "backOff": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff", "assumed"}),
+    "assumed": frozenset({None, "deleting", "gated", "backOff"}),
+}
+
+
+IN_A_GANG: Final = frozenset({"gang", "lead"})  # places of pods that wait to be placed together
+
+
+class Places:
+    """Where a pending pod of ours is: in exactly one place. Written by State only.
+
+    place       the pod                                            handle
+    ---------   ------------------------------------------------   ------------------------------------
+    deleting    is being deleted, and is not placed any more       -
+    gated       has scheduling gates                               -
+    gang        waits for the other pods of its gang               -
+    lead        is in a class queue for its whole gang             Queued
+    classQueue  waits for its turn, for room, or for a time        Queued
+    nodeQueue   waits at one node or several                       Reservation
+    backOff     failed, and is tried again later                   when, seconds
+    assumed     has a node, and its bind is under way              -
+
+    What takes a pod out of its place, how many pods are where, and why a pod waits follow from this table.
+    `MOVES` has the ways between the places. Whether the pods of a class queue are active, deferred, withheld
+    or unschedulable is said of their class (queues/class_queues.py). A nomination changes no place: room
+    elsewhere may come first.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[str, tuple[PodPlace, Any]] = {}
+
+    def counts(self) -> Counter[PodPlace]:
+        """How many pods are in each place. O(pods): a count that every move keeps would cost every pod."""
+        return Counter(place for place, _ in self._of.values())
+
+    def of(self, uid: str) -> PodPlace | None:
+        """The place of a pod; None if it is not pending here."""
+        found = self._of.get(uid)
+        return None if found is None else found[0]
+
+    def entry(self, uid: str) -> tuple[PodPlace | None, Any]:
+        """The place of a pod and its handle; None and None if it is not pending here."""
+        return self._of.get(uid, (None, None))
+
+    def queued(self, uid: str) -> Queued | None:
+        """The entry of a pod, or of the lead of a gang, in a class queue; None if it is in none."""
+        place, handle = self._of.get(uid, (None, None))
+        return handle if place in ("classQueue", "lead") else None
+
+    def reservation(self, uid: str) -> Reservation | None:
+        """The reservation behind which a pod waits at nodes; None if it is in no node queue."""
+        place, handle = self._of.get(uid, (None, None))
+        return handle if place == "nodeQueue" else None
+
+    def retry_at(self, uid: str) -> float | None:
+        """When a pod that backs off is tried again, seconds; None if it does not back off."""
+        place, handle = self._of.get(uid, (None, None))
+        return handle if place == "backOff" else None
+
+    def move(self, uid: str, place: PodPlace, handle: Any = None) -> None:
+        """Note that the pod is in this place now."""
+        self._of[uid] = (place, handle)
+
+    def forget(self, uid: str) -> None:
+        """Note that the pod is bound or gone; no error if it was in no place."""
+        self._of.pop(uid, None)
+
 
 FailureReason = Literal["Unschedulable", "SchedulerError"]
 ReportReason = Literal["Unschedulable", "SchedulerError", "WaitingForNode", "WaitingForGang"]

@@ -10,7 +10,7 @@ from operator import attrgetter
 import numpy as np
 
 from eclectus.cluster.resources import PODS
-from eclectus.engine.queues.pending_class import PendingClass
+from eclectus.engine.queues.class_queues import PendingClass
 from eclectus.engine.state import State
 from eclectus.explain.nodes_for_pod import named
 from eclectus.explain.prices import price_of_node, priced

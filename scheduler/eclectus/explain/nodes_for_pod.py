@@ -15,9 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
-from eclectus.engine.places import IN_A_GANG
 from eclectus.engine.reports import having_room
-from eclectus.engine.state import State
+from eclectus.engine.state import IN_A_GANG, State
 from eclectus.feasibility.fit_error import counted, left_over
 from eclectus.feasibility.funnel import ROOM_PLUGIN, shortages_of_row, topology_plugin
 from eclectus.feasibility.many_terms import FEW_TERMS

@@ -12,7 +12,6 @@ from math import isfinite
 
 from msgspec.structs import replace
 
-from eclectus.engine.places import PodPlace
 from eclectus.engine.queues.class_queues import Queued
 from eclectus.engine.reports import (
     FitErrors,
@@ -24,7 +23,7 @@ from eclectus.engine.reports import (
     pods_ahead,
     withheld,
 )
-from eclectus.engine.state import ForeignPod, State
+from eclectus.engine.state import ForeignPod, PodPlace, State
 from eclectus.explain.nodes_for_pod import leaving_on, named, near_misses, preemption
 from eclectus.explain.placement import unmet_on
 from eclectus.explain.prices import demand_of, price_for

@@ -1,5 +1,10 @@
 """All pending tasks that are neither in a node queue nor backing off, by profile and class.
 
+A pending class has the tasks of one profile and class, in a class queue for each group of the Order. No rule
+can distinguish them: if one gets no node, neither does any other, whatever group it is in. So the class is
+refused, held back and activated as a whole, however many queues it has. The lead of a gang is a pending
+class of its own.
+
 A class is active, deferred, withheld or unschedulable. Only an active one costs anything: an unschedulable
 one is activated when a row changes on which it may fit (unschedulable.py), a deferred one when something
 happens that could change the answers to its tasks, and a withheld one when its Order could rank one of its
@@ -8,20 +13,277 @@ tasks (waits.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf, isnan
+from operator import attrgetter
 
 from msgspec import Struct
 
-from eclectus.cluster.changelog import Rows
-from eclectus.engine.queues.class_queue import SortedClassQueue
-from eclectus.engine.queues.pending_class import GroupIndex, PendingClass, PendingKey
+from eclectus.cluster.changelog import ChangeLog, Rows
+from eclectus.engine.queues.head_heap import HeadHeap, RankedHeads, Value
 from eclectus.engine.queues.unschedulable import UnschedulableClasses
 from eclectus.feasibility.class_cache import ClassCache
-from eclectus.framework import Order, Profile
+from eclectus.framework import Order, Profile, Wait
 from eclectus.model.gangs import GangKey
-from eclectus.model.objects import Task
+from eclectus.model.objects import Spec, Task
 from eclectus.model.reservation import ClassKey
+
+Entry = tuple[tuple[float, ...], int, Task]  # key, serial (so that tasks are never compared), task
+
+
+class SortedClassQueue:
+    """A sorted list, and a cursor that a scheduling cycle moves along it. Written by PendingClass only.
+
+    Tasks that were answered stay in the list until the cycle ends.
+    """
+
+    __slots__ = ("_skipped", "answered", "cursor", "entries", "group", "serial")
+
+    def __init__(self, group: str, serial: int) -> None:
+        self.group, self.serial = group, serial  # `serial`: that of its first task
+        self.entries: list[Entry] = []
+        self.answered: set[int] = set()  # serials of tasks that were taken and wait here no more
+        self.cursor = 0  # how many of them this scheduling cycle has taken or skipped
+        self._skipped: tuple[tuple[int, int], ...] = ()  # where the cursor has skipped tasks: begin, end
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __iter__(self) -> Iterator[Task]:
+        return (task for _, _, task in self.entries)
+
+    @property
+    def head(self) -> Task | None:
+        """The next task in this scheduling cycle."""
+        return self.entries[self.cursor][2] if self.cursor < len(self.entries) else None
+
+    @property
+    def head_key(self) -> tuple[float, ...]:
+        """The Order's key of the head; raises IndexError without a head."""
+        return self.entries[self.cursor][0]
+
+    def ahead(self, key: tuple[float, ...], serial: int) -> int:
+        """How many tasks are before one, between two cycles."""
+        return bisect_left(self.entries, (key, serial))
+
+    def add(self, key: tuple[float, ...], serial: int, task: Task) -> bool:
+        """Insert a task; whether it is the first."""
+        insort(self.entries, (key, serial, task))
+        return self.entries[0][1] == serial
+
+    def discard(self, key: tuple[float, ...], serial: int) -> bool:
+        """Remove a task, between two cycles; whether it was the first."""
+        at = bisect_left(self.entries, (key, serial))
+        if at < len(self.entries) and self.entries[at][:2] == (key, serial):
+            del self.entries[at]
+        return at == 0
+
+    def skip(self, most: int) -> int:
+        """Move the cursor past up to so many tasks; returns past how many. O(1)."""
+        begin = self.cursor
+        self.cursor = min(begin + most, len(self.entries))
+        self._skipped = (*self._skipped, (begin, self.cursor))
+        return self.cursor - begin
+
+    def end_cycle(self) -> None:
+        """Remove the tasks that were answered, and reset the cursor. Skipped tasks cost nothing."""
+        end = self.cursor
+        if self.answered:
+            for begin, behind in reversed(self._skipped):
+                self._remove_answered(behind, end)
+                end = begin
+            self._remove_answered(0, end)
+            self.answered.clear()
+        self.cursor, self._skipped = 0, ()
+
+    def _remove_answered(self, begin: int, end: int) -> None:
+        answered = self.answered
+        self.entries[begin:end] = [entry for entry in self.entries[begin:end] if entry[1] not in answered]
+
+
+PendingKey = tuple[str, Spec, str, GangKey | None]  # profile, spec, workload; of a gang's lead the gang
+GroupIndex = dict[str, dict["PendingClass", SortedClassQueue]]  # of a profile: group -> its class queues
+
+
+class PendingClass:
+    """All class queues of one profile and class. Changed by `ClassQueues` and by the scheduling cycle only.
+
+    Attributes of the class are values with which an instance begins: one is made for nearly every task.
+    """
+
+    unschedulable_since: float | None = None  # seconds; None while the class is not unschedulable
+    never_feasible = False  # unschedulable because no node, however empty, may run the class
+    message = ""  # the policy's own reason for it, if it gave one
+    joined = 0  # tasks that came while it was unschedulable and are not counted as attempts yet
+    is_withheld = False  # the Order withholds all of its tasks, and no rank can have changed
+    is_deferred = False  # tasks of it are deferred, and no answer can have changed
+    count = 0  # tasks that wait
+    highest_priority: float = -inf  # no task that waits has a higher one
+    version = 0  # grows when a task joins or leaves it between two cycles
+    asked_in = 0  # the serial of the last cycle that has asked about it
+    asked_version = -1  # the version that was asked about, where a cycle takes several steps
+    # In a scheduling cycle:
+    passed = 0  # tasks that were taken or skipped
+    answered = 0  # tasks that were taken and wait no more
+    to_skip = 0  # tasks that are still to be skipped
+    is_closed = False  # no more of its tasks are offered
+    _ranks: RankedHeads[SortedClassQueue] | None = None
+    _ages: HeadHeap[SortedClassQueue] | None = None
+    _heaps: tuple[HeadHeap[SortedClassQueue], ...] = ()  # those of the two that have been needed
+
+    def __init__(self, key: PendingKey, groups: GroupIndex | None) -> None:
+        self.key, self.profile, self.gang = key, key[0], key[3]
+        self.queues: dict[str, SortedClassQueue] = {}  # by group
+        self.waits: dict[str, Wait] = {}  # uid -> its wait, of the tasks last answered with Defer
+        self._moved: list[SortedClassQueue] = []  # queues whose cursor has moved in this cycle
+        self._groups = groups  # None where the Order does not rank groups
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[Task]:
+        return (task for queue in self.queues.values() for task in queue)
+
+    @property
+    def class_key(self) -> ClassKey:
+        """Its spec and workload."""
+        return self.key[1:3]
+
+    @property
+    def has_more(self) -> bool:
+        """In a scheduling cycle: whether tasks of it are still to be offered."""
+        return not self.is_closed and self.passed < self.count + self.answered
+
+    def highest(self) -> Task:
+        """A task of the highest priority; there must be one. O(tasks)."""
+        task = max(self, key=attrgetter("priority"))
+        self.highest_priority = task.priority
+        return task
+
+    def eldest(self) -> tuple[float, ...]:
+        """Priority and age of the eldest head; by it profiles are compared, whose Orders' keys cannot be."""
+        if len(self.queues) == 1:
+            return _age(next(iter(self.queues.values())))
+        if self._ages is None:
+            self._ages = HeadHeap(_age, self.queues.values())
+            self._heaps += (self._ages,)
+        self._ages.refresh()
+        return self._ages.first() or ()
+
+    def ranks(
+        self,
+        value: Callable[[SortedClassQueue], Value | Wait],
+        accounts: Sequence[ChangeLog[str]],
+        *,
+        by_path: bool,
+        rank_prefix: Callable[[str], tuple[float, ...]] | None = None,
+    ) -> RankedHeads[SortedClassQueue]:
+        """The queues by the rank of their heads: a heap that is made when it is first needed.
+
+        `value` and `rank_prefix`: with the view of this step; from now on the heap asks them, and no earlier
+        ones.
+        """
+        if self._ranks is None:
+            self._ranks = RankedHeads(value, self.queues, accounts, by_path=by_path, rank_prefix=rank_prefix)
+            self._heaps += (self._ranks,)
+        self._ranks.value = value
+        if self._ranks.paths is not None and rank_prefix is not None:
+            self._ranks.paths.rank = rank_prefix
+        return self._ranks
+
+    def withheld(self, queue: SortedClassQueue) -> Wait | None:
+        """Why the Order withholds what waits in one of the queues; None if it does not."""
+        return None if self._ranks is None else self._ranks.withheld.get(queue)
+
+    # -- between two cycles ------------------------------------------------------------------------
+
+    def add(self, group: str, key: tuple[float, ...], serial: int, task: Task) -> SortedClassQueue:
+        """Insert a task; the class queue that it is in."""
+        queue = self.queues.get(group)
+        if queue is None:
+            queue = self.queues[group] = SortedClassQueue(group, serial)
+            if self._groups is not None:
+                self._groups.setdefault(group, {})[self] = queue
+        self.count += 1
+        self.version += 1
+        if task.priority > self.highest_priority:
+            self.highest_priority = task.priority
+        if queue.add(key, serial, task) and self._heaps:
+            self._touch(queue)
+        return queue
+
+    def discard(self, queue: SortedClassQueue, key: tuple[float, ...], serial: int) -> None:
+        """Remove a task from one of the queues."""
+        self.count -= 1
+        self.version += 1
+        was_first = queue.discard(key, serial)
+        if not len(queue):
+            self._drop(queue)
+        elif was_first:
+            self._touch(queue)
+
+    def _drop(self, queue: SortedClassQueue) -> None:
+        """The queue is empty."""
+        group = queue.group
+        del self.queues[group]
+        for heap in self._heaps:
+            heap.discard(queue)
+        if self._groups is not None:
+            del self._groups[group][self]
+            if not self._groups[group]:
+                del self._groups[group]
+
+    def _touch(self, queue: SortedClassQueue) -> None:
+        """The head of the queue has changed."""
+        for heap in self._heaps:
+            heap.touch(queue)
+
+    # -- a scheduling cycle ------------------------------------------------------------------------
+
+    def take(self, queue: SortedClassQueue) -> Entry | None:
+        """Take the head of one of the queues, to be offered to a policy."""
+        at = queue.cursor
+        if self.is_closed or at >= len(queue.entries):
+            return None
+        if not at:
+            self._moved.append(queue)
+        queue.cursor = at + 1
+        self.passed += 1
+        return queue.entries[at]
+
+    def skip(self, most: int) -> int:
+        """Do not offer the next tasks of the class, up to so many; returns how many will be skipped."""
+        left = self.count + self.answered - self.passed
+        skipped = max(0, min(most, left))
+        self.passed += skipped
+        self.to_skip += skipped
+        self.is_closed = self.is_closed or skipped == left
+        return skipped
+
+    def skip_in(self, queue: SortedClassQueue) -> None:
+        """Skip tasks of this queue, the next one in the Order's order, as far as tasks are to be skipped."""
+        if not queue.cursor:
+            self._moved.append(queue)
+        self.to_skip -= queue.skip(self.to_skip)
+
+    def end_cycle(self) -> None:
+        """Remove tasks that were answered, and offer all others in the next cycle."""
+        for queue in self._moved:
+            queue.end_cycle()
+            if len(queue):
+                self._touch(queue)
+            else:
+                self._drop(queue)
+        self._moved.clear()
+        self.passed = self.answered = self.to_skip = 0
+        self.is_closed = False
+
+
+def _age(queue: SortedClassQueue) -> tuple[float, ...]:
+    """Asked between two cycles, when every queue has all its tasks."""
+    first = queue.entries[0][2]
+    return (-first.priority, first.created, queue.serial)
 
 
 class Queued(Struct, frozen=True, gc=False):

@@ -17,9 +17,8 @@ from typing_extensions import override
 from eclectus.accounts.group_shares import prefixes
 from eclectus.accounts.job_work import JobWork
 from eclectus.cluster.changelog import ChangeLog
-from eclectus.engine.queues.class_queue import SortedClassQueue
+from eclectus.engine.queues.class_queues import GroupIndex, PendingClass, SortedClassQueue
 from eclectus.engine.queues.head_heap import PathHeap, RankedHeads, Value
-from eclectus.engine.queues.pending_class import GroupIndex, PendingClass
 from eclectus.framework import Order, Reason, View, Wait
 
 Found = tuple[PendingClass, SortedClassQueue]
@@ -158,7 +157,7 @@ class CycleOrder:
 
     # -- classes -----------------------------------------------------------------------------------
 
-    def _ranks(self, pending: PendingClass) -> RankedHeads:
+    def _ranks(self, pending: PendingClass) -> RankedHeads[SortedClassQueue]:
         return ranks_of(pending, self._order, self._view, self._accounts)
 
     def _push_next_of(self, pending: PendingClass) -> None:
@@ -288,7 +287,7 @@ def accounts_of(order: Order, view: View, job_work: JobWork | None) -> list[Chan
 
 def ranks_of(
     pending: PendingClass, order: Order, view: View, accounts: Sequence[ChangeLog[str]]
-) -> RankedHeads:
+) -> RankedHeads[SortedClassQueue]:
     """The queues of a class by the ranks of their groups."""
     traits = order.traits
     rank_prefix = partial(rank_of_prefix, order, view, pending) if traits.ranks_prefixes else None

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Any, Generic, TypeVar
 
 from eclectus.accounts.group_shares import SEPARATOR, prefixes
 from eclectus.cluster.changelog import ChangeLog
-from eclectus.engine.queues.class_queue import SortedClassQueue
-from eclectus.framework import Wait
+from eclectus.framework import ClassQueue, Wait
 
 Value = tuple[Any, ...]
-T = TypeVar("T", bound=Hashable)
+T = TypeVar("T")
+Q = TypeVar("Q", bound=ClassQueue)
 
 
 class ValueHeap(Generic[T]):
@@ -139,19 +139,19 @@ class PathHeap(Generic[T]):
             level = parent
 
 
-class HeadHeap:
+class HeadHeap(Generic[Q]):
     """Class queues by a value of their heads, smallest first; `value` is asked once for each change."""
 
-    def __init__(self, value: Callable[[SortedClassQueue], Any], queues: Iterable[SortedClassQueue]) -> None:
+    def __init__(self, value: Callable[[Q], Any], queues: Iterable[Q]) -> None:
         self.value = value
         self._touched = dict.fromkeys(queues)  # without a valid entry; a dict as an ordered set
-        self._valued = ValueHeap[SortedClassQueue]()
+        self._valued = ValueHeap[Q]()
 
-    def touch(self, queue: SortedClassQueue) -> None:
+    def touch(self, queue: Q) -> None:
         """The queue is new, or the value of its head may have changed."""
         self._touched[queue] = None
 
-    def discard(self, queue: SortedClassQueue) -> None:
+    def discard(self, queue: Q) -> None:
         """The queue is gone."""
         self._touched.pop(queue, None)
         self._leave_out(queue)
@@ -165,20 +165,20 @@ class HeadHeap:
         found = self._valued.first()
         return None if found is None else found[0]
 
-    def _ask(self, queues: Sequence[SortedClassQueue]) -> None:
+    def _ask(self, queues: Sequence[Q]) -> None:
         values = [self.value(queue) for queue in queues]
         for value, queue in zip(values, queues, strict=True):
             self._keep(value, queue)
             self._touched.pop(queue, None)
 
-    def _keep(self, value: Any, queue: SortedClassQueue) -> None:
+    def _keep(self, value: Any, queue: Q) -> None:
         self._valued.keep(queue, value)
 
-    def _leave_out(self, queue: SortedClassQueue) -> None:
+    def _leave_out(self, queue: Q) -> None:
         self._valued.discard(queue)
 
 
-class RankedHeads(HeadHeap):
+class RankedHeads(HeadHeap[Q]):
     """A heap of values that depend on accounts of groups too; `logs` tell which groups have changed.
 
     A queue of which the Order withholds the head has no entry, but is in `withheld`.
@@ -186,8 +186,8 @@ class RankedHeads(HeadHeap):
 
     def __init__(
         self,
-        value: Callable[[SortedClassQueue], Value | Wait],
-        queues: Mapping[str, SortedClassQueue],
+        value: Callable[[Q], Value | Wait],
+        queues: Mapping[str, Q],
         logs: Sequence[ChangeLog[str]],
         *,
         by_path: bool = False,
@@ -199,24 +199,24 @@ class RankedHeads(HeadHeap):
         """
         super().__init__(value, ())
         self._by_path = by_path
-        self.paths = None if rank_prefix is None else PathHeap[SortedClassQueue](rank_prefix)
+        self.paths = None if rank_prefix is None else PathHeap[Q](rank_prefix)
         self._queues, self._logs = queues, logs  # `queues`: by group
         self._cursors = [log.head for log in logs]
         self._stale: dict[str, None] = {}  # prefixes whose rank may have changed
         # By each prefix of a group that is a path: the queues below it.
-        self._below: dict[str, dict[SortedClassQueue, None]] = {}
-        self._withheld: dict[SortedClassQueue, Wait] = {}
-        self.withheld: Mapping[SortedClassQueue, Wait] = self._withheld
+        self._below: dict[str, dict[Q, None]] = {}
+        self._withheld: dict[Q, Wait] = {}
+        self.withheld: Mapping[Q, Wait] = self._withheld
         self.touch_all()
 
-    def touch(self, queue: SortedClassQueue) -> None:
+    def touch(self, queue: Q) -> None:
         """The queue is new, or the value of its head may have changed."""
         super().touch(queue)
         if self._by_path:
             for prefix in prefixes(queue.group):
                 self._below.setdefault(prefix, {})[queue] = None
 
-    def discard(self, queue: SortedClassQueue) -> None:
+    def discard(self, queue: Q) -> None:
         """The queue is gone."""
         super().discard(queue)
         self._withheld.pop(queue, None)
@@ -259,7 +259,7 @@ class RankedHeads(HeadHeap):
         self._ask(changed)
         return has_reranked or bool(changed)
 
-    def first_queue(self) -> tuple[Value, SortedClassQueue] | None:
+    def first_queue(self) -> tuple[Value, Q] | None:
         """The smallest value as of the last `refresh`, and its queue; None without any."""
         return (self._valued if self.paths is None else self.paths).first()
 
@@ -268,7 +268,7 @@ class RankedHeads(HeadHeap):
         found = self.first_queue()
         return None if found is None else found[0]
 
-    def pop(self) -> tuple[Value, SortedClassQueue] | None:
+    def pop(self) -> tuple[Value, Q] | None:
         """The smallest value and its queue, which is left out until the next `refresh`; None without any."""
         found = self.first_queue()
         if found is not None:
@@ -276,9 +276,9 @@ class RankedHeads(HeadHeap):
             self.touch(found[1])
         return found
 
-    def _changed(self) -> list[SortedClassQueue]:
+    def _changed(self) -> list[Q]:
         """The queues of groups that have changed since the last call, and of groups below such."""
-        found: dict[SortedClassQueue, None] = {}
+        found: dict[Q, None] = {}
         for at, log in enumerate(self._logs):
             if log.head != self._cursors[at]:
                 changed = log.since(self._cursors[at])
@@ -301,7 +301,7 @@ class RankedHeads(HeadHeap):
             del self._stale[prefix]  # not if the Order has raised
         return has_any
 
-    def _keep(self, value: Value | Wait, queue: SortedClassQueue) -> None:
+    def _keep(self, value: Value | Wait, queue: Q) -> None:
         self._withheld.pop(queue, None)
         if isinstance(value, Wait):
             self._withheld[queue] = value
@@ -311,7 +311,7 @@ class RankedHeads(HeadHeap):
         else:
             super()._keep(value, queue)
 
-    def _leave_out(self, queue: SortedClassQueue) -> None:
+    def _leave_out(self, queue: Q) -> None:
         if self.paths is not None:
             self.paths.discard(queue)
         else:

@@ -34,9 +34,8 @@ import numpy as np
 
 from eclectus.accounts.job_work import JobWork
 from eclectus.cluster.nodes import Cluster
-from eclectus.engine.queues.class_queues import ClassQueues
+from eclectus.engine.queues.class_queues import ClassQueues, PendingClass
 from eclectus.engine.queues.cycle_order import accounts_of, ranks_of
-from eclectus.engine.queues.pending_class import PendingClass
 from eclectus.framework import Order, Profile, View, Wait
 from eclectus.model.objects import Task
 
