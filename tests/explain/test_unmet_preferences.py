@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from builders import make_engine, make_node, make_task
-from eclectus.explain.placement import MAX_EXAMINED
-from eclectus.explain.questions import unmet_preferences
+from eclectus.explain.placement import MAX_EXAMINED, unmet_by
 from eclectus.model.commands import Bind
 from eclectus.model.events import TaskSeen
 from eclectus.model.objects import Preference, Requirement, Task, Term
@@ -19,7 +18,7 @@ def unmet(world: World, task: Task) -> tuple[str, ...]:
     world.tasks[task.name] = task
     (bind,) = world.step(TaskSeen(task))
     assert isinstance(bind, Bind)
-    return unmet_preferences(world.engine, task.uid)
+    return world.engine.read(unmet_by, task.uid)
 
 
 def test_preferences_that_the_node_does_not_meet_are_named_the_heaviest_first() -> None:
@@ -40,8 +39,8 @@ def test_a_pod_without_preferences_and_one_that_is_not_bound_have_none() -> None
     world = World(make_engine(), make_node("n"))
     assert unmet(world, make_task("a")) == ()
     world.add(make_task("b", cpu=99, preferences=(SSD,)))
-    assert unmet_preferences(world.engine, "uid-b") == ()
-    assert unmet_preferences(world.engine, "nobody") == ()
+    assert world.engine.read(unmet_by, "uid-b") == ()
+    assert world.engine.read(unmet_by, "nobody") == ()
 
 
 def test_of_thousands_of_preferences_the_heaviest_are_examined() -> None:

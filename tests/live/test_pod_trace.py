@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from builders import make_engine, make_node, make_task
-from eclectus.explain.questions import decision
+from eclectus.explain.placement import decision_about
 from eclectus.live.process_metrics import PodTrace
 from eclectus.model.events import BindRefused, NodeSeen, Resumed, TaskSeen
 from eclectus.policies.place.allocation import LeastAllocated
@@ -21,7 +21,7 @@ def said(caplog):
 def traced(*steps):
     """Run steps of events through an engine with the trace behind it."""
     engine = make_engine(LeastAllocated())
-    trace = PodTrace({"eclectus"}.__contains__, partial(decision, engine))
+    trace = PodTrace({"eclectus"}.__contains__, partial(engine.read, decision_about))
     for now, events in enumerate(steps):
         trace.observe_step(now, events, engine.step(events, float(now)))
 

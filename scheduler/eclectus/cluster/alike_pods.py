@@ -11,8 +11,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from eclectus.cluster.changelog import EntryLog
-from eclectus.cluster.pod_terms import HeldTerms, held_weights
-from eclectus.model.objects import Pairs, PodAffinityTerm, Task, WeightedTerm
+from eclectus.cluster.pod_terms import HeldTerms
+from eclectus.model.objects import Pairs, PodAffinityTerm, Spec, Task, WeightedTerm
 from eclectus.model.selectors import Selector, selects
 
 MAX_CHANGES = 16_384  # pods that come or leave; who is further behind counts all groups again
@@ -186,6 +186,20 @@ class AlikePodGroups:
         for label, filed in self._by_label.items():
             if (value := group.labels.get(label)) is not None:
                 _remove(filed, value, group)
+
+
+REQUIRED_AFFINITY_WEIGHT = 1  # kube-scheduler's hardPodAffinityWeight
+
+
+def held_weights(spec: Spec) -> dict[PodAffinityTerm, int]:
+    """By which terms a pod on a node attracts pods that match them, with what weight; below 0: keeps away.
+
+    Preferred terms with their weight, and those of required pod affinity, as in InterPodAffinity's score.
+    """
+    weights = dict.fromkeys(spec.affinity_terms, REQUIRED_AFFINITY_WEIGHT)
+    for each in spec.preferred_terms:
+        weights[each.term] = weights.get(each.term, 0) + each.weight
+    return weights
 
 
 def _key(task: Task, is_nominated: bool) -> GroupKey:

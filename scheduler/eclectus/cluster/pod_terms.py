@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from eclectus.model.objects import Pairs, PodAffinityTerm, Requirement, Spec
+from eclectus.model.objects import Pairs, PodAffinityTerm, Requirement
 from eclectus.model.selectors import Selector, selects
 
 FEW_NAMESPACES = 16  # a term that names more is filed for all
@@ -102,9 +102,6 @@ def _covering(terms: Iterable[PodAffinityTerm], namespace: str) -> Iterator[PodA
     return (term for term in terms if term.covers(namespace))
 
 
-REQUIRED_AFFINITY_WEIGHT = 1  # kube-scheduler's hardPodAffinityWeight
-
-
 class HeldTerms:
     """Every distinct term of one kind that a pod on a node or a pending pod has."""
 
@@ -154,14 +151,3 @@ class HeldTerms:
     def in_order(self, terms: Iterable[PodAffinityTerm]) -> tuple[PodAffinityTerm, ...]:
         """Terms that there are, in the order in which a spec has them."""
         return tuple(sorted(terms, key=self._order.__getitem__))
-
-
-def held_weights(spec: Spec) -> dict[PodAffinityTerm, int]:
-    """By which terms a pod on a node attracts pods that match them, with what weight; below 0: keeps away.
-
-    Preferred terms with their weight, and those of required pod affinity, as in InterPodAffinity's score.
-    """
-    weights = dict.fromkeys(spec.affinity_terms, REQUIRED_AFFINITY_WEIGHT)
-    for each in spec.preferred_terms:
-        weights[each.term] = weights.get(each.term, 0) + each.weight
-    return weights

@@ -1,10 +1,16 @@
-"""What the engine counts, for metrics."""
+"""What the engine counts, for metrics; and how long pods without room wait beside what was expected."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from heapq import nlargest
+from typing import Literal, NamedTuple
+
+from eclectus.cluster.node_groups import OTHER
+from eclectus.feasibility.constraint_set import constraint_set
+from eclectus.model.reservation import ClassKey
 
 AttemptResult = Literal["scheduled", "unschedulable", "error"]
 Incoming = Literal["active", "backoff"]
@@ -54,3 +60,68 @@ class QueueCounts:
     classes: int
     dag_jobs: int
     counters: Counters
+
+
+SETS_MOST = 64  # sets of constraints by which outcomes are counted; further ones are counted together
+
+
+class _Estimate(NamedTuple):
+    class_key: ClassKey
+    profile: str
+    seconds: float
+    at: float  # seconds
+
+
+class ExpectedWaits:
+    """Pods that wait for room, and how long each was expected to wait on.
+
+    An estimate is made once, with a pod's first report, and compared with the outcome when the pod is placed,
+    by profile and set of constraints. Estimates come in the order of arrival, so those that are open are of
+    the pods ahead.
+    """
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self._open: dict[str, _Estimate] = {}
+        self.open: Mapping[str, object] = self._open  # by uid; nothing need be said of other pods
+        self._queues: dict[ClassKey, dict[str, None]] = {}  # uids of the open estimates, the eldest first
+        self._sets: set[str] = set()  # that outcomes are counted by
+
+    def longest_queues(self, most: int) -> list[tuple[ClassKey, int]]:
+        """The classes with the most open estimates, and how many; that of the eldest pod first."""
+        longest = nlargest(most, self._queues.items(), key=lambda queue: len(queue[1]))
+        longest.sort(key=lambda queue: self._open[next(iter(queue[1]))].at)
+        return [(class_key, len(uids)) for class_key, uids in longest]
+
+    def remaining_seconds(self, uid: str, now: float) -> float | None:
+        """How much of the expected wait is left, 0 and more; None without an open estimate."""
+        estimate = self._open.get(uid)
+        return None if estimate is None else max(estimate.at + estimate.seconds - now, 0.0)
+
+    def add(self, uid: str, class_key: ClassKey, profile: str, seconds: float, now: float) -> None:
+        """The pod is expected to wait for so many seconds from now; it has no open estimate."""
+        self._open[uid] = _Estimate(class_key, profile, seconds, now)
+        self._queues.setdefault(class_key, {})[uid] = None
+
+    def placed(self, uid: str, now: float) -> None:
+        """The pod, which has an open estimate, is placed."""
+        estimate = self._open[uid]
+        labels = (estimate.profile, self._set_of(estimate.class_key))
+        self._counters.expected_wait_seconds[labels] += estimate.seconds
+        self._counters.observed_wait_seconds[labels] += now - estimate.at
+        self.discard(uid)
+
+    def discard(self, uid: str) -> None:
+        """The pod, which has an open estimate, waits no more."""
+        class_key = self._open.pop(uid).class_key
+        uids = self._queues[class_key]
+        del uids[uid]
+        if not uids:
+            del self._queues[class_key]
+
+    def _set_of(self, class_key: ClassKey) -> str:
+        name = str(constraint_set(class_key[0]))
+        if name not in self._sets and len(self._sets) >= SETS_MOST:
+            return OTHER
+        self._sets.add(name)
+        return name

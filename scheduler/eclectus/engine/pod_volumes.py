@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from eclectus.cluster.node_volumes import claim_keys
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.storage import Decision, Storage
-from eclectus.cluster.volume_users import claim_keys
 from eclectus.feasibility.rules.volume_zone import ZONE_LABELS
 from eclectus.feasibility.volume_candidates import fits_claim
 from eclectus.feasibility.volume_reaches import Reaches

@@ -40,8 +40,7 @@ from eclectus.accounts.accounts import Accounts
 from eclectus.cluster.budgets import Budgets
 from eclectus.cluster.nodes import Cluster
 from eclectus.engine.agenda import Backoff, ReliefSchedule, ReportSchedule, WaitingTimes
-from eclectus.engine.counters import AttemptResult, Counters
-from eclectus.engine.expected_waits import ExpectedWaits
+from eclectus.engine.counters import AttemptResult, Counters, ExpectedWaits
 from eclectus.engine.gangs import Gangs, WaitingGang
 from eclectus.engine.placed_pods import AssumedBind, Binds, PlacedPods, ProbeValidity
 from eclectus.engine.plan_records import PlanRecords

@@ -1,6 +1,6 @@
 """What a placement was chosen among, and which preferences of the pod its node does not meet.
 
-Both are computed when asked, so that decisions do not pay.
+Both are computed when asked, so that decisions do not pay: right after the step, by `Engine.read`.
 """
 
 from __future__ import annotations

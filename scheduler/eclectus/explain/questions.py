@@ -12,7 +12,6 @@ from eclectus.engine.engine import Engine
 from eclectus.engine.state import State
 from eclectus.explain.job import job_explanation
 from eclectus.explain.node import node_explanation
-from eclectus.explain.placement import Decision, decision_about, unmet_by
 from eclectus.explain.pod import pod_explanation
 from eclectus.explain.prices import priced, summary_of_prices
 from eclectus.explain.what_if import Question, WhatIfExplanation, what_if_explanation
@@ -48,16 +47,6 @@ def explain_job(
 def explain_node(engine: Engine, name: str) -> NodeExplanation:
     """Explain what a node holds, and why it gets no pods."""
     return engine.read(node_explanation, name)
-
-
-def decision(engine: Engine, uid: str) -> Decision | None:
-    """Say what a pod bound in the last step was placed by and among, for logs; None for other pods."""
-    return engine.read(decision_about, uid)
-
-
-def unmet_preferences(engine: Engine, uid: str) -> tuple[str, ...]:
-    """Name the preferences that the node of a pod bound in the last step does not meet, in words."""
-    return engine.read(unmet_by, uid)
 
 
 def price_summary(engine: Engine, label: str, most: int) -> PriceSummary | None:

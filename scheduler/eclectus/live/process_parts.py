@@ -21,13 +21,8 @@ from eclectus.api.leader_server import LeaderServer, annotations_of
 from eclectus.api.names import PART_OF, PART_OF_LABEL, SCHEDULER_NAME_CLAIM, SCHEDULER_NAMES
 from eclectus.config.process_settings import LeaderElection, ProcessSettings
 from eclectus.engine.engine import Engine
-from eclectus.explain.questions import (
-    decision,
-    learned_nodes,
-    learned_summary,
-    price_summary,
-    unmet_preferences,
-)
+from eclectus.explain.placement import decision_about, unmet_by
+from eclectus.explain.questions import learned_nodes, learned_summary, price_summary
 from eclectus.kubeclient.client import ObjectClient
 from eclectus.kubeclient.credentials import SERVICE_ACCOUNT
 from eclectus.kubeclient.election import ElectionSettings
@@ -82,7 +77,7 @@ def build(
     known = Known(
         condition_state=pods.condition_states.get,
         take_ignored=pods.take_ignored,
-        unmet_preferences=partial(unmet_preferences, engine),
+        unmet_preferences=partial(engine.read, unmet_by),
         plan_state=jobs.plan_states.get,
     )
     instance = f"eclectus-{socket.gethostname()}"[:128]
@@ -128,7 +123,9 @@ def _leadership(
 
 def _trace(engine: Engine, is_ours: Callable[[str], bool]) -> list[StepObserver]:
     """Observes only where debug messages are logged."""
-    return [PodTrace(is_ours, partial(decision, engine)).observe_step] if PodTrace.is_wanted() else []
+    return (
+        [PodTrace(is_ours, partial(engine.read, decision_about)).observe_step] if PodTrace.is_wanted() else []
+    )
 
 
 def _election_settings(settings: LeaderElection, names: frozenset[str]) -> ElectionSettings:

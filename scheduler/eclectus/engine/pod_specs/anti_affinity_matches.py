@@ -13,7 +13,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from eclectus.cluster.pod_terms import HeldTerms, held_weights
+from eclectus.cluster.alike_pods import held_weights
+from eclectus.cluster.pod_terms import HeldTerms
 from eclectus.model.objects import Pairs, PodAffinityTerm, Requirement, Task
 from eclectus.model.selectors import selects
 

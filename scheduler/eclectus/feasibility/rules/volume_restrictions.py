@@ -7,8 +7,8 @@ from collections.abc import Collection
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
+from eclectus.cluster.node_volumes import claim_keys
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.volume_users import claim_keys
 from eclectus.feasibility.rules.rule import Mask, Rule
 from eclectus.model.objects import Spec, Task
 
