@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from builders import make_engine, make_node, make_task
-from eclectus.engine import expected_waits as module
+from eclectus.engine import counters as module
 from eclectus.engine.reports import StepEstimates
 from eclectus.explain.questions import explain_pod
 from worlds import World, numbered
