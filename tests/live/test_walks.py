@@ -18,8 +18,8 @@ from pod_objects import PAUSE
 
 SERIAL = {"first": 1, "second": 2}
 ROOT = "scheduler/eclectus/"
-BIND_FILES_MOST = 55
-COMPLETION_FILES_MOST = 45
+BIND_FILES_MOST = 50
+COMPLETION_FILES_MOST = 43
 CONFIGURATION = """
 apiVersion: eclectus.dev/v1alpha1
 kind: SchedulerConfiguration
