@@ -4,6 +4,10 @@ NodeProbes have one thread, and DagJobs, whose pods are in all namespaces, anoth
 the same namespaces and labels for all kinds. kopf cancels everything else in its loop when it ends, so the
 election and the health server have another loop. A process that loses the Lease exits: a new process starts
 from what the API server says.
+
+Only `on.event` handlers are used. kopf writes nothing for them, no annotation and no finalizer, so nothing
+ever keeps an object from being deleted. A lost event costs at most `look_seconds`, since the controller syncs
+then anyway. kopf spends milliseconds on each event, so only NodeProbes, DagJobs and their pods are watched.
 """
 
 from __future__ import annotations
@@ -12,22 +16,34 @@ import asyncio
 import logging
 import signal
 import socket
+import threading
+import time
 import uuid
-from collections.abc import Awaitable
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
 from random import Random
+from typing import Any, Protocol, cast
 
-from eclectus.api.names import PROBES_CLAIM
+import kopf
+from typing_extensions import override
+
+from eclectus.api.names import DAG_JOB_LABEL, DAG_JOBS, GROUP, NODE_PROBES, PROBES_CLAIM, VERSION
+from eclectus.api.probe_names import selector
 from eclectus.kubeclient.addresses import bound_address, listen
-from eclectus.kubeclient.api_errors import ADD_TO_CLUSTER_ROLE
+from eclectus.kubeclient.api_errors import ADD_TO_CLUSTER_ROLE, ApiError, MissingError
 from eclectus.kubeclient.client import ObjectClient, connected
 from eclectus.kubeclient.leadership import Claim, Leadership
 from eclectus.kubeclient.serving import health
 from eclectus.kubeclient.serving.access import access_of
 from eclectus.kubeclient.serving.certificate import certificate_of
-from eclectus_operator.login import credentials, login
+from eclectus_operator.cluster_nodes import NodePool
+from eclectus_operator.convert import ShapeError
+from eclectus_operator.dag_jobs.dag_controller import DagController
+from eclectus_operator.login import WatchLogin, credentials, login
 from eclectus_operator.metrics import Metrics
-from eclectus_operator.settings import LeaseSettings, ServerSettings, Settings
-from eclectus_operator.sync_loop import USER_AGENT, DagLoop, ProbeLoop, SyncLoop
+from eclectus_operator.node_probes.probe_controller import RETRY_SECONDS, ProbeController
+from eclectus_operator.operator_context import Gated, NotLeadingError, OperatorContext
+from eclectus_operator.settings import REQUEST_SECONDS, LeaseSettings, ServerSettings, Settings
 
 # NodeProbes belong to no namespace: of two installations each would start every probe, and end the other's.
 # One installation also runs all DagJobs.
@@ -83,3 +99,235 @@ async def _wait_for_first(*waits: Awaitable[object]) -> None:
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in tasks:
         task.cancel()
+
+
+# -- kopf in a thread, and in its loop a controller's syncs, triggered by events of a watch ---------
+
+USER_AGENT = "eclectus-operator"
+# The API server closes a watch after WATCH_SECONDS, and a connection without even a bookmark for
+# SILENT_SECONDS counts as dead: without both, a watch can stay silent for hours. Whole numbers: kopf puts the
+# first into the URL as it is, and the API server refuses a fraction.
+WATCH_SECONDS, SILENT_SECONDS = 270, 70
+HUNG_SECONDS = 120.0  # beyond look_seconds, until a controller that does not sync counts as hung
+BATCH_SECONDS = 0.2  # events that arrive together cause one sync
+
+
+class Controller(Protocol):
+    """Reads the cluster, and carries out what is to be done."""
+
+    async def sync(self) -> float:
+        """Sync once. Seconds until the next sync. Raises ApiError, ShapeError."""
+
+
+class SyncLoop(threading.Thread, ABC):
+    """A controller and the watches that trigger it.
+
+    `holds_lease`: whether anything may be written. `on_end` is called in this thread when kopf has ended, for
+    whatever reason.
+    """
+
+    plural: str  # of the custom resource that is watched
+    pod_selector: str  # label selector of the pods that are watched
+    where: dict[str, Any]  # arguments of kopf.operator: the namespaces that are watched
+
+    def __init__(
+        self,
+        name: str,
+        settings: Settings,
+        holds_lease: Callable[[], bool],
+        metrics: Metrics,
+        on_end: Callable[[], object] = lambda: None,
+    ) -> None:
+        super().__init__(name=name, daemon=True)
+        self._settings = settings
+        self._holds_lease = holds_lease
+        self._metrics = metrics
+        self._on_end = on_end
+        self._stop_flag = threading.Event()
+        self._failure: BaseException | None = None
+        self._trigger = asyncio.Event()
+        self._generations: dict[str, int] = {}  # by uid, of the objects whose specs are obeyed
+        self._task: asyncio.Task[None] | None = None
+        self._synced_at = time.monotonic()
+
+    @override
+    def run(self) -> None:
+        self._synced_at = time.monotonic()  # it may have waited for the Lease for long
+        running = kopf.operator(
+            registry=self.registry(),
+            # By default kopf asks for the user's name, which a numeric user of a container does not have.
+            identity=cast("Any", self._settings.instance),
+            stop_flag=self._stop_flag,
+            **self.where,
+        )
+        try:
+            asyncio.run(running)
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._on_end()
+
+    def stop(self) -> None:
+        """Stop kopf, and wait until it has ended."""
+        self._stop_flag.set()
+        if self.is_alive():
+            self.join()
+        if self._failure is not None:
+            _log.error("%s ended: %s", self.name, self._failure)
+
+    @abstractmethod
+    def controller(self, context: OperatorContext) -> Controller:
+        """The controller; it may only be used in kopf's loop."""
+
+    @abstractmethod
+    def notice(self, meta: dict[str, Any], name: str) -> bool:
+        """Whether an event of an object asks for a sync; `name`: of its NodeProbe or DagJob."""
+
+    def trouble(self) -> str:
+        """What is wrong; empty if syncs come as they should, or it does not run. For any thread."""
+        silent = time.monotonic() - self._synced_at
+        is_hung = self.is_alive() and silent > self._settings.look_seconds + HUNG_SECONDS
+        return f"no sync for {silent:.0f} s" if is_hung else ""
+
+    def registry(self) -> kopf.OperatorRegistry:
+        """The handlers."""
+        registry = kopf.OperatorRegistry()
+        kopf.on.login(registry=registry)(WatchLogin(login).log_in)
+        kopf.on.startup(registry=registry)(self._start)
+        kopf.on.cleanup(registry=registry)(self._end)
+        kopf.on.event(GROUP, VERSION, self.plural, registry=registry)(self._on_object)
+        kopf.on.event("", "v1", "pods", registry=registry)(self._on_pod)
+        return registry
+
+    async def _on_object(self, event: Any, **_: Any) -> None:
+        meta = event["object"]["metadata"]
+        if self._is_new(meta, is_gone=event["type"] == "DELETED") and self.notice(meta, meta["name"]):
+            self._trigger.set()
+
+    async def _on_pod(self, event: Any, **_: Any) -> None:
+        meta = event["object"]["metadata"]
+        if self.notice(meta, meta.get("labels", {}).get(DAG_JOB_LABEL, "")):
+            self._trigger.set()
+
+    def _is_new(self, meta: dict[str, Any], *, is_gone: bool) -> bool:
+        """Whether an event is of a new generation of an object, or of its deletion.
+
+        A changed status is neither: it is our own write, or can wait.
+        """
+        before = self._generations.pop(meta["uid"], None)
+        if not is_gone:
+            self._generations[meta["uid"]] = meta["generation"]
+        return is_gone or bool(before != meta["generation"])
+
+    async def _start(self, settings: kopf.OperatorSettings, **_: Any) -> None:
+        configure(settings, self.pod_selector)
+        self._task = asyncio.create_task(self._work(), name="controller")
+        self._task.add_done_callback(self._ended)
+
+    async def _end(self, **_: Any) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        self._failure = self._failure or error
+        self._stop_flag.set()
+
+    async def _work(self) -> None:
+        """Sync, rest, sync again. Raises MissingError where the custom resource is not defined."""
+        async with connected(credentials(login), REQUEST_SECONDS, USER_AGENT, ADD_TO_CLUSTER_ROLE) as client:
+            api = Gated(ObjectClient(client), self._holds_lease)
+            pool, rng = NodePool(api, time.time), Random()
+            context = OperatorContext(api, pool, self._settings, time.time, rng, self._metrics)
+            controller = self.controller(context)
+            while True:
+                seconds = await _sync(controller)
+                self._synced_at = time.monotonic()
+                await self._rest(seconds)
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait for an event, at most for so long."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._trigger.wait()
+        except TimeoutError:
+            return
+        await asyncio.sleep(BATCH_SECONDS)
+        self._trigger.clear()
+
+
+class ProbeLoop(SyncLoop):
+    """Runs the NodeProbes of the cluster."""
+
+    plural = NODE_PROBES
+
+    def __init__(self, settings: Settings, *rest: Any) -> None:
+        super().__init__("controller", settings, *rest)
+        self.pod_selector = selector(settings.instance)
+        self.where = {"namespaces": [settings.namespace]}
+
+    @override
+    def controller(self, context: OperatorContext) -> Controller:
+        return ProbeController(context)
+
+    @override
+    def notice(self, meta: dict[str, Any], name: str) -> bool:
+        return True
+
+
+class DagLoop(SyncLoop):
+    """Runs the DagJobs of the cluster, whose pods are in all namespaces.
+
+    An event says only which job it is about: the sync of that job reads what has happened.
+    """
+
+    plural = DAG_JOBS
+    pod_selector = DAG_JOB_LABEL
+
+    def __init__(self, settings: Settings, *rest: Any) -> None:
+        super().__init__("dag-jobs", settings, *rest)
+        self.where = {"clusterwide": True}
+        self._controller: DagController | None = None
+
+    @override
+    def controller(self, context: OperatorContext) -> Controller:
+        self._controller = DagController(context)
+        return self._controller
+
+    @override
+    def notice(self, meta: dict[str, Any], name: str) -> bool:
+        # Without a controller yet the event is dropped: it lists all jobs first.
+        if self._controller is None or not name:
+            return False
+        self._controller.notice((meta["namespace"], name))
+        return True
+
+
+def configure(settings: kopf.OperatorSettings, pod_selector: str) -> None:
+    """Set kopf's own settings."""
+    settings.watching.server_timeout = WATCH_SECONDS
+    settings.watching.client_timeout = WATCH_SECONDS + SILENT_SECONDS
+    settings.watching.connect_timeout = REQUEST_SECONDS
+    settings.watching.inactivity_timeout = SILENT_SECONDS
+    settings.watching.label_selectors["", "v1", "pods"] = pod_selector
+    settings.networking.request_timeout = 60.0
+    settings.scanning.disabled = True  # it needs rights to namespaces and definitions
+    settings.peering.standalone = True  # of two operators with one priority, kopf's peering stops both
+    settings.posting.enabled = False  # the controller writes the events
+
+
+async def _sync(controller: Controller) -> float:
+    """Seconds until the next sync."""
+    try:
+        return await controller.sync()
+    except MissingError:
+        raise
+    except NotLeadingError as error:
+        _log.info("%s", error)
+    except (ApiError, ShapeError) as error:
+        _log.warning("sync failed: %s", error)
+    return RETRY_SECONDS

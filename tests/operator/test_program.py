@@ -10,11 +10,11 @@ from click.testing import CliRunner
 
 from eclectus.api.common import SERVER_LEVELS_MOST
 from eclectus_operator import __main__ as program
-from eclectus_operator import sync_loop
+from eclectus_operator import program as process
 from eclectus_operator.__main__ import main
 from eclectus_operator.metrics import Metrics
+from eclectus_operator.program import DagLoop, ProbeLoop
 from eclectus_operator.settings import Settings
-from eclectus_operator.sync_loop import DagLoop, ProbeLoop
 
 
 @pytest.mark.parametrize("kind", [ProbeLoop, DagLoop])
@@ -33,7 +33,7 @@ def test_it_runs_as_a_user_without_a_name(monkeypatch, caplog, kind):
         return kopf.ConnectionInfo(server="http://127.0.0.1:1")
 
     monkeypatch.setattr(getpass, "getuser", nameless)
-    monkeypatch.setattr(sync_loop, "login", log_in)
+    monkeypatch.setattr(process, "login", log_in)
     thread = kind(Settings(instance="a", namespace="ns", dag_jobs=True), lambda: False, Metrics())
     thread._synced_at -= 1e6  # it has waited for the Lease for long
     assert thread.trouble() == ""

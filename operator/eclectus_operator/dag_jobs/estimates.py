@@ -15,9 +15,9 @@ from statistics import median
 
 from eclectus.api.dag_job import DagJob, DagJobMeta, DagJobSpec, EstimateSource, Stage
 from eclectus.api.names import ESTIMATED_SECONDS, JOB_KEY_LABEL, JOB_WORK_SECONDS, PATH_SECONDS
+from eclectus_operator.convert import shape_problem
 from eclectus_operator.dag_jobs.task_pods import RESERVED_KEYS
 from eclectus_operator.dag_jobs.tasks import Tasks
-from eclectus_operator.template_shape import shape_problem
 
 MOST_RUNS = 5  # the last ones: an older run says less about the next
 _NUMBERED = re.compile(r"(.+?)[-.]?[0-9]+")

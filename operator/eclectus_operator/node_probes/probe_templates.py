@@ -17,10 +17,9 @@ from typing import Any
 from eclectus.api.names import GROUP
 from eclectus.api.node_probe import NodeProbeSpec, ProbeClass
 from eclectus.kube.requests import FieldError
-from eclectus_operator.convert import ShapeError
+from eclectus_operator.convert import ShapeError, shape_problem
 from eclectus_operator.node_probes.probe_pods import shareable_requests, template_of
 from eclectus_operator.settings import Settings
-from eclectus_operator.template_shape import shape_problem
 
 Object = dict[str, Any]
 

@@ -6,7 +6,7 @@ from dag_jobs import dag_job, stage
 from dag_operator_world import PODS, DagWorld
 from eclectus.kubeclient.api_errors import RejectedError
 from eclectus_operator.dag_jobs.job_sync import MOST_CHECKS
-from eclectus_operator.sync_loop import HUNG_SECONDS
+from eclectus_operator.program import HUNG_SECONDS
 from fake_api import ALL_DAG_JOBS
 from probe_world import driven
 

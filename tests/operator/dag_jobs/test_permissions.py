@@ -14,7 +14,7 @@ from eclectus_hack.permissions import Permission, superfluous
 from eclectus_operator.convert import read
 from eclectus_operator.dag_jobs.task_pods import NewPod
 from eclectus_operator.metrics import Metrics
-from eclectus_operator.sync_loop import DagLoop
+from eclectus_operator.program import DagLoop
 from fake_api import FakeApi
 from probe_world import driven
 
