@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from typing_extensions import override
+
 from eclectus.api.common import ObjectMeta, micro_time_text
 from eclectus.api.dag_job import DagJobMeta
 from eclectus.api.names import API_VERSION, DAG_JOB, NODE_PROBE, OPERATOR
 from eclectus.kubeclient.api_errors import ApiError, MissingError
-from eclectus.kubeclient.client import Object, ObjectApi, Query
+from eclectus.kubeclient.client import ApiClient, Object, ObjectApi
 from eclectus_operator.cluster_nodes import NodePool
 from eclectus_operator.metrics import Metrics
 from eclectus_operator.settings import Settings
@@ -26,21 +28,19 @@ class NotLeadingError(ApiError):
     """Nothing was sent: the Lease is not certainly ours, so another replica may lead by now."""
 
 
-class Gated:
-    """An ObjectApi that sends only reads while `holds_lease` is False."""
+class Gated(ObjectApi):
+    """Sends only reads while `holds_lease` is False; else it raises NotLeadingError."""
 
-    def __init__(self, api: ObjectApi, holds_lease: Callable[[], bool]) -> None:
-        self._api = api
+    def __init__(self, client: ApiClient, holds_lease: Callable[[], bool]) -> None:
+        super().__init__(client)
         self._holds_lease = holds_lease
 
-    async def send(
-        self, method: str, path: str, body: Object | None = None, query: Query | None = None, **options: Any
-    ) -> Object:
-        """See ObjectApi. Raises ApiError, NotLeadingError among them."""
+    @override
+    async def send(self, method: str, path: str, *given: Any, **options: Any) -> Object:
         if method != "GET" and not self._holds_lease():
             message = "not sent: this replica does not hold the lease"
             raise NotLeadingError(f"{method} {path}", message=message)
-        return await self._api.send(method, path, body, query, **options)
+        return await super().send(method, path, *given, **options)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from eclectus.api.names import DAG_JOB_LABEL, DAG_JOBS, GROUP, NODE_PROBES, PROB
 from eclectus.api.probe_names import selector
 from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.api_errors import ADD_TO_CLUSTER_ROLE, ApiError, MissingError
-from eclectus.kubeclient.client import ObjectClient, connected
+from eclectus.kubeclient.client import ObjectApi, connected
 from eclectus.kubeclient.leadership import Claim, Leadership
 from eclectus.kubeclient.serving import health
 from eclectus.kubeclient.serving.access import access_of
@@ -62,7 +62,7 @@ async def run(settings: Settings, lease: LeaseSettings, server: ServerSettings) 
         loop.add_signal_handler(number, signalled.set)
     certificate = certificate_of(server)
     async with connected(credentials(login), lease.retry_period, USER_AGENT, ADD_TO_CLUSTER_ROLE) as client:
-        api = ObjectClient(client)
+        api = ObjectApi(client)
         identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         leadership = Leadership(api, identity, lease.election, Random(), [PROBES])
         metrics, kinds = Metrics(), [ProbeLoop, DagLoop] if settings.dag_jobs else [ProbeLoop]
@@ -240,7 +240,7 @@ class SyncLoop(threading.Thread, ABC):
     async def _work(self) -> None:
         """Sync, rest, sync again. Raises MissingError where the custom resource is not defined."""
         async with connected(credentials(login), REQUEST_SECONDS, USER_AGENT, ADD_TO_CLUSTER_ROLE) as client:
-            api = Gated(ObjectClient(client), self._holds_lease)
+            api = Gated(client, self._holds_lease)
             pool, rng = NodePool(api, time.time), Random()
             context = OperatorContext(api, pool, self._settings, time.time, rng, self._metrics)
             controller = self.controller(context)

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from eclectus.kubeclient import leadership as electors
-from eclectus.kubeclient.client import ObjectClient
+from eclectus.kubeclient.client import ObjectApi
 from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.leadership import Elector
 from eclectus.kubeclient.timing import elapsed
@@ -48,7 +48,7 @@ class LeaseServer:
 @asynccontextmanager
 async def electing(server, identity="me", settings=TIMES, **options):
     async with server.context() as context:
-        elector = Elector(ObjectClient(context.client), identity, settings, context.rng, **options)
+        elector = Elector(ObjectApi(context.client), identity, settings, context.rng, **options)
         task = asyncio.create_task(elector.run())
         try:
             yield elector
@@ -182,7 +182,7 @@ def test_resigning_frees_the_lease_for_a_standby_at_once(server, until):
 def test_without_election_one_always_leads(server):
     async def work():
         async with server.context() as context:
-            elector = Elector(ObjectClient(context.client), "me", replace(TIMES, enabled=False), context.rng)
+            elector = Elector(ObjectApi(context.client), "me", replace(TIMES, enabled=False), context.rng)
             await elector.resign()
             return elector.holds_lease(), elector.leading.is_set()
 
@@ -197,7 +197,7 @@ def test_labels_and_annotations_of_the_lease_are_written_with_every_renewal(serv
     async def scenario():
         async with server.context() as context:
             settings = replace(TIMES, metadata=metadata)
-            elector = Elector(ObjectClient(context.client), "me", settings, context.rng)
+            elector = Elector(ObjectApi(context.client), "me", settings, context.rng)
             task = asyncio.create_task(elector.run())
             await until(lambda: api.version >= 2)
             task.cancel()

@@ -14,7 +14,7 @@ from eclectus.kubeclient.client import (
     MAX_LINE_BYTES,
     PAGE_BYTES,
     PAGE_ITEMS,
-    ObjectClient,
+    ObjectApi,
     list_objects,
     list_pages,
 )
@@ -135,7 +135,7 @@ def test_a_list_of_large_objects_takes_the_memory_of_its_pages(server):
 
     async def work():
         async with server.context(seconds=60.0) as context:
-            return [len(page) async for page in list_pages(ObjectClient(context.client), "/pods")]
+            return [len(page) async for page in list_pages(ObjectApi(context.client), "/pods")]
 
     tracemalloc.start()
     try:

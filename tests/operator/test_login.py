@@ -15,7 +15,7 @@ from eclectus.kubeclient.api_errors import (
     UnauthenticatedError,
     UnsureError,
 )
-from eclectus.kubeclient.client import ObjectClient, connected, list_objects
+from eclectus.kubeclient.client import ObjectApi, connected, list_objects
 from eclectus_operator.login import LOGIN_SECONDS, WatchLogin, credentials, login
 
 
@@ -55,7 +55,7 @@ def talk(server, story, tokens=("t1",)):
 
         try:
             async with connected(credentials(log_in), 2.0, "eclectus-operator") as client:
-                return await story(ObjectClient(client))
+                return await story(ObjectApi(client))
         finally:
             await runner.cleanup()
 

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from eclectus.cli.explain.port_forward import LOOPBACK, forwarded
 from eclectus.cli.explain.transport import find_leader
-from eclectus.kubeclient.client import ObjectClient, connected
+from eclectus.kubeclient.client import ObjectApi, connected
 from eclectus.kubeclient.credentials import load
 from eclectus.kubeclient.serving.certificate import ServingCertificate, self_signed
 from explained_cluster import (
@@ -288,10 +288,10 @@ def command(world, what, *options):
 def test_a_port_forward_of_the_api_server_reaches_the_leader(world):
     async def answered():
         async with connected(load(world.plane.kubeconfig), 30.0) as client:
-            leader = (await find_leader(ObjectClient(client), ("eclectus",))).server
+            leader = (await find_leader(ObjectApi(client), ("eclectus",))).server
             known = aiohttp.Fingerprint(bytes.fromhex(leader.certificate))
             async with (
-                a_pod_on_a_node(ObjectClient(client)) as name,
+                a_pod_on_a_node(ObjectApi(client)) as name,
                 forwarded(client, NAMESPACE, name, leader.port) as forward_to,
                 aiohttp.ClientSession() as session,
                 session.get(f"https://{LOOPBACK}:{forward_to.port}/livez", ssl=known) as answer,

@@ -23,7 +23,7 @@ from eclectus.config.settings_reading import nearest
 from eclectus.kube.requests import thousandths
 
 if TYPE_CHECKING:
-    from eclectus.kubeclient.client import ObjectClient
+    from eclectus.kubeclient.client import ObjectApi
     from eclectus.kubeclient.credentials import Credentials
 
 Output = Literal["table", "wide", "json", "yaml"]
@@ -84,10 +84,10 @@ def dag(
 
 
 async def _show(access: Credentials, namespace: str, name: str, output: Output, watch: bool) -> None:
-    from eclectus.kubeclient.client import ObjectClient, connected
+    from eclectus.kubeclient.client import ObjectApi, connected
 
     async with connected(access, REQUEST_SECONDS) as client:
-        api = ObjectClient(client)
+        api = ObjectApi(client)
 
         async def text() -> tuple[str, Sequence[str]]:
             jobs = await awaited(_jobs(api, namespace), "listing the DagJobs")
@@ -98,7 +98,7 @@ async def _show(access: Credentials, namespace: str, name: str, output: Output, 
         await print_changes(text, watch)
 
 
-async def _jobs(api: ObjectClient, namespace: str) -> list[Object]:
+async def _jobs(api: ObjectApi, namespace: str) -> list[Object]:
     from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS
     from eclectus.kubeclient.api_errors import MissingError
     from eclectus.kubeclient.client import list_objects
@@ -112,7 +112,7 @@ async def _jobs(api: ObjectClient, namespace: str) -> list[Object]:
         ) from None
 
 
-async def _waiting_pods(api: ObjectClient, namespace: str) -> list[Object]:
+async def _waiting_pods(api: ObjectApi, namespace: str) -> list[Object]:
     """The pods of DAG jobs that have no node; none if the caller may not list them."""
     from eclectus.api.names import DAG_JOB_LABEL
     from eclectus.kubeclient.api_errors import RejectedError

@@ -18,7 +18,7 @@ from eclectus.cli.served_names import Served, served
 from eclectus.config.configuration import DEFAULT_SCHEDULER
 
 if TYPE_CHECKING:
-    from eclectus.kubeclient.client import ObjectClient
+    from eclectus.kubeclient.client import ObjectApi
     from eclectus.kubeclient.credentials import Credentials
 
 PODS = "/api/v1/pods"
@@ -82,17 +82,17 @@ def pending(
 
 
 async def _show(access: Credentials, namespace: str, output: Output, names: tuple[str, ...]) -> None:
-    from eclectus.kubeclient.client import ObjectClient, connected, list_objects
+    from eclectus.kubeclient.client import ObjectApi, connected, list_objects
 
     async with connected(access, REQUEST_SECONDS) as client:
-        api = ObjectClient(client)
+        api = ObjectApi(client)
         known = await awaited(_known(api, names), "looking for the schedulers")
         path = f"/api/v1/namespaces/{namespace}/pods" if namespace else PODS
         pods = await awaited(list_objects(api, path, UNPLACED), "listing the pods")
     click.echo(formatted(rows(pods, known), known, namespace, output))
 
 
-async def _known(api: ObjectClient, names: tuple[str, ...]) -> dict[str, Served]:
+async def _known(api: ObjectApi, names: tuple[str, ...]) -> dict[str, Served]:
     """The names that Eclectus serves. What may not be listed is reported on stderr."""
     leases, config_maps = await _permitted(api, LEASES), await _permitted(api, CONFIG_MAPS)
     known = served(leases or (), config_maps or (), datetime.now(UTC))
@@ -104,7 +104,7 @@ async def _known(api: ObjectClient, names: tuple[str, ...]) -> dict[str, Served]
     return {name: Served(name, "unknown", "--scheduler-name") for name in assumed} | known
 
 
-async def _permitted(api: ObjectClient, path: str) -> list[Object] | None:
+async def _permitted(api: ObjectApi, path: str) -> list[Object] | None:
     """Our objects of a kind in the whole cluster; None if the caller may not list them."""
     from eclectus.kubeclient.api_errors import RejectedError
     from eclectus.kubeclient.client import list_objects

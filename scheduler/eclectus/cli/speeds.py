@@ -107,10 +107,10 @@ async def _listed(client: ApiClient) -> list[NodeProfile]:
 async def _node_names(client: ApiClient) -> list[str]:
     """The names of all nodes; none if the caller may not list them."""
     from eclectus.kubeclient.api_errors import RejectedError
-    from eclectus.kubeclient.client import ObjectClient, list_objects
+    from eclectus.kubeclient.client import ObjectApi, list_objects
 
     try:
-        nodes = await list_objects(ObjectClient(client), "/api/v1/nodes", metadata_only=True)
+        nodes = await list_objects(ObjectApi(client), "/api/v1/nodes", metadata_only=True)
     except RejectedError as error:
         click.echo(f"note: nodes without a NodeProfile are not shown: {error}", err=True)
         return []

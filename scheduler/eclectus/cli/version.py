@@ -65,8 +65,8 @@ def _server(kubeconfig: Path | None, context: str | None) -> tuple[str | None, s
 
 
 async def _asked(access: Credentials) -> str:
-    from eclectus.kubeclient.client import ObjectClient, connected
+    from eclectus.kubeclient.client import ObjectApi, connected
 
     async with connected(access, REQUEST_SECONDS) as client:
-        answer = await awaited(ObjectClient(client).send("GET", "/version"), "asking the API server")
+        answer = await awaited(ObjectApi(client).send("GET", "/version"), "asking the API server")
     return str(answer.get("gitVersion", "unknown"))

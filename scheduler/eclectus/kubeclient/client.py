@@ -1,6 +1,6 @@
 """HTTP requests to the API server: one keep-alive pool, a time limit on every request.
 
-`ApiClient` exchanges bytes, for callers that decode into their own types; `ObjectClient` exchanges JSON
+`ApiClient` exchanges bytes, for callers that decode into their own types; `ObjectApi` exchanges JSON
 objects. Lists are read in pages of a bounded number of objects and of bytes.
 """
 
@@ -12,11 +12,10 @@ import logging
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Protocol, TypedDict, TypeVar, Unpack
+from typing import Any, Protocol, TypeVar
 
 import aiohttp
 import msgspec
-from typing_extensions import override
 
 from eclectus.api.common import NOT_JSON, ListMeta, read_json
 from eclectus.kubeclient.api_errors import (
@@ -203,52 +202,33 @@ class ApiClient:
         )
 
 
-class SendOptions(TypedDict, total=False):
-    """`metadata_only`: a list without specs; the others as in `ApiClient.send`."""
-
-    metadata_only: bool
-    seconds: float | None
-    most_bytes: int | None
-
-
-class ObjectApi(Protocol):
-    """Requests that exchange JSON objects."""
-
-    async def send(
-        self,
-        method: str,
-        path: str,
-        body: Object | None = None,
-        query: Query | None = None,
-        **options: Unpack[SendOptions],
-    ) -> Object:
-        """One request; a PATCH is a merge patch. Raises ApiError."""
-
-
-class ObjectClient(ObjectApi):
-    """An ObjectApi over an ApiClient. An answer that is not a JSON object is an UnsureError."""
+class ObjectApi:
+    """Requests that exchange JSON objects. An answer that is not one is an UnsureError."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
 
-    @override
     async def send(
         self,
         method: str,
         path: str,
         body: Object | None = None,
         query: Query | None = None,
-        **options: Unpack[SendOptions],
+        *,
+        metadata_only: bool = False,
+        seconds: float | None = None,
+        most_bytes: int | None = None,
     ) -> Object:
+        """One request; a PATCH is a merge patch. `metadata_only`: a list without specs. Raises ApiError."""
         answer = await self._client.send(
             method,
             path,
             body,
             query=query,
             content_type=MERGE_PATCH if method == "PATCH" else JSON,
-            accept=METADATA_LIST if options.get("metadata_only") else JSON,
-            seconds=options.get("seconds"),
-            most_bytes=options.get("most_bytes"),
+            accept=METADATA_LIST if metadata_only else JSON,
+            seconds=seconds,
+            most_bytes=most_bytes,
         )
         try:
             return read_json(_OBJECT.decode, answer)

@@ -23,7 +23,7 @@ from eclectus.config.process_settings import LeaderElection, ProcessSettings
 from eclectus.engine.engine import Engine
 from eclectus.explain.placement import decision_about, unmet_by
 from eclectus.explain.questions import learned_nodes, learned_summary, price_summary
-from eclectus.kubeclient.client import ObjectClient
+from eclectus.kubeclient.client import ObjectApi
 from eclectus.kubeclient.credentials import SERVICE_ACCOUNT
 from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.leadership import Claim, Leadership
@@ -111,7 +111,7 @@ def _leadership(
     election: LeaderElection, names: frozenset[str], context: Context, advertised: AdvertisedServer
 ) -> Leadership:
     return Leadership(
-        ObjectClient(context.client),
+        ObjectApi(context.client),
         f"{socket.gethostname()}_{uuid.uuid4()}",
         _election_settings(election, names),
         context.rng,

@@ -22,7 +22,7 @@ from eclectus.config.process_settings import ProcessSettings
 from eclectus.engine.engine import Engine
 from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.api_errors import ADD_TO_CLUSTER_ROLE
-from eclectus.kubeclient.client import ObjectClient, connected
+from eclectus.kubeclient.client import ObjectApi, connected
 from eclectus.kubeclient.credentials import Credentials
 from eclectus.kubeclient.leadership import Leadership
 from eclectus.kubeclient.serving.access import access_of
@@ -231,7 +231,7 @@ class SchedulerProcess:
             "sync": self._unsynced,
             "shutdown": lambda: "shutting down" if self._is_signalled else "",
         }
-        access = access_of(self._settings.server, ObjectClient(self._context.client))
+        access = access_of(self._settings.server, ObjectApi(self._context.client))
         handlers = self._explain_pages().handlers()
         metrics = self._context.metrics.expose
         return health.application(live, ready, metrics, self._pages, access, handlers=handlers)
@@ -244,7 +244,7 @@ class SchedulerProcess:
             self._engine,
             client,
             # Reviews of its own: many of its users must not keep those waiting who read metrics.
-            access_of(self._settings.server, ObjectClient(client)),
+            access_of(self._settings.server, ObjectApi(client)),
             limits=Limits(parts.leadership.is_renewal_due),
             why_not=self._why_not_deciding,
             now=parts.clock.now,

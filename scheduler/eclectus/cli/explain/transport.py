@@ -29,7 +29,7 @@ from eclectus.kubeclient.election import lease_from
 if TYPE_CHECKING:
     from aiohttp import Fingerprint
 
-    from eclectus.kubeclient.client import ApiClient, ObjectApi, ObjectClient
+    from eclectus.kubeclient.client import ApiClient, ObjectApi
     from eclectus.kubeclient.credentials import Credentials
 
 OR_SERVER = "or name its server with --server URL"
@@ -154,16 +154,16 @@ async def _of_server(
 
 
 async def _leader(client: ApiClient, target: Target, source: Source) -> Leader:
-    from eclectus.kubeclient.client import ObjectClient
+    from eclectus.kubeclient.client import ObjectApi
 
-    api = ObjectClient(client)
+    api = ObjectApi(client)
     if source.scheduler_name:
         return await find_leader(api, (source.scheduler_name,))
     of_pod = [await _scheduler_of(api, target)] if target.kind == "pod" else []
     return await find_leader(api, tuple(dict.fromkeys([*of_pod, PART_OF])))
 
 
-async def _scheduler_of(api: ObjectClient, target: Target) -> str:
+async def _scheduler_of(api: ObjectApi, target: Target) -> str:
     """The schedulerName of a pod. Raises click.ClickException if it cannot be read."""
     from eclectus.kubeclient.api_errors import MissingError, RejectedError
 
