@@ -75,21 +75,20 @@ async def run(settings: Settings, lease: LeaseSettings, server: ServerSettings) 
         app = health.application(live, ready, metrics.expose, access=access_of(server, api))
         listening = listen(server.address, server.port, "--")
         _log.info("serving health checks and metrics on %s", bound_address(listening))
-        runner = await health.serve(app, listening, certificate)
         election = asyncio.create_task(leadership.run())
-        try:
-            await _wait_for_first(signalled.wait(), leadership.leading.wait())
-            if not signalled.is_set():
+        async with health.serving(app, listening, certificate):
+            try:
+                await _wait_for_first(signalled.wait(), leadership.leading.wait())
+                if not signalled.is_set():
+                    for each in threads:
+                        each.start()
+                    await _wait_for_first(signalled.wait(), ended.wait(), asyncio.shield(election))
+            finally:
                 for each in threads:
-                    each.start()
-                await _wait_for_first(signalled.wait(), ended.wait(), asyncio.shield(election))
-        finally:
-            for each in threads:
-                await asyncio.to_thread(each.stop)
-            election.cancel()
-            await asyncio.wait([election])
-            await leadership.resign()
-            await runner.cleanup()
+                    await asyncio.to_thread(each.stop)
+                election.cancel()
+                await asyncio.wait([election])
+                await leadership.resign()
     return 0 if signalled.is_set() else 1
 
 

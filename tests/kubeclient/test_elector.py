@@ -7,11 +7,9 @@ from dataclasses import replace
 import pytest
 from aiohttp import web
 
-from eclectus.kubeclient import leadership as electors
 from eclectus.kubeclient.client import ObjectApi
 from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.leadership import Elector
-from eclectus.kubeclient.timing import elapsed
 
 TIMES = ElectionSettings("kube-system", "eclectus", lease_duration=2, renew_deadline=1.0, retry_period=0.2)
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
@@ -89,26 +87,23 @@ def test_annotations_follow_with_the_next_renewal(server, until):
     asyncio.run(work())
 
 
-def test_a_renewal_is_due_from_its_time_until_it_begins(server, answers, until, monkeypatch):
-    api, now = LeaseServer(server), elapsed
-
-    def is_due_later(elector):
-        """As when other tasks have kept the thread for longer than the pause."""
-        with monkeypatch.context() as late:
-            late.setattr(electors, "elapsed", lambda: now() + 2 * TIMES.retry_period)
-            return elector.is_try_due()
+def test_a_hung_process_lets_its_lease_expire_and_takes_none(server, until):
+    api, hung = LeaseServer(server), [""]
 
     async def work():
-        async with electing(server) as elector:
-            assert not is_due_later(elector), "the first try has no time of its own"
+        async with electing(server, hung=lambda: hung[0]) as elector:
             await elector.leading.wait()
-            await until(lambda: is_due_later(elector))
-            assert not elector.is_try_due()
-            api.fault, puts = answers.hangs, server.count(f"PUT {ONE}")
-            await until(lambda: server.count(f"PUT {ONE}") > puts)
-            return is_due_later(elector)
+            hung[0] = "the main loop has not turned for 61 s"
+            await elector.lost.wait()
+        puts = server.count(f"PUT {ONE}")
+        async with electing(server, hung=lambda: hung[0]) as elector:
+            await elector.tried.wait()
+            assert not elector.holds_lease()
+        return puts, server.count(f"PUT {ONE}")
 
-    assert asyncio.run(work()) is False
+    before, after = asyncio.run(work())
+    assert before == after
+    assert api.holder == "me", "nobody else was there to take it"
 
 
 @pytest.mark.parametrize("fault", ["hangs", "resets", "500", "429", "403"])

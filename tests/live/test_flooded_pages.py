@@ -59,9 +59,9 @@ def test_the_lease_is_kept_and_livez_answers_under_a_flood():
 
     async def work():
         listening = listen("127.0.0.1", 0)
-        base, runner = f"http://{bound_address(listening)}", await health.serve(app, listening)
+        base = f"http://{bound_address(listening)}"
         connector = aiohttp.TCPConnector(limit=0)
-        async with aiohttp.ClientSession(connector=connector) as session:
+        async with health.serving(app, listening), aiohttp.ClientSession(connector=connector) as session:
             floods = [
                 ask_for_ever(
                     session,
@@ -76,7 +76,6 @@ def test_the_lease_is_kept_and_livez_answers_under_a_flood():
                     async with session.get(f"{base}/livez") as answer:
                         assert answer.status == 200
                     assert leadership.holds_lease()
-        await runner.cleanup()
 
     asyncio.run(work())
     assert not leadership.lost.is_set()

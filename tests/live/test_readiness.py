@@ -10,6 +10,7 @@ from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.serving import health
 from eclectus.live.process_metrics import Metrics
 from eclectus.live.scheduler_process import SchedulerProcess
+from eclectus.live.watchdog import Watchdog
 
 
 def readyz(unanswered: str, *, is_synced: bool = True) -> tuple[int, str]:
@@ -18,9 +19,8 @@ def readyz(unanswered: str, *, is_synced: bool = True) -> tuple[int, str]:
     if is_synced:
         synced.set()
     parts = SimpleNamespace(
-        leadership=SimpleNamespace(
-            trouble=lambda: "", unanswered=lambda: unanswered, is_renewal_due=lambda: False
-        ),
+        leadership=SimpleNamespace(trouble=lambda: "", unanswered=lambda: unanswered),
+        watchdog=Watchdog(),
         clock=SimpleNamespace(now=lambda: 0.0),
         loop=SimpleNamespace(trouble=lambda: ""),
         reflectors=(SimpleNamespace(synced=synced),),
@@ -29,14 +29,13 @@ def readyz(unanswered: str, *, is_synced: bool = True) -> tuple[int, str]:
     engine = SimpleNamespace(learned_cells=list)
 
     async def work() -> tuple[int, str]:
-        process = SchedulerProcess(engine, ProcessSettings(), context, parts, {})
+        loop = asyncio.get_running_loop()
+        process = SchedulerProcess(engine, ProcessSettings(), context, parts, {}, front=loop)
         socket = listen("127.0.0.1", 0)
-        runner = await health.serve(process._health_server(), socket)
         url = f"http://{bound_address(socket)}/readyz"
-        async with aiohttp.ClientSession() as session, session.get(url) as answer:
-            found = answer.status, await answer.text()
-        await runner.cleanup()
-        return found
+        async with health.serving(process._health_server(loop), socket):  # noqa: SIM117
+            async with aiohttp.ClientSession() as session, session.get(url) as answer:
+                return answer.status, await answer.text()
 
     return asyncio.run(work())
 

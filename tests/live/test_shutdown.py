@@ -41,7 +41,8 @@ class Leader:
 
     async def release(self):
         loop_end = asyncio.create_task(asyncio.sleep(0))
-        await scheduler_process.release(loop_end, self.outbox, self.leadership, self._seconds)
+        if await scheduler_process.release(loop_end, self.outbox, self.leadership, self._seconds):
+            await self.leadership.resign()
 
 
 @asynccontextmanager

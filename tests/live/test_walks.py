@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 
 from eclectus.config.configuration import parse
+from eclectus.kubeclient.client import ObjectApi
 from eclectus.live.process_parts import build
 from eclectus.model.events import Resumed
 from executed_files import executed_files
@@ -64,7 +65,8 @@ async def scheduler(server, cluster: Cluster):
     configuration = parse(CONFIGURATION)
     async with server.context(5.0) as context:
         engine = configuration.engine()
-        parts = build(engine, frozenset({"eclectus"}), configuration.process, context, ())
+        process, names = configuration.process, frozenset({"eclectus"})
+        parts = build(engine, names, process, context, (), lease_api=ObjectApi(context.client))
         work = [parts.outbox.run(), parts.loop.run(), *(each.run() for each in parts.reflectors)]
         tasks = [asyncio.create_task(each) for each in work]
         for reflector in parts.reflectors:

@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Lock
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
@@ -66,7 +67,7 @@ class Credentials:
         self.renewals = 0
         self._renew = renew
         self._renew_tls = renew_tls
-        self._renewing = asyncio.Lock()
+        self._renewing = Lock()  # of threads: clients on several event loops may share the credentials
 
     async def refresh(self) -> None:
         """Renew headers and certificates. Raises what their source raises; the old ones stay in use then."""
@@ -74,16 +75,19 @@ class Credentials:
 
     async def refresh_after(self, renewals: int) -> None:
         """The same, unless it was done since there were so many: requests that fail together ask once."""
-        async with self._renewing:
+        await asyncio.to_thread(self._refresh_after, renewals)
+
+    def _refresh_after(self, renewals: int) -> None:
+        with self._renewing:
             if self.renewals != renewals:
                 return
             self.renewals += 1
             try:
                 if self._renew is not None:
-                    self.headers = await asyncio.to_thread(self._renew)
+                    self.headers = self._renew()
             finally:  # a token that cannot be read keeps no certificate from being renewed
                 if self._renew_tls is not None:
-                    self.endpoint = replace(self.endpoint, tls=await asyncio.to_thread(self._renew_tls))
+                    self.endpoint = replace(self.endpoint, tls=self._renew_tls())
 
 
 def load(kubeconfig: Path | None = None, context: str | None = None) -> Credentials:

@@ -18,7 +18,6 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from math import inf
 from random import Random
 from typing import Any
 
@@ -40,11 +39,18 @@ def no_annotations() -> dict[str, str]:
     return {}
 
 
+def not_hung() -> str:
+    """What leads is never hung: it turns on the loop of the election."""
+    return ""
+
+
 class Elector:
     """Tries to lead until it is cancelled or has lost the Lease.
 
     `leading` is set by the first successful write, `lost` when leadership is over. `annotations` returns
-    what is written on the Lease with each renewal, besides the annotations of the settings.
+    what is written on the Lease with each renewal, besides the annotations of the settings. `hung` says why
+    the process can do nothing with the Lease, and is empty while it can: a hung one neither acquires nor
+    renews it.
     """
 
     def __init__(
@@ -56,19 +62,20 @@ class Elector:
         *,
         acquired: str = "acquired the lease",
         annotations: Callable[[], Mapping[str, str]] = no_annotations,
+        hung: Callable[[], str] = not_hung,
     ) -> None:
         self._api = api
         self._settings = settings
         self._rng = rng
         self._acquired = acquired  # what the log says when the Lease is acquired
         self._annotations = annotations
+        self._hung = hung
         self._election = Election(identity, settings)
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{settings.namespace}/leases"
         self._is_current = False  # whether the Lease is known well enough to write without a read
         self._requests = asyncio.Lock()
         self._has_resigned = False
         self._tried_at = elapsed()
-        self._next_try_at = inf
         self._answered_at: float | None = None
         self._trouble = TroubleLog(_log)
         self.tried = asyncio.Event()  # set after the first try, successful or not
@@ -97,13 +104,14 @@ class Elector:
                 if not self.leading.is_set():
                     self._lead()
                 # Not longer than the lease lasts: its loss is reported when it happens, not at the next try.
-                await self._pause(min(self._settings.retry_period, self._election.seconds_left(elapsed())))
+                left = self._election.seconds_left(elapsed())
+                await asyncio.sleep(min(self._settings.retry_period, left))
             elif self.leading.is_set() and not self._has_resigned:
                 _log.error("lost the lease%s", self._how_lost(), extra={"holder": self._election.holder})
                 self.lost.set()
                 return
             else:
-                await self._pause(self._settings.retry_period * self._rng.uniform(1.0, JITTER))
+                await asyncio.sleep(self._settings.retry_period * self._rng.uniform(1.0, JITTER))
 
     async def resign(self) -> None:
         """Give the Lease back, so that the next leader need not wait until it expires."""
@@ -117,10 +125,6 @@ class Elector:
                 _log.info("released the lease")
             except ApiError as error:
                 _log.warning("could not release the lease, so it has to expire: %s", error)
-
-    def is_try_due(self) -> bool:
-        """Whether the time of the next try has come, and it has not begun because other tasks run."""
-        return elapsed() >= self._next_try_at
 
     def trouble(self) -> str:
         """What is wrong with the election; empty if it proceeds."""
@@ -141,16 +145,12 @@ class Elector:
         is_silent = silent > self._settings.lease_duration
         return f"no answer from the API server for {silent:.0f} s" if is_silent else ""
 
-    async def _pause(self, seconds: float) -> None:
-        self._next_try_at = elapsed() + seconds
-        try:
-            await asyncio.sleep(seconds)
-        finally:
-            self._next_try_at = inf
-
     async def _try(self) -> None:
         """One read where needed, one write where due. A failure is logged; the next try repeats it."""
         self._tried_at = elapsed()
+        if hung := self._hung():
+            self._trouble.failed("hung", f"the lease is left to others: {hung}")
+            return
         try:
             if not self._is_current:
                 self._election.observed(await self._read(), elapsed())
@@ -218,7 +218,8 @@ class Leadership:
 
     `tried` is set once it is known whether this process leads at once, `leading` when it holds all Leases,
     `lost` when leadership is over. `on_change` is called with True and False when leading begins and ends.
-    `annotations` returns what is written on the installation's Lease with each renewal.
+    `annotations` returns what is written on the installation's Lease with each renewal; `hung` says why the
+    Lease is of no use to this process, and is empty while it is of use.
     """
 
     def __init__(
@@ -231,9 +232,10 @@ class Leadership:
         *,
         on_change: Callable[[bool], object] = _ignore,
         annotations: Callable[[], Mapping[str, str]] = no_annotations,
+        hung: Callable[[], str] = not_hung,
     ) -> None:
         installation = f"{settings.namespace}/{settings.name}"
-        self._elector = Elector(api, identity, settings, rng, annotations=annotations)
+        self._elector = Elector(api, identity, settings, rng, annotations=annotations, hung=hung)
         self._claims = [
             (
                 claim,
@@ -259,10 +261,6 @@ class Leadership:
         """Whether anything may be written now. Cheap, and may be called from any thread."""
         leases = (self._elector, *(elector for _, elector in self._claims))
         return self._may_write and all(each.holds_lease() for each in leases)
-
-    def is_renewal_due(self) -> bool:
-        """Whether a Lease is to be renewed now, and that has not begun because other tasks run."""
-        return any(each.is_try_due() for each in self._running)
 
     def why_standby(self) -> str:
         """Why this process does not lead, with the name of the leader; empty while it leads."""

@@ -3,16 +3,16 @@
 The answers to what fails are those of the API server: 401, 403 and 404; 429 where too many ask; 500 where the
 API server could not be asked, and 503 by a replica that does not decide.
 
-So few explanations are made that neither decisions nor the Lease wait for them: an explanation takes some
-milliseconds of the loop's thread, between two steps of the engine.
+So few explanations are made that decisions do not wait for them: an explanation takes some milliseconds of
+the main loop, between two steps of the engine.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from http import HTTPStatus
 from typing import Any
 
@@ -41,28 +41,17 @@ from eclectus.model.workload_names import EVERYBODY, namespace_of
 IN_A_ROW, A_SECOND = 20, 5.0  # of 10 ms each: a twentieth of the thread's time
 WAITING_MOST = 16  # callers, the one that is answered included
 CHANGED_IN_A_ROW, CHANGED_A_SECOND = 4, 0.5  # of these, with a changed state: of up to 100 ms each
-PAUSE_SECONDS = 0.01  # between two checks whether a renewal of the Lease is still due
 READ_SECONDS = 3.0  # for the pod, as for a review
 _NAME = re.compile("[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")  # what may become part of a path of the API server
 
 
 class Limits:
-    """Admits callers, and lets one after the other ask the engine while no renewal of the Lease is due.
+    """Admits callers, and lets one after the other ask the engine. `now` returns seconds."""
 
-    `now` returns seconds.
-    """
-
-    def __init__(
-        self,
-        is_renewal_due: Callable[[], bool],
-        now: Callable[[], float] = elapsed,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        self._is_renewal_due = is_renewal_due
-        self._sleep = sleep
+    def __init__(self, now: Callable[[], float] = elapsed) -> None:
         self._budget = Budget(IN_A_ROW, A_SECOND, WAITING_MOST, now)
         self._of_changed = Budget(CHANGED_IN_A_ROW, CHANGED_A_SECOND, WAITING_MOST, now)
-        self._one_at_a_time = asyncio.Lock()
+        self.turn = asyncio.Lock()  # held by one that asks the engine
 
     @contextmanager
     def admitted(self) -> Iterator[None]:
@@ -74,14 +63,6 @@ class Limits:
     def admitted_to_change(self) -> Iterator[None]:
         """The same for an explanation of a changed state, which costs more."""
         with _taken(self._of_changed, "what-if explanations", CHANGED_A_SECOND), self.admitted():
-            yield
-
-    @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Alone, for the length of the block, which must not wait for anything."""
-        async with self._one_at_a_time:
-            while self._is_renewal_due():
-                await self._sleep(PAUSE_SECONDS)
             yield
 
 
@@ -203,7 +184,7 @@ class ExplainPages:
 
         Raises ApiError and MalformedError.
         """
-        async with self._limits.turn():
+        async with self._limits.turn:
             found = explain_pod(self._engine, namespace, name, self._now())
         if found.state != "unknown":
             return found
@@ -212,18 +193,18 @@ class ExplainPages:
 
     async def _what_if(self, namespace: str, name: str, question: Question) -> Answer:
         """The explanation of a pod on a changed state. Raises QuestionError."""
-        async with self._limits.turn():
+        async with self._limits.turn:
             return explain_what_if(self._engine, namespace, name, question, self._now())
 
     async def _job(self, namespace: str, name: str) -> Answer:
         """The explanation of the pods of a Job or DagJob that wait."""
         labels = [(key, name) for key in (JOB_NAME_LABEL, DAG_JOB_LABEL)]
-        async with self._limits.turn():
+        async with self._limits.turn:
             return explain_job(self._engine, namespace, name, labels, self._now())
 
     async def _node(self, name: str) -> Answer:
         """The explanation of a node. Raises MissingError if the engine does not know it."""
-        async with self._limits.turn():
+        async with self._limits.turn:
             found = explain_node(self._engine, name)
         if "unknown" in found.conditions:
             raise MissingError(name, HTTPStatus.NOT_FOUND, f'nodes "{name}" not found')

@@ -1,7 +1,8 @@
 """The main loop: events from the inbox go to the engine, its commands go to the outbox.
 
-After each step the other tasks of the process run, whatever waits in the inbox: the Lease is renewed on the
-same event loop. What one step does is bounded by counts (`inbox.MAX_BATCH`, engine/scheduling_cycle.py).
+After each step the other tasks of the loop run, whatever waits in the inbox: watches are read and binds are
+sent on it. What one step does is bounded by counts (`inbox.MAX_BATCH`, engine/scheduling_cycle.py); the Lease
+waits for no step (`live/scheduler_process.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from eclectus.model.events import Event
 
 IDLE_SECONDS = 5.0  # the longest sleep, so that an idle loop still passes its liveness check
 LONG_SECONDS = 0.05  # after a step of this length others get REST_SECONDS, and one turn after any other
-REST_SECONDS = 0.02  # a renewal of the Lease takes several turns: the request, its answer, the next request
+REST_SECONDS = 0.02  # a bind takes several turns: the request, its answer, the next request
 HUNG_SECONDS = 60.0  # a loop without a new iteration for this long fails its liveness check
 
 StepObserver = Callable[[float, Sequence[Event], Sequence[Command]], None]

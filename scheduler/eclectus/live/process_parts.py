@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from random import Random
 
 from eclectus.api.leader_server import LeaderServer, annotations_of
 from eclectus.api.names import PART_OF, PART_OF_LABEL, SCHEDULER_NAME_CLAIM, SCHEDULER_NAMES
@@ -39,6 +40,7 @@ from eclectus.live.process_metrics import PodLatency, PodTrace
 from eclectus.live.watch.reflector import Reflector
 from eclectus.live.watch.watched_kinds import WatchedDagJobs, watched_kinds
 from eclectus.live.watch.watched_pods import WatchedPods
+from eclectus.live.watchdog import Watchdog
 from eclectus.live.write.outbox import Known, Outbox
 
 
@@ -51,6 +53,7 @@ class Parts:
     outbox: Outbox
     loop: Loop
     leadership: Leadership
+    watchdog: Watchdog
     advertised: AdvertisedServer
     clock: Clock
     node_profiles: NodeProfiles
@@ -64,16 +67,34 @@ def build(
     settings: ProcessSettings,
     context: Context,
     observers: Sequence[StepObserver],
+    *,
+    lease_api: ObjectApi,
 ) -> Parts:
-    """The parts for one engine; `names` are the schedulerNames of its profiles."""
+    """The parts for one engine; `names` are the schedulerNames of its profiles.
+
+    `lease_api` is the API server for the loop on which the leadership runs.
+    """
     is_ours = names.__contains__
-    clock, inbox, advertised = Clock(), Inbox(), AdvertisedServer()
+    clock = Clock()
+    inbox = Inbox()
+    advertised = AdvertisedServer()
+    watchdog = Watchdog()
     shared = frozenset(settings.tenancy.shared_workloads)
     pods = WatchedPods(is_ours, shared, engine.needs.get("images", frozenset()))
     jobs = WatchedDagJobs(is_ours, shared)
     _register_collectors(engine, settings, context, clock)
-    leadership = _leadership(settings.leader_election, names, context, advertised)
-    holds_lease, profiles = leadership.holds_lease, settings.node_profiles
+    leadership = Leadership(
+        lease_api,
+        f"{socket.gethostname()}_{uuid.uuid4()}",
+        _election_settings(settings.leader_election, names),
+        Random(context.rng.random()),  # of its own: it runs on another thread
+        [_claim(name) for name in names],
+        on_change=context.metrics.leader.set,
+        annotations=advertised.annotations,
+        hung=watchdog.trouble,
+    )
+    holds_lease = leadership.holds_lease
+    profiles = settings.node_profiles
     known = Known(
         condition_state=pods.condition_states.get,
         take_ignored=pods.take_ignored,
@@ -97,6 +118,7 @@ def build(
             observers=[latency.observe_step, *_trace(engine, is_ours), *observers],
         ),
         leadership=leadership,
+        watchdog=watchdog,
         advertised=advertised,
         clock=clock,
         node_profiles=NodeProfiles(context, inbox, partial(learned_nodes, engine), holds_lease, profiles),
@@ -104,20 +126,6 @@ def build(
         load_signal=LoadSignal(settings.load_signal, inbox, context.metrics)
         if settings.load_signal.url
         else None,
-    )
-
-
-def _leadership(
-    election: LeaderElection, names: frozenset[str], context: Context, advertised: AdvertisedServer
-) -> Leadership:
-    return Leadership(
-        ObjectApi(context.client),
-        f"{socket.gethostname()}_{uuid.uuid4()}",
-        _election_settings(election, names),
-        context.rng,
-        [_claim(name) for name in names],
-        on_change=context.metrics.leader.set,
-        annotations=advertised.annotations,
     )
 
 

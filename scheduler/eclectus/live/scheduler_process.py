@@ -1,5 +1,9 @@
 """The lifecycle of one scheduler process: standby, leader, shutdown.
 
+The main loop watches, decides and binds. The Lease is renewed and the port is served by a second loop, the
+front, on a thread of its own: however long a step of the engine takes, leadership lasts and health checks are
+answered. Other pages ask the main loop, so they wait for the step.
+
 At its end a leader sends what is decided, lets end what is under way, and gives the Lease back. The next
 leader places pods by a list that it makes once the Lease is free. A bind that is committed later is missing
 from that list, and two pods may get the same room. So for as long as a request may last nothing is sent
@@ -28,6 +32,7 @@ from eclectus.kubeclient.leadership import Leadership
 from eclectus.kubeclient.serving.access import access_of
 from eclectus.kubeclient.serving.certificate import certificate_of, check_files
 from eclectus.kubeclient.serving.pages import PageParts
+from eclectus.kubeclient.side_loop import entered, on, side_loop
 from eclectus.live import garbage
 from eclectus.live.context import Context
 from eclectus.live.loop import StepObserver
@@ -63,10 +68,14 @@ async def run(
     `pages` are further JSON pages beside the health checks, by path.
     """
     seconds = settings.client_connection.request_timeout
-    async with connected(credentials, seconds, advice=ADD_TO_CLUSTER_ROLE) as client:
+    async with (
+        connected(credentials, seconds, advice=ADD_TO_CLUSTER_ROLE) as client,
+        side_loop("front") as front,
+        entered(front, connected(credentials, seconds, advice=ADD_TO_CLUSTER_ROLE)) as lease_client,
+    ):
         context = Context(client)
-        parts = build(engine, names, settings, context, observers)
-        return await SchedulerProcess(engine, settings, context, parts, pages).run()
+        parts = build(engine, names, settings, context, observers, lease_api=ObjectApi(lease_client))
+        return await SchedulerProcess(engine, settings, context, parts, pages, front=front).run()
 
 
 class SchedulerProcess:
@@ -79,7 +88,10 @@ class SchedulerProcess:
         context: Context,
         parts: Parts,
         pages: Mapping[str, PageParts],
+        *,
+        front: asyncio.AbstractEventLoop,
     ) -> None:
+        self._front = front
         self._engine = engine
         self._settings = settings
         self._context = context
@@ -87,9 +99,8 @@ class SchedulerProcess:
         speeds: PageParts = partial(speeds_page, engine.learned_cells)
         self._pages = {"/speeds": speeds, **pages}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._ending = (
-            asyncio.Event()
-        )  # a signal has come, or a part has ended: the leadership ends with the Lease
+        # A signal has come, or a part has ended: the leadership ends with the Lease.
+        self._ending = asyncio.Event()
         self._deciding = asyncio.Event()
         self._is_signalled = False
         self._failure: BaseException | None = None
@@ -125,8 +136,10 @@ class SchedulerProcess:
     def _start_parts(self, listening: socket.socket) -> None:
         parts = self._parts
         self._start("health", self._answer_health_checks(listening))
+        parts.watchdog.watch_this()
+        self._start("watchdog", on(self._front, parts.watchdog.run()))
         if self._settings.leader_election.leader_elect:
-            self._start("leadership", parts.leadership.run())
+            self._start("leadership", on(self._front, parts.leadership.run()))
         self._start("outbox", parts.outbox.run())
         self._start("loop", parts.loop.run())
         self._start("lifecycle", self._follow_then_lead())
@@ -137,12 +150,12 @@ class SchedulerProcess:
         """Follow the cluster as a standby; decide once this process leads."""
         parts = self._parts
         # 1. Try for the Lease before the first list: a process that leads at once needs only one list.
-        await parts.leadership.tried.wait()
+        await on(self._front, parts.leadership.tried.wait())
         listed_as_leader = parts.leadership.leading.is_set()
         # 2. List and watch, so that a standby knows the cluster when it takes over.
         self._start_reflectors()
         # 3. Wait until this process leads.
-        await parts.leadership.leading.wait()
+        await on(self._front, parts.leadership.leading.wait())
         # 4. List again unless the first list was made as leader. The last binds of the previous leader may
         #    be missing from our watches; a list made after its lease has expired contains all of them.
         if not listed_as_leader:
@@ -180,7 +193,8 @@ class SchedulerProcess:
             code = 1  # another process leads; this one restarts as a standby with an empty cache
         parts.loop.stop()
         limit = self._settings.client_connection.request_timeout
-        await release(self._tasks["loop"], parts.outbox, parts.leadership, limit)
+        if await release(self._tasks["loop"], parts.outbox, parts.leadership, limit):
+            await on(self._front, parts.leadership.resign())
         return code
 
     def _on_signal(self) -> None:
@@ -215,17 +229,21 @@ class SchedulerProcess:
         # 3. From now on requests are answered. To make a certificate takes time.
         certificate = await asyncio.to_thread(certificate_of, self._settings.server)
         self._parts.advertised.serves(bound_address(listening), certificate)
-        runner = await health.serve(self._health_server(), listening, certificate)
-        try:
+        serving = health.serving(self._health_server(asyncio.get_running_loop()), listening, certificate)
+        async with entered(self._front, serving):
             await asyncio.Event().wait()  # for ever
-        finally:
-            await runner.cleanup()
 
-    def _health_server(self) -> web.Application:
+    def _health_server(self, main: asyncio.AbstractEventLoop) -> web.Application:
+        """What the front serves; `main` makes all pages but the health checks."""
         from eclectus.kubeclient.serving import health
 
         parts = self._parts
-        live = {"ping": lambda: "", "loop": parts.loop.trouble, "leader-election": parts.leadership.trouble}
+        live = {
+            "ping": lambda: "",
+            "main-loop": parts.watchdog.trouble,
+            "loop": parts.loop.trouble,
+            "leader-election": parts.leadership.trouble,
+        }
         ready = {
             "api-server": parts.leadership.unanswered,
             "sync": self._unsynced,
@@ -234,7 +252,7 @@ class SchedulerProcess:
         access = access_of(self._settings.server, ObjectApi(self._context.client))
         handlers = self._explain_pages().handlers()
         metrics = self._context.metrics.expose
-        return health.application(live, ready, metrics, self._pages, access, handlers=handlers)
+        return health.application(live, ready, metrics, self._pages, access, handlers=handlers, made_by=main)
 
     def _explain_pages(self) -> ExplainPages:
         from eclectus.live.explain_pages import ExplainPages, Limits
@@ -245,7 +263,7 @@ class SchedulerProcess:
             client,
             # Reviews of its own: many of its users must not keep those waiting who read metrics.
             access_of(self._settings.server, ObjectApi(client)),
-            limits=Limits(parts.leadership.is_renewal_due),
+            limits=Limits(),
             why_not=self._why_not_deciding,
             now=parts.clock.now,
         )
@@ -262,8 +280,8 @@ class SchedulerProcess:
 
 async def release(
     loop_end: Awaitable[None], outbox: Outbox, leadership: Leadership, request_seconds: float
-) -> None:
-    """End the writes of a loop that has been stopped, and give the Lease back if they have ended.
+) -> bool:
+    """End the writes of a loop that has been stopped; returns whether the Lease may be given back.
 
     `loop_end` is cancelled if it takes too long; `request_seconds` is the time limit of a request.
     """
@@ -276,9 +294,9 @@ async def release(
     leadership.stop_writing()
     if not await _ends_within(request_seconds + 2 * MARGIN_SECONDS, outbox.wait_until_binds_ended()):
         _log.warning("keeping the lease until it expires: of some binds or evictions the end is not known")
-        return
+        return False
     # 3. All binds are in the next leader's list.
-    await leadership.resign()
+    return True
 
 
 async def _drained(loop_end: Awaitable[None], outbox: Outbox) -> None:

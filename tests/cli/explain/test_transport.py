@@ -69,7 +69,6 @@ async def running(world):
     app = health.application({}, {}, lambda: b"", handlers={"/explain/{path:.*}": world.explain})
     listening = listen("127.0.0.1", 0)
     world.port = listening.getsockname()[1]
-    server = await health.serve(app, listening, world.certificate)
     api = web.Application()
     api.router.add_get(LEASES, world.lease)
     api.router.add_get("/api/v1/namespaces/a/pods/{name}", world.pod)
@@ -78,10 +77,10 @@ async def running(world):
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+        async with health.serving(app, listening, world.certificate):
+            yield f"http://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
-        await server.cleanup()
 
 
 def asked(world, source=None, headers=MINE, by="the token in k", target=TARGET):

@@ -34,18 +34,17 @@ async def serving(settings):
     app = health.application({"loop": lambda: ""}, {}, lambda: LARGE)
     listening = listen("127.0.0.1", 0)
     port = listening.getsockname()[1]
-    runner = await health.serve(app, listening, certificate_of(settings))
-    try:
-        async with asyncio.timeout(60):
-            yield port
-    finally:
-        await runner.cleanup()
+    async with health.serving(app, listening, certificate_of(settings)), asyncio.timeout(60):
+        yield port
 
 
 @asynccontextmanager
-async def opened(port, count, tls=None):
+async def opened(port, count, tls=None, source="127.0.0.1"):
     """So many connections, as pairs of reader and writer, in the order in which they were opened."""
-    pairs = [await asyncio.open_connection("127.0.0.1", port, ssl=tls) for _ in range(count)]
+    local = (source, 0)
+    pairs = [
+        await asyncio.open_connection("127.0.0.1", port, ssl=tls, local_addr=local) for _ in range(count)
+    ]
     try:
         yield pairs
     finally:
@@ -112,6 +111,19 @@ def test_clients_that_do_not_read_their_pages_keep_nobody_out(run):
     checked, received = run(work())
     assert checked == [200, 200]
     assert received < len(LARGE)
+
+
+def test_an_address_with_many_connections_loses_its_own(run):
+    async def work():
+        async with (
+            serving(PLAIN) as port,
+            opened(port, 1) as [first],
+            opened(port, 3 * MOST, source="127.0.0.2") as many,
+        ):
+            await asyncio.gather(*(read_to_end(reader) for reader, _ in many[: 2 * MOST]))
+            return await ask(first, "/livez")
+
+    assert run(work()) == b"HTTP/1.1 200 OK\r\n"
 
 
 def test_connections_that_have_ended_take_no_place(run):

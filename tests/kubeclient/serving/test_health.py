@@ -25,12 +25,8 @@ def pages(*paths, live="", ready=""):
     async def ask():
         listening = listen("127.0.0.1", 0)
         address = bound_address(listening)
-        runner = await health.serve(app, listening)
-        try:
-            async with aiohttp.ClientSession() as session:
-                return [await page(session, f"http://{address}{path}") for path in paths]
-        finally:
-            await runner.cleanup()
+        async with health.serving(app, listening), aiohttp.ClientSession() as session:
+            return [await page(session, f"http://{address}{path}") for path in paths]
 
     async def page(session, url):
         async with session.get(url) as answer:

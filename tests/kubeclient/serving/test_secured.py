@@ -29,11 +29,8 @@ async def serving(certificate, api=None):
     speeds = {"/speeds": lambda _: [b"[]"]}
     app = health.application({"loop": lambda: ""}, {}, lambda: b"up 1\n", speeds, access)
     listening = listen("127.0.0.1", 0)
-    runner = await health.serve(app, listening, certificate)
-    try:
+    async with health.serving(app, listening, certificate):
         yield f"https://{bound_address(listening)}"
-    finally:
-        await runner.cleanup()
 
 
 async def get(url, token="", trusted=None):

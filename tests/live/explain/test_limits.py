@@ -1,4 +1,4 @@
-"""How many explanations are made, and when none is."""
+"""How many explanations are made."""
 
 import asyncio
 
@@ -10,16 +10,11 @@ from eclectus.live.explain_pages import Limits
 
 
 class World:
-    """Limits, the time, and whether a renewal of the Lease is due; a pause lets the due one begin."""
+    """Limits, and the time."""
 
     def __init__(self):
-        self.now, self.is_due, self.pauses = 1000.0, False, []
-        self.limits = Limits(lambda: self.is_due, lambda: self.now, self._sleep)
-
-    async def _sleep(self, seconds):
-        self.pauses.append(seconds)
-        self.is_due = len(self.pauses) < 3
-        await asyncio.sleep(0)
+        self.now = 1000.0
+        self.limits = Limits(lambda: self.now)
 
 
 def admitted(world, times):
@@ -56,7 +51,7 @@ def test_one_caller_is_served_after_the_other():
     world, order = World(), []
 
     async def ask(name):
-        async with world.limits.turn():
+        async with world.limits.turn:
             order.append(f"{name} begins")
             await asyncio.sleep(0)
             order.append(f"{name} ends")
@@ -66,15 +61,3 @@ def test_one_caller_is_served_after_the_other():
 
     asyncio.run(work())
     assert order == ["a begins", "a ends", "b begins", "b ends"]
-
-
-def test_nothing_is_made_while_a_renewal_of_the_lease_is_due():
-    world = World()
-    world.is_due = True
-
-    async def work():
-        async with world.limits.turn():
-            return world.is_due
-
-    assert asyncio.run(work()) is False
-    assert world.pauses == [bounds.PAUSE_SECONDS] * 3

@@ -8,7 +8,6 @@ from eclectus.kubeclient.api_errors import UnsureError
 from eclectus.kubeclient.serving.access import ACCESS_REVIEWS
 from eclectus.live import explain_pages as bounds
 from eclectus.live import explain_pages as reader
-from eclectus.live.explain_pages import Limits
 from eclectus.model.explanation import OtherPod
 from explain_pages import JOB, NODE, POD, World, answer, answers, serving
 
@@ -156,16 +155,3 @@ def test_of_a_flood_few_are_answered_and_the_others_learn_when_to_ask_again(worl
     assert statuses.count(200) >= bounds.WAITING_MOST
     refused = next(each for each in found if each[0] == 429)
     assert (refused[1]["Retry-After"], refused[2]["reason"]) == ("1", "TooManyRequests")
-
-
-def test_no_answer_is_made_while_the_lease_is_to_be_renewed(world):
-    world.is_due = True
-
-    async def sleep(seconds):
-        del seconds
-        world.asked_before = list(world.asked)
-        world.is_due = False
-
-    world.limits = Limits(lambda: world.is_due, sleep=sleep)
-    assert answer(world, POD, "admin")[0] == 200
-    assert (world.asked_before, len(world.asked)) == ([], 1)

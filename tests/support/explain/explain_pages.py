@@ -37,11 +37,11 @@ class World:
 
     def __init__(self):
         self.reviewed = ReviewingApi(TOKENS, RIGHTS)
-        self.why_not, self.is_due, self.pod_error, self.paths_read = "", False, None, []
+        self.why_not, self.pod_error, self.paths_read = "", None, []
         self.question_error = ""
         self.pods = {"shop/web", "shop/late"}
         self.asked, self.others = [], (BESIDE, SECRET)
-        self.limits = Limits(lambda: self.is_due)
+        self.limits = Limits()
         self.access = AccessControl(Reviews(self.reviewed))
 
     # -- the client of the API server
@@ -120,10 +120,9 @@ async def serving(world):
     """Asks for a path with a token; answers with (status, headers, JSON)."""
     app = health.application({}, {}, lambda: b"", handlers=world.pages().handlers())
     listening = listen("127.0.0.1", 0)
-    runner = await health.serve(app, listening)
     base = f"http://{bound_address(listening)}"
     connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(connector=connector) as session:
+    async with health.serving(app, listening), aiohttp.ClientSession(connector=connector) as session:
 
         async def ask(path, token=""):
             headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -131,10 +130,7 @@ async def serving(world):
                 is_json = answer.content_type == "application/json"
                 return answer.status, answer.headers, await (answer.json() if is_json else answer.text())
 
-        try:
-            yield ask
-        finally:
-            await runner.cleanup()
+        yield ask
 
 
 def answers(world, *requests):

@@ -39,17 +39,21 @@ class FakeServer:
         return await answer(request)
 
     @asynccontextmanager
-    async def context(self, seconds: float = 0.3):
-        """A Context for this server with a fixed random seed; requests time out after `seconds`."""
+    async def running(self):
+        """Serve on the loop of the caller; yields the URL."""
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self.handle)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        port = runner.addresses[0][1]
-        async with connected(Credentials(Endpoint(f"http://127.0.0.1:{port}")), seconds) as client:
-            yield Context(client, rng=Random(1))
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
         await runner.cleanup()
+
+    @asynccontextmanager
+    async def context(self, seconds: float = 0.3):
+        """A Context for this server with a fixed random seed; requests time out after `seconds`."""
+        async with self.running() as url, connected(Credentials(Endpoint(url)), seconds) as client:
+            yield Context(client, rng=Random(1))
 
 
 def says(body, status=200, headers=None) -> Answer:

@@ -1,25 +1,28 @@
-"""Health checks and metrics over HTTP, on the loop whose health they report: a hung loop does not answer.
+"""Health checks and metrics over HTTP.
 
-Health checks need no token and wait for nothing; every other page is for users whom the access control
-permits.
+Health checks need no token and wait for nothing: they are answered by the loop that serves. Every other page
+is for users whom the access control permits; it is made by the loop whose state it shows, which may be
+another one, on another thread, and busy.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from socket import socket
-from typing import cast
+from typing import Any, cast
 
 from aiohttp import web
 
 from eclectus.kubeclient.serving.access import AccessControl, Decision, ReadPage
 from eclectus.kubeclient.serving.certificate import ServingCertificate
 from eclectus.kubeclient.serving.pages import BusyError, PageMaker, PageParts, QueryError
+from eclectus.kubeclient.side_loop import on
 
 CONNECTIONS_MOST = 128  # a kubelet, some Prometheus servers and users need a handful
 PAUSE_SECONDS = 0.1  # after one that could not be accepted, as when the process has no file descriptor left
@@ -30,6 +33,7 @@ class _Connection:
     """An accepted socket, and the task that makes a connection of it, with TLS a handshake."""
 
     accepted: socket
+    source: str  # the address of the client
     opening: asyncio.Task[asyncio.Transport | None]
 
     @property
@@ -77,19 +81,23 @@ class BoundedSite(web.BaseSite):
         loop = asyncio.get_running_loop()
         while True:
             try:
-                accepted, _ = await loop.sock_accept(self._listening)
+                accepted, address = await loop.sock_accept(self._listening)
             except OSError:
                 await asyncio.sleep(PAUSE_SECONDS)
                 continue
             self._make_room()
             opening = asyncio.create_task(self._opened(accepted))
-            self._connections.append(_Connection(accepted, opening))
+            self._connections.append(_Connection(accepted, address[0], opening))
             await asyncio.sleep(0)  # sock_accept does not yield while connections wait to be accepted
 
     def _make_room(self) -> None:
+        """Close the oldest connection of the address that has most, where there are too many."""
         self._connections = [each for each in self._connections if each.is_open]
         if len(self._connections) >= CONNECTIONS_MOST:
-            self._connections.pop(0).drop()
+            held = Counter(each.source for each in self._connections)
+            oldest = max(self._connections, key=lambda each: held[each.source])  # the first of equal ones
+            self._connections.remove(oldest)
+            oldest.drop()
 
     async def _opened(self, accepted: socket) -> asyncio.Transport | None:
         """The transport of a new connection; None if the client has gone or speaks no TLS."""
@@ -142,7 +150,7 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SHUTDOWN_SECONDS = 1.0  # a client that reads slowly does not keep the process
 Check = Callable[[], str]
 """What is wrong, as text; empty if nothing is."""
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Handler = Callable[[web.Request], Coroutine[Any, Any, web.StreamResponse]]
 
 
 def application(
@@ -153,11 +161,13 @@ def application(
     access: AccessControl | None = None,
     *,
     handlers: Mapping[str, Handler] | None = None,
+    made_by: asyncio.AbstractEventLoop | None = None,
 ) -> web.Application:
     """/livez and /healthz run the `live` checks, /readyz those and the `ready` ones.
 
     `metrics` returns the page /metrics, in Prometheus' text format; `json_pages` are further paths. Without
     `access` everybody may read them. `handlers` are further paths that decide themselves whom they answer.
+    `made_by` is the loop that makes all but the health checks; by default the one that serves.
     """
     app = web.Application()
     app.router.add_get("/healthz", _checking("healthz", live))
@@ -165,10 +175,10 @@ def application(
     app.router.add_get("/readyz", _checking("readyz", {**live, **ready}))
     pages = {"/metrics": _page(lambda _: [metrics()], METRICS_TYPE)}
     pages |= {path: _page(parts, "application/json") for path, parts in (json_pages or {}).items()}
-    for path, page in pages.items():
-        app.router.add_get(path, page if access is None else _controlled(access, path, page))
-    for path, handler in (handlers or {}).items():
-        app.router.add_get(path, handler)
+    if access is not None:
+        pages = {path: _controlled(access, path, page) for path, page in pages.items()}
+    for path, handler in {**pages, **(handlers or {})}.items():
+        app.router.add_get(path, handler if made_by is None else _made_by(made_by, handler))
     return app
 
 
@@ -179,12 +189,13 @@ def report(name: str, found: Mapping[str, str]) -> str:
     return "\n".join([*lines, f"{name} check {verdict}", ""])
 
 
-async def serve(
+@asynccontextmanager
+async def serving(
     app: web.Application, listening: socket, certificate: ServingCertificate | None = None
-) -> web.AppRunner:
-    """Answer requests to the socket, on a bounded number of connections; plain HTTP without a certificate.
+) -> AsyncIterator[None]:
+    """Answer requests to the socket for the length of the block, which closes it.
 
-    The runner is to be cleaned up, which closes the socket.
+    The number of connections is bounded. Without a certificate it is plain HTTP.
     """
     if certificate is not None:
         app.cleanup_ctx.append(lambda _: _following(certificate))
@@ -192,7 +203,10 @@ async def serve(
     await runner.setup()
     tls = None if certificate is None else certificate.context
     await BoundedSite(runner, listening, tls).start()
-    return runner
+    try:
+        yield
+    finally:
+        await runner.cleanup()
 
 
 async def _following(certificate: ServingCertificate) -> AsyncIterator[None]:
@@ -224,6 +238,15 @@ def _page(parts: PageParts, content_type: str) -> Handler:
         except BusyError as error:
             return web.Response(text=f"{error}\n", status=429, headers={"Retry-After": RETRY_SECONDS})
         return web.Response(body=body, headers={"Content-Type": content_type})
+
+    return answer
+
+
+def _made_by(loop: asyncio.AbstractEventLoop, handler: Handler) -> Handler:
+    """The handler on another loop; it reads what the request says, and no body."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return await on(loop, handler(request))
 
     return answer
 
