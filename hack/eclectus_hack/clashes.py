@@ -3,8 +3,7 @@
 from typing import Any
 
 from eclectus.config.variants import Statement, statement
-from eclectus.policies.clashes import CLASHES, Clash
-from eclectus.policies.table import ROLES
+from eclectus.policies.table import CLASHES, ROLES, Clash
 
 PROFILE_ROLES = ("order", "place", "line", "relieve")
 

@@ -32,4 +32,4 @@ def test_every_policy_places_every_pod(policy, workload):
 
 def test_a_profile_names_the_functions(tmp_path):
     decisions.profile("rosella", 20, tmp_path / "profile.txt", pods=500)
-    assert "framework/ranking.py" in (tmp_path / "profile.txt").read_text()
+    assert "framework/view.py" in (tmp_path / "profile.txt").read_text()

@@ -17,8 +17,7 @@ from builders import make_cluster, make_engine, make_node, make_task
 from eclectus.cluster.devices import Devices
 from eclectus.cluster.nodes import Cluster
 from eclectus.framework import Action, Bind, Place, Unschedulable, View
-from eclectus.model.grant import Grant
-from eclectus.model.objects import Amounts, Node, Spec, Task
+from eclectus.model.objects import Amounts, Grant, Node, Spec, Task
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import Uniform
 from eclectus.policies.relieve.preemption import Preemption

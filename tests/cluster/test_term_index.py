@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eclectus.cluster.pod_terms import TermIndex
-from eclectus.model.objects import PodAffinityTerm, Requirement
-from eclectus.model.selectors import selects
+from eclectus.model.objects import PodAffinityTerm, Requirement, selects
 
 REQUIREMENTS = st.builds(
     Requirement,

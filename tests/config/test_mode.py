@@ -9,7 +9,7 @@ from eclectus.config.configuration import KIND, Configuration, parse
 from eclectus.model.errors import SettingsError
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.rosella import Rosella, RosellaLearn
-from eclectus.policies.rosella.learn.settings import NO_CAP
+from eclectus.policies.rosella.learn import NO_CAP
 
 HEAD = f"apiVersion: {API_VERSION}\nkind: {KIND}\n"
 PAPER = "{schedulerName: a, place: {policy: rosella, mode: paper}}"

@@ -14,8 +14,7 @@ from eclectus.cluster.pod_terms import HeldTerms
 from eclectus.engine.pod_specs import anti_affinity_matches
 from eclectus.engine.pod_specs.anti_affinity_matches import anti_affinity_matches as matches_of
 from eclectus.model.events import NodeSeen, Resumed, TaskGone, TaskSeen
-from eclectus.model.objects import PodAffinityTerm, Requirement, Task
-from eclectus.model.selectors import selects
+from eclectus.model.objects import PodAffinityTerm, Requirement, Task, selects
 
 REQUIREMENTS = st.builds(
     Requirement,

@@ -14,7 +14,7 @@ from configurations import HEAD, error_of
 from eclectus.config import parse
 from eclectus.engine.engine import Engine
 from eclectus.engine.pod_specs.slices import PODS_MOST
-from eclectus.feasibility.topology.pod_preferences import HOSTNAME
+from eclectus.feasibility.scores_by_pods import HOSTNAME
 from eclectus.framework.profile_settings import ZONE, DefaultConstraint, SpreadDefaults
 from eclectus.model.commands import Bind, Command, Report
 from eclectus.model.events import (
@@ -27,8 +27,7 @@ from eclectus.model.events import (
     TaskGone,
     TaskSeen,
 )
-from eclectus.model.objects import Requirement, Spec, SpreadConstraint, Task
-from eclectus.model.selectors import PodSelector, Selector, selects
+from eclectus.model.objects import PodSelector, Requirement, Selector, Spec, SpreadConstraint, Task, selects
 from eclectus.policies.place.allocation import MostAllocated
 from eclectus.policies.place.kube import KubeScores
 

@@ -14,7 +14,7 @@ from eclectus.model.events import LoadSeen, NodeSeen, TaskGone, TaskSeen
 from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.rosella import Rosella, RosellaLearn
-from eclectus.policies.rosella.place.place import REPLANNING
+from eclectus.policies.rosella.place import REPLANNING
 from job_stories import ORDERS, JobStory
 from queueing import simulate
 from worlds import World, numbered

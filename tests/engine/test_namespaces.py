@@ -26,8 +26,7 @@ from eclectus.model.events import (
     TaskGone,
     TaskSeen,
 )
-from eclectus.model.objects import PodAffinityTerm, Requirement, Task, WeightedTerm
-from eclectus.model.selectors import selects
+from eclectus.model.objects import PodAffinityTerm, Requirement, Task, WeightedTerm, selects
 from eclectus.policies.place.allocation import LeastAllocated
 from operation_counts import operations
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eclectus.engine.pod_specs.default_spread import PodSelectors
-from eclectus.model.objects import Requirement
-from eclectus.model.selectors import PodSelector, Selector, selects
+from eclectus.model.objects import PodSelector, Requirement, Selector, selects
 
 
 def equal(**labels: str) -> Selector:

@@ -27,8 +27,7 @@ from eclectus.model.events import (
     TaskGone,
     TaskSeen,
 )
-from eclectus.model.gangs import Gang, GangKey
-from eclectus.model.objects import Node, Task
+from eclectus.model.objects import Gang, GangKey, Node, Task
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import PowerOfTwo
 from eclectus.policies.place.sparrow import Sparrow

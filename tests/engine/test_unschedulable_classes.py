@@ -12,8 +12,7 @@ from builders import make_engine, make_node, make_spec, make_task
 from eclectus.cluster.nodes import Cluster
 from eclectus.engine.queues.unschedulable import UnschedulableClasses
 from eclectus.engine.reports import CLASSES_MOST, PAUSE_SECONDS
-from eclectus.feasibility.class_cache import ClassCache
-from eclectus.feasibility.task_class import TaskClass
+from eclectus.feasibility.task_class import ClassCache, TaskClass
 from eclectus.model.objects import HostPort, Taint, Toleration
 from eclectus.model.reservation import ClassKey
 from worlds import World

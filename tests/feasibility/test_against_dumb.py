@@ -21,18 +21,9 @@ from dumb_rules import (
     taints_true,
 )
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.fit_error import fit_error, reasons_without
-from eclectus.feasibility.room_without import RoomWithout
-from eclectus.feasibility.rules import (
-    enforced_affinity,
-    node_affinity,
-    node_name,
-    node_ports,
-    node_unschedulable,
-    taints,
-    topology_keys,
-    volume_binding,
-)
+from eclectus.feasibility.fit_error import RoomWithout, fit_error, reasons_without
+from eclectus.feasibility.rules import nodes as node_rules
+from eclectus.feasibility.rules import volumes
 from eclectus.feasibility.rules.rule import Rule
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import (
@@ -133,21 +124,23 @@ def answers(rule: Rule, cluster: Cluster, spec: Spec, world: list[Node]) -> list
 
 @given(nodes(), SPECS)
 def test_node_affinity(world: list[Node], spec: Spec) -> None:
-    got = answers(node_affinity.RULE, build(world), spec, world)
+    got = answers(node_rules.NODE_AFFINITY, build(world), spec, world)
     assert got == [affinity_true(spec, node) for node in world]
-    got = answers(enforced_affinity.RULE, build(world), spec, world)
+    got = answers(node_rules.ENFORCED_AFFINITY, build(world), spec, world)
     of_profile = Spec(affinity=spec.enforced_affinity)
     assert got == [affinity_true(of_profile, node) for node in world]
 
 
 @given(nodes(), SPECS)
 def test_taints(world: list[Node], spec: Spec) -> None:
-    assert answers(taints.RULE, build(world), spec, world) == [taints_true(spec, node) for node in world]
+    assert answers(node_rules.TAINT_TOLERATION, build(world), spec, world) == [
+        taints_true(spec, node) for node in world
+    ]
 
 
 @given(nodes(), SPECS)
 def test_cordons(world: list[Node], spec: Spec) -> None:
-    assert answers(node_unschedulable.RULE, build(world), spec, world) == [
+    assert answers(node_rules.NODE_UNSCHEDULABLE, build(world), spec, world) == [
         cordon_true(spec, node) for node in world
     ]
 
@@ -155,7 +148,7 @@ def test_cordons(world: list[Node], spec: Spec) -> None:
 @given(nodes(), SPECS)
 def test_names(world: list[Node], spec: Spec) -> None:
     want = [spec.node_name in ("", node.name) for node in world]
-    assert answers(node_name.RULE, build(world), spec, world) == want
+    assert answers(node_rules.NODE_NAME, build(world), spec, world) == want
 
 
 @given(nodes(), SPECS, st.lists(st.tuples(st.integers(0, 3), PORTS), max_size=5))
@@ -167,7 +160,7 @@ def test_ports(world: list[Node], spec: Spec, pods: list[tuple[int, HostPort]]) 
         cluster.hold(
             cluster.rows[world[at % len(world)].name], Task("u", "n", "p", spec=Spec(host_ports=(port,)))
         )
-    assert answers(node_ports.RULE, cluster, spec, world) == [ports_true(spec, each) for each in held]
+    assert answers(node_rules.NODE_PORTS, cluster, spec, world) == [ports_true(spec, each) for each in held]
 
 
 @given(nodes(), SPECS)
@@ -204,7 +197,7 @@ def test_room(room: dict[str, int], held: list[dict[str, int]], asked: dict[str,
 def test_labels_of_topologies(world: list[Node], keys: tuple[str, ...]) -> None:
     spec = Spec(topology_keys=keys)
     want = [has_topology_labels(spec, node) for node in world]
-    assert answers(topology_keys.RULE, build(world), spec, world) == want
+    assert answers(node_rules.TOPOLOGY_KEYS, build(world), spec, world) == want
 
 
 VOLUMES = st.lists(st.lists(TERMS, max_size=2).map(tuple), max_size=2).map(tuple)
@@ -214,7 +207,7 @@ VOLUMES = st.lists(st.lists(TERMS, max_size=2).map(tuple), max_size=2).map(tuple
 def test_bound_volumes(world: list[Node], affinity: tuple[tuple[Term, ...], ...]) -> None:
     spec = Spec(volumes=VolumeNeeds(affinity=affinity))
     want = [reaches_bound_volumes(spec, node) for node in world]
-    assert answers(volume_binding.BOUND, build(world), spec, world) == want
+    assert answers(volumes.BOUND, build(world), spec, world) == want
 
 
 # -- the message -----------------------------------------------------------------------------------

@@ -9,9 +9,8 @@ import pytest
 
 from builders import make_cluster, make_node, make_spec, make_task
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.class_cache import MAX_BYTES, ClassCache
-from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework.ranking import Ranking
+from eclectus.feasibility.task_class import MAX_BYTES, ClassCache, TaskClass
+from eclectus.framework.view import Ranking
 from eclectus.model.objects import Preference, Requirement, Spec, Term
 
 MOST_NODES = 16_384  # rows in the arrays of 15,000 nodes
@@ -68,11 +67,11 @@ def test_another_workload_or_kind_of_pod_shares_everything() -> None:
 def test_a_term_is_evaluated_once_for_all_preferences_that_weigh_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from eclectus.feasibility import parts
+    from eclectus.feasibility import task_class
 
     evaluated = []
-    holds = parts.term_holds
-    monkeypatch.setattr(parts, "term_holds", lambda *given: evaluated.append(given[1]) or holds(*given))
+    holds = task_class.term_holds
+    monkeypatch.setattr(task_class, "term_holds", lambda *given: evaluated.append(given[1]) or holds(*given))
     cache = cache_of()
     specs = [preferring(at) for at in range(50)]
     asked(cache, specs)

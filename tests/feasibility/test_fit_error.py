@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.fit_error import MAX_REASONS, fit_error
-from eclectus.feasibility.funnel import StaticRefusals
+from eclectus.feasibility.fit_error import MAX_REASONS, StaticRefusals, fit_error
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import (
     HostPort,

@@ -11,8 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from msgspec.structs import replace
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.parts import Parts
-from eclectus.feasibility.task_class import TaskClass
+from eclectus.feasibility.task_class import Parts, TaskClass
 from eclectus.model.objects import (
     HostPort,
     Node,

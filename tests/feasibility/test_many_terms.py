@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import make_node
-from eclectus.feasibility import many_terms
-from eclectus.feasibility.many_terms import ManyTerms
-from eclectus.feasibility.rules.node_affinity import NAME_FIELD, term_holds
+from eclectus.feasibility import static_rules
+from eclectus.feasibility.rules.nodes import NAME_FIELD, term_holds
+from eclectus.feasibility.static_rules import ManyTerms
 from eclectus.model.objects import Requirement, Term
 from small_clusters import cluster_of
 
@@ -40,7 +40,7 @@ def test_a_term_holds_where_the_rule_says_so(
     expected = np.array([term_holds(cluster, term, rows) for term in terms])
     weights = np.array([float(at + 1) for at in range(len(terms))])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(many_terms, "FEW_ROWS", few)
+        patch.setattr(static_rules, "FEW_ROWS", few)
         many = ManyTerms(cluster, terms)
         assert many.any_holds(rows).tolist() == expected.any(axis=0).tolist()
         assert many.weigh(weights, rows).tolist() == (weights @ expected).tolist()

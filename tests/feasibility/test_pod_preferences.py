@@ -15,12 +15,11 @@ import dumb_scores
 import pod_rules
 from eclectus.cluster.changelog import AnyRows, Rows
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility import node_groups
-from eclectus.feasibility.node_groups import NodeGroups
-from eclectus.feasibility.parts import Parts
-from eclectus.feasibility.room import Floats
-from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework.ranking import Ranking
+from eclectus.feasibility import scores_by_pods
+from eclectus.feasibility.scores_by_pods import NodeGroups
+from eclectus.feasibility.task_class import Parts, TaskClass
+from eclectus.framework.view import Ranking
+from eclectus.maths.numbers import Floats
 from eclectus.model.objects import (
     Node,
     PodAffinityTerm,
@@ -283,8 +282,8 @@ class GroupsByCounts(FollowsOtherPods):
     def __init__(self) -> None:
         super().__init__()
         self.patched = pytest.MonkeyPatch()
-        self.patched.setattr(node_groups, "MAX_APART", 1)
-        self.patched.setattr(node_groups, "SPARE", 1)
+        self.patched.setattr(scores_by_pods, "MAX_APART", 1)
+        self.patched.setattr(scores_by_pods, "SPARE", 1)
 
     def teardown(self) -> None:
         try:
@@ -378,7 +377,7 @@ def test_a_pod_on_a_node_attracts_those_that_its_terms_match() -> None:
 
 
 def test_nodes_that_preferences_cannot_tell_apart_are_one_group() -> None:
-    many = 3 * node_groups.MAX_APART
+    many = 3 * scores_by_pods.MAX_APART
     cluster = cluster_of(*(node(f"n{at}", host=f"n{at}", zone=str(at % 2)) for at in range(many)))
     spread = tuple(SpreadConstraint(key, "shop", WEB, counts_itself=True) for key in ("host", "zone"))
     task_class = TaskClass(cluster, Spec(preferred_spread=spread), "")

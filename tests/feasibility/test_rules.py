@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eclectus.feasibility.rules.node_affinity import pinned_names
+from eclectus.feasibility.rules.nodes import pinned_names
 from eclectus.feasibility.rules.rule import Rule
 from eclectus.feasibility.rules.table import STATIC_RULES, USAGE_RULES
 from eclectus.feasibility.static_rules import NOT_READ_BY_RULES, NOT_READ_BY_STATIC_RULES, static_rules_of

@@ -14,10 +14,8 @@ from msgspec.structs import replace
 import dumb_rules
 import pod_rules
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.fit_error import fit_error, reasons_without
-from eclectus.feasibility.parts import Parts
-from eclectus.feasibility.room_without import RoomWithout
-from eclectus.feasibility.task_class import TaskClass
+from eclectus.feasibility.fit_error import RoomWithout, fit_error, reasons_without
+from eclectus.feasibility.task_class import Parts, TaskClass
 from eclectus.model.objects import (
     Node,
     PodAffinityTerm,

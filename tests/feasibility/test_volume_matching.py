@@ -11,10 +11,8 @@ import pytest
 from builders import make_cluster, make_node
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.storage import Decision
-from eclectus.feasibility.volume_candidates import EMPTY_FEW, Candidates
-from eclectus.feasibility.volume_reaches import MAX_UNUSED, Reaches, VolumeMatching
-from eclectus.model.objects import Requirement, UnboundClaim
-from eclectus.model.selectors import selects
+from eclectus.feasibility.volume_reaches import EMPTY_FEW, MAX_UNUSED, Candidates, Reaches, VolumeMatching
+from eclectus.model.objects import Requirement, UnboundClaim, selects
 from eclectus.model.volumes import FreeStorage, StorageClass, Volume
 from storage_objects import GIB, LATE, LOCAL, in_term, make_claim, make_volume, named
 

@@ -11,8 +11,8 @@ import pytest
 
 from builders import make_cluster, make_node, make_spec
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.rules import volume_limits, volume_restrictions, volume_zone
-from eclectus.feasibility.rules.volume_zone import ZONE_LABELS
+from eclectus.feasibility.rules import volumes
+from eclectus.feasibility.rules.volumes import ZONE_LABELS
 from eclectus.model.objects import Spec, Task, VolumeNeeds, VolumeUse
 from eclectus.model.volumes import AttachLimits, Attachment
 from storage_objects import make_claim, make_volume, with_claims
@@ -40,7 +40,7 @@ def test_zones_by_every_combination_of_labels() -> None:
     rows = np.array([cluster.rows[f"n{at}"] for at in range(len(nodes))])
     for key, allowed in product((GA_ZONE, BETA_ZONE), (("a",), ("a", "b"), ("c",))):
         zones = ((key, allowed),)
-        holds = volume_zone.RULE.holds(cluster, Spec(volumes=VolumeNeeds(zones=zones)), rows)
+        holds = volumes.VOLUME_ZONE.holds(cluster, Spec(volumes=VolumeNeeds(zones=zones)), rows)
         assert holds.tolist() == [dumb_zone_holds(zones, labels) for labels in nodes]
 
 
@@ -126,12 +126,12 @@ def check(cluster: Cluster, there: Attached, rng: Random) -> None:
     removed = [pod for pod, at in pods.items() if at == node and rng.random() < 0.5]
     for name, row in cluster.rows.items():
         rows, left = np.array([row]), {pod: at for pod, at in pods.items() if pod not in removed}
-        assert volume_limits.RULE.holds(cluster, spec, rows)[0] == dumb_within(there, name, spec)
-        assert volume_restrictions.RULE.holds(cluster, spec, rows)[0] == dumb_is_free(pods, spec)
+        assert volumes.VOLUME_LIMITS.holds(cluster, spec, rows)[0] == dumb_within(there, name, spec)
+        assert volumes.VOLUME_RESTRICTIONS.holds(cluster, spec, rows)[0] == dumb_is_free(pods, spec)
         if name == node:
-            within = volume_limits.RULE.holds_without(cluster, spec, row, removed)
+            within = volumes.VOLUME_LIMITS.holds_without(cluster, spec, row, removed)
             assert within == dumb_within(there._replace(pods=left), name, spec)
-            is_free = volume_restrictions.RULE.holds_without(cluster, spec, row, removed)
+            is_free = volumes.VOLUME_RESTRICTIONS.holds_without(cluster, spec, row, removed)
             assert is_free == dumb_is_free(left, spec)
 
 
@@ -167,10 +167,10 @@ def test_limits_of_a_node_that_comes_later_count() -> None:
     cluster.volumes.set_attach_limits(AttachLimits("n", (("d0", 0),)))
     row = cluster.set_node(make_node("n"))
     spec = make_spec(volume_use=VolumeUse(attached=(("d0", 1),)))
-    assert not volume_limits.RULE.holds(cluster, spec, np.array([row]))[0]
+    assert not volumes.VOLUME_LIMITS.holds(cluster, spec, np.array([row]))[0]
     cluster.drop_node("n")
     row = cluster.set_node(make_node("m"))
-    assert volume_limits.RULE.holds(cluster, spec, np.array([row]))[0]
+    assert volumes.VOLUME_LIMITS.holds(cluster, spec, np.array([row]))[0]
 
 
 def test_a_claim_that_gets_another_driver_is_counted_under_it() -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from builders import make_cluster, make_node, make_spec, make_task
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework.ranking import BLOCK, Ranking
+from eclectus.framework.view import BLOCK, Ranking
 from eclectus.model.objects import Requirement, SpreadConstraint
 
 CHANGES = st.lists(

@@ -1,4 +1,4 @@
-"""No formula uses BLAS, whose threads stall the scheduler's loop (eclectus/maths/products.py)."""
+"""No formula uses BLAS, whose threads stall the scheduler's loop (eclectus/maths/numbers.py)."""
 
 import ast
 
@@ -47,4 +47,4 @@ def test_sums_of_products_are_written_without_blas():
     found = {
         f"{file.relative_to(CHECKOUT)}:{line}" for file in SOURCES for line in products(file.read_text())
     }
-    assert not found, f"use eclectus.maths.products.sum_of_products: {sorted(found)}"
+    assert not found, f"use eclectus.maths.numbers.sum_of_products: {sorted(found)}"

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from eclectus.feasibility.rules.table import STATIC_RULES, USAGE_RULES
-from eclectus.feasibility.topology.domain_rules import Affinity, AntiAffinity, Spread
+from eclectus.feasibility.topology.mask import Affinity, AntiAffinity, Spread
 from eclectus.kube.constraints import IGNORED, REFUSED
 from eclectus.policies import table
 from eclectus_e2e.paths import CHECKOUT

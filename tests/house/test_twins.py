@@ -11,27 +11,23 @@ MATCHING = "test_volume_matching.py"
 SOFT = "test_pod_preferences.py"
 
 TWINS = {  # source file -> file of tests below tests/feasibility, tests
-    "rules/devices.py": (
-        "../cluster/test_devices.py",
-        "test_there_is_room_if_and_only_if_some_devices_admit_the_task",
+    "rules/nodes.py": (
+        NODES,
+        "test_node_affinity",
+        "test_names",
+        "test_ports",
+        "test_cordons",
+        "test_taints",
+        "test_labels_of_topologies",
     ),
-    "rules/enforced_affinity.py": (NODES, "test_node_affinity"),
-    "rules/node_affinity.py": (NODES, "test_node_affinity"),
-    "rules/node_name.py": (NODES, "test_names"),
-    "rules/node_ports.py": (NODES, "test_ports"),
-    "rules/node_unschedulable.py": (NODES, "test_cordons"),
-    "rules/taints.py": (NODES, "test_taints"),
-    "rules/topology_keys.py": (NODES, "test_labels_of_topologies"),
-    "rules/volume_binding.py": (NODES, "test_bound_volumes"),
-    "rules/volume_limits.py": (VOLUMES, "test_volume_limits_and_exclusive_claims_as_by_a_loop"),
-    "rules/volume_restrictions.py": (VOLUMES, "test_volume_limits_and_exclusive_claims_as_by_a_loop"),
-    "rules/volume_zone.py": (VOLUMES, "test_zones_by_every_combination_of_labels"),
-    "topology/domain_counts.py": (PODS, "test_the_rules_say_what_going_through_all_pods_says"),
-    "topology/domain_rules.py": (PODS, "test_the_rules_say_what_going_through_all_pods_says"),
+    "rules/volumes.py": (
+        VOLUMES,
+        "test_volume_limits_and_exclusive_claims_as_by_a_loop",
+        "test_zones_by_every_combination_of_labels",
+    ),
     "topology/domains.py": (PODS, "test_the_rules_say_what_going_through_all_pods_says"),
     "topology/mask.py": (PODS, "test_the_rules_say_what_going_through_all_pods_says"),
-    "topology/pod_preferences.py": (SOFT, "test_the_sums_are_those_of_going_through_all_pods"),
-    "volume_candidates.py": (MATCHING, "test_the_same_nodes_and_volumes_as_by_a_loop"),
+    "scores_by_pods.py": (SOFT, "test_the_sums_are_those_of_going_through_all_pods"),
     "volume_reaches.py": (
         MATCHING,
         "test_the_same_nodes_and_volumes_as_by_a_loop",
@@ -42,18 +38,20 @@ TWINS = {  # source file -> file of tests below tests/feasibility, tests
         "test_the_message_counts_every_node_under_what_refuses_it_first",
         "test_what_refuses_a_node_without_some_of_its_pods_is_what_refuses_one_that_has_only_the_others",
     ),
-    "funnel.py": (NODES, "test_the_message_counts_every_node_under_what_refuses_it_first"),
     "scores.py": (SCORES, "test_it_takes_a_node_of_the_greatest_sum"),
 }
+OTHERS = (  # of rules that a second file compares
+    (NODES, "test_bound_volumes"),
+    ("../cluster/test_devices.py", "test_there_is_room_if_and_only_if_some_devices_admit_the_task"),
+)
 NOT_COMPARED = {
     "rules/rule.py": "what a rule is",
     "rules/table.py": "the order of the rules, which the message's comparison shows",
-    "rules/unsupported.py": "holds nowhere",
 }
 
 
 def test_every_rule_and_score_names_its_comparison_with_a_loop():
-    whole = ("scores.py", "volume_candidates.py", "volume_reaches.py", "fit_error.py", "funnel.py")
+    whole = ("scores.py", "scores_by_pods.py", "volume_reaches.py", "fit_error.py")
     assert all((FEASIBILITY / name).exists() for name in whole)
     found = set(whole) | {
         f"{folder}/{path.name}"
@@ -68,7 +66,7 @@ def test_the_named_tests_exist():
     tests = CHECKOUT / "tests" / "feasibility"
     missing = [
         f"{file}: {name}"
-        for file, *names in TWINS.values()
+        for file, *names in (*TWINS.values(), *OTHERS)
         for name in names
         if not re.search(rf"^def {name}\(", (tests / file).read_text(), flags=re.MULTILINE)
     ]

@@ -11,7 +11,7 @@ from eclectus.kube.objects import decode_pod
 from eclectus.kube.pod_sets import coscheduling_gang_from, gang_from
 from eclectus.kube.translate import task_from
 from eclectus.model.errors import MalformedError
-from eclectus.model.gangs import Gang, GangKey
+from eclectus.model.objects import Gang, GangKey
 
 META = {"name": "train", "namespace": "ml", "resourceVersion": "7"}
 OWN, OTHER = GangKey("scheduling.k8s.io", "ml", "train"), GangKey("scheduling.x-k8s.io", "ml", "train")

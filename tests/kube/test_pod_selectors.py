@@ -9,8 +9,7 @@ import pytest
 
 from eclectus.kube.pod_sets import selected_by_labels, selected_by_selector
 from eclectus.model.errors import MalformedError
-from eclectus.model.objects import Requirement
-from eclectus.model.selectors import PodSelector, Selector
+from eclectus.model.objects import PodSelector, Requirement, Selector
 
 META = {"namespace": "shop", "name": "web", "resourceVersion": "7", "uid": "u"}
 WEB, EXISTS = Requirement("app", "In", ("web",)), Requirement("tier", "Exists")

@@ -19,8 +19,8 @@ from eclectus.model.events import (
     TaskGone,
     TaskSeen,
 )
-from eclectus.model.grant import Grant
 from eclectus.model.objects import (
+    Grant,
     HostPort,
     Node,
     Preference,

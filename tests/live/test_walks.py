@@ -125,4 +125,4 @@ def test_a_pod_runs_through_so_many_files(server, until):
     assert len(bind) <= BIND_FILES_MOST, bind
     assert len(completion) <= COMPLETION_FILES_MOST, completion
     assert {"live/watch/reflector.py", "engine/scheduling_cycle.py", "live/write/binder.py"} <= set(bind)
-    assert "policies/rosella/learn/learn.py" in completion
+    assert "policies/rosella/learn.py" in completion

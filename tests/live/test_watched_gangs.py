@@ -13,7 +13,7 @@ from eclectus.live.watch import reflector as module
 from eclectus.live.watch.reflector import ObjectStore, Reflector, WatchedKind
 from eclectus.live.watch.watched_kinds import POD_GROUP_KINDS
 from eclectus.model.events import GangGone, GangSeen
-from eclectus.model.gangs import Gang, GangKey
+from eclectus.model.objects import Gang, GangKey
 
 ALPHA = "GET /apis/scheduling.k8s.io/v1alpha2/podgroups"
 BETA = "GET /apis/scheduling.k8s.io/v1beta1/podgroups"

@@ -9,8 +9,7 @@ from eclectus.live.watch.reflector import ObjectStore
 from eclectus.live.watch.watched_kinds import POD_SELECTOR_KINDS
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import Event, PodSelectorGone, PodSelectorSeen
-from eclectus.model.objects import Requirement
-from eclectus.model.selectors import PodSelector
+from eclectus.model.objects import PodSelector, Requirement
 
 WEB = (Requirement("app", "In", ("web",)),)
 SELECTOR = {"matchLabels": {"app": "web"}}

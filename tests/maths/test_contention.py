@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eclectus.maths.contention import contention, demand_within
+from eclectus.maths.scarcity import contention, demand_within
 
 
 def test_the_ratio_of_two_constraints_together_shows_what_neither_ratio_shows() -> None:

@@ -10,8 +10,17 @@ import numpy as np
 import pytest
 
 from eclectus.maths import numbers
-from eclectus.maths.cusum import AT_REST, CLIP, MOST_SHOWN, Sums, changed_since, shown, step
-from eclectus.maths.estimators.ratio import MIN_SPREAD, Spread
+from eclectus.maths.service_rates import (
+    AT_REST,
+    CLIP,
+    MIN_SPREAD,
+    MOST_SHOWN,
+    Spread,
+    Sums,
+    changed_since,
+    next_sums,
+    shown,
+)
 
 Distribution = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
 
@@ -77,7 +86,7 @@ class ManyCells:
         self._at += 1.0
         relative = self._law(self._rng, self.sums.up.shape) * factor
         beyond = (np.log(relative) - self._spread.location) / self._spread.spread
-        self.sums = step(np, self.sums, np.clip(beyond, -CLIP, CLIP), self._at, SLACK)
+        self.sums = next_sums(np, self.sums, np.clip(beyond, -CLIP, CLIP), self._at, SLACK)
         alarm = np.maximum(self.sums.up, self.sums.down) > THRESHOLD
         self.sums.up[alarm] = self.sums.down[alarm] = 0.0
         return np.asarray(alarm)
@@ -96,8 +105,8 @@ def test_numbers_and_arrays_give_the_same_sums() -> None:
     scores = np.random.default_rng(2).normal(0.3, 1.0, 200).tolist()
     one, many = AT_REST, Sums(*(np.zeros(3) for _ in range(4)))
     for at, score in enumerate(scores):
-        one = step(numbers, one, score, float(at), SLACK)
-        many = step(np, many, np.full(3, score), float(at), SLACK)
+        one = next_sums(numbers, one, score, float(at), SLACK)
+        many = next_sums(np, many, np.full(3, score), float(at), SLACK)
         assert [part[1] for part in many] == pytest.approx(list(one))
 
 
@@ -105,7 +114,7 @@ def test_the_run_that_alarms_began_with_the_change() -> None:
     """Scores of nothing, then of 1.5 from the twentieth on."""
     sums, found = AT_REST, None
     for at in range(60):
-        sums = step(numbers, sums, 0.0 if at < 20 else 1.5, float(at), SLACK)
+        sums = next_sums(numbers, sums, 0.0 if at < 20 else 1.5, float(at), SLACK)
         found = changed_since(sums, THRESHOLD)
         if found is not None:
             break
@@ -116,15 +125,15 @@ def test_the_run_that_alarms_began_with_the_change() -> None:
 def test_four_samples_never_raise_an_alarm(way: float) -> None:
     sums = AT_REST
     for at in range(4):
-        sums = step(numbers, sums, way * CLIP, float(at), SLACK)
+        sums = next_sums(numbers, sums, way * CLIP, float(at), SLACK)
     assert changed_since(sums, THRESHOLD) is None
-    assert changed_since(step(numbers, sums, way * CLIP, 4.0, SLACK), THRESHOLD) == 0.0
+    assert changed_since(next_sums(numbers, sums, way * CLIP, 4.0, SLACK), THRESHOLD) == 0.0
 
 
 def test_a_drift_within_the_slack_raises_no_alarm() -> None:
     sums = AT_REST
     for at in range(10_000):
-        sums = step(numbers, sums, 0.49 if at % 2 else 0.5, float(at), SLACK)
+        sums = next_sums(numbers, sums, 0.49 if at % 2 else 0.5, float(at), SLACK)
     assert changed_since(sums, THRESHOLD) is None
 
 
@@ -147,7 +156,7 @@ def test_false_alarms_are_rare(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_run_lengths_are_those_of_the_table(name: str) -> None:
-    """The table in maths/cusum.py; at least 1,000 samples to a false alarm for any distribution."""
+    """The table in maths/service_rates.py; at least 1,000 samples to a false alarm for any distribution."""
     tested = ManyCells(DISTRIBUTIONS[name], cells=1000)
     alarms = sum(int(tested.sample().sum()) for _ in range(5000))
     before = 5000 * 1000 / max(alarms, 1)

@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from eclectus.maths.deferring import (
+from eclectus.maths.replanning import (
     UNLIMITED,
     in_steps,
     in_steps_at,

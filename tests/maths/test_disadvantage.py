@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from eclectus.maths.disadvantage import disadvantage, improved_worth, plain_worth
+from eclectus.maths.replanning import disadvantage, improved_worth, plain_worth
 from stability import balance
 
 Floats = NDArray[np.float64]

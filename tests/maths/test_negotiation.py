@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eclectus.maths.negotiation import MARGIN, relaxes
+from eclectus.policies.place.phoenix import MARGIN, relaxes
 
 SECONDS = st.floats(0.01, 1e5)
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eclectus.maths.overdue import speed_share
-from eclectus.maths.window import unlikelihood
+from eclectus.maths.load import speed_share, unlikelihood
 
 UNLIKELIHOOD = unlikelihood(30, 2.0)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eclectus.maths.overtaking import Delays
+from eclectus.policies.order.phoenix import Delays
 
 
 def test_only_those_count_that_came_later_than_the_first() -> None:

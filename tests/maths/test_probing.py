@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from eclectus.maths.probing import draw_cell, gap_seconds, probe_rate
+from eclectus.maths.load import draw_cell, gap_seconds, probe_rate
 
 
 @pytest.mark.parametrize(

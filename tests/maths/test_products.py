@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eclectus.maths.products import sum_of_products
+from eclectus.maths.numbers import sum_of_products
 
 
 def test_one_sum() -> None:

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eclectus.maths.dag_plan import StageLeft
-from eclectus.maths.dag_plan.packing import packed
-from eclectus.maths.dag_plan.stages import GRAINS, TICKS_A_SECOND, remaining, units_of
+from eclectus.maths.dag_plan import GRAINS, TICKS_A_SECOND, StageLeft, packed, remaining, units_of
 from eclectus.maths.stage_rank_rules import (
     MOST_STAGES,
     STAGE_RANKS,

@@ -7,10 +7,13 @@ from math import exp, log
 import numpy as np
 import pytest
 
-from eclectus.maths.estimators.flows import PERCENTILE, PERIOD_SECONDS, PERIODS, LowPercentile
-from eclectus.maths.window import (
+from eclectus.maths.load import (
     LENGTH_FACTOR,
     MIN_NODES,
+    PERCENTILE,
+    PERIOD_SECONDS,
+    PERIODS,
+    LowPercentile,
     cut_margin,
     cut_off_rate,
     cut_seconds,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eclectus.model.workload_names import EVERYBODY, kind_of, namespace_of, workload_name
+from eclectus.model.objects import EVERYBODY, kind_of, namespace_of, workload_name
 
 
 @pytest.mark.parametrize("kind", ["train", "busybox", "localhost:5000/team/app", "a,b/c"])

@@ -16,7 +16,6 @@ from eclectus.config import parse
 from eclectus.framework import Line, Place
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
-from eclectus.policies.clashes import CLASHES
 from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.line.srpt import ShortestRemaining
 from eclectus.policies.order.drf import DominantShare
@@ -25,6 +24,7 @@ from eclectus.policies.place.eagle import Eagle
 from eclectus.policies.place.power_of_two import Uniform
 from eclectus.policies.place.sparrow import Sparrow
 from eclectus.policies.rosella import RosellaLine
+from eclectus.policies.table import CLASHES
 from eclectus.sim.scenario import load
 from eclectus_e2e.paths import CHECKOUT
 from short_scenarios import scenario

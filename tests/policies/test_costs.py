@@ -9,7 +9,7 @@ import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.policies.rosella import Rosella
-from eclectus.policies.rosella.place.costs import ClassCosts
+from eclectus.policies.rosella.costs import ClassCosts
 from worlds import World
 
 NODES = 12

@@ -8,8 +8,8 @@ from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.explain.questions import price_summary
 from eclectus.framework import Speeds
 from eclectus.policies.rosella import Rosella
-from eclectus.policies.rosella.place import demand as module
-from eclectus.policies.rosella.place.demand import FIRST_STEPS, MAX_FACTOR, ClassDemand, Demand
+from eclectus.policies.rosella import costs as module
+from eclectus.policies.rosella.costs import FIRST_STEPS, MAX_FACTOR, ClassDemand, Demand
 from worlds import World
 
 GOOD = 1.25**6  # tasks a second on the node that is good at them, and 1 on the other

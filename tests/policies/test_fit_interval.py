@@ -6,8 +6,8 @@ from unittest.mock import patch
 
 import pytest
 
-from eclectus.policies.rosella.learn import learn
-from eclectus.policies.rosella.learn.by_namespace import KnowledgeByNamespace
+from eclectus.policies.rosella import learn
+from eclectus.policies.rosella.namespaces import KnowledgeByNamespace
 from learner_harness import School
 
 SECONDS = 40

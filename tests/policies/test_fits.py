@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from eclectus.model.learned import LearnedNode, LearnedWork
-from eclectus.policies.rosella.learn.rates import NODES_CHECKED
+from eclectus.policies.rosella.rates import NODES_CHECKED
 from learner_harness import School
 
 

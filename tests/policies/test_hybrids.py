@@ -15,7 +15,7 @@ from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
 from eclectus.policies import table
 from eclectus.policies.place.clwl import CentralLeastWait, DistributedLeastWait
-from eclectus.policies.shared.hybrids import LEAST_WAIT
+from eclectus.policies.shared import LEAST_WAIT
 from eclectus.sim.base.results import RunResult
 from eclectus.sim.runs import build_world
 from eclectus.sim.runs import run as simulate

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from builders import make_engine, make_node, make_spec, make_task
 from eclectus.model.commands import Command
 from eclectus.model.reservation import ClassKey
-from eclectus.policies.line.phoenix import ContendedFirst
+from eclectus.policies.line.phoenix import ContendedClasses, ContendedFirst
 from eclectus.policies.place.eagle import Eagle
-from eclectus.policies.shared.contended_classes import ContendedClasses
 from eclectus.sim.runs import build_world
 from eclectus.sim.runs import run as simulate
 from eclectus.sim.scenario import Scenario

@@ -8,8 +8,7 @@ import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.model.objects import Preference, Requirement, Task, Term
-from eclectus.policies.place.phoenix import ScarceNodesLast
-from eclectus.policies.shared.preferred_nodes import MAX_WAITING
+from eclectus.policies.place.phoenix import MAX_WAITING, ScarceNodesLast
 from worlds import World
 
 SSD = Preference(1, Term((Requirement("disk", "In", ("ssd",)),)))

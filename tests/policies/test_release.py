@@ -7,8 +7,8 @@ import pytest
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.framework import Speeds
 from eclectus.policies.rosella import Rosella
-from eclectus.policies.rosella.place import release as module
-from eclectus.policies.rosella.place.release import ReleaseRates
+from eclectus.policies.rosella import replan as module
+from eclectus.policies.rosella.replan import ReleaseRates
 from worlds import World
 
 RATES = {"long": 1 / 60, "short": 1 / 5}

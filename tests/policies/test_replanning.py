@@ -10,8 +10,7 @@ from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.framework import Action, Defer, PendingTasks, View
 from eclectus.model.events import TaskGone
 from eclectus.model.objects import Task
-from eclectus.policies.rosella import Rosella
-from eclectus.policies.rosella.place import replan
+from eclectus.policies.rosella import Rosella, replan
 from queueing import simulate
 from worlds import World, numbered
 

@@ -17,7 +17,7 @@ from eclectus.model.errors import SettingsError
 from eclectus.model.events import NodeSeen, Resumed
 from eclectus.model.objects import Preference, Requirement, Task, Term
 from eclectus.policies.rosella import Rosella
-from eclectus.policies.rosella.place.sampling import KEYS
+from eclectus.policies.rosella.place import KEYS
 from worlds import World
 
 ROW = np.array([0])

@@ -9,7 +9,7 @@ import pytest
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.model.objects import Preference, Requirement, Term
 from eclectus.policies.rosella import Rosella
-from eclectus.policies.rosella.place.costs import MAX_SURCHARGE, ScarcityFactors
+from eclectus.policies.rosella.costs import MAX_SURCHARGE, ScarcityFactors
 from worlds import World
 
 ARM = (("arch", "arm"),)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from eclectus.maths.estimators.of_nodes import MOST
+from eclectus.maths.service_rates import MOST_PRIOR
 from learner_harness import School
 
 WORK, EVIL = "team-a/worker", "evil/worker"
@@ -68,16 +68,16 @@ OTHERS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4), st.floats(1e-3
 def test_whatever_others_run_my_rates_move_by_the_bound_at_most(
     samples: list[int], others: list[tuple[int, int, float]]
 ) -> None:
-    """By MOST where I have no samples of a node, and by less the more I have (docs/rosella.md)."""
+    """By MOST_PRIOR where I have no samples of a node, and by less the more I have (docs/rosella.md)."""
     alone, beside = rates_of_the_victim(samples, []), rates_of_the_victim(samples, others)
     moved = beside / alone
-    assert (np.maximum(moved, 1 / moved) <= MOST * (1 + 1e-9)).all()
+    assert (np.maximum(moved, 1 / moved) <= MOST_PRIOR * (1 + 1e-9)).all()
     relative = (beside / beside.mean()) / (alone / alone.mean())
-    assert (np.maximum(relative, 1 / relative) <= MOST**2 * (1 + 1e-9)).all()
+    assert (np.maximum(relative, 1 / relative) <= MOST_PRIOR**2 * (1 + 1e-9)).all()
 
 
 def test_many_samples_leave_little_to_others() -> None:
-    """k = 1 beside 64 samples: (1 + 64) / (1 / MOST + 64)."""
+    """k = 1 beside 64 samples: (1 + 64) / (1 / MOST_PRIOR + 64)."""
     school = taught(rounds=64)
     before = school.rate(WORK).copy()
     for _ in range(10):
@@ -120,7 +120,7 @@ def test_more_classes_than_places_evict_only_those_of_their_own_namespace() -> N
         school.end(0, 1.0, f"evil/x{number}", after=1.0)
     school.wait(2.0)
     assert {WORK} == {cell.workload for cell in school.learn.learned_cells() if "team-a" in cell.workload}
-    assert school.rate(WORK) / before == pytest.approx(np.ones(10), rel=MOST - 1)
+    assert school.rate(WORK) / before == pytest.approx(np.ones(10), rel=MOST_PRIOR - 1)
 
 
 @pytest.mark.parametrize("name", ["ns{}/img", "ns/img{}"])

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from builders import ExactSpeeds, make_engine, make_node
 from eclectus.framework import View
-from eclectus.maths.deferring import step_of, weight_of_waiting
+from eclectus.maths.replanning import step_of, weight_of_waiting
 from eclectus.policies.rosella import Rosella
-from eclectus.policies.rosella.place.costs import WaitingWeight, _total_over_faster
-from eclectus.policies.rosella.place.demand import Demand
-from eclectus.policies.rosella.place.sampling import DEAD_RATE
+from eclectus.policies.rosella.costs import Demand, WaitingWeight, _total_over_faster
+from eclectus.policies.rosella.place import DEAD_RATE
 from queueing import simulate
 from worlds import World, numbered
 

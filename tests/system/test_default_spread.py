@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eclectus.feasibility.topology.pod_preferences import HOSTNAME
+from eclectus.feasibility.scores_by_pods import HOSTNAME
 from eclectus.framework.profile_settings import ZONE
 from live_cluster import Admin, pod, wait
 

@@ -12,7 +12,7 @@ from math import floor, log
 import msgspec
 import numpy as np
 
-from eclectus.maths.cusum import CLIP
+from eclectus.maths.service_rates import CLIP
 from eclectus.policies.rosella import RosellaLearn
 
 TOLERANCE = 1 / 3  # relative error up to which a speed counts as learned

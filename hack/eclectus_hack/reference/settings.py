@@ -9,8 +9,7 @@ from eclectus.config.described import Described, condition, described, implicati
 from eclectus.config.process_settings import ProcessSettings
 from eclectus.config.settings_reading import settings_of
 from eclectus.framework import ProfileSettings
-from eclectus.policies.clashes import CLASHES, Clash
-from eclectus.policies.table import ROLES
+from eclectus.policies.table import CLASHES, ROLES, Clash
 from eclectus_hack import clashes
 from eclectus_hack.clashes import PROFILE_ROLES
 from eclectus_hack.reference.markdown import code, head, table

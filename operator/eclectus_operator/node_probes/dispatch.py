@@ -1,6 +1,6 @@
 """When the next run of a NodeProbe is due, and on which node.
 
-Rosella's benchmark dispatcher, by the formulas of `eclectus.maths.probing`: runs form
+Rosella's benchmark dispatcher, by the formulas of `eclectus.maths.load`: runs form
 a Poisson process, each on a node drawn uniformly. A run that finds its node or the cluster busy is dropped,
 not postponed: the next one is due soon enough.
 
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from eclectus.api.node_probe import Load, NodeProbe, ProbeClass
 from eclectus.api.node_profile import NodeProfile
-from eclectus.maths.probing import draw_cell, gap_seconds, probe_rate
-from eclectus.model.workload_names import kind_of
+from eclectus.maths.load import draw_cell, gap_seconds, probe_rate
+from eclectus.model.objects import kind_of
 
 LOAD_SECONDS = 600.0  # an older `status.load` is ignored
 HOUR = 3600.0

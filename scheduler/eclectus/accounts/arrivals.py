@@ -1,6 +1,6 @@
 """How many tasks arrive a second, of each class. Kept only if a policy needs `arrivals`.
 
-The rate of all tasks is that of maths/estimators/flows.py. A class has a share of it: the share of the
+The rate of all tasks is that of maths/load.py. A class has a share of it: the share of the
 recent arrivals that are of the class, where an arrival counts half as much `HALF_LIFE` arrivals later. So the
 memory is one number a class, and no time scale has to be chosen: a cluster with a thousand tasks an hour and
 one with a thousand a second remember the same number of tasks.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from heapq import nlargest
 
-from eclectus.maths.estimators.flows import ArrivalRate
+from eclectus.maths.load import ArrivalRate
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey
 

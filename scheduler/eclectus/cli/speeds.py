@@ -17,7 +17,7 @@ from eclectus.api.node_profile import LastProbe, NodeProfile
 from eclectus.cli.cluster_commands import REQUEST_SECONDS, awaited, kubeconfig_options, print_changes
 from eclectus.cli.columns import ABSENT, age, aligned, structured
 from eclectus.config.settings_reading import nearest
-from eclectus.model.workload_names import concerns
+from eclectus.model.objects import concerns
 
 if TYPE_CHECKING:
     from eclectus.api.node_profile import NodeProfile

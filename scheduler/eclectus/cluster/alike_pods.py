@@ -12,8 +12,7 @@ from typing import TypeVar
 
 from eclectus.cluster.changelog import EntryLog
 from eclectus.cluster.pod_terms import HeldTerms
-from eclectus.model.objects import Pairs, PodAffinityTerm, Spec, Task, WeightedTerm
-from eclectus.model.selectors import Selector, selects
+from eclectus.model.objects import Pairs, PodAffinityTerm, Selector, Spec, Task, WeightedTerm, selects
 
 MAX_CHANGES = 16_384  # pods that come or leave; who is further behind counts all groups again
 MAX_KEYS = 256  # labels by which groups are filed; any pod may ask for any label

@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from eclectus.cluster.memo import Memo
-from eclectus.model.objects import Budget, Pairs, Task
-from eclectus.model.selectors import selects
+from eclectus.model.objects import Budget, Pairs, Task, selects
 
 _Key = tuple[str, str]  # namespace, name
 

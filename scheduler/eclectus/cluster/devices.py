@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.scalars import read_only
-from eclectus.model.grant import Grant
-from eclectus.model.objects import DEVICE_MILLI, Amounts, Task, amount_of
+from eclectus.model.objects import DEVICE_MILLI, Amounts, Grant, Task, amount_of
 
 WHOLE = 1000  # thousandths of a device
 

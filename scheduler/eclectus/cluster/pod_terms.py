@@ -20,8 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from eclectus.model.objects import Pairs, PodAffinityTerm, Requirement
-from eclectus.model.selectors import Selector, selects
+from eclectus.model.objects import Pairs, PodAffinityTerm, Requirement, Selector, selects
 
 FEW_NAMESPACES = 16  # a term that names more is filed for all
 

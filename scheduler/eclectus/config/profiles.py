@@ -11,8 +11,7 @@ from eclectus.config.foreign_policies import policy_class
 from eclectus.config.settings_reading import camel, join, nearest, read, read_mapping, settings_of, show
 from eclectus.framework import Learn, Profile, ProfileSettings
 from eclectus.model.errors import Problems, SettingsError
-from eclectus.policies.clashes import clashes_in
-from eclectus.policies.table import ROLES
+from eclectus.policies.table import ROLES, clashes_in
 
 _SETTINGS = list(settings_of(ProfileSettings))
 FIELDS = ["schedulerName", "order", "place", "line", "relieve", *_SETTINGS]

@@ -34,9 +34,7 @@ from eclectus.framework import (
     Wait,
 )
 from eclectus.model.errors import PolicyError
-from eclectus.model.grant import NO_GRANT, Grant
-from eclectus.model.objects import Task
-from eclectus.model.outranking import outranks
+from eclectus.model.objects import NO_GRANT, Grant, Task, outranks
 
 _INTEGERS = (int, np.integer)
 

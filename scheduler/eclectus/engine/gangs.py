@@ -15,8 +15,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from eclectus.engine.agenda import DueTimes, backoff_seconds
-from eclectus.model.gangs import Gang, GangKey
-from eclectus.model.objects import Task
+from eclectus.model.objects import Gang, GangKey, Task
 
 MEMBERS_MOST = 1_000  # pods that start together: one step tries them all, in half a second at most
 PROFILES_NAMED_MOST = 3

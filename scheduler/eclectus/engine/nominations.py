@@ -17,10 +17,9 @@ from math import inf
 
 from eclectus.engine.queues.class_queues import PendingClass
 from eclectus.engine.state import State
-from eclectus.feasibility.room_without import RoomWithout
+from eclectus.feasibility.fit_error import RoomWithout
 from eclectus.framework import JobPlanner, Order
-from eclectus.model.objects import Task
-from eclectus.model.outranking import may_outrank, outranks
+from eclectus.model.objects import Task, may_outrank, outranks
 
 
 class Nominations:

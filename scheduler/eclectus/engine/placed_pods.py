@@ -28,8 +28,7 @@ from eclectus.accounts.accounts import HoldingAccount
 from eclectus.cluster.nodes import Cluster
 from eclectus.engine.pod_volumes import PodVolumes
 from eclectus.model.commands import Bind, BindStep, EndProbe, Renominate
-from eclectus.model.grant import NO_GRANT, Grant
-from eclectus.model.objects import Task
+from eclectus.model.objects import NO_GRANT, Grant, Task
 
 
 class _Placed(Struct, frozen=True, gc=False):

@@ -18,9 +18,8 @@ from msgspec.structs import replace
 from eclectus.cluster.node_volumes import claim_keys
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.storage import Decision, Storage
-from eclectus.feasibility.rules.volume_zone import ZONE_LABELS
-from eclectus.feasibility.volume_candidates import fits_claim
-from eclectus.feasibility.volume_reaches import Reaches
+from eclectus.feasibility.rules.volumes import ZONE_LABELS
+from eclectus.feasibility.volume_reaches import Reaches, fits_claim
 from eclectus.model.commands import AwaitVolume, ReserveVolume, SelectNode, VolumeStep
 from eclectus.model.objects import NO_VOLUME_USE, Task, UnboundClaim, VolumeNeeds, VolumeUse
 from eclectus.model.volumes import READ_WRITE_ONCE_POD, Volume, VolumeClaim

@@ -19,8 +19,7 @@ from eclectus.engine.effects import Effects
 from eclectus.engine.state import State
 from eclectus.framework import JobPlanner, Order, Refused, Relieve
 from eclectus.model.errors import PolicyError
-from eclectus.model.objects import Task
-from eclectus.model.outranking import may_outrank
+from eclectus.model.objects import Task, may_outrank
 
 TASKS_MOST = 64  # refused tasks of a class that are shown in one step, so that the step stays short
 CLASSES_MOST = 16  # classes in one step for which there may be victims, likewise

@@ -24,21 +24,20 @@ from eclectus.engine.gangs import WaitingGang
 from eclectus.engine.state import IN_A_GANG, ReportReason, State
 from eclectus.feasibility.fit_error import (
     NO_NODES,
+    NO_ROWS,
+    StaticRefusals,
     counted,
     fit_error,
     is_blocked_by_claims,
     left_over,
     never_feasible,
+    without_outranked,
 )
-from eclectus.feasibility.funnel import NO_ROWS, StaticRefusals
-from eclectus.feasibility.room import Floats
-from eclectus.feasibility.room_without import without_outranked
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Wait
-from eclectus.maths.backlog_wait import Filling, residual_seconds
-from eclectus.maths.estimators.run_times import ServiceTime
-from eclectus.model.objects import Spec, Task
-from eclectus.model.outranking import may_outrank
+from eclectus.maths.backlog_wait import Filling, ServiceTime, residual_seconds
+from eclectus.maths.numbers import Floats
+from eclectus.model.objects import Spec, Task, may_outrank
 from eclectus.model.reservation import ClassKey, Reservation
 
 PREEMPTION_ROWS_MOST = 50  # nodes that are looked at for pods of lower priority, for each message

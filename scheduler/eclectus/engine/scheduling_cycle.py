@@ -19,8 +19,7 @@ from eclectus.engine.queues.class_queues import ClassQueues, PendingClass, Pendi
 from eclectus.engine.queues.cycle_order import CycleOrder, Found, accounts_of, cycle_order
 from eclectus.engine.state import State
 from eclectus.framework import ClassQueue, PendingTasks, Profile, Wait
-from eclectus.model.grant import Grant
-from eclectus.model.objects import Task
+from eclectus.model.objects import Grant, Task
 
 CLASSES_MOST = 256  # classes in one step: half a second on 15,000 nodes if none was asked about before
 TASKS_MOST = 2_000  # tasks that leave their queues in one step: half a second likewise

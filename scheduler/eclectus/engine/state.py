@@ -48,14 +48,11 @@ from eclectus.engine.pod_volumes import PodVolumes
 from eclectus.engine.queues.class_queues import ClassQueues, Queued
 from eclectus.engine.queues.node_queues import NodeQueues
 from eclectus.engine.queues.waits import Deferrals
-from eclectus.feasibility.class_cache import ClassCache
+from eclectus.feasibility.task_class import ClassCache
 from eclectus.framework import Learn, Policy, Profile, View, groupings_of, needs_of
-from eclectus.maths.estimators.run_times import ServiceTimes
+from eclectus.maths.backlog_wait import ServiceTimes
 from eclectus.model.commands import Command, Evict, Fault, Nominate, Report
-from eclectus.model.gangs import GangKey
-from eclectus.model.grant import NO_GRANT, Grant
-from eclectus.model.objects import Task
-from eclectus.model.outranking import may_outrank
+from eclectus.model.objects import NO_GRANT, GangKey, Grant, Task, may_outrank
 from eclectus.model.reservation import ClassKey, Reservation
 
 PodPlace = Literal["deleting", "gated", "gang", "lead", "classQueue", "nodeQueue", "backOff", "assumed"]

@@ -14,8 +14,8 @@ from eclectus.engine.queues.class_queues import PendingClass
 from eclectus.engine.state import State
 from eclectus.explain.nodes_for_pod import named
 from eclectus.explain.prices import price_of_node, priced
-from eclectus.feasibility.funnel import refusals_of_row
-from eclectus.feasibility.many_terms import FEW_TERMS
+from eclectus.feasibility.fit_error import refusals_of_row
+from eclectus.feasibility.static_rules import FEW_TERMS
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.explanation import NodeCondition, NodeExplanation, Refusal, ResourceUse
 from eclectus.model.learned import LearnedNode

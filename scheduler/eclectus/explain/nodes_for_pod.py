@@ -17,11 +17,9 @@ import numpy as np
 from eclectus.cluster.changelog import Rows
 from eclectus.engine.reports import having_room
 from eclectus.engine.state import IN_A_GANG, State
-from eclectus.feasibility.fit_error import counted, left_over
-from eclectus.feasibility.funnel import ROOM_PLUGIN, shortages_of_row, topology_plugin
-from eclectus.feasibility.many_terms import FEW_TERMS
+from eclectus.feasibility.fit_error import ROOM_PLUGIN, counted, left_over, shortages_of_row, topology_plugin
 from eclectus.feasibility.rules.rule import Mask
-from eclectus.feasibility.static_rules import static_rules_of
+from eclectus.feasibility.static_rules import FEW_TERMS, static_rules_of
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.victims import Victims, victims_on
 from eclectus.model.explanation import (
@@ -32,8 +30,7 @@ from eclectus.model.explanation import (
     Preemption,
     PreemptionState,
 )
-from eclectus.model.objects import Spec, Task
-from eclectus.model.outranking import may_outrank, outranks
+from eclectus.model.objects import Spec, Task, may_outrank, outranks
 
 NAMED_MOST = 5  # of one node: an explanation stays short, and the rest is counted
 

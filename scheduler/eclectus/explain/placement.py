@@ -11,7 +11,7 @@ from operator import attrgetter
 import numpy as np
 
 from eclectus.engine.state import State
-from eclectus.feasibility.rules.node_affinity import term_holds, term_words
+from eclectus.feasibility.rules.nodes import term_holds, term_words
 from eclectus.model.objects import Task
 
 

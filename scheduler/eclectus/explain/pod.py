@@ -27,8 +27,8 @@ from eclectus.engine.state import ForeignPod, PodPlace, State
 from eclectus.explain.nodes_for_pod import leaving_on, named, near_misses, preemption
 from eclectus.explain.placement import unmet_on
 from eclectus.explain.prices import demand_of, price_for
-from eclectus.feasibility.funnel import funnel
-from eclectus.feasibility.rules import unsupported
+from eclectus.feasibility.fit_error import funnel
+from eclectus.feasibility.rules import nodes
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.explanation import (
     Attempts,
@@ -301,7 +301,7 @@ def _unschedulable(state: State, task: Task, with_room: int, now: float) -> Wait
         reason = f"policy {found.policy} has refused it although {having_room(with_room)}"
         return replace(found, reason=reason)
     if task.spec.unsupported:
-        reason = unsupported.message(task.spec)
+        reason = nodes.unsupported_message(task.spec)
     elif pending.never_feasible:
         reason = "no node, however empty, could run it"
     else:

@@ -31,9 +31,8 @@ from eclectus.cluster.scalars import read_only
 from eclectus.engine.placed_pods import PlacedPods
 from eclectus.engine.state import State
 from eclectus.explain.pod import explain_waiting
-from eclectus.feasibility.class_cache import ClassCache
-from eclectus.feasibility.task_class import TaskClass
-from eclectus.feasibility.topology.pod_preferences import HOSTNAME
+from eclectus.feasibility.scores_by_pods import HOSTNAME
+from eclectus.feasibility.task_class import ClassCache, TaskClass
 from eclectus.framework import (
     Bind,
     ClassQueue,
@@ -47,7 +46,7 @@ from eclectus.framework import (
     Unschedulable,
     View,
 )
-from eclectus.framework.ranking import Ranking
+from eclectus.framework.view import Ranking
 from eclectus.model.errors import QuestionError
 from eclectus.model.explanation import Funnel, PodExplanation
 from eclectus.model.learned import LearnedNode

@@ -1,1 +1,1 @@
-"""Which nodes can run a pod: one Kubernetes filter per file, evaluated for many nodes at once."""
+"""Which nodes can run a pod: Kubernetes' filters, evaluated for many nodes at once."""

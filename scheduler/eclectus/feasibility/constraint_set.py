@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from eclectus.cluster.changelog import AnyRows, Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import FIRST_COLUMNS
-from eclectus.feasibility.rules.node_affinity import term_holds
+from eclectus.feasibility.rules.nodes import term_holds
 from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.static_rules import evaluation, static_part
 from eclectus.model.objects import Requirement, Spec, Term, Toleration

@@ -1,6 +1,6 @@
 """Preference scores of pods with preferences about other pods: pod affinity and soft topology spread.
 
-They count beside preferred node affinity and taints (preferences.py), with kube-scheduler's weights for
+They count beside preferred node affinity and taints (scores.py), with kube-scheduler's weights for
 InterPodAffinity (2) and PodTopologySpread (2), and normalised as there, but among all nodes that may run the
 pod, not those with room:
 
@@ -12,17 +12,380 @@ pods elsewhere do not distinguish the nodes, all have 1.
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from eclectus.cluster.changelog import EntryLog, Rows
+import numpy as np
+from numpy.typing import NDArray
+
+from eclectus.cluster.changelog import AnyRows, EntryLog, Rows
+from eclectus.cluster.labels import ABSENT
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.scalars import read_only
-from eclectus.feasibility.node_groups import NodeGroups
-from eclectus.feasibility.room import Floats
 from eclectus.feasibility.rules.rule import Mask
-from eclectus.feasibility.scores import MOST, Ints, crowding, inter_pod_affinity, pod_topology_spread
+from eclectus.feasibility.scores import (
+    MOST,
+    Constraint,
+    Ints,
+    crowding,
+    inter_pod_affinity,
+    pod_topology_spread,
+    weight_of,
+)
 from eclectus.feasibility.static_rules import ShapeValues
-from eclectus.feasibility.topology.pod_preferences import PodPreferences
+from eclectus.feasibility.topology.domains import AttractingPods, DomainCounts, Domains, SpreadPods
+from eclectus.maths.numbers import Floats
+from eclectus.model.objects import Spec, SpreadConstraint
+
+# What pods elsewhere say for or against each node: preferred pod affinity and soft topology spread.
+#
+# As numbers of topology domains that follow pods and nodes; which rows are in a domain is no matter here
+# (NodeGroups). Pods with the same preferences share them, whatever they request. A pod that comes or
+# leaves costs O(1).
+
+MAX_TOUCHED = 256  # domains whose count has changed; who is further behind starts over
+HOSTNAME = "kubernetes.io/hostname"
+
+
+class Touched(NamedTuple):
+    """A domain in which pods have come or left: its number among those of `counted[column]`."""
+
+    column: int
+    domain: int
+
+
+class PodPreferences:
+    """The preferences of one kind of pod about other pods; up to date after `refresh`.
+
+    `attracting`: for each topology key of terms, InterPodAffinity's sum by domain; `spread`: for each
+    constraint with ScheduleAnyway, the pods that it counts by domain; `counted`: both. `touched`: domains
+    where a sum has changed. `version` grows with every such change, and when a node is in another domain.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        spec: Spec,
+        domains: Callable[[str], Domains],
+        eligible: Callable[[SpreadConstraint], ShapeValues[np.bool_]],
+    ) -> None:
+        """`spec`: made by `preferences_part`. `domains`: by topology key; `eligible`: see `TopologyMask`."""
+        self._cluster, self._spec, self._domains, self._eligible = cluster, spec, domains, eligible
+        self.touched = EntryLog[Touched](MAX_TOUCHED)
+        self.version = 0
+        self._pods_cursor = self._shape_cursor = -1
+        self._keys: tuple[str, ...] = ()  # of terms, that nodes carry
+        self.attracting: list[DomainCounts] = []
+        self.spread: list[DomainCounts] = []
+        self.counted: tuple[DomainCounts, ...] = ()
+        self._start_over()
+
+    @property
+    def attracts(self) -> bool:
+        """Whether there are terms about pods, of either side, with a topology key that nodes have."""
+        return bool(self.attracting)
+
+    @property
+    def spreads(self) -> bool:
+        """Whether there are constraints with ScheduleAnyway."""
+        return bool(self.spread)
+
+    @property
+    def constraints(self) -> Sequence[SpreadConstraint]:
+        """Those with ScheduleAnyway, in the order of `spread`."""
+        return self._spec.spread
+
+    def weights(self) -> tuple[float, ...]:
+        """The weight of the counts of each constraint, by the domains whose pods count."""
+        return tuple(weight_of(counts.existing) for counts in self.spread)
+
+    # -- following the cluster -----------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Follow the pods and nodes that have changed since the last time."""
+        pods, shape = self._cluster.pods.changes, self._cluster.shape
+        if self._pods_cursor == pods.head and self._shape_cursor == shape.head:
+            return
+        if self._shape_cursor != shape.head and self._carried_keys() != self._keys:
+            self._start_over()
+            return
+        self._pods_cursor, self._shape_cursor = pods.head, shape.head
+        changes = [counts.refresh() for counts in self.counted]
+        if any(change is None for change in changes):
+            self.version += 1
+            self.touched.record_all()
+            return
+        for column, change in enumerate(changes):
+            if change is not None and (change.domains or change.rows):
+                self.version += 1
+                for domain in change.domains:
+                    self.touched.record(Touched(column, domain))
+
+    def _start_over(self) -> None:
+        cluster, spec = self._cluster, self._spec
+        self._pods_cursor, self._shape_cursor = cluster.pods.changes.head, cluster.shape.head
+        self._keys = self._carried_keys()
+        self.attracting = [
+            DomainCounts(cluster, self._domains(key), self._attracting_pods(key), None) for key in self._keys
+        ]
+        self.spread = [self._spread_counts(each) for each in spec.spread]
+        self.counted = (*self.attracting, *self.spread)
+        self.version += 1
+        self.touched.record_all()
+
+    # -- what counts ---------------------------------------------------------------------------
+
+    def _carried_keys(self) -> tuple[str, ...]:
+        """The topology keys of all terms that nodes carry: terms of others may have thousands of keys."""
+        own = (each.term.topology_key for each in self._spec.preferred_terms)
+        others = (term.topology_key for term in self._spec.matched_preferences)
+        carries = self._cluster.labels.carries
+        return tuple(key for key in dict.fromkeys((*own, *others)) if carries(key))
+
+    def _attracting_pods(self, key: str) -> AttractingPods:
+        spec = self._spec
+        own = [each for each in spec.preferred_terms if each.term.topology_key == key]
+        matched = [term for term in spec.matched_preferences if term.topology_key == key]
+        return AttractingPods(self._cluster.pods, own, matched)
+
+    def _spread_counts(self, constraint: SpreadConstraint) -> DomainCounts:
+        pods, domains = SpreadPods(self._cluster.pods, constraint), self._domains(constraint.topology_key)
+        return DomainCounts(self._cluster, domains, pods, self._eligible(constraint))
+
+
+# The nodes grouped by all that preferences about other pods can tell of them, so that scores are a few.
+#
+# Two nodes are in one group if they have the same score of their own, may both run the pod or not, and for
+# each topology key of the preferences are in the same domain; or, where domains are many (nodes, above all),
+# in domains for which the same number of pods counts. So a pod that is placed moves one node to the group of
+# the next count, and a count by zone changes a number of groups, not one of all nodes of the zone. Clusters
+# of any size have a few dozen groups, unless pods are distributed very unequally; in the worst case each node
+# is a group, and scores cost what they would cost by node.
+
+MAX_APART = 64  # domains of a key by which nodes are grouped; of more, by their counts
+SPARE = 64  # groups without a node, before all nodes are grouped again
+
+Key = tuple[float | int, ...]
+"""Of a group: own score, may run, then for each topology key 1 with the label, and its domain or count."""
+OWN, MAY_RUN, FIRST = 0, 1, 2  # places in a key
+
+
+class NodeGroups:
+    """The groups by number, up to date after `refresh`. `of_row`: the group of each row, shape [capacity].
+
+    `sizes`: rows in each group, 0 perhaps, shape [groups].
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        pods: PodPreferences,
+        may_run: ShapeValues[np.bool_],
+        own: ShapeValues[np.float64],
+    ) -> None:
+        """`own`: how well the nodes themselves are liked."""
+        self._cluster, self._pods, self._may_run, self._own = cluster, pods, may_run, own
+        self._shape_cursor = self._touched_cursor = -1
+        self._numbers: dict[Key, int] = {}
+        self._keys: list[Key] = []  # by number
+        self._apart: list[bool] = []  # of each key: whether nodes are grouped by domain
+        self._sizes: Ints = np.zeros(0, dtype=np.int64)
+        # The keys as arrays, shapes [groups or more] and [parts of a key, groups or more]; OWN is not read.
+        self._own_scores: Floats = np.zeros(0)
+        self._table: Ints = np.zeros((0, 0), dtype=np.int64)
+        self.of_row: Ints = np.zeros(0, dtype=np.int64)
+        pods.refresh()
+        self._start_over()
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    # -- what the groups are -------------------------------------------------------------------
+
+    @property
+    def sizes(self) -> Ints:
+        """Rows in each group, shape [groups]."""
+        return self._sizes[: len(self)]
+
+    @property
+    def own(self) -> Floats:
+        """How well the nodes of each group themselves are liked."""
+        return self._own_scores[: len(self)]
+
+    @property
+    def may_run(self) -> Mask:
+        """The groups with a node, which may run the pod."""
+        return (self.sizes > 0) & (self._table[MAY_RUN, : len(self)] > 0)
+
+    def has_keys(self) -> Mask:
+        """The groups that have the topology keys of all constraints with ScheduleAnyway that need them."""
+        holds: Mask = np.ones(len(self), dtype=bool)
+        for column, each in enumerate(self._pods.constraints, len(self._pods.attracting)):
+            if each.needs_all_keys:
+                holds &= self._labelled(column) > 0
+        return holds
+
+    def attraction(self) -> Ints:
+        """InterPodAffinity's sum for each group."""
+        total: Ints = np.zeros(len(self), dtype=np.int64)
+        for column in range(len(self._pods.attracting)):
+            total += self._counted(column)
+        return total
+
+    def constraints(self, weights: Sequence[float]) -> Iterator[Constraint]:
+        """Each constraint with ScheduleAnyway, with what it counts for each group and these weights."""
+        first = len(self._pods.attracting)
+        for column, each in enumerate(self._pods.constraints, first):
+            max_skew: Ints | int = each.max_skew
+            if not each.needs_all_keys and max_skew > 1:
+                max_skew = 1 + (max_skew - 1) * self._labelled(column)
+            yield self._counted(column), max_skew, weights[column - first]
+
+    def weights_among(self, groups: Mask, rows: Rows) -> tuple[float, ...]:
+        """The weight of the counts of each constraint, by its domains that have any of these rows.
+
+        `groups`: those of the rows. The rows have all keys that are needed; those without another one are a
+        domain of it. For the key kubernetes.io/hostname the domains are nodes.
+        """
+        first = len(self._pods.attracting)
+        columns = range(first, first + len(self._pods.spread))
+        return tuple(weight_of(self._domain_count(column, groups, rows)) for column in columns)
+
+    def _domain_count(self, column: int, groups: Mask, rows: Rows) -> int:
+        domains = self._pods.counted[column].domains
+        if domains.key == HOSTNAME:
+            return len(rows)
+        if self._apart[column]:
+            return len(set(self._column(column)[groups].tolist()))
+        return int(np.count_nonzero(np.bincount(domains.of_row[rows] - ABSENT)))
+
+    def _labelled(self, column: int) -> Ints:
+        """1 for groups with the label."""
+        return self._table[FIRST + 2 * column, : len(self)]
+
+    def _column(self, column: int) -> Ints:
+        """The domain of each group, or its count."""
+        return self._table[FIRST + 2 * column + 1, : len(self)]
+
+    def _counted(self, column: int) -> Ints:
+        """What counts in the domain of each group; 0 without one."""
+        found, counts = self._column(column), self._pods.counted[column].counts
+        if not self._apart[column]:
+            return found
+        return counts[found] * self._labelled(column) if len(counts) else np.zeros_like(found)
+
+    # -- following the cluster -----------------------------------------------------------------
+
+    def refresh(self) -> list[Rows] | None:
+        """Follow pods and nodes that have changed. Arrays of rows now in other groups; None: all may be."""
+        cluster, pods = self._cluster, self._pods
+        pods.refresh()
+        if self._shape_cursor == cluster.shape.head and self._touched_cursor == pods.touched.head:
+            return []
+        touched = pods.touched.entries_since(self._touched_cursor)
+        reshaped = cluster.shape.since(self._shape_cursor)
+        if (
+            touched is None
+            or reshaped is None
+            or len(self.of_row) != cluster.capacity
+            or (reshaped and self._apart != _few_domains(pods.counted))
+            or (len(self) > SPARE and len(self) > 2 * np.count_nonzero(self.sizes) + SPARE)
+        ):
+            self._start_over()
+            return None
+        self._shape_cursor, self._touched_cursor = cluster.shape.head, pods.touched.head
+        moved = [
+            rows
+            for column, domain in touched
+            if not self._apart[column]
+            for rows in self._follow_count(column, domain)
+        ]
+        if reshaped:
+            moved.append(np.array(reshaped, dtype=np.intp))
+            self._follow_shape(moved[-1])
+        return moved
+
+    def _follow_count(self, column: int, domain: int) -> Iterator[Rows]:
+        """The rows of a domain go to groups with its count; those that were in others."""
+        counted, at = self._pods.counted[column], FIRST + 2 * column + 1
+        rows, count = counted.domains.rows_of([domain]), counted.counts.item(domain)
+        groups = self.of_row[rows]
+        for group in set(groups.tolist()):
+            key = self._keys[group]
+            if key[at] != count:
+                moving = rows[groups == group]
+                self._move(moving, group, (*key[:at], count, *key[at + 1 :]))
+                yield moving
+
+    def _follow_shape(self, rows: Rows) -> None:
+        for row, key in zip(rows, self._keys_of(rows).T.tolist(), strict=True):
+            self._move(row, self.of_row.item(row), tuple(key))
+
+    def _move(self, rows: Rows | np.intp, group: int, key: Key) -> None:
+        """From this group to the one with this key."""
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._add(key)
+        moving = np.size(rows)
+        self._sizes[group] -= moving
+        self._sizes[number] += moving
+        self.of_row[rows] = number
+
+    def _add(self, key: Key) -> int:
+        """A group without nodes; its number."""
+        number = self._numbers[key] = len(self._keys)
+        self._keys.append(key)
+        if number == len(self._sizes):
+            self._sizes = np.pad(self._sizes, (0, number))
+            self._own_scores = np.pad(self._own_scores, (0, number))
+            self._table = np.pad(self._table, ((0, 0), (0, number)))
+        self._own_scores[number], self._table[:, number] = key[OWN], key
+        return number
+
+    # -- all at once ---------------------------------------------------------------------------
+
+    def _start_over(self) -> None:
+        cluster, pods = self._cluster, self._pods
+        self._shape_cursor, self._touched_cursor = cluster.shape.head, pods.touched.head
+        self._apart = _few_domains(pods.counted)
+        keys = self._keys_of(slice(cluster.capacity))
+        self.of_row = _numbered(keys)
+        count = int(self.of_row.max(initial=-1)) + 1
+        example = np.zeros(count, dtype=np.intp)  # a row of each group
+        example[self.of_row] = np.arange(len(self.of_row))
+        self._sizes = np.bincount(self.of_row, minlength=count)
+        keys = keys[:, example]
+        self._own_scores, self._table = keys[OWN], keys.astype(np.int64)
+        self._keys = list(map(tuple, keys.T.tolist()))
+        self._numbers = {key: number for number, key in enumerate(self._keys)}
+
+    def _keys_of(self, rows: AnyRows) -> Floats:
+        """The keys of the rows, shape [parts of a key, len(rows)]."""
+        parts: list[NDArray[Any]] = [self._own.refresh()[rows], self._may_run.refresh()[rows]]
+        for counted, is_apart in zip(self._pods.counted, self._apart, strict=True):
+            domain = counted.domains.of_row[rows]
+            labelled = domain != ABSENT
+            parts.append(labelled)
+            if not is_apart and len(counted.counts):
+                parts.append(np.where(labelled, counted.counts[domain], 0))
+            else:
+                parts.append(domain)
+        return np.array(parts, dtype=np.float64)
+
+
+def _few_domains(counted: Iterable[DomainCounts]) -> list[bool]:
+    return [each.domains.count <= MAX_APART for each in counted]
+
+
+def _numbered(keys: Floats) -> Ints:
+    """Numbers from 0 of columns, equal for equal columns, shape [columns]."""
+    numbers: Ints = np.zeros(keys.shape[1], dtype=np.int64)
+    for part in keys:
+        if (part != part[0]).any():
+            of_part = np.unique(part, return_inverse=True)[1]
+            numbers = np.unique(numbers * (int(of_part.max()) + 1) + of_part, return_inverse=True)[1]
+    return numbers
+
 
 ATTRACTION_WEIGHT, SPREAD_WEIGHT = 2, 2
 

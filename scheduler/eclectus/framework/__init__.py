@@ -7,7 +7,6 @@ imported from here, the values that these are made of included. docs/policies.md
 
 from eclectus.accounts.node_prices import NodePrices
 from eclectus.cluster.changelog import AnyRows, ChangeLog, Rows
-from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.actions import (
     Action,
@@ -24,7 +23,6 @@ from eclectus.framework.actions import (
 )
 from eclectus.framework.learner import Completion, Learn, LearnedCell, Speeds
 from eclectus.framework.profile_settings import ProfileSettings
-from eclectus.framework.ranking import Ranking, Weigh
 from eclectus.framework.roles import (
     ClassQueue,
     JobPlanner,
@@ -48,7 +46,8 @@ from eclectus.framework.traits import (
     RelieveTraits,
     Traits,
 )
-from eclectus.framework.view import View
+from eclectus.framework.view import Ranking, View, Weigh
+from eclectus.maths.numbers import Floats
 from eclectus.model.errors import SettingsError
 from eclectus.model.job import JobPlan
 from eclectus.model.objects import Amounts, Spec, Task

@@ -9,8 +9,7 @@ from math import inf
 
 from msgspec import Struct
 
-from eclectus.model.grant import NO_GRANT, Grant
-from eclectus.model.objects import Task
+from eclectus.model.objects import NO_GRANT, Grant, Task
 
 
 class Reason(Struct, frozen=True, gc=False):

@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from eclectus.feasibility.topology.pod_preferences import HOSTNAME
+from eclectus.feasibility.scores_by_pods import HOSTNAME
 from eclectus.model.errors import Problems, SettingsError
 from eclectus.model.objects import Preference, Requirement, Term
 from eclectus.model.settings import Setting

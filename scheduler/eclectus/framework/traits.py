@@ -1,7 +1,7 @@
 """Traits: what a policy says of itself, by which the engine and the other roles know what it does.
 
 A policy states its traits as a class attribute, or as a property where its settings decide. The engine reads
-them, and so does the table of combinations that make no sense (policies/clashes.py). The defaults are those
+them, and so does the table of combinations that make no sense (policies/table.py). The defaults are those
 of the plainest policy of a role. tests/policies/test_traits.py checks that they are true.
 """
 

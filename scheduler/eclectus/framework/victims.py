@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
-from eclectus.feasibility.room_without import RoomWithout
+from eclectus.feasibility.fit_error import RoomWithout
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.view import View
 from eclectus.model.objects import Task

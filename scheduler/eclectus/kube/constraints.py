@@ -42,8 +42,8 @@ from eclectus.model.objects import (
     SpreadConstraint,
     Term,
     WeightedTerm,
+    selects,
 )
-from eclectus.model.selectors import selects
 
 _NODE_AFFINITY = "spec.affinity.nodeAffinity"
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")

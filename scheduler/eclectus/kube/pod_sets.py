@@ -15,9 +15,7 @@ from msgspec.json import Decoder
 
 from eclectus.kube.constraints import label_selector
 from eclectus.kube.objects import ApiObject, LabelSelector, Metadata, decode
-from eclectus.model.gangs import Gang, GangKey
-from eclectus.model.objects import Budget
-from eclectus.model.selectors import PodSelector
+from eclectus.model.objects import Budget, Gang, GangKey, PodSelector
 
 # -- PodGroups -------------------------------------------------------------------------------------
 

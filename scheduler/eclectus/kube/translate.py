@@ -54,9 +54,7 @@ from eclectus.kube.pod_sets import COSCHEDULING, COSCHEDULING_LABEL, KUBERNETES
 from eclectus.kube.requests import MOST, FieldError, amounts, annotated_room, held, parsed, requested
 from eclectus.model import objects as model
 from eclectus.model.errors import MalformedError
-from eclectus.model.gangs import GangKey
-from eclectus.model.objects import Amounts, Images, Spec, Task, UsedClaim
-from eclectus.model.workload_names import workload_name
+from eclectus.model.objects import Amounts, GangKey, Images, Spec, Task, UsedClaim, workload_name
 
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 CONTROLLERS = (("v1", "ReplicationController"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"))

@@ -36,7 +36,7 @@ from eclectus.kubeclient.timing import elapsed
 from eclectus.model.errors import MalformedError, QuestionError
 from eclectus.model.explanation import JobExplanation, NodeExplanation, OtherPod, PodExplanation, PodState
 from eclectus.model.learned import LearnedWork
-from eclectus.model.workload_names import EVERYBODY, namespace_of
+from eclectus.model.objects import EVERYBODY, namespace_of
 
 IN_A_ROW, A_SECOND = 20, 5.0  # of 10 ms each: a twentieth of the thread's time
 WAITING_MOST = 16  # callers, the one that is answered included

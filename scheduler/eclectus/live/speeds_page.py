@@ -10,7 +10,7 @@ import msgspec
 
 from eclectus.framework import LearnedCell
 from eclectus.kubeclient.serving.pages import QueryError
-from eclectus.model.workload_names import concerns
+from eclectus.model.objects import concerns
 
 MOST_CELLS = 5_000  # of a page: 0.7 MB; 5,000 nodes and 64 classes of work are 320,000 cells
 CELLS_PER_PART = 200  # 2 ms

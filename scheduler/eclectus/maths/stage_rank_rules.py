@@ -11,8 +11,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
-from eclectus.maths.dag_plan.packing import FreeOverTime, packed
-from eclectus.maths.dag_plan.stages import Grain, Remaining, StageLeft, Units, fitting, remaining, units_of
+from eclectus.maths.dag_plan import (
+    FreeOverTime,
+    Grain,
+    Remaining,
+    StageLeft,
+    Units,
+    fitting,
+    packed,
+    remaining,
+    units_of,
+)
 
 # -- bottom level --------------------------------------------------------------------------------
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from eclectus.model.grant import NO_GRANT, Grant
 from eclectus.model.job import JobPlan
+from eclectus.model.objects import NO_GRANT, Grant
 
 
 class Renominate(Struct, frozen=True, gc=False, tag=True):

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from eclectus.model.gangs import Gang, GangKey
 from eclectus.model.job import Job
 from eclectus.model.learned import LearnedNode
-from eclectus.model.objects import Budget, Node, Pairs, Task
-from eclectus.model.selectors import PodSelector
-from eclectus.model.volumes import (
-    AttachLimits,
-    Attachment,
-    FreeStorage,
-    StorageClass,
-    Volume,
-    VolumeClaim,
-)
+from eclectus.model.objects import Budget, Gang, GangKey, Node, Pairs, PodSelector, Task
+from eclectus.model.volumes import AttachLimits, Attachment, FreeStorage, StorageClass, Volume, VolumeClaim
 
 
 class NodeSeen(Struct, frozen=True, gc=False, tag=True):

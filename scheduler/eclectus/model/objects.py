@@ -7,13 +7,54 @@ rounding where a node is exactly full.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Literal
 
 from msgspec import Struct
 
-from eclectus.model.gangs import GangKey
-from eclectus.model.grant import NO_GRANT, Grant
-from eclectus.model.sorted_names import contains
+# What a node gives a pod that is placed there, beside room: chosen with the node, and given back with it.
+
+
+class Grant(Struct, frozen=True, gc=False, omit_defaults=True):
+    """Which devices of its node a pod gets; none for a pod that requests none, or before they are chosen."""
+
+    devices: tuple[int, ...] = ()  # indices of them: whole ones first, then the one that it shares
+
+
+NO_GRANT = Grant()
+
+
+# Names in a sorted tuple.
+
+
+def contains(names: Sequence[str], name: str) -> bool:
+    """Whether the name is one of these, which are sorted; there may be thousands."""
+    at = bisect_left(names, name)
+    return at < len(names) and names[at] == name
+
+
+# Gangs: pods that start together or not at all, because a PodGroup of the cluster says so.
+
+
+class GangKey(Struct, frozen=True, gc=False, cache_hash=True):
+    """The PodGroup that a pod names; it need not exist."""
+
+    api: str  # group of its API: there are two, and a name may exist in both
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"PodGroup {self.namespace}/{self.name}"
+
+
+class Gang(Struct, frozen=True, gc=False):
+    """A PodGroup, as last seen."""
+
+    key: GangKey
+    min_count: int = 1  # pods that must be on nodes before any of them starts; with 1 each starts by itself
+
 
 Amounts = tuple[tuple[str, int], ...]
 """(resource name, amount), sorted by name, no zero amounts."""
@@ -280,3 +321,85 @@ class Budget(Struct, frozen=True, gc=False):
 def amount_of(amounts: Amounts, resource: str) -> int:
     """The amount of one resource; 0 if it is not among them."""
     return next((amount for name, amount in amounts if name == resource), 0)
+
+
+# Label selectors: whether all requirements of a selector hold for the labels of a pod.
+
+Selector = tuple[Requirement, ...]
+
+
+class PodSelector(Struct, frozen=True, gc=False):
+    """The pods of its namespace that a Service or a controller selects."""
+
+    kind: str  # Service, ReplicationController, ReplicaSet or StatefulSet
+    namespace: str
+    name: str
+    selector: Selector  # empty: it selects none
+
+
+def selects(selector: Iterable[Requirement], labels: Mapping[str, str]) -> bool:
+    """Whether every requirement holds. A selector without requirements selects every pod."""
+    return all(_label_holds(requirement, labels.get(requirement.key)) for requirement in selector)
+
+
+def _label_holds(requirement: Requirement, value: str | None) -> bool:
+    match requirement.op:
+        case "In":
+            return value in requirement.values
+        case "NotIn":
+            return value not in requirement.values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt":
+            raise AssertionError(f"a selector on pod labels has no operators on numbers: {requirement}")
+
+
+# Which pod gives way to which, in one place: evictions, room held for a pod, and explanations follow it.
+
+
+def outranks(task: Task, other: Task) -> bool:
+    """Whether the other pod may have to give up its node, or room that is held for it, for the task."""
+    return other.priority < task.priority
+
+
+def may_outrank(priority: float, lowest: float) -> bool:
+    """Whether a task of this priority at most may outrank a pod, if no pod has less than `lowest`."""
+    return lowest < priority
+
+
+# Names of workloads: what is learned of a task holds for the tasks of its namespace, or of a shared class.
+#
+# A name is `namespace/class` or `namespace/image,…`. Classes that the admin shares keep their bare name: they
+# belong to no namespace, and every pod with their label teaches them. Neither a namespace nor a class
+# contains a slash, so the first slash always ends the namespace.
+
+EVERYBODY = ""
+"""Stands for the namespace where there is none: shared classes, and workloads of simulations."""
+
+
+def workload_name(namespace: str, kind: str, shared: AbstractSet[str] = frozenset()) -> str:
+    """The name of a kind of work (a class, or images); bare if it is one of the `shared` classes."""
+    return kind if kind in shared else f"{namespace}/{kind}"
+
+
+def namespace_of(workload: str) -> str:
+    """Whose workload it is; EVERYBODY of a shared one."""
+    return workload.partition("/")[0] if "/" in workload else EVERYBODY
+
+
+def kind_of(workload: str) -> str:
+    """The name without the namespace: the class, as in the label."""
+    return workload.partition("/")[2] if "/" in workload else workload
+
+
+def concerns(workload: str, namespace: str) -> bool:
+    """Whether pods of this namespace may do such work: it is the namespace's own or shared."""
+    return namespace_of(workload) in (namespace, EVERYBODY)
+
+
+def in_namespace_of(workload: str, kind: str) -> str:
+    """The name of another kind of work in the same namespace."""
+    namespace = namespace_of(workload)
+    return workload_name(namespace, kind) if namespace else kind

@@ -9,9 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dumb_plan import Run, justified, list_schedule, running
-from eclectus.maths.dag_plan import Plan, StageLeft, planned
-from eclectus.maths.dag_plan.packing import packed
-from eclectus.maths.dag_plan.stages import GRAINS, TICKS_A_SECOND, remaining, units_of
+from eclectus.maths.dag_plan import (
+    GRAINS,
+    TICKS_A_SECOND,
+    Plan,
+    StageLeft,
+    packed,
+    planned,
+    remaining,
+    units_of,
+)
 
 MUCH = (10**6, 10**6)
 

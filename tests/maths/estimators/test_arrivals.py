@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from eclectus.maths.estimators.flows import ArrivalRate
+from eclectus.maths.load import ArrivalRate
 
 
 def estimator(times: np.ndarray, fast: int = 100, slow: int = 1000) -> ArrivalRate:

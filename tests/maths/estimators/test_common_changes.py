@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eclectus.maths.estimators.of_nodes import ROWS_AT_ONCE, SAMPLES_PER_NODE, CommonChanges
+from eclectus.maths.service_rates import ROWS_AT_ONCE, SAMPLES_PER_NODE, CommonChanges
 
 NODES = 12
 KNOWN = np.arange(NODES)

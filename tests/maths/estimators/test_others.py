@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eclectus.maths.estimators.of_nodes import LEAST_SAMPLES, MOST, Votes, prior, vote
+from eclectus.maths.service_rates import LEAST_SAMPLES, MOST_PRIOR, Votes, prior, vote
 
 LOGS = st.floats(-20, 20) | st.just(float("nan"))
 
@@ -58,7 +58,7 @@ def test_a_prior_is_bounded_and_a_common_factor_says_nothing(
 ) -> None:
     median, marks = np.array(logs), np.array(is_known[: len(logs)])
     found = prior(median, marks)
-    assert ((found >= 1 / MOST - 1e-12) & (found <= MOST + 1e-12)).all()
+    assert ((found >= 1 / MOST_PRIOR - 1e-12) & (found <= MOST_PRIOR + 1e-12)).all()
     assert (found[np.isnan(median)] == 1.0).all()
     small = np.clip(median, -0.1, 0.1)
     few = np.clip(shift, -1.0, 1.0)

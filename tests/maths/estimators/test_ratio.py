@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eclectus.framework import Completion
-from eclectus.maths.estimators.ratio import SWEEPS, RatioMatrix, confidence, confidences, relative_error
+from eclectus.maths.service_rates import SWEEPS, RatioMatrix, confidence, confidences, relative_error
 from eclectus.policies.rosella import RosellaLearn
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from builders import make_engine, make_node
 from eclectus.model.commands import Bind
-from eclectus.model.grant import Grant
-from eclectus.model.objects import Spec, Task
+from eclectus.model.objects import Grant, Spec, Task
 from eclectus.policies.place.power_of_two import Uniform
 from eclectus.sim.base.machine import InvariantError, Machine, TaskRun
 from eclectus.sim.base.work import Arrival, WorkClass

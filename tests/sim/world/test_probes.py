@@ -213,8 +213,9 @@ def perturbed(seed: int) -> tuple[list[tuple[float, int]], list[tuple[float, str
 
 @pytest.mark.long
 def test_after_a_perturbation_queues_recover_once_it_is_learned_and_the_backlog_is_gone() -> None:
-    """T4: 16 samples find a fourfold change nine times in ten (maths/cusum.py), which the nodes that have
-    become slow take 16 s to end in their two slots; then 8 tasks/s of spare capacity work off the backlog."""
+    """T4: 16 samples find a fourfold change nine times in ten (maths/service_rates.py), which the nodes that
+    have become slow take 16 s to end in their two slots; then 8 tasks/s of spare capacity work off the
+    backlog."""
     stories = [perturbed(seed) for seed in (1, 2, 3)]
 
     def mean(since: float, until: float) -> float:

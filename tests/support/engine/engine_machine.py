@@ -14,9 +14,9 @@ import engine_invariants as invariants
 from builders import amounts, make_node, make_task
 from driven_engine import DrivenEngine
 from eclectus.model.events import BudgetSeen, Paused, Resumed, TaskSeen
-from eclectus.model.gangs import Gang
 from eclectus.model.objects import (
     Budget,
+    Gang,
     HostPort,
     PodAffinityTerm,
     Requirement,

@@ -6,8 +6,7 @@ from typing import Any
 
 from builders import make_task
 from eclectus.model.events import GangGone, GangSeen
-from eclectus.model.gangs import Gang, GangKey
-from eclectus.model.objects import Task
+from eclectus.model.objects import Gang, GangKey, Task
 
 API = "scheduling.k8s.io"
 

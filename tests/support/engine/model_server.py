@@ -31,9 +31,8 @@ from eclectus.model.events import (
     TaskGone,
     TaskSeen,
 )
-from eclectus.model.gangs import Gang, GangKey
 from eclectus.model.job import Job
-from eclectus.model.objects import Node, Task
+from eclectus.model.objects import Gang, GangKey, Node, Task
 from judge import crowded, refusal
 
 

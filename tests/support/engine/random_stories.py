@@ -29,8 +29,17 @@ from eclectus.model.events import (
     TaskGone,
     TaskSeen,
 )
-from eclectus.model.grant import NO_GRANT
-from eclectus.model.objects import HostPort, Node, Preference, Requirement, Taint, Task, Term, Toleration
+from eclectus.model.objects import (
+    NO_GRANT,
+    HostPort,
+    Node,
+    Preference,
+    Requirement,
+    Taint,
+    Task,
+    Term,
+    Toleration,
+)
 from judge import devices_left, refusal
 
 FAST = Term((Requirement("speed", "In", ("fast",)),))

@@ -9,8 +9,7 @@ from builders import make_engine, make_task
 from eclectus.framework import Action, Line, Place, ReserveMany, View
 from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
-from eclectus.policies.shared.bases import group_by_job
-from eclectus.policies.shared.hybrids import OvertakingLine
+from eclectus.policies.shared import OvertakingLine, group_by_job
 from worlds import World, small_world
 
 LONG = 200.0  # seconds, above the default cut-off of 90

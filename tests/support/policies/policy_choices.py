@@ -1,7 +1,7 @@
 """Ways to configure the scheduler: every policy with every choice of its settings, in accepted company.
 
 Of the policies of two roles every pair occurs in some way, except pairs that are refused in any company
-(policies/clashes.py). Variants of a policy that neither traits nor clashes tell apart count as one there.
+(policies/table.py). Variants of a policy that neither traits nor clashes tell apart count as one there.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from eclectus.config.profiles import read_learner, read_profiles, required_of_le
 from eclectus.config.variants import variants
 from eclectus.engine.engine import Engine
 from eclectus.framework import Learn, Profile
-from eclectus.policies.clashes import CLASHES, clashes_in
-from eclectus.policies.table import ROLES
+from eclectus.policies.table import CLASHES, ROLES, clashes_in
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Bind, Enqueue, Place, Unschedulable, View
+from eclectus.maths.numbers import Floats
 from eclectus.maths.sampling import draw_proportional
 from eclectus.model.objects import Task
 

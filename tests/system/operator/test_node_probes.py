@@ -7,7 +7,7 @@ import pytest
 
 from eclectus.api.names import INSTANCE_LABEL, NODE_PROBES_PATH, NODE_PROFILES_PATH
 from eclectus.kubeclient.api_errors import ApiError
-from eclectus.model.workload_names import kind_of
+from eclectus.model.objects import kind_of
 from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.controlplane.components import audit_log
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec

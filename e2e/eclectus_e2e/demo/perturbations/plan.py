@@ -8,7 +8,7 @@ from statistics import mean
 from msgspec.structs import replace
 
 from eclectus.api.names import PROBED_LABEL, RESERVED_TAINT
-from eclectus.maths.window import unlikelihood
+from eclectus.maths.load import unlikelihood
 from eclectus.policies.rosella import RosellaLearn
 from eclectus_e2e.demo.speeds import samples_until_alarm
 from eclectus_e2e.demo.workload.arrivals import Mix

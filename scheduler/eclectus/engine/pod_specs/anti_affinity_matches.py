@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from eclectus.cluster.alike_pods import held_weights
 from eclectus.cluster.pod_terms import HeldTerms
-from eclectus.model.objects import Pairs, PodAffinityTerm, Requirement, Task
-from eclectus.model.selectors import selects
+from eclectus.model.objects import Pairs, PodAffinityTerm, Requirement, Task, selects
 
 
 class _Alike:

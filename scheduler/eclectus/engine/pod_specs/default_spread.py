@@ -24,8 +24,16 @@ from eclectus.engine.pod_specs.slices import PodSlices
 from eclectus.framework import Profile
 from eclectus.framework.profile_settings import DefaultConstraint, SpreadDefaults
 from eclectus.model.events import PodSelectorGone, PodSelectorSeen
-from eclectus.model.objects import Pairs, Requirement, Spec, SpreadConstraint, Task
-from eclectus.model.selectors import PodSelector, Selector, selects
+from eclectus.model.objects import (
+    Pairs,
+    PodSelector,
+    Requirement,
+    Selector,
+    Spec,
+    SpreadConstraint,
+    Task,
+    selects,
+)
 
 SERVICE = "Service"
 

@@ -22,9 +22,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from eclectus.engine.pod_specs.slices import PodSlices
-from eclectus.model.objects import Pairs, PodAffinityTerm, Requirement, Task
-from eclectus.model.selectors import Selector, selects
-from eclectus.model.sorted_names import contains
+from eclectus.model.objects import Pairs, PodAffinityTerm, Requirement, Selector, Task, contains, selects
 
 _NameSet = set[str]
 _K = TypeVar("_K", bound=Hashable)

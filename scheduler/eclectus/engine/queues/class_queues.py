@@ -23,10 +23,9 @@ from msgspec import Struct
 from eclectus.cluster.changelog import ChangeLog, Rows
 from eclectus.engine.queues.head_heap import HeadHeap, RankedHeads, Value
 from eclectus.engine.queues.unschedulable import UnschedulableClasses
-from eclectus.feasibility.class_cache import ClassCache
+from eclectus.feasibility.task_class import ClassCache
 from eclectus.framework import Order, Profile, Wait
-from eclectus.model.gangs import GangKey
-from eclectus.model.objects import Spec, Task
+from eclectus.model.objects import GangKey, Spec, Task
 from eclectus.model.reservation import ClassKey
 
 Entry = tuple[tuple[float, ...], int, Task]  # key, serial (so that tasks are never compared), task

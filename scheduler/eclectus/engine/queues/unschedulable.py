@@ -23,10 +23,9 @@ from eclectus.cluster.alike_pods import AlikePods
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.pod_terms import TermIndex
-from eclectus.feasibility.class_cache import ClassCache
 from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.static_rules import evaluation, static_part
-from eclectus.feasibility.task_class import TaskClass
+from eclectus.feasibility.task_class import ClassCache, TaskClass
 from eclectus.model.objects import PodAffinityTerm, Spec
 from eclectus.model.reservation import ClassKey
 

@@ -1,1 +1,1 @@
-"""The filters, one per file, with kube-scheduler's plugin names and words; table.py lists them."""
+"""The filters, with kube-scheduler's plugin names and words; table.py lists them."""

@@ -2,48 +2,34 @@
 
 Static rules depend on a node's labels, taints and name, and on volumes; usage rules depend on the pods on it.
 Room itself (NodeResourcesFit) is in feasibility/room.py and comes before the rules marked `after_room`, and
-rules about pods elsewhere are in feasibility/topology. To add another rule, add a file with a `RULE` and a
-line here.
+rules about pods elsewhere are in feasibility/topology. To add another rule, add it to nodes.py or volumes.py,
+or to a file of its own, and add a line here.
 """
 
 from __future__ import annotations
 
-from eclectus.feasibility.rules import (
-    devices,
-    enforced_affinity,
-    node_affinity,
-    node_name,
-    node_ports,
-    node_unschedulable,
-    taints,
-    topology_keys,
-    unsupported,
-    volume_binding,
-    volume_limits,
-    volume_restrictions,
-    volume_zone,
-)
+from eclectus.feasibility.rules import nodes, volumes
 from eclectus.feasibility.rules.rule import Rule
 
 STATIC_RULES: tuple[Rule, ...] = (
-    unsupported.RULE,
-    volume_binding.BLOCKED,
-    node_unschedulable.RULE,
-    node_name.RULE,
-    taints.RULE,
-    enforced_affinity.RULE,
-    node_affinity.RULE,
-    volume_binding.BOUND,
-    volume_binding.UNBOUND,
-    volume_binding.STORAGE,
-    volume_zone.RULE,
-    topology_keys.RULE,
+    nodes.UNSUPPORTED_FEATURES,
+    volumes.BLOCKED,
+    nodes.NODE_UNSCHEDULABLE,
+    nodes.NODE_NAME,
+    nodes.TAINT_TOLERATION,
+    nodes.ENFORCED_AFFINITY,
+    nodes.NODE_AFFINITY,
+    volumes.BOUND,
+    volumes.UNBOUND,
+    volumes.STORAGE,
+    volumes.VOLUME_ZONE,
+    nodes.TOPOLOGY_KEYS,
 )
 USAGE_RULES: tuple[Rule, ...] = (
-    node_ports.RULE,
-    volume_restrictions.RULE,
-    volume_limits.RULE,
-    volume_binding.UNBOUND_NOW,
-    volume_binding.STORAGE_NOW,
-    devices.RULE,
+    nodes.NODE_PORTS,
+    volumes.VOLUME_RESTRICTIONS,
+    volumes.VOLUME_LIMITS,
+    volumes.UNBOUND_NOW,
+    volumes.STORAGE_NOW,
+    nodes.DEVICES,
 )

@@ -6,7 +6,9 @@ shuts or opens a topology domain, a vector operation over the rows of this domai
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,17 +18,197 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.scalars import read_only, scalars
 from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.static_rules import ShapeValues
-from eclectus.feasibility.topology.domain_counts import DomainCounts
-from eclectus.feasibility.topology.domain_rules import (
-    EXISTING,
-    OWN,
-    Affinity,
-    AntiAffinity,
-    DomainRule,
-    Spread,
+from eclectus.feasibility.topology.domains import (
+    Change,
+    DomainCounts,
+    Domains,
+    Holders,
+    PodsOfAllTerms,
+    PodsOfAnyTerm,
+    SpreadPods,
 )
-from eclectus.feasibility.topology.domains import Domains, Holders, PodsOfAllTerms, PodsOfAnyTerm, SpreadPods
 from eclectus.model.objects import PodAffinityTerm, Spec, SpreadConstraint, Task
+
+# Rules that allow a node or not by how many pods its topology domain has.
+#
+# Each allows the domains whose count is between two bounds, which follow from the counts of all domains. So a
+# pod that comes or leaves costs O(1), and a domain that is shut or opened one vector operation over its rows.
+
+Bounds = tuple[int, int]
+"""The least and the greatest count that is allowed."""
+
+NO_LEAST, NO_MOST = 0, 2**62
+
+
+class DomainRule(ABC):
+    """One rule; `refresh` follows the counts, which must have been refreshed.
+
+    `shut`: rows that the rule refuses, shape [capacity].
+    """
+
+    plugin: ClassVar[str] = "InterPodAffinity"  # name of kube-scheduler's plugin
+    reason: str  # kube-scheduler's words for its refusal
+    shuts_absent: ClassVar[bool]  # whether it refuses nodes without the label
+
+    def __init__(self, cluster: Cluster, counts: DomainCounts) -> None:
+        self._cluster, self.counts = cluster, counts
+        self._bounds = self.bounds()
+        self._start_over()
+
+    @abstractmethod
+    def bounds(self, row_count: int | None = None, freed: int = 0) -> Bounds:
+        """The counts that are allowed.
+
+        Where some pods of one row are thought away, `freed` is their number, and `row_count` what is left in
+        the domain of the row (None if the domain does not exist, or nothing is thought away).
+        """
+
+    def refresh(self, change: Change | None) -> Sequence[Rows] | None:
+        """Follow a change of the counts; the rows that may be shut or open now, None if all may be."""
+        if change is None:
+            self._start_over()
+            return None
+        self._widen()
+        bounds = self.bounds()
+        if bounds != self._bounds:
+            self._bounds = bounds
+            now = self._are_shut()
+            flipped: list[int] = np.flatnonzero(now != self._domain_shut).tolist()
+        else:
+            flipped = [each for each in change.domains if self._is_shut(each) != self._domain_shut[each]]
+        changed: list[Rows] = []
+        if flipped:
+            for domain in flipped:
+                self._domain_shut[domain] = not self._domain_shut[domain]
+            changed.append(self.counts.domains.rows_of(flipped))
+        if change.rows:
+            changed.append(np.array(change.rows, dtype=np.intp))
+        for rows in changed:
+            self.shut[rows] = self._shut_or_absent[self.counts.domains.of_row[rows]]
+        return changed
+
+    def holds_without(self, row: int, removed: Collection[Task]) -> bool:
+        """Whether the rule would allow this row without these of its pods."""
+        domain = int(self.counts.domains.of_row[row])
+        if domain == ABSENT:
+            return not self.shuts_absent
+        count, row_count, freed = int(self.counts.counts[domain]), None, 0
+        if self.counts.domain_at(row) != ABSENT:
+            pods = self._cluster.pods
+            freed = sum(self.counts.weight(pods.of_pod(pod)) for pod in removed)
+            count -= freed
+            row_count = count
+        least, most = self.bounds(row_count, freed)
+        return least <= count <= most
+
+    def reason_at(self, row: int) -> str:
+        """kube-scheduler's words where the rule refuses this row."""
+        del row
+        return self.reason
+
+    def _is_shut(self, domain: int) -> bool:
+        least, most = self._bounds
+        return not least <= self.counts.counts.item(domain) <= most
+
+    def _are_shut(self) -> Mask:
+        least, most = self._bounds
+        counts = self.counts.counts[: len(self._domain_shut)]
+        return (counts < least) | (counts > most)
+
+    def _start_over(self) -> None:
+        self._set_domains(self.counts.domains.count)
+        self._bounds = self.bounds()
+        self._domain_shut[:] = self._are_shut()
+        self.shut: Mask = self._shut_or_absent[self.counts.domains.of_row]
+
+    def _widen(self) -> None:
+        """New domains have come, of which none has pods."""
+        known, count = self._domain_shut, self.counts.domains.count
+        if len(known) < count:
+            self._set_domains(count)
+            self._domain_shut[: len(known)] = known
+            self._domain_shut[len(known) :] = self._are_shut_at_first()[len(known) :]
+
+    def _are_shut_at_first(self) -> Mask:
+        least, most = self._bounds
+        return np.full(len(self._domain_shut), not least <= 0 <= most)
+
+    def _set_domains(self, count: int) -> None:
+        # The last place is for rows in no domain, whose number is -1.
+        self._shut_or_absent: Mask = np.zeros(count + 1, dtype=bool)
+        self._shut_or_absent[ABSENT] = self.shuts_absent
+        self._domain_shut: Mask = self._shut_or_absent[:count]
+
+
+class Spread(DomainRule):
+    """Topology spread: the pods of no domain exceed the least of all domains by more than `max_skew`."""
+
+    plugin = "PodTopologySpread"
+    reason = "node(s) didn't match pod topology spread constraints"
+    absent_reason = f"{reason} (missing required label)"
+    shuts_absent = True
+
+    def __init__(self, cluster: Cluster, counts: DomainCounts, constraint: SpreadConstraint) -> None:
+        self._constraint = constraint
+        super().__init__(cluster, counts)
+
+    def bounds(self, row_count: int | None = None, freed: int = 0) -> Bounds:
+        """As many as the least count and `max_skew` allow beside the pod itself."""
+        del freed
+        counts, constraint = self.counts, self._constraint
+        least = counts.least if row_count is None else min(counts.least, row_count)
+        if counts.existing < constraint.min_domains:
+            least = 0
+        return NO_LEAST, least + constraint.max_skew - constraint.counts_itself
+
+    def reason_at(self, row: int) -> str:
+        """Whether the node lacks the label, or its domain has too many pods."""
+        return self.absent_reason if self.counts.domains.of_row[row] == ABSENT else self.reason
+
+
+class Affinity(DomainRule):
+    """Required pod affinity, one topology key: the domain has a pod that all terms match.
+
+    The first pod of those that would match themselves is allowed everywhere; otherwise none could ever begin.
+    """
+
+    reason = "node(s) didn't match pod affinity rules"
+    shuts_absent = True
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        counts: DomainCounts,
+        of_all_keys: Sequence[DomainCounts],
+        matches_itself: bool,
+    ) -> None:
+        self._of_all_keys, self._matches_itself = of_all_keys, matches_itself
+        super().__init__(cluster, counts)
+
+    def bounds(self, row_count: int | None = None, freed: int = 0) -> Bounds:
+        """At least one, unless no pod counts anywhere."""
+        del row_count
+        total = sum(counts.total for counts in self._of_all_keys) - freed * len(self._of_all_keys)
+        return 0 if self._matches_itself and not total else 1, NO_MOST
+
+
+class AntiAffinity(DomainRule):
+    """Required anti-affinity, of the pod itself or of pods that are there, one topology key: none counts."""
+
+    shuts_absent = False
+
+    def __init__(self, cluster: Cluster, counts: DomainCounts, reason: str) -> None:
+        self.reason = reason
+        super().__init__(cluster, counts)
+
+    def bounds(self, row_count: int | None = None, freed: int = 0) -> Bounds:
+        """None."""
+        del row_count, freed
+        return NO_LEAST, 0
+
+
+OWN = "node(s) didn't match pod anti-affinity rules"
+EXISTING = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 MAX_FLIPS = 256  # entries of rows; who is further behind starts over
 

@@ -45,8 +45,7 @@ from eclectus.live.watch.watched_pods import WatchedPods
 from eclectus.model import events
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import Event
-from eclectus.model.gangs import GangKey
-from eclectus.model.selectors import PodSelector
+from eclectus.model.objects import GangKey, PodSelector
 
 _STORAGE = "/apis/storage.k8s.io/v1"
 _PATHS_OF_GROUPS = tuple(f"/apis/{KUBERNETES}/{version}/{POD_GROUPS}" for version in KUBERNETES_VERSIONS)

@@ -10,7 +10,7 @@ to, goes to the job with the least remaining work, larger tasks first.
                       withheld                                 if it would take what another job needs again
 
 Departures:
-- deadlines are absolute (`maths/dag_plan/deadline.py`). They move to a later time only when the share shrinks
+- deadlines are absolute (`maths/dag_plan.py`). They move to a later time only when the share shrinks
   or work is lost; such slips are counted. They move to an earlier time only as the dominant share grows: a
   job that has gained time with room of others lends that time too, but for the
   tenth of the jobs with the latest deadlines, on which the end of all work depends. A plan made anew from the
@@ -48,10 +48,9 @@ from eclectus.maths.stage_rank_rules import STAGE_RANKS
 from eclectus.model.job import JobPlan
 from eclectus.model.objects import Task
 from eclectus.model.settings import Setting
-from eclectus.policies.carbyne.planned_job import fits_beside, size_of
+from eclectus.policies.carbyne.planned_job import SERVICES, Vector, fits_beside, path_of, size_of, used_part
 from eclectus.policies.carbyne.planner import Planner
 from eclectus.policies.carbyne.reserved_nodes import ReservedNodes
-from eclectus.policies.carbyne.sharing import SERVICES, Vector, path_of, used_part
 
 DUE, LEFT_OVER = 0, 1
 RETRY_SECONDS = 5.0  # after which what is withheld is asked about again although nothing has changed

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eclectus.feasibility.room_without import RoomWithout
+from eclectus.feasibility.fit_error import RoomWithout
 from eclectus.framework import Nominate, Refused, Task, TaskClass, View
 from eclectus.policies.carbyne.planned_job import node_paces, time_left
 from eclectus.policies.carbyne.planner import Planner

@@ -2,7 +2,7 @@
 
 The node queues of Eagle: Delgado, Didona, Dinu, Zwaenepoel, "Job-aware Scheduling in Eagle: Divide and Stick
 to Your Probes", SoCC 2016. Of the reservations in a node queue the job with the least remaining work (tasks
-not started, times their estimate) goes first, within the limits of `policies/shared/hybrids.py`.
+not started, times their estimate) goes first, within the limits of `policies/shared.py`.
 
 Departures:
 - a long task overtakes none. In the paper it competes by the remaining work of its whole job, which a node
@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from eclectus.framework import Reservation, View
-from eclectus.policies.shared.hybrids import OvertakingLine, Rank
+from eclectus.policies.shared import OvertakingLine, Rank
 
 
 @dataclass(eq=False)

@@ -19,7 +19,7 @@ from itertools import dropwhile, takewhile
 from typing import Annotated
 
 from eclectus.framework import Line, LineTraits, Reservation, Setting, View
-from eclectus.policies.shared.hybrids import Partition
+from eclectus.policies.shared import Partition
 
 
 @dataclass(eq=False)

@@ -12,7 +12,7 @@ Departures:
 - `spec.priority` is compared before shares, as everywhere in Kubernetes.
 - tasks in node queues and deferred tasks do not count, since they hold no resources yet. So a Place policy
   that assigns a node on arrival is refused beside it, and so is one that takes all tasks before it places any
-  (policies/clashes.py).
+  (policies/table.py).
 """
 
 from __future__ import annotations

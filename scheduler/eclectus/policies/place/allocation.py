@@ -37,7 +37,7 @@ from eclectus.framework import (
 )
 from eclectus.model.errors import Problems
 from eclectus.model.objects import amount_of
-from eclectus.policies.shared.bases import ByCost
+from eclectus.policies.shared import ByCost
 
 SCORED = ("cpu", "memory")  # a container without requests counts with Kubernetes' defaults for scores
 _OF_EVERY_POD = "ephemeral-storage"  # other resources count only for pods that request them

@@ -22,8 +22,7 @@ from typing import Annotated
 import numpy as np
 
 from eclectus.framework import Action, ClassKey, Enqueue, Floats, Rows, Setting, Task, TaskClass, View
-from eclectus.policies.shared.bases import ByJob
-from eclectus.policies.shared.hybrids import Backlog, Partition, expected_seconds
+from eclectus.policies.shared import Backlog, ByJob, Partition, expected_seconds
 
 
 @dataclass(eq=False)

@@ -28,7 +28,7 @@ from typing import Annotated
 import numpy as np
 
 from eclectus.framework import ReserveMany, Rows, Setting, Task, View
-from eclectus.policies.shared.hybrids import Hybrid
+from eclectus.policies.shared import Hybrid
 
 
 @dataclass(eq=False)

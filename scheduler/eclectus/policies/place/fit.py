@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eclectus.framework import Floats, Rows, TaskClass
-from eclectus.policies.shared.bases import ByCost
+from eclectus.policies.shared import ByCost
 
 
 @dataclass(eq=False)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from eclectus.framework import ReserveMany, Rows, Task, View
-from eclectus.policies.shared.hybrids import Hybrid
+from eclectus.policies.shared import Hybrid
 
 
 @dataclass(eq=False)

@@ -19,8 +19,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from eclectus.cluster.changelog import AnyRows, Rows
-from eclectus.feasibility.node_groups import NodeGroups
-from eclectus.feasibility.room import Floats
 from eclectus.feasibility.scores import (
     Ints,
     balanced_allocation,
@@ -32,10 +30,11 @@ from eclectus.feasibility.scores import (
     pod_topology_spread,
     taint_toleration,
 )
-from eclectus.feasibility.scores_by_pods import range_of
+from eclectus.feasibility.scores_by_pods import NodeGroups, range_of
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Bind, Place, PlaceTraits, Unschedulable, View
-from eclectus.framework.ranking import Ranking
+from eclectus.framework.view import Ranking
+from eclectus.maths.numbers import Floats
 from eclectus.model.objects import Task, amount_of
 from eclectus.model.settings import Setting
 

@@ -17,7 +17,7 @@ Departures:
 - sets of constraints are joint where the paper's CRV has one entry for each kind of constraint;
 - a pod's preferences come before prices. What they ask for counts as demand of the nodes that meet them.
   For the nodes that it prefers it waits only as long as its work gains there by learned speeds
-  (policies/shared/preferred_nodes.py); the paper has a table of gains;
+  (policies/place/phoenix.py); the paper has a table of gains;
 - which pods are long is found from the estimates of late (accounts/node_prices.py).
 """
 
@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from sys import maxsize
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -51,7 +51,115 @@ from eclectus.framework import (
     View,
     Wait,
 )
-from eclectus.policies.shared.preferred_nodes import PreferredNodes
+
+# When a task gives up a preference: the choice between waiting for preferred nodes and starting elsewhere.
+#
+# Phoenix (Thinakaran et al., ICDCS 2017) negotiates constraints that may be relaxed; its rule is not
+# published in full. The one here compares when the task would end, W and S being wait and run time on
+# preferred nodes, W' the wait without the preference, g S the run time there:
+#
+#     relax if and only if  W + S > W' + g S
+#
+# with a margin for tasks that do not wait yet, so that an estimate that moves a little does not change the
+# decision about each task again and again.
+
+MARGIN = 1.1  # by how much the end on preferred nodes must be sooner for a task to begin to wait
+
+
+def relaxes(
+    wait_seconds: float, service_seconds: float, *, elsewhere_seconds: float, is_waiting: bool
+) -> bool:
+    """Whether the task takes another node than a preferred one.
+
+    `elsewhere_seconds`: when it would end there, W' + g S, from now. `is_waiting`: it has begun to wait.
+    """
+    preferred_seconds = wait_seconds + service_seconds
+    return preferred_seconds * (1.0 if is_waiting else MARGIN) > elsewhere_seconds
+
+
+# How long a task waits for the nodes that it prefers, by what its work gains there, as learned.
+#
+# Rates say how much faster the class of work runs on preferred nodes than on the one at hand. Without a gain
+# nothing waits: a preference then only chooses among nodes with room.
+
+MAX_WAITING = 64  # tasks of a class that wait for preferred nodes; each is asked about in every cycle
+CHANGES = 256  # of usage, with which rates of single nodes change, until the nodes are looked at again
+
+Position = tuple[int, int, int, int]
+
+
+class _Preferred(NamedTuple):
+    """The nodes of a class that meet its preferences best."""
+
+    known_at: Position  # in the changes of what it was computed from
+    score: float
+    slots: float
+    service_seconds: float
+    others_seconds: float  # mean run time on the other nodes of the class
+
+
+class PreferredNodes:
+    """Computes the nodes once for each class and change of rates, labels or services. O(nodes) then."""
+
+    def waits_until(self, view: View, task: Task, task_class: TaskClass, row: int, ahead: int) -> float:
+        """When the task takes this row, the best with room, at the latest, seconds; -inf: at once.
+
+        `ahead`: tasks of its class that wait for preferred nodes before it.
+        """
+        if task.spec.long_running or ahead >= MAX_WAITING:
+            return -inf
+        preferred = self._of(view, task_class)
+        is_preferred = task_class.scalars.preference_score[row] >= preferred.score
+        if is_preferred or preferred.service_seconds == inf:
+            return -inf
+        service_seconds = preferred.service_seconds
+        # The mean of many nodes is known better than the rate of one, and a node that only seems to be slow
+        # must not keep the task waiting.
+        rate = float(view.speeds(task_class).rate[row])
+        elsewhere_seconds = min(1.0 / rate if rate else inf, preferred.others_seconds)
+        # All preferred slots are busy: one of them is free after a mean service time over their number.
+        wait_seconds = (ahead + 1) * service_seconds / preferred.slots
+        since = view.deferred_since.get(task.uid)
+        is_relaxed = relaxes(
+            wait_seconds,
+            service_seconds,
+            elsewhere_seconds=elsewhere_seconds,
+            is_waiting=since is not None,
+        )
+        # Other classes may come first, so what is gained bounds the wait, whatever was expected.
+        gained_seconds = elsewhere_seconds - service_seconds
+        return -inf if is_relaxed else (view.now if since is None else since) + gained_seconds
+
+    def _of(self, view: View, task_class: TaskClass) -> _Preferred:
+        speeds, cluster = view.speeds(task_class), view.cluster
+        known_at = (
+            speeds.epoch,
+            cluster.shape.head,
+            cluster.service_changes,
+            cluster.usage.head // CHANGES,
+        )
+        found: _Preferred | None = task_class.derived.get(self)
+        if found is None or found.known_at != known_at:
+            found = task_class.derived[self] = _preferred(task_class, speeds.rate, known_at)
+        return found
+
+
+def _preferred(task_class: TaskClass, rate: Floats, known_at: Position) -> _Preferred:
+    rows = task_class.waitable_rows
+    score = task_class.preference_score[rows]
+    best = float(score.max(initial=0.0))
+    preferred, others = rows[score == best], rows[score < best]
+    slots = float(task_class.service_slots[preferred].sum())
+    seconds, others_seconds = (_mean_seconds(task_class, rate, each) for each in (preferred, others))
+    return _Preferred(known_at, best, slots, seconds, others_seconds)
+
+
+def _mean_seconds(task_class: TaskClass, rate: Floats, rows: Rows) -> float:
+    """The mean run time on these rows, each slot at work; inf without a slot."""
+    slots = task_class.service_slots[rows]
+    pace = float((slots * rate[rows]).sum())
+    return float(slots.sum()) / pace if pace else inf
+
 
 PREFERENCE_WEIGHT = 1e4  # preferences met come before any price
 PRICE_WEIGHT = 2.0 / PRICE_STEP  # one step of the price comes before the load of the node, 0..1

@@ -20,10 +20,9 @@ from typing import Annotated, Literal
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Bind, Enqueue, Place, PlaceTraits, Unschedulable, View
 from eclectus.maths.sampling import draw_marked
-from eclectus.model.grant import NO_GRANT, Grant
-from eclectus.model.objects import Task
+from eclectus.model.objects import NO_GRANT, Grant, Task
 from eclectus.model.settings import Setting
-from eclectus.policies.shared.bases import TRAITS_BY_QUEUE, Queue
+from eclectus.policies.shared import TRAITS_BY_QUEUE, Queue
 
 
 @dataclass(eq=False)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eclectus.framework import Action, Bind, Enqueue, Place, PlaceTraits, Task, Unschedulable, View
-from eclectus.policies.shared.bases import TRAITS_BY_QUEUE, Queue
+from eclectus.policies.shared import TRAITS_BY_QUEUE, Queue
 
 
 @dataclass(eq=False)

@@ -19,7 +19,7 @@ import numpy as np
 
 from eclectus.framework import Floats, Rows, Setting, TaskClass
 from eclectus.model.objects import DEVICE_MILLI
-from eclectus.policies.shared.bases import ByCost
+from eclectus.policies.shared import ByCost
 
 
 @dataclass(eq=False)

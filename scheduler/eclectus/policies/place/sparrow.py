@@ -23,7 +23,7 @@ from math import ceil
 
 from eclectus.framework import Action, ReserveMany, Rows, Task, TaskClass, View
 from eclectus.maths.sampling import draw_rows
-from eclectus.policies.shared.bases import ByJob, Distinct, Ratio
+from eclectus.policies.shared import ByJob, Distinct, Ratio
 
 
 @dataclass(eq=False)

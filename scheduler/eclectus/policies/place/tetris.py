@@ -36,9 +36,9 @@ from typing_extensions import override
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.resources import PODS
-from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Bind, Need, PendingTasks, Place, PlaceTraits, Unschedulable, View
+from eclectus.maths.numbers import Floats
 from eclectus.model.objects import Spec, Task
 from eclectus.model.settings import Setting
 

@@ -22,8 +22,7 @@ import numpy as np
 
 from eclectus.framework import Evict, Nominate, Refused, ReliefAction, Relieve, RelieveTraits, TaskClass, View
 from eclectus.framework.victims import GivesWay, Victims, victims_on
-from eclectus.model.objects import Spec, Task
-from eclectus.model.outranking import may_outrank, outranks
+from eclectus.model.objects import Spec, Task, may_outrank, outranks
 from eclectus.model.settings import Setting
 
 ROWS_MOST = 2_000  # nodes examined in one search, some tens of milliseconds; the next search examines others

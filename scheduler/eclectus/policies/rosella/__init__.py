@@ -5,8 +5,8 @@ Q. Wu, Z. Liu, "Rosella: A Self-Driving Distributed Scheduler for Heterogeneous 
 from which tasks move to faster nodes. docs/rosella.md and docs/placement.md describe them.
 """
 
-from eclectus.policies.rosella.learn.learn import RosellaLearn
+from eclectus.policies.rosella.learn import RosellaLearn
 from eclectus.policies.rosella.line import RosellaLine
-from eclectus.policies.rosella.place.place import Rosella
+from eclectus.policies.rosella.place import Rosella
 
 __all__ = ["Rosella", "RosellaLearn", "RosellaLine"]

@@ -10,8 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from eclectus.model.errors import EclectusError
-from eclectus.model.grant import NO_GRANT, Grant
-from eclectus.model.objects import DEVICE_MILLI, Amounts, Node, Task
+from eclectus.model.objects import DEVICE_MILLI, NO_GRANT, Amounts, Grant, Node, Task
 from eclectus.sim.base.work import ONE_POD, WorkClass
 
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace as with_fields
 from typing_extensions import override
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.class_cache import ClassCache
+from eclectus.feasibility.task_class import ClassCache
 from eclectus.framework import (
     Action,
     Bind,

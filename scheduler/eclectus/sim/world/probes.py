@@ -1,4 +1,4 @@
-"""Benchmark probes: the simulation of the operator's NodeProbes, with the same formulas (`maths/probing.py`).
+"""Benchmark probes: the simulation of the operator's NodeProbes, with the same formulas (`maths/load.py`).
 
 As in Rosella (Q. Wu, Z. Liu, "Rosella: A Self-Driving Distributed Scheduler for Heterogeneous Clusters",
 2020) probes are a Poisson stream whose rate depends on the load reported by the learner. Each goes to a
@@ -27,7 +27,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from eclectus.maths.probing import draw_cell, gap_seconds, probe_rate
+from eclectus.maths.load import draw_cell, gap_seconds, probe_rate
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import Event, TaskGone, TaskSeen
 from eclectus.model.learned import LearnedLoad

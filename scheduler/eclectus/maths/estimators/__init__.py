@@ -1,1 +1,0 @@
-"""Estimators that keep state between samples: arrival rate, service rates, spread, a low percentile."""

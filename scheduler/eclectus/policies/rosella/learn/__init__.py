@@ -1,1 +1,0 @@
-"""Rosella's learner: service rates, changes of speed, load, and liveness of nodes."""

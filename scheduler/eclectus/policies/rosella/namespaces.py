@@ -1,0 +1,587 @@
+"""The namespaces of the learner, and what each takes from the others.
+
+Each learns from its own tasks alone. From the others it takes a prior of the nodes' speeds, robust and
+bounded (maths/service_rates.py), and that a task has ended on a node. That a node is silent or dead
+holds for all only as far as two namespaces agree: the share that holds for all is the second lowest one.
+
+Shared classes and workloads of simulations belong to EVERYBODY, which is learned like a namespace, but has
+no vote: any tenant would have a second vote by a shared class.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Container, Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eclectus.cluster.scalars import read_only
+from eclectus.framework import Speeds
+from eclectus.maths.numbers import Floats
+from eclectus.maths.service_rates import NEGLIGIBLE, RatioMatrix, Votes, prior, vote
+from eclectus.model.learned import NodeState
+from eclectus.model.objects import EVERYBODY, namespace_of
+from eclectus.policies.rosella.rates import Rates
+
+# Liveness of nodes as one namespace sees it: which nodes count as slower, which are dead or back.
+#
+# States: `unknown`, no samples; `live`; `suspect`, its tasks are overdue, so it counts as slower
+# (maths/load.py); `dead`, the last choice for real work. Departures from the paper (Q. Wu, Z. Liu,
+# "Rosella", 2020), whose benchmarks arrive all the time: only time in which something ran on a node is
+# evidence against it, so an idle node never counts as dead. A dead node on which a task ends is suspect until
+# it has enough new samples. A dead node on which nothing runs is reset after a half-life, since without
+# probes nothing else would bring it back.
+#
+# Silence and slowness are evidence for the namespace whose tasks they are. An end is a sign of life for all.
+
+REVIVAL_SAMPLES = 8  # of tasks that started after the node died, that make it live again
+TRIAL_SHARE = 0.125  # share of its learned speed that a dead node counts with after a sign of life
+
+
+class Death:
+    """Since when a node counts as dead, its samples since then, and since when it is quiet."""
+
+    __slots__ = ("has_sign_of_life", "new_samples", "quiet_since", "since")
+
+    def __init__(self, since: float) -> None:
+        self.since = self.quiet_since = since  # quiet: no task has ended or left
+        self.new_samples, self.has_sign_of_life = 0, False
+
+
+class Liveness:
+    """Shares and deaths; arrays by row, shape [capacity]."""
+
+    def __init__(self, rows: int = 0) -> None:
+        self.share: Floats = np.ones(rows)  # of its learned speed with which a node counts; 0: dead
+        self._deaths: dict[int, Death] = {}
+
+    # -- rows ----------------------------------------------------------------------------------
+
+    def open_rows(self, rows: int) -> None:
+        """Extend the array to `rows` rows."""
+        missing = rows - len(self.share)
+        if missing > 0:
+            self.share = np.pad(self.share, (0, missing), constant_values=1.0)
+
+    def reset(self, row: int) -> None:
+        """The row is not dead and counts with its full learned speed."""
+        self.share[row] = 1.0
+        self._deaths.pop(row, None)
+
+    # -- tasks ---------------------------------------------------------------------------------
+
+    def left(self, row: int, now: float) -> None:
+        """A task no longer runs on the row."""
+        if row in self._deaths:
+            self._deaths[row].quiet_since = now
+
+    def ended(self, row: int, began: float, now: float) -> bool:
+        """A task has run to its end; returns whether its time is a sample of the node.
+
+        On a dead node, only tasks that started after its death are samples, since others stood still with it.
+        But any end is a sign of life, after which the node gets a little real work.
+        """
+        death = self._deaths.get(row)
+        if death is None:
+            self.share[row] = 1.0
+            return True
+        death.has_sign_of_life, death.quiet_since = True, now
+        self.share[row] = TRIAL_SHARE
+        is_sample = began >= death.since
+        death.new_samples += is_sample
+        return is_sample
+
+    def revived_since(self, row: int) -> float | None:
+        """Make the node live again if it has enough new samples; returns when it died, else None."""
+        death = self._deaths.get(row)
+        if death is None or death.new_samples < REVIVAL_SAMPLES:
+            return None
+        self.reset(row)
+        return death.since
+
+    # -- failure detection -------------------------------------------------------------------------------
+
+    def is_dead(self, row: int) -> bool:
+        """Whether the node counts as dead: it died and has shown no sign of life since."""
+        return row in self._deaths and not self._deaths[row].has_sign_of_life
+
+    def dead_rows(self) -> list[int]:
+        """The rows of dead nodes."""
+        return [row for row in self._deaths if self.is_dead(row)]
+
+    def lowered_rows(self) -> set[int]:
+        """The rows that count with less than their learned speed, or have died and not come back."""
+        return {*np.flatnonzero(self.share != 1.0).tolist(), *self._deaths}
+
+    def marked(self, rows: Iterable[int]) -> NDArray[np.bool_]:
+        """True for these rows; shape [capacity]."""
+        marks = np.zeros(len(self.share), dtype=bool)
+        marks[list(rows)] = True
+        return marks
+
+    def mark_dead(self, rows: NDArray[np.intp], now: float) -> list[int]:
+        """These rows count as dead from now on; returns those that did not before."""
+        died = [row for row in rows.tolist() if not self.is_dead(row)]
+        for row in died:
+            self._deaths[row] = Death(now)
+        return died
+
+    def apply_shares(self, share: Floats, nodes: int) -> None:
+        """Take over the shares. Dead rows get 0, unless all nodes are dead, which must be an error."""
+        dead = self.dead_rows()
+        self.share = share
+        for row, death in self._deaths.items():
+            if death.has_sign_of_life:
+                share[row] = min(share[row], TRIAL_SHARE)
+        if len(dead) < nodes:
+            share[dead] = 0.0
+
+    def silent_since(self, last_end: Floats) -> Floats:
+        """Since when each row is silent: since a task ended there; after a death also since one left."""
+        found = last_end.copy()
+        for row, death in self._deaths.items():
+            found[row] = max(found[row], death.quiet_since)
+        return found
+
+    def idle_dead_rows(self, busy: Container[int], now: float, after: float) -> list[int]:
+        """Dead rows, none of them `busy`, where no task has ended or left for `after` seconds."""
+        return [
+            row for row, death in self._deaths.items() if row not in busy and now - death.quiet_since >= after
+        ]
+
+    def is_dead_or_on_trial(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which of the rows are dead, or have shown a sign of life since but too few samples."""
+        return self.marked(self._deaths)[rows]
+
+
+# Effective rates: what placement uses of one namespace's learned rates.
+#
+# They are multiplied by a share for silence. A node also counts as slower for a workload that
+# it has never run than its speed for other workloads suggests: workloads may rank nodes differently, a task
+# that finds this out runs long, and other nodes are known to be good at it. Two cases are exempt: a node
+# without any samples counts as typical, and so does a cell whose samples were dropped, since it was tried and
+# its present speed must be found out. What other namespaces have learned of the nodes is a prior
+# (maths/service_rates.py): it enters here alone, so that it changes nothing of what is learned.
+
+
+class EffectiveRates:
+    """Rates by node, for all workloads together and for each; between two fits single rows are updated."""
+
+    def __init__(self, matrix: RatioMatrix, untried_share: float) -> None:
+        self._matrix, self._untried_share = matrix, untried_share
+        self._rate: Floats = np.ones((1, 0))  # row 0: all workloads together; then one row for each workload
+        self._prior: Floats | None = None  # of the nodes' speeds, from other namespaces
+        self._speeds: dict[int | None, Speeds] = {}
+        self._epoch, self._most = 0, 1.0
+
+    @property
+    def rows(self) -> int:
+        """Length of the arrays."""
+        return len(self._rate[0])
+
+    def speeds(self, index: int | None) -> Speeds:
+        """Rates of the workload with this index in the matrix; for None, of all workloads together."""
+        found = self._speeds.get(index)
+        if found is None:
+            rate = self._rate[0 if index is None else index + 1]
+            found = self._speeds[index] = Speeds(read_only(rate), self._most, self._epoch)
+        return found
+
+    def rebuild(self, share: Floats, prior: Floats | None, epoch: int) -> None:
+        """Compute all rates again. `share` and `prior` have shape [rows]; without others it is None."""
+        self._prior, self._epoch = prior, epoch
+        factor, rate = self._believed(slice(None))
+        if self._rate.shape != (shape := (len(rate) + 1, len(factor))):
+            self._rate = np.empty(shape)
+        self._rate[0] = factor  # in place: fresh memory would take most of the time
+        np.multiply(self._discounts(slice(None)), rate, out=self._rate[1:])
+        self._rate *= share
+        self._most = float(self._rate.max(initial=0.0)) or 1.0
+        self._speeds.clear()
+
+    def update_row(self, row: int, share: float) -> None:
+        """Compute the rates of one node again."""
+        rows = slice(row, row + 1)
+        factor, rate = self._believed(rows)
+        self._rate[0, row] = factor[0] * share
+        self._rate[1:, row] = self._discounts(rows)[:, 0] * rate[:, 0] * share
+        self._raise_bound(float(self._rate[:, row].max()))
+
+    def update_cell(self, workload: int, row: int) -> None:
+        """Compute the rate of one cell again, of a node whose share is 1."""
+        if self._prior is None:
+            factor, rate = self._matrix.factor.item(row), self._matrix.rate.item(workload, row)
+        else:
+            factors, rates = self._believed(slice(row, row + 1))
+            factor, rate = factors.item(0), rates.item(workload, 0)
+        self._rate[0, row], self._rate[workload + 1, row] = factor, rate
+        self._raise_bound(max(factor, rate))
+
+    def _believed(self, rows: slice) -> tuple[Floats, Floats]:
+        """Speeds and rates of these rows, with what others know of them."""
+        matrix = self._matrix
+        if self._prior is None:
+            return matrix.factor[rows], matrix.rate[:, rows]
+        speed = matrix.speed_given(self._prior, rows)
+        return speed, matrix.rate_given(speed, rows)
+
+    def _discounts(self, rows: slice) -> Floats:
+        """What the rates of all workloads on these rows are multiplied by: less than 1 where untried."""
+        matrix = self._matrix
+        is_known = np.array(matrix.is_sized, dtype=bool)[
+            :, None
+        ]  # a workload that no node has run gives no node an advantage
+        is_untried = ~matrix.tried[:, rows] & is_known & (matrix.samples[rows] > NEGLIGIBLE)
+        return np.where(is_untried, self._untried_share, 1.0)
+
+    def _raise_bound(self, rate: float) -> None:
+        """Keep `most` an upper bound of all rates after an update."""
+        if rate > self._most:
+            self._most = rate
+            self._speeds.clear()
+
+
+class Knowledge:
+    """`rates` and `liveness` are its own; `agreed` and `prior` are what others know, None without others."""
+
+    def __init__(self, rates: Rates, untried_share: float) -> None:
+        self.rates, self.liveness = rates, Liveness()
+        self.runs_work = False  # whether a task of it has ended that is no probe
+        self.effective_rates = EffectiveRates(rates.matrix, untried_share)
+        self.agreed: Floats | None = None  # shares of the nodes that hold for all namespaces
+        self.prior: Floats | None = None  # of the nodes' speeds
+
+    def add_node(self, row: int, rows: int) -> None:
+        """A new row, without samples."""
+        self.liveness.open_rows(rows)
+        self.rates.add_node(row, rows)
+
+    def remove_node(self, row: int) -> None:
+        """Forget the row."""
+        self.rates.remove_node(row)
+        self.liveness.reset(row)
+
+    def share(self, row: int) -> float:
+        """Of the learned speed of the row: the least of its own and of what holds for all."""
+        own = self.liveness.share.item(row)
+        return own if self.agreed is None else min(own, self.agreed.item(row))
+
+    def shares(self) -> Floats:
+        """The same of all rows."""
+        return self.liveness.share if self.agreed is None else np.minimum(self.liveness.share, self.agreed)
+
+    def check_revived(self, row: int) -> bool:
+        """Whether a dead node is live again; drops its samples from before its death."""
+        since = self.liveness.revived_since(row)
+        if since is None:
+            return False
+        for workload, _ in self.rates.scalars(row):
+            self.rates.drop_before(workload, row, since)
+        return True
+
+    def rebuild(self, epoch: int) -> None:
+        """Compute the effective rates of all rows again."""
+        self.effective_rates.rebuild(self.shares(), self.prior, epoch)
+
+    def update_row(self, row: int) -> None:
+        """Compute those of one row again."""
+        self.effective_rates.update_row(row, self.share(row))
+
+
+# Which workloads are learned: a fair share of the places for each namespace, in it the most frequent ones.
+#
+# The worth of a workload is the weight of its samples, which fades as they age. A workload without a place is
+# counted too, and its samples are dropped. It gets a free place at once. If there is none, it takes the place
+# of the least worth
+#
+# - of the namespace that holds the most, if its own namespace holds at least two less: so a namespace loses
+#   places to others only beyond its fair share;
+# - or else of its own namespace (if that holds none: of those that hold the most), once it is worth REPLACES
+#   times as much. Without that factor, more workloads than places that come in turn would replace each other,
+#   and none would ever be learned.
+
+REPLACES = 2.0  # times the worth: above 1 by what a sample loses between two that come in turn
+
+
+class Kinds:
+    """The workloads with a place, and as many candidates."""
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+        self._worth: dict[str, float] = {}
+        self._candidates: dict[str, float] = {}  # their worth; shared out in the same way
+        self._held = Counter[str]()  # places by namespace
+
+    def __contains__(self, workload: str) -> bool:
+        return workload in self._worth
+
+    def add(self, workload: str, weight: float) -> str | None:
+        """Count samples of this weight; returns the workload that has lost its place to this one, if any."""
+        if workload in self._worth:
+            self._worth[workload] += weight
+            return None
+        worth = self._candidates.pop(workload, 0.0) + weight
+        loser = self._loser(workload, worth)
+        if loser == workload:
+            self._keep_candidate(workload, worth)
+            return None
+        if loser is not None:
+            del self._worth[loser]
+            self._held -= Counter((namespace_of(loser),))  # drops what is 0
+        self._worth[workload] = worth
+        self._held[namespace_of(workload)] += 1
+        return loser
+
+    def fade(self, share: float) -> None:
+        """Multiply all worths by this."""
+        for worth in (self._worth, self._candidates):
+            for workload in worth:
+                worth[workload] *= share
+
+    def _loser(self, workload: str, worth: float) -> str | None:
+        """Who gets no place if this workload comes; None while one is free."""
+        if len(self._worth) < self._places:
+            return None
+        own = namespace_of(workload)
+        most = max(self._held.values())
+        if not self._held[own] or most > self._held[own] + 1:
+            found = self._least(space for space, held in self._held.items() if held == most)
+        else:
+            found = self._least([own])
+        is_unfair = most > self._held[own] + 1
+        return found if is_unfair or worth > REPLACES * self._worth[found] else workload
+
+    def _least(self, namespaces: Iterable[str]) -> str:
+        """The workload of least worth in these namespaces, of equal ones the first by name."""
+        among = frozenset(namespaces)
+        return min(
+            (each for each in self._worth if namespace_of(each) in among),
+            key=lambda each: (self._worth[each], each),
+        )
+
+    def _keep_candidate(self, workload: str, worth: float) -> None:
+        """Remember it; beyond the bound the namespace with the most candidates loses its least one."""
+        self._candidates[workload] = worth
+        if len(self._candidates) > self._places:
+            held = Counter(map(namespace_of, self._candidates))
+            most = max(held.values())
+            crowded = [each for each in self._candidates if held[namespace_of(each)] == most]
+            del self._candidates[min(crowded, key=lambda each: (self._candidates[each], each))]
+
+
+KNOWING_SAMPLES = 2.0  # weight of the samples from which on a namespace knows a node
+
+
+class KnowledgeByNamespace:
+    """By name; EVERYBODY is always there. `most` is the number of workloads of all of them together."""
+
+    def __init__(self, make_rates: Callable[[], Rates], untried_share: float, most: int) -> None:
+        self._make_rates, self._untried_share = make_rates, untried_share
+        self._kinds = Kinds(most)
+        self._rows: set[int] = set()  # of all nodes
+        self._capacity = 0
+        self._agreed: Floats | None = None  # shares of nodes that hold for all, with two namespaces or more
+        self._lowered: set[int] = set()  # rows with a share below 1, or a death
+        self._weighed_at, self._epoch = 0.0, 0
+        self._by_name = {EVERYBODY: self._new()}
+        self._newcomer = self._new()  # what a namespace without samples believes
+
+    @property
+    def cells(self) -> int:
+        """Number of rows times that of namespaces."""
+        return self._capacity * len(self._by_name)
+
+    def items(self) -> list[tuple[str, Knowledge]]:
+        """(name, namespace), in the order of names."""
+        return sorted(self._by_name.items())
+
+    def _find(self, workload: str) -> Knowledge:
+        """The namespace that learns this workload, or what stands for one without samples."""
+        return self._by_name.get(namespace_of(workload), self._newcomer)
+
+    def admit(self, workload: str, at: float, samples: int = 1) -> Knowledge | None:
+        """Count samples taken at this time; what learns from them, None if they are dropped."""
+        weight = self._newcomer.rates.matrix.weight(at)  # all fade together
+        loser, name = self._kinds.add(workload, weight * samples), namespace_of(workload)
+        if loser is not None:
+            self._forget(loser, keep=name)
+        if workload not in self._kinds:
+            return None
+        if name not in self._by_name:
+            self._by_name[name] = self._new()
+        return self._by_name[name]
+
+    def _forget(self, workload: str, keep: str) -> None:
+        """Forget a workload, and its namespace with the last one, unless that is the one to `keep`."""
+        name = namespace_of(workload)
+        rates = self._by_name[name].rates
+        if workload in rates.index:
+            rates.forget(workload)
+        if not rates.index and name not in (EVERYBODY, keep):
+            del self._by_name[name]
+
+    def _new(self) -> Knowledge:
+        space = Knowledge(self._make_rates(), self._untried_share)
+        for row in self._rows:
+            space.add_node(row, self._capacity)
+        space.rates.fade(self._weighed_at)
+        return space
+
+    def _all(self) -> list[Knowledge]:
+        return [*self._by_name.values(), self._newcomer]
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def add_node(self, row: int, capacity: int) -> None:
+        """A new row, without samples; computes all rates again where arrays grow."""
+        self._rows.add(row)
+        for space in self._all():
+            space.add_node(row, capacity)
+        if capacity > self._capacity:
+            self._capacity = capacity
+            self.exchange()
+
+    def remove_node(self, row: int) -> None:
+        """Forget the row."""
+        self._rows.remove(row)
+        for space in self._all():
+            space.remove_node(row)
+        self._agree_on(row)
+
+    def clear(self, row: int) -> None:
+        """Drop all samples of the row."""
+        for _, space in self.items():
+            space.rates.clear(row)
+
+    # -- tasks ---------------------------------------------------------------------------------
+
+    def is_lowered(self, row: int) -> bool:
+        """Whether the row counts with less than its learned speed for any namespace."""
+        return row in self._lowered
+
+    def ended(self, workload: str, row: int, began: float, now: float) -> bool:
+        """A task has run to its end; returns whether its time is a sample for its namespace."""
+        if row not in self._lowered:
+            return True
+        own, is_sample = self._find(workload), True
+        for space in self._by_name.values():
+            is_own_sample = space.liveness.ended(row, began, now)
+            is_sample = is_own_sample if space is own else is_sample
+        self._agree_on(row)
+        if all(space.share(row) == 1.0 for space in self._by_name.values()):
+            self._lowered.discard(row)
+        return is_sample
+
+    def left(self, row: int, now: float) -> None:
+        """A task no longer runs on the row."""
+        if row in self._lowered:
+            for space in self._by_name.values():
+                space.liveness.left(row, now)
+
+    def check_revived(self, row: int) -> bool:
+        """Whether a dead node is live again for any namespace, which then drops older samples of it."""
+        revived = [space.check_revived(row) for space in self._by_name.values()]  # each is asked
+        return any(revived)
+
+    # -- time ----------------------------------------------------------------------------------
+
+    def fade(self, now: float) -> None:
+        """Age all samples to `now`."""
+        for space in self._all():
+            share = space.rates.fade(now)
+        self._kinds.fade(share)
+        self._weighed_at = now
+
+    def refresh(self, now: float, error: float) -> None:
+        """Fit the rates of each namespace to its samples; `error` is the relative error aimed at."""
+        for _, space in self.items():
+            space.rates.drop_aged(now)
+            space.rates.refresh(len(self._rows), error)
+
+    def exchange(self) -> None:
+        """Exchange what holds for all, and what others know of the nodes; after a check for failures."""
+        self._agreed = _second_lowest(self._voters())
+        self._set_priors(self._voters())
+        self._lowered = set()
+        for space in self._all():
+            space.agreed = self._agreed
+            self._lowered |= space.liveness.lowered_rows()
+        self.rebuild()
+
+    def _voters(self) -> list[Knowledge]:
+        return [space for name, space in self.items() if name != EVERYBODY]
+
+    def _set_priors(self, voters: list[Knowledge]) -> None:
+        votes = Votes([vote(each.rates.matrix.factor, each.rates.matrix.samples) for each in voters])
+        for space in self._all():
+            if not voters or voters == [space]:
+                space.prior = None
+                continue
+            median = votes.median(without=voters.index(space) if space in voters else None)
+            space.prior = prior(median, space.rates.matrix.samples > NEGLIGIBLE)
+
+    def _agree_on(self, row: int) -> None:
+        if self._agreed is not None:
+            shares = sorted(space.liveness.share.item(row) for space in self._voters())
+            self._agreed[row] = shares[1] if len(shares) > 1 else 1.0
+
+    # -- effective rates -------------------------------------------------------------------------
+
+    def rebuild(self) -> None:
+        """Compute the effective rates of all namespaces again, and start a new epoch."""
+        self._epoch += 1
+        for space in self._all():
+            space.rebuild(self._epoch)
+
+    def update_row(self, row: int) -> None:
+        """Compute those of one row again."""
+        for space in self._all():
+            space.update_row(row)
+
+    def update_cell(self, workload: str, row: int) -> None:
+        """Compute that of one workload on one row again; the row is not lowered."""
+        space = self._find(workload)
+        if workload in space.rates.index:
+            space.effective_rates.update_cell(space.rates.index[workload], row)
+
+    def speeds(self, workload: str) -> Speeds:
+        """Of this workload; those of all workloads of its namespace if it is unknown."""
+        space = self._find(workload)
+        return space.effective_rates.speeds(space.rates.index.get(workload))
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def state(self, row: int) -> NodeState:
+        """The state of a node: dead if two namespaces say so, or all that know it (KNOWING_SAMPLES).
+
+        Samples of probes contradict no namespace: they are as old as the silence, and none has ended since.
+        """
+        spaces = self._by_name.values()
+        if row in self._lowered:
+            dead = [space for space in spaces if space.liveness.is_dead(row)]
+            knowing = [
+                space
+                for space in spaces
+                if space.runs_work and space.rates.matrix.samples.item(row) >= KNOWING_SAMPLES
+            ]
+            if dead and (len(dead) > 1 or all(space in dead for space in knowing)):
+                return "dead"
+            if any(space.share(row) < 1.0 for space in spaces):
+                return "suspect"
+        return "live" if any(space.rates.has_samples(row) for space in spaces) else "unknown"
+
+    def median_knowledge(self, row: int) -> Knowledge:
+        """The namespace whose speed of the node is the lower median of those that have samples of it."""
+        knowing = [space for _, space in self.items() if space.rates.has_samples(row)]
+        ranked = sorted(knowing, key=lambda space: space.rates.matrix.factor.item(row))
+        return ranked[(len(ranked) - 1) // 2]
+
+
+def _second_lowest(voters: list[Knowledge]) -> Floats | None:
+    """Of the shares of each row; None with fewer than two namespaces."""
+    if len(voters) < 2:
+        return None
+    shares = np.array([space.liveness.share for space in voters])
+    found: Floats = np.partition(shares, 1, axis=0)[1]
+    return found

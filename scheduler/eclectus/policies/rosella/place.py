@@ -1,0 +1,290 @@
+"""Rosella's placement by learned speeds.
+
+Q. Wu, Z. Liu, "Rosella", 2020, section on proportional sampling with power of two choices (PPoT). Two
+modes, chosen by `view`:
+
+- `sample`, the paper's: draw two nodes with probability in proportion to their learned rate for the task's
+  workload, compare them, and join the node queue of the better one. For several active schedulers, stale
+  views and very large clusters. The draw (`query`, `choices`, `distinct`: Sampling) and the comparison
+  (`compare`: costs.py) are separate settings.
+- `full`, the default for one active scheduler, whose view is fresh: all nodes are compared. With `replan`
+  (default) tasks stay in one central queue and are planned again in every scheduling cycle (replan.py).
+
+`mode: paper` selects the paper's policy and learner. Departures from the paper:
+- by default there is no sampling. The paper does not compare with a central queue with late binding, which
+  is what kube-scheduler has; at high load two choices are worse than that, re-planning is not
+  (docs/placement.md, docs/results/ablations.md);
+- by default nodes are compared by `wait`, not by the shortest queue, which had the better mean;
+- waiting tasks may get another node: those of the central queue in every cycle, those in node queues with
+  `line: {policy: rosella}` (rosella/line.py). In the paper a task stays where it was sent;
+- a node has many slots and tasks differ in size, so queue lengths are counted in slots of the task's class.
+  Also with `mode: paper`; with one slot they are the paper's;
+- ties, which the paper does not specify, go to the faster node. Also with `mode: paper`;
+- preferences of pods, which the paper does not have, make a node count as slower. Also with `mode: paper`;
+- so does, with re-planning, that a node is needed by tasks that can run on few (costs.py); from Phoenix;
+- a rate belongs to a node and a workload, not to a node. Further departures of the learner:
+  rosella/learn.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Annotated, Literal
+
+import numpy as np
+
+from eclectus.cluster.scalars import Scalars, scalars
+from eclectus.feasibility.task_class import NodeScalars
+from eclectus.framework import (
+    Action,
+    ClassKey,
+    Enqueue,
+    Floats,
+    PendingTasks,
+    Place,
+    PlaceTraits,
+    Rows,
+    Setting,
+    SettingsError,
+    Speeds,
+    Task,
+    TaskClass,
+    Unschedulable,
+    View,
+)
+from eclectus.maths import numbers
+from eclectus.maths.numbers import Arithmetic, Value
+from eclectus.maths.sampling import draw_marked, draw_rows, draws_proportional
+from eclectus.model.settings import apply_implied
+from eclectus.policies.rosella.costs import DEAD_RATE, KEYS, At, Column, Nodes
+from eclectus.policies.rosella.replan import Replan
+
+# Placement by sampling: draw a few nodes, compare them, join the node queue of the best.
+#
+# Q. Wu, Z. Liu, "Rosella", 2020: two draws in proportion to speed, with replacement (PPoT). The draw (query
+# rule) and the comparison (assignment rule, the keys) are independent settings. Using speeds in both is
+# better than using them in one (Gardner et al., "Scalable load balancing in the presence of heterogeneous
+# servers", Performance Evaluation, 2021). A node with an effective rate of 0 is drawn only where all nodes
+# that may run the task have it.
+
+Query = Callable[[Random, Rows, Speeds, int], list[int]]
+"""query(rng, rows, speeds, count): `count` of `rows`, with replacement; empty if all rates are 0."""
+Cost = Callable[[Arithmetic[float], NodeScalars, Scalars[float], int], float]
+"""cost(numbers, nodes, rate, row): the cost of one feasible node; the least wins."""
+
+
+def proportional(rng: Random, rows: Rows, speeds: Speeds, count: int) -> list[int]:
+    """Draw with probability in proportion to the rate of this workload, as in the paper."""
+    return draws_proportional(rng, rows, speeds.rate, speeds.most, count)
+
+
+def uniform(rng: Random, rows: Rows, speeds: Speeds, count: int) -> list[int]:
+    """Draw uniformly from the nodes with a rate above 0."""
+    works = speeds.rate > 0.0
+    drawn = (draw_marked(rng, rows, works) for _ in range(count))
+    return [row for row in drawn if row is not None]
+
+
+QUERIES: dict[str, Query] = {"proportional": proportional, "uniform": uniform}
+
+
+class Sampling:
+    """Places one task at a time, by a query rule and an assignment rule."""
+
+    def __init__(self, query: Query, choices: int, distinct: bool, cost: Cost) -> None:
+        self._query, self._cost = query, partial(cost, numbers)
+        self._choices, self._distinct = choices, distinct
+
+    def answer(self, view: View, task: Task) -> Action:
+        """Enqueue the task at the drawn node of least cost; the first drawn wins a tie."""
+        task_class = view.task_class(task)
+        rows, speeds = task_class.waitable_rows, view.speeds(task_class)
+        if not len(rows):
+            return Unschedulable(task)
+        if self._distinct:
+            drawn = self._draw_distinct(view, rows, speeds)
+        else:
+            drawn = self._query(view.rng, rows, speeds, self._choices)
+        drawn = drawn or list(draw_rows(view.rng, rows, self._choices, self._distinct))
+        if len(drawn) == 1:
+            return Enqueue(task, drawn[0])
+        return Enqueue(task, min(drawn, key=partial(self._cost, task_class.scalars, scalars(speeds.rate))))
+
+    def _draw_distinct(self, view: View, rows: Rows, speeds: Speeds) -> list[int]:
+        drawn: list[int] = []
+        while len(drawn) < self._choices and (one := self._query(view.rng, rows, speeds, 1)):
+            drawn += one
+            rows = rows[rows != one[0]]
+        return drawn
+
+
+# Re-planning weighs waiting by the work that arrives, and leaves scarce nodes to tasks that need them.
+REPLANNING = PlaceTraits(defers=True, defers_until_change=True, needs=frozenset({"arrivals", "prices"}))
+TIE = 1e-9  # weight of the service time, just large enough to decide ties
+PAPER = {
+    "paper": {
+        "view": "sample",
+        "replan": False,
+        "query": "proportional",
+        "choices": 2,
+        "distinct": False,
+        "compare": "sq",
+    }
+}
+
+
+@dataclass(eq=False)
+class Rosella(Place):
+    """By learned speed: all nodes compared and re-planned, or two sampled in proportion to speed."""
+
+    view: Annotated[
+        Literal["full", "sample"],
+        Setting(
+            "compare all nodes (full), or a few drawn at random (sample)",
+            why="best for one active scheduler, whose view is fresh; use sample if several schedulers are "
+            "active, or if the view is older than a fifth of a task's running time on a slow node",
+        ),
+    ] = "full"
+    replan: Annotated[
+        bool | None,
+        Setting(
+            "keep tasks in one central queue and plan them again in every scheduling cycle, instead of "
+            "assigning a node on arrival",
+            why="unset: true with view: full, false with view: sample",
+        ),
+    ] = None
+    compare: Annotated[
+        Literal["sq", "wait", "sed"],
+        Setting(
+            "by what nodes are compared when a task gets its node on arrival: tasks per slot (sq), time "
+            "until a slot is free (wait), or time until the task has ended (sed)",
+            why="wait, with ties to the faster node, had the best mean of the three at moderate load",
+        ),
+    ] = "wait"
+    query: Annotated[
+        Literal["proportional", "uniform"],
+        Setting(
+            "with view: sample, draw nodes in proportion to their speed, or uniformly",
+            why="as in the paper; uniform draws are unstable where a few nodes do most of the work",
+        ),
+    ] = "proportional"
+    choices: Annotated[
+        int,
+        Setting(
+            "with view: sample, number of nodes drawn for a task; the best of them gets it",
+            why="as in the paper; a third choice gains little, a single one loses much",
+            unit="nodes",
+            least=1,
+            most=64,
+        ),
+    ] = 2
+    theta: Annotated[
+        float | None,
+        Setting(
+            "with re-planning, weight of a second of waiting relative to a second of running",
+            why="unset: computed from what arrives and what faster nodes do (docs/placement.md); with 1 each "
+            "task takes its own shortest delay, which is worse for all; with 1000 the fastest node with room",
+            least=1,
+            most=1000,
+        ),
+    ] = None
+    distinct: Annotated[
+        bool,
+        Setting(
+            "with view: sample, never draw the same node twice for a task",
+            why="the paper draws with replacement",
+        ),
+    ] = False
+    soft_weight: Annotated[
+        float,
+        Setting(
+            "how much slower a node counts that meets none of a pod's preferences",
+            why="3: such a node must be four times as fast to be chosen; with 1 fewer preferences are met, "
+            "and nothing is gained (docs/placement.md)",
+            least=0,
+            most=100,
+        ),
+    ] = 3.0
+
+    mode: Annotated[
+        Literal["eclectus", "paper"],
+        Setting(
+            "paper: two draws in proportion to speed, of which the shorter queue gets the task, and the "
+            "paper's learner; settings that contradict it are refused",
+            why="the paper's is worse at high load: docs/results/ablations.md",
+            implies=PAPER,
+        ),
+    ] = "eclectus"
+
+    def __post_init__(self) -> None:
+        apply_implied(self)
+        if self.view == "sample" and self.replan:
+            raise SettingsError(
+                "replan", "re-planning needs the full view; leave replan out or set view: full"
+            )
+        if self.view == "full" and (self.query, self.choices, self.distinct) != ("proportional", 2, False):
+            raise SettingsError(
+                "view",
+                "the full view draws no nodes; leave out query, choices and distinct, or set view: sample",
+            )
+        self._replans = self.view == "full" and self.replan is not False
+        self._replan = Replan(self.theta, self.soft_weight)
+        self._sampling = Sampling(QUERIES[self.query], self.choices, self.distinct, self._cost)
+        self._key = KEYS[self.compare]
+
+    @property
+    def traits(self) -> PlaceTraits:
+        """Re-planning defers tasks; otherwise they join node queues."""
+        if not self._replans:
+            return PlaceTraits(joins_node_queues=True)
+        return REPLANNING
+
+    @property
+    def learner_settings(self) -> Mapping[str, object]:
+        """The learner must have the same mode."""
+        return {"mode": self.mode}
+
+    def epoch(self, view: View) -> int:
+        """Of the loads and prices that re-planning depends on."""
+        return self._replan.epoch(view) if self._replans else 0
+
+    def class_prices(self) -> Mapping[ClassKey, Floats]:
+        """Those of re-planning."""
+        return self._replan.class_prices()
+
+    def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
+        """One action for each task; re-planning skips some, which then wait."""
+        if self._replans:
+            yield from self._replan.place(view, pending)
+            return
+        answer = self._sampling.answer if self.view == "sample" else self._best
+        for task in pending:
+            yield answer(view, task)
+
+    # -- full view, node assigned on arrival ----------------------------------------------------------
+
+    def _best(self, view: View, task: Task) -> Action:
+        task_class = view.task_class(task)
+        if not task_class.feasible_count:
+            return Unschedulable(task)
+        ranking = view.ranking(task_class, lambda group, rows: self._costs(view, group, rows), self)
+        best = ranking.best()
+        return Unschedulable(task) if best is None else Enqueue(task, best[0])
+
+    def _costs(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
+        rate = view.speeds(task_class).rate
+        cost = self._cost(np, task_class, rate, rows)
+        may_wait = task_class.service_slots[rows] >= 1  # dead or not, services never end
+        dead_cost = np.where(may_wait, 1.0 / DEAD_RATE + task_class.overflow[rows], np.inf)
+        cost = np.where(rate[rows] > 0.0, cost, dead_cost)
+        return np.where(task_class.feasible[rows], cost, np.inf)
+
+    # -- both modes ------------------------------------------------------------------------------
+
+    def _cost(self, m: Arithmetic[Value], nodes: Nodes[At, Value], rate: Column[At, Value], at: At) -> Value:
+        """Cost of one feasible node, or of many."""
+        penalty = 1.0 + self.soft_weight * (1.0 - nodes.preference_score[at])
+        return (self._key(m, nodes, rate, at) + TIE * m.divide(1.0, rate[at])) * penalty

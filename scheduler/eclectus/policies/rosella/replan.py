@@ -1,0 +1,305 @@
+"""Re-planning: one central queue; in each scheduling cycle every pending task gets the node that is best for
+all.
+
+This is the project's own, not the paper's: the paper does not compare with a central queue with late
+binding, which is what kube-scheduler has. In each cycle the pending tasks are taken in their order. A task
+is bound to the best node with room, that of the least service, unless a busy node has the lesser
+
+    theta * wait + service,    wait = overflow / (k release),    service = soft price scarcity / rate
+
+for k slots and a node whose tasks end at `release` a second in each (ReleaseRates); overflow counts what must
+end before the task fits: running tasks, and those that were deferred to the node before it. Then the task
+is deferred to that node until its class is asked about again: at once in every cycle in which an answer
+could be another one (PlaceTraits.defers_until_change).
+
+- theta, the weight of waiting, is what a task that waits costs others. It grows with the load of the nodes
+  that are faster than the one with room (maths/replanning.py, costs.py). With theta = 1 each task takes its
+  own shortest delay, and slow nodes are left idle that would serve sooner for all; with theta to infinity
+  each takes the fastest node with room.
+- price: 1 on nodes that are good at the class, up to 4 on those that are better used for other work
+  (costs.py). scarcity: 1 on the nodes that others need least, up to 4 on those that are needed by tasks
+  that can run on few (costs.py). soft: 1 where all preferences are met, 1 + `softWeight` where none is.
+- No room is held for deferred tasks: what others may take is what pods do not hold. So a node never idles
+  beside work that may run there because of a plan, and a deferral counts for nothing but the wait of
+  others.
+
+The time a task is deferred is bounded: a task that was deferred while nodes had room takes the best of
+those once it has waited as long as it would run there. So a wrong estimate can at most double a task's time
+(the bound of the ski-rental problem). Once the first deferred task of a class has reached that bound, no
+task of the class is deferred beside nodes as fast as that one for the rest of the cycle. A dead node is the
+last choice: a task that may run elsewhere waits until the engine ends its wait (engine/wait_limit.py), any
+other is placed there at once.
+
+A cycle costs what it places and a few deferrals, not what waits. After `DEFERRED_PER_CLASS` deferrals of a
+class, the number of its tasks for which waiting is better is computed in closed form (maths/replanning.py),
+that many are skipped, whatever jobs they belong to, and the task behind them takes the node with room. With
+one class this decides as if each task were compared; other classes see only the few deferred tasks.
+
+Long-running pods (services) do not end, so they neither wait nor are waited for: they are shared among the
+nodes with room in proportion to speed. Rates within a factor of 1.25 count as equal, because the estimates
+are not more precise (placement tolerates errors of a third at any load); among equals the node with the
+most room wins, which spreads the tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+
+import numpy as np
+
+from eclectus.cluster.scalars import read_only
+from eclectus.framework import (
+    Action,
+    Bind,
+    ClassKey,
+    Defer,
+    Floats,
+    PendingTasks,
+    Task,
+    TaskClass,
+    Unschedulable,
+    View,
+    Wait,
+)
+from eclectus.maths.replanning import worth_waiting
+from eclectus.policies.rosella.costs import DEAD_RATE, ClassCosts, Demand, ScarcityFactors, WaitingWeight
+
+# How fast the tasks on each node end, by what they are.
+#
+# The wait for a busy node is that until tasks there have ended, and these may be of other classes than the
+# task that asks: a task of 5 seconds that reckoned by its own rate would believe that one of 60 seconds ends
+# in 5. The rate of a node is the mean of the rates of its tasks, each weighted with the share of the node
+# that it holds; services, which do not end, are not counted.
+#
+# A node is reckoned again when what it holds changes, and some in turn whenever all speeds have a new epoch,
+# because reading all tasks of a large cluster would take longer than a decision may. Where many nodes change
+# at once (a start, a measurement of all loads), the others follow in the next steps, and until then keep the
+# rate that was known: of a new node none.
+
+
+ROWS_IN_TURN = 64
+ROWS_MOST = 512  # that one step reckons of those that are behind: about ten milliseconds
+
+
+class ReleaseRates:
+    """Rates by row. `version` changes with rates of rows that the change logs did not name in this step."""
+
+    def __init__(self) -> None:
+        self._rate: Floats = np.zeros(0)
+        self._published = read_only(self._rate)
+        self._shape_cursor = self._usage_cursor = self._held_cursor = self._epoch = -1
+        self._epoch_of: dict[int, int] = {}  # of the speeds with which each row was reckoned
+        self._next = 0
+        self._behind: dict[int, None] = {}  # rows that have changed and are still to be reckoned
+        self._view: View | None = None  # in which the last of them were
+        self.version = 0
+
+    def refresh(self, view: View, epoch: int) -> Floats:
+        """The mean rate of what runs on each row, tasks a second; 0 where nothing does; shape [capacity]."""
+        cluster = view.cluster
+        shape, usage = cluster.shape.head, cluster.usage.head
+        if (shape, usage, epoch) != (self._shape_cursor, self._usage_cursor, self._epoch):
+            is_new, self._epoch = epoch != self._epoch, epoch
+            self._follow(view, self._changed(view))
+            if is_new:
+                self._update(view, self._in_turn(len(cluster.names)))
+            self._shape_cursor, self._usage_cursor, self._held_cursor = shape, usage, cluster.held.head
+        if self._behind and view is not self._view:
+            self._catch_up(view)
+        return self._published
+
+    def _changed(self, view: View) -> Collection[int]:
+        """The rows that have changed since the last time; all of them where the logs do not reach back.
+
+        What is only tentative changes nothing, unless the speeds have a new epoch.
+        """
+        cluster, epoch, epoch_of = view.cluster, self._epoch, self._epoch_of
+        reshaped, used = cluster.shape.since(self._shape_cursor), cluster.usage.since(self._usage_cursor)
+        held = cluster.held.since(self._held_cursor)
+        if reshaped is None or used is None or held is None:
+            return range(len(cluster.names))
+        return {*reshaped, *held, *(row for row in used if epoch_of.get(row) != epoch)}
+
+    def _follow(self, view: View, changed: Collection[int]) -> None:
+        """Reckon these rows, or note that they are behind if they are too many for a step."""
+        missing = view.cluster.capacity - len(self._rate)
+        if missing > 0:
+            self._rate = np.pad(self._rate, (0, missing))
+            self._published = read_only(self._rate)
+        if len(changed) > ROWS_MOST:
+            self._behind.update(dict.fromkeys(changed))
+        else:
+            self._update(view, changed)
+
+    def _catch_up(self, view: View) -> None:
+        """Reckon some of the rows that are behind, once in a step."""
+        self._view = view
+        rows = list(islice(self._behind, ROWS_MOST))
+        self._update(view, rows)
+        for row in rows:
+            del self._behind[row]
+        self.version += 1
+
+    def _in_turn(self, rows: int) -> Iterable[int]:
+        first, self._next = self._next, self._next + ROWS_IN_TURN
+        if self._next >= rows:
+            self._next = 0
+        return range(first, min(first + ROWS_IN_TURN, rows))
+
+    def _update(self, view: View, rows: Iterable[int]) -> None:
+        for row in rows:
+            self._rate[row] = _mean_rate(view, row)
+            self._epoch_of[row] = self._epoch
+
+
+def _mean_rate(view: View, row: int) -> float:
+    """The mean rate of the tasks on the row, each weighted with the largest share it holds of a resource."""
+    cluster, total, weights = view.cluster, 0.0, 0.0
+    allocatable = cluster.allocatable[row].tolist()
+    for task, _ in view.placed_pods(row):
+        if task.spec.long_running:
+            continue
+        share = max(
+            (
+                amount / allocatable[column]
+                for column, amount in cluster.held_parts(task)
+                if allocatable[column]
+            ),
+            default=0.0,
+        )
+        total += share * view.learn.speeds(task.workload).rate.item(row)
+        weights += share
+    return total / weights if weights else 0.0
+
+
+DEFERRED_PER_CLASS = 4  # tasks of a class deferred one by one in a cycle; other classes see these
+
+
+@dataclass
+class DeferredTasks:
+    """Tasks of one class that this cycle leaves waiting although nodes have room."""
+
+    answered: int = 0  # deferred one by one, each to its node
+    skipped: int = 0  # behind them, not compared: waiting is better for all of them
+    ended_seconds: float = 0.0  # wait of the first task, if that was as long as allowed
+
+
+class Replan:
+    """Answers pending tasks; keeps no state about tasks from cycle to cycle."""
+
+    def __init__(self, theta: float | None, preference_weight: float) -> None:
+        self._preference_weight = preference_weight
+        self._demand, self._release, self._scarcity = Demand(), ReleaseRates(), ScarcityFactors()
+        self._weight = WaitingWeight(theta, self._demand)
+
+    def epoch(self, view: View) -> int:
+        """Another number when loads or prices have been computed again."""
+        return self._demand.refresh(view) + view.node_prices().epoch
+
+    def class_prices(self) -> dict[ClassKey, Floats]:
+        """Of classes for which some nodes are better used for others; shape [capacity] each."""
+        return self._demand.factors()
+
+    def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
+        """Place each task or defer it to a busy node; unschedulable if no node has room for its class."""
+        self.epoch(view)
+        deferred: dict[TaskClass, DeferredTasks] = {}
+        for task in pending:
+            task_class = view.task_class(task)
+            waiting = deferred.setdefault(task_class, DeferredTasks())
+            action = self._answer(view, task, task_class, waiting)
+            yield action
+            if isinstance(action, Defer):
+                waiting.answered += 1
+                if waiting.answered >= DEFERRED_PER_CLASS:
+                    more = self._worth_waiting(view, view.task_class(task)) - waiting.skipped
+                    waiting.skipped += pending.skip(task, more)
+
+    def _answer(self, view: View, task: Task, task_class: TaskClass, waiting: DeferredTasks) -> Action:
+        if not task_class.feasible_count or not _has_room(task_class):
+            return Unschedulable(task)
+        costs = self._costs(view, task_class)
+        with_room = self._best_with_room(view, task_class, costs)
+        if with_room is None:
+            return Unschedulable(task)
+        row, cost = with_room
+        busy = self._best_busy(view, task_class, costs, row)
+        if busy is None or busy[1] >= cost:
+            return Bind(task, row)
+        run_seconds = 1.0 / max(costs.speeds.rate.item(row), DEAD_RATE)
+        since = view.deferred_since.get(task.uid, view.now)
+        until = since + run_seconds
+        if view.now >= until and not waiting.answered:
+            waiting.ended_seconds = max(waiting.ended_seconds, view.now - since)
+        is_over = view.now >= until or run_seconds <= waiting.ended_seconds
+        if is_over or self._has_enough_waiting(view, task_class, waiting):
+            return Bind(task, row)
+        return Defer(task, Wait(until=until, row=busy[0]))
+
+    def _has_enough_waiting(self, view: View, task_class: TaskClass, waiting: DeferredTasks) -> bool:
+        """Whether the skipped tasks, which no array counts, are all for which waiting is better."""
+        return waiting.skipped > 0 and self._worth_waiting(view, task_class) <= waiting.skipped
+
+    def _worth_waiting(self, view: View, task_class: TaskClass) -> int:
+        """For how many tasks beyond the deferred ones waiting for a busy node is better."""
+        if not _has_room(task_class):
+            return 0
+        costs = self._costs(view, task_class)
+        with_room = self._best_with_room(view, task_class, costs)
+        if with_room is None:
+            return 0
+        row, cost = with_room
+        theta = self._weight.of(view, task_class, row)
+        rows = task_class.waitable_rows
+        rows = rows[~task_class.fit_beside_held(rows)]
+        service, pace = costs.of_many.service(rows), costs.of_many.release_pace(rows)
+        return worth_waiting(theta, task_class.overflow[rows], pace, service, cost)
+
+    # -- rankings ------------------------------------------------------------------------------
+
+    def _best_with_room(
+        self, view: View, task_class: TaskClass, costs: ClassCosts
+    ) -> tuple[int, float] | None:
+        """Row and cost of the best node with room; None without such a node."""
+        owner, epoch = (self, "with room"), costs.version
+        if task_class.score_flips:  # a pod that is placed may change the preference scores of all nodes
+            cost, weigh = costs.unweighed_with_room, costs.weighed
+            return view.ranking(task_class, cost, owner, epoch, weigh=weigh).best()
+        few = None if task_class.spec.long_running else costs.each_with_room
+        return view.ranking(task_class, costs.with_room, owner, epoch, cost_of_few=few).best()
+
+    def _best_busy(
+        self, view: View, task_class: TaskClass, costs: ClassCosts, row: int
+    ) -> tuple[int, float] | None:
+        """Row and cost of the best node to wait for, instead of running on `row`; None if there is none."""
+        if task_class.spec.long_running:
+            return None
+        theta = self._weight.of(view, task_class, row)
+        return view.ranking(
+            task_class,
+            partial(costs.waiting, theta),
+            self,
+            (theta, self._release.version, costs.version),
+            cost_of_few=partial(costs.each_waiting, theta),
+        ).best()
+
+    def _costs(self, view: View, task_class: TaskClass) -> ClassCosts:
+        """Those of a class, as all is now."""
+        speeds, demand = view.speeds(task_class), self._demand.of(task_class)
+        factors = (demand.factor, self._scarcity.of(view, task_class))
+        return ClassCosts(
+            task_class,
+            speeds,
+            self._release.refresh(view, speeds.epoch),
+            [factor for factor in factors if factor is not None],
+            preference_weight=self._preference_weight,
+            version=(demand.version, view.node_prices().epoch),
+        )
+
+
+def _has_room(task_class: TaskClass) -> bool:
+    """Whether a node has room; cheaper than a ranking, because classes without room may be thousands."""
+    return bool(task_class.fits_now_count or task_class.fit_beside_held(task_class.waitable_rows).any())

@@ -1,1 +1,0 @@
-"""Base classes, settings and accounts that several policies use."""
