@@ -37,16 +37,12 @@ class Metadata(Struct, frozen=True, rename="camel"):
     owner_references: tuple[OwnerReference, ...] | None = None
 
 
-class Waiting(Struct, frozen=True):
-    """The state of a container that does not run yet."""
-
+class _Waiting(Struct, frozen=True):
     reason: str = ""
     message: str = ""
 
 
-class Started(Struct, frozen=True, rename="camel"):
-    """The state of a container that runs."""
-
+class _Started(Struct, frozen=True, rename="camel"):
     started_at: str | None = None
 
 
@@ -60,11 +56,9 @@ class Ended(Struct, frozen=True, rename="camel"):
     finished_at: str | None = None
 
 
-class ContainerState(Struct, frozen=True):
-    """At most one of the three is set."""
-
-    waiting: Waiting | None = None
-    running: Started | None = None
+class _ContainerState(Struct, frozen=True):  # at most one of the three is set
+    waiting: _Waiting | None = None
+    running: _Started | None = None
     terminated: Ended | None = None
 
 
@@ -73,12 +67,10 @@ class ContainerStatus(Struct, frozen=True):
 
     name: str
     image: str = ""
-    state: ContainerState = ContainerState()
+    state: _ContainerState = _ContainerState()
 
 
-class Container(Struct, frozen=True):
-    """A container of the spec."""
-
+class _Container(Struct, frozen=True):
     name: str
     image: str = ""
 
@@ -93,17 +85,13 @@ class PodCondition(Struct, frozen=True, rename="camel"):
     last_transition_time: str | None = None
 
 
-class PodSpec(Struct, frozen=True, rename="camel"):
-    """The spec of a pod."""
-
+class _PodSpec(Struct, frozen=True, rename="camel"):
     node_name: str = ""
-    containers: tuple[Container, ...] = ()
+    containers: tuple[_Container, ...] = ()
     scheduling_gates: tuple[dict[str, str], ...] | None = None
 
 
-class PodStatus(Struct, frozen=True, rename="camel"):
-    """The status of a pod."""
-
+class _PodStatus(Struct, frozen=True, rename="camel"):
     phase: str = "Pending"
     reason: str = ""
     message: str = ""
@@ -116,8 +104,8 @@ class Pod(Struct, frozen=True):
     """A pod."""
 
     metadata: Metadata
-    spec: PodSpec = PodSpec()
-    status: PodStatus = PodStatus()
+    spec: _PodSpec = _PodSpec()
+    status: _PodStatus = _PodStatus()
 
     @property
     def is_probe(self) -> bool:
@@ -165,9 +153,7 @@ class PodEvent(Struct, frozen=True, rename="camel"):
         return self.last_timestamp or self.event_time or self.first_timestamp or ""
 
 
-class NodeStatus(Struct, frozen=True):
-    """The status of a node."""
-
+class _NodeStatus(Struct, frozen=True):
     conditions: tuple[PodCondition, ...] | None = None
 
 
@@ -176,7 +162,7 @@ class Node(Struct, frozen=True):
 
     metadata: Metadata
     spec: NodeSpec = NodeSpec()
-    status: NodeStatus = NodeStatus()
+    status: _NodeStatus = _NodeStatus()
 
     def why_unfit(self, selector: Mapping[str, str], tolerations: Iterable[Toleration]) -> str:
         """Why no probe may run here; empty if one may."""

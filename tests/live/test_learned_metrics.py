@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from builders import make_engine, make_node, make_task
 from eclectus.config.process_settings import MetricsSettings as Settings
 from eclectus.explain.questions import learned_summary
-from eclectus.live.collectors import LearnedCollector
+from eclectus.live.collectors import AtScrape, learned_metrics
 from eclectus.live.process_metrics import Metrics
 from eclectus.model.events import NodeSeen, Resumed, TaskSeen
 from eclectus.policies.learn.none import Unlearned
@@ -26,8 +26,9 @@ class LearningEngine:
         self.engine.step([Resumed(), *map(NodeSeen, nodes)], 0.0)
         self.now, self._count = 0.0, 0
         self._metrics = Metrics()
+        summary = partial(learned_summary, self.engine)
         self._metrics.registry.register(
-            LearnedCollector(partial(learned_summary, self.engine), lambda: self.now, Settings(**settings))
+            AtScrape(lambda: learned_metrics(summary, lambda: self.now, Settings(**settings)))
         )
 
     def run_pod(self, node, seconds, workload="web"):

@@ -12,7 +12,7 @@ from eclectus.accounts.node_prices import PriceSummary
 from eclectus.config.process_settings import MetricsSettings
 from eclectus.engine.engine import Engine
 from eclectus.explain.questions import price_summary
-from eclectus.live.collectors import PricesCollector
+from eclectus.live.collectors import AtScrape, price_metrics
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.phoenix import ScarceNodesLast
 from worlds import World
@@ -23,7 +23,7 @@ ARM, SETTINGS = (("arch", "arm"),), MetricsSettings(node_group_label="arch")
 def scraped(engine: Engine, settings: MetricsSettings = SETTINGS) -> dict[str, dict[str, float]]:
     """Metric -> label value -> value."""
     registry = CollectorRegistry()
-    registry.register(PricesCollector(partial(price_summary, engine), settings))
+    registry.register(AtScrape(lambda: price_metrics(partial(price_summary, engine), settings)))
     return {
         family.name.removeprefix("eclectus_"): {
             next(iter(sample.labels.values())): sample.value for sample in family.samples
@@ -58,7 +58,7 @@ def test_of_many_classes_of_work_the_dearest_are_shown() -> None:
     classes = (*of_arm, ("none", "w0", 1.0), ("none", "w2", 1.0))
     registry = CollectorRegistry()
     summary = PriceSummary(groups=(), sets=(), classes=classes)
-    registry.register(PricesCollector(lambda *_: summary, MetricsSettings(most_classes=2)))
+    registry.register(AtScrape(lambda: price_metrics(lambda *_: summary, MetricsSettings(most_classes=2))))
     samples = [sample for family in registry.collect() for sample in family.samples]
     assert {(each.labels["group"], each.labels["class"]): each.value for each in samples} == {
         ("arm", "w1"): 2.0,

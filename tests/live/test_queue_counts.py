@@ -1,7 +1,7 @@
 """The engine's counts at /metrics."""
 
 from eclectus.engine.counters import Counters, QueueCounts
-from eclectus.live.collectors import QueueCountsCollector
+from eclectus.live.collectors import AtScrape, queue_metrics
 from eclectus.live.process_metrics import Metrics
 
 COUNTERS = Counters()
@@ -27,7 +27,7 @@ COUNTS = QueueCounts(
 
 def test_the_engines_counts_have_kube_schedulers_shapes():
     metrics = Metrics()
-    metrics.registry.register(QueueCountsCollector(lambda: COUNTS))
+    metrics.registry.register(AtScrape(lambda: queue_metrics(lambda: COUNTS)))
     text = metrics.expose().decode()
     for line in (
         'eclectus_pending_pods{queue="backoff"} 2.0',

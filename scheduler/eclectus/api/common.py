@@ -12,10 +12,12 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
-from msgspec import DecodeError, Raw, Struct, field
+from msgspec import DecodeError, Raw, Struct, field, json
 from msgspec.structs import replace
+
+from eclectus.model.errors import MalformedError
 
 NOTABLE = 0.1  # relative change of a rate, absolute change of a share, that is worth a write
 NOT_JSON = (DecodeError, UnicodeDecodeError)
@@ -42,9 +44,28 @@ class ObjectMeta(Struct, frozen=True, rename="camel"):
 
 
 class ListMeta(Struct, frozen=True):
-    """A list's metadata: the token of the next page, empty on the last one."""
+    """A list's metadata: its version, and the token of the next page, empty on the last one."""
 
+    resource_version: str = field(default="", name="resourceVersion")
     continue_: str = field(default="", name="continue")
+
+
+class Page(Struct, Generic[_T], frozen=True):
+    """One page of a list."""
+
+    metadata: ListMeta = ListMeta()
+    items: tuple[_T, ...] = ()
+
+
+def page_of(decoder: json.Decoder[Page[_T]], kind: str, raw: bytes) -> Page[_T]:
+    """A page of a list of this kind from its JSON. Raises MalformedError.
+
+    One malformed object makes its whole page unreadable. The definition's schema admits none.
+    """
+    try:
+        return decoder.decode(raw)
+    except NOT_JSON as error:
+        raise MalformedError(f"{kind}List", "?", "items", str(error)) from error
 
 
 class Condition(Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -7,22 +7,22 @@ reads the whole object and writes its status, but for `load`, which the schedule
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal
 
 from msgspec import Struct, json
 
 from eclectus.api.common import (
-    NOT_JSON,
     NOTABLE,
     Condition,
-    ListMeta,
     ObjectMeta,
+    Page,
     has_changed,
+    page_of,
     rounded,
     time_text,
 )
 from eclectus.api.names import NODE_PROBE
-from eclectus.model.errors import MalformedError
 from eclectus.model.learned import LearnedLoad
 
 MAX_CLASSES = 64  # classes of work in `status.load`: those with the largest shares
@@ -179,19 +179,7 @@ class NodeProbeLoad(Struct, frozen=True):
     status: _LoadStatus = _LoadStatus()
 
 
-class NodeProbeLoadList(Struct, frozen=True):
-    """One page of a list."""
-
-    metadata: ListMeta = ListMeta()
-    items: tuple[NodeProbeLoad, ...] = ()
-
-
-def decode_page(raw: bytes) -> NodeProbeLoadList:
-    """A page of a list from its JSON. Raises MalformedError."""
-    try:
-        return json.decode(raw, type=NodeProbeLoadList)
-    except NOT_JSON as error:
-        raise MalformedError(f"{NODE_PROBE}List", "?", "items", str(error)) from error
+decode_page = partial(page_of, json.Decoder(Page[NodeProbeLoad]), NODE_PROBE)
 
 
 def load_of(known: LearnedLoad, at: float) -> dict[str, Any]:

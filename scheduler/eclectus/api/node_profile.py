@@ -6,17 +6,18 @@ The scheduler writes the status but for `lastProbe`, which the operator writes.
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from msgspec import Struct, json
 
 from eclectus.api.common import (
-    NOT_JSON,
     NOTABLE,
-    ListMeta,
     ObjectMeta,
+    Page,
     has_changed,
     node_owner,
+    page_of,
     rounded,
     time_text,
 )
@@ -76,23 +77,7 @@ class NodeProfile(Struct, frozen=True):
     status: NodeProfileStatus = NodeProfileStatus()
 
 
-class NodeProfileList(Struct, frozen=True):
-    """One page of a list."""
-
-    metadata: ListMeta = ListMeta()
-    items: tuple[NodeProfile, ...] = ()
-
-
-def decode_page(raw: bytes) -> NodeProfileList:
-    """A page of a list from its JSON.
-
-    Raises MalformedError: one malformed object makes its whole page unreadable. The definition's schema
-    admits none.
-    """
-    try:
-        return json.decode(raw, type=NodeProfileList)
-    except NOT_JSON as error:
-        raise MalformedError(f"{NODE_PROFILE}List", "?", "items", str(error)) from error
+decode_page = partial(page_of, json.Decoder(Page[NodeProfile]), NODE_PROFILE)
 
 
 def known_from(profile: NodeProfile) -> LearnedNode | None:

@@ -6,12 +6,13 @@ one by one, so that a malformed object is reported by name and does not affect t
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TypeVar
 
 from msgspec import Raw, Struct, ValidationError, field
 from msgspec.json import Decoder
 
-from eclectus.api.common import NOT_JSON, read_json, time_seconds
+from eclectus.api.common import NOT_JSON, ListMeta, read_json, time_seconds
 from eclectus.model.errors import MalformedError
 
 
@@ -43,18 +44,14 @@ class NodeSelector(ApiObject, frozen=True):
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
-class PreferredTerm(ApiObject, frozen=True):
-    """A term of preferred node affinity."""
-
+class _PreferredTerm(ApiObject, frozen=True):
     weight: int
     preference: NodeSelectorTerm
 
 
-class NodeAffinity(ApiObject, frozen=True):
-    """spec.affinity.nodeAffinity."""
-
+class _NodeAffinity(ApiObject, frozen=True):
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
-    preferred_during_scheduling_ignored_during_execution: tuple[PreferredTerm, ...] = ()
+    preferred_during_scheduling_ignored_during_execution: tuple[_PreferredTerm, ...] = ()
 
 
 class LabelSelector(ApiObject, frozen=True):
@@ -80,7 +77,7 @@ class WeightedPodAffinityTerm(ApiObject, frozen=True):
     pod_affinity_term: PodAffinityTerm
 
 
-class Present(ApiObject, frozen=True):
+class _Present(ApiObject, frozen=True):
     """A field of which only the presence is read."""
 
 
@@ -94,14 +91,12 @@ class PodAffinity(ApiObject, frozen=True):
 class Affinity(ApiObject, frozen=True):
     """spec.affinity."""
 
-    node_affinity: NodeAffinity | None = None
+    node_affinity: _NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAffinity | None = None
 
 
-class Toleration(ApiObject, frozen=True):
-    """spec.tolerations[]."""
-
+class _Toleration(ApiObject, frozen=True):
     key: str = ""
     operator: str = "Equal"
     value: str = ""
@@ -121,39 +116,31 @@ class SpreadConstraint(ApiObject, frozen=True):
     node_taints_policy: str = "Ignore"
 
 
-class SchedulingGate(ApiObject, frozen=True):
-    """spec.schedulingGates[]."""
-
+class _SchedulingGate(ApiObject, frozen=True):
     name: str
 
 
-class ClaimSource(ApiObject, frozen=True):
-    """persistentVolumeClaim of a volume."""
-
+class _ClaimSource(ApiObject, frozen=True):
     claim_name: str = ""
 
 
-class PodResourceClaim(ApiObject, frozen=True):
-    """spec.resourceClaims[]: what the pod calls a claim of Dynamic Resource Allocation."""
-
+class _PodResourceClaim(ApiObject, frozen=True):
     name: str = ""
 
 
-class Volume(ApiObject, frozen=True):
-    """spec.volumes[]: the sources that can bind a pod to certain nodes."""
-
+class _Volume(ApiObject, frozen=True):
     name: str = ""
-    persistent_volume_claim: ClaimSource | None = None
-    ephemeral: Present | None = None
-    aws_elastic_block_store: Present | None = None
-    azure_disk: Present | None = None
-    azure_file: Present | None = None
-    cinder: Present | None = None
-    gce_persistent_disk: Present | None = None
-    iscsi: Present | None = None
-    portworx_volume: Present | None = None
-    rbd: Present | None = None
-    vsphere_volume: Present | None = None
+    persistent_volume_claim: _ClaimSource | None = None
+    ephemeral: _Present | None = None
+    aws_elastic_block_store: _Present | None = None
+    azure_disk: _Present | None = None
+    azure_file: _Present | None = None
+    cinder: _Present | None = None
+    gce_persistent_disk: _Present | None = None
+    iscsi: _Present | None = None
+    portworx_volume: _Present | None = None
+    rbd: _Present | None = None
+    vsphere_volume: _Present | None = None
 
 
 Resources = dict[str, str | int | float]
@@ -215,17 +202,13 @@ class Requirements(ApiObject, frozen=True):
     requests: Resources = field(default_factory=dict)
 
 
-class Port(ApiObject, frozen=True):
-    """ports[] of a container."""
-
+class _Port(ApiObject, frozen=True):
     host_port: int = 0
     protocol: str = "TCP"
     host_ip: str = field(name="hostIP", default="")
 
 
-class RestartRule(ApiObject, frozen=True):
-    """restartPolicyRules[] of a container."""
-
+class _RestartRule(ApiObject, frozen=True):
     action: str = ""
 
 
@@ -235,9 +218,9 @@ class Container(ApiObject, frozen=True):
     name: str
     image: str = ""
     resources: Requirements = Requirements()
-    ports: tuple[Port, ...] = ()
+    ports: tuple[_Port, ...] = ()
     restart_policy: str = ""
-    restart_policy_rules: tuple[RestartRule, ...] = ()
+    restart_policy_rules: tuple[_RestartRule, ...] = ()
 
     @property
     def sidecar(self) -> bool:
@@ -245,9 +228,7 @@ class Container(ApiObject, frozen=True):
         return self.restart_policy == "Always"
 
 
-class SchedulingGroup(ApiObject, frozen=True):
-    """spec.schedulingGroup of a pod (KEP-4671)."""
-
+class _SchedulingGroup(ApiObject, frozen=True):
     pod_group_name: str = ""
 
 
@@ -262,46 +243,38 @@ class PodSpec(ApiObject, frozen=True):
     node_name: str = ""
     priority: int = 0
     preemption_policy: str = ""
-    scheduling_gates: tuple[SchedulingGate, ...] = ()
+    scheduling_gates: tuple[_SchedulingGate, ...] = ()
     node_selector: dict[str, str] = field(default_factory=dict)
     affinity: Affinity | None = None
-    tolerations: tuple[Toleration, ...] = ()
-    volumes: tuple[Volume, ...] = ()
+    tolerations: tuple[_Toleration, ...] = ()
+    volumes: tuple[_Volume, ...] = ()
     resources: Requirements | None = None
     overhead: Resources = field(default_factory=dict)
     topology_spread_constraints: tuple[SpreadConstraint, ...] = ()
-    resource_claims: tuple[PodResourceClaim, ...] = ()
-    scheduling_group: SchedulingGroup | None = None
-    workload_ref: Present | None = None  # of Kubernetes 1.35 alone
+    resource_claims: tuple[_PodResourceClaim, ...] = ()
+    scheduling_group: _SchedulingGroup | None = None
+    workload_ref: _Present | None = None  # of Kubernetes 1.35 alone
     host_network: bool = False
     host_users: bool | None = None
 
 
-class Running(ApiObject, frozen=True):
-    """state.running."""
-
+class _Running(ApiObject, frozen=True):
     started_at: Time | None = None
 
 
-class Terminated(ApiObject, frozen=True):
-    """state.terminated."""
-
+class _Terminated(ApiObject, frozen=True):
     started_at: Time | None = None
     finished_at: Time | None = None
 
 
-class ContainerState(ApiObject, frozen=True):
-    """state of a container: at most one of the fields is set."""
-
-    running: Running | None = None
-    terminated: Terminated | None = None
+class _ContainerState(ApiObject, frozen=True):  # at most one of the fields is set
+    running: _Running | None = None
+    terminated: _Terminated | None = None
 
 
-class ContainerStatus(ApiObject, frozen=True):
-    """status.containerStatuses[] and status.initContainerStatuses[]."""
-
+class _ContainerStatus(ApiObject, frozen=True):
     name: str
-    state: ContainerState = ContainerState()
+    state: _ContainerState = _ContainerState()
     resources: Requirements | None = None
     allocated_resources: Resources = field(default_factory=dict)
 
@@ -322,8 +295,8 @@ class PodStatus(ApiObject, frozen=True):
     conditions: tuple[Condition, ...] = ()
     nominated_node_name: str = ""
     start_time: Time | None = None
-    container_statuses: tuple[ContainerStatus, ...] = ()
-    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    container_statuses: tuple[_ContainerStatus, ...] = ()
+    init_container_statuses: tuple[_ContainerStatus, ...] = ()
     resources: Requirements | None = None
     allocated_resources: Resources = field(default_factory=dict)
 
@@ -354,9 +327,7 @@ class NodeSpec(ApiObject, frozen=True):
     unschedulable: bool = False
 
 
-class NodeStatus(ApiObject, frozen=True):
-    """status of a node."""
-
+class _NodeStatus(ApiObject, frozen=True):
     allocatable: Resources = field(default_factory=dict)
 
 
@@ -365,17 +336,10 @@ class Node(ApiObject, frozen=True):
 
     metadata: Metadata
     spec: NodeSpec = NodeSpec()
-    status: NodeStatus = NodeStatus()
+    status: _NodeStatus = _NodeStatus()
 
 
 # -- what objects arrive in --------------------------------------------------------------------------
-
-
-class ListMeta(ApiObject, frozen=True):
-    """metadata of a list; `continue_` is the token of the next page, empty on the last."""
-
-    resource_version: str = ""
-    continue_: str = field(name="continue", default="")
 
 
 class ObjectList(ApiObject, frozen=True):
@@ -412,40 +376,6 @@ _T = TypeVar("_T")
 # -- decoding ----------------------------------------------------------------------------------------
 
 
-def decode_pod(raw: bytes | Raw) -> Pod:
-    """A Pod. Raises MalformedError naming the pod and the field."""
-    return decode(_POD, "Pod", raw)
-
-
-def decode_node(raw: bytes | Raw) -> Node:
-    """A Node. Raises MalformedError naming the node and the field."""
-    return decode(_NODE, "Node", raw)
-
-
-def decode_list(raw: bytes) -> ObjectList:
-    """A page of a list. Raises MalformedError if the page itself is malformed."""
-    return decode(_LIST, "List", raw)
-
-
-def decode_event(line: bytes) -> WatchEvent:
-    """A line of a watch. Raises MalformedError if the line itself is malformed."""
-    return decode(_EVENT, "WatchEvent", line)
-
-
-def decode_status(raw: bytes | Raw) -> Status:
-    """A Status. Raises MalformedError if it is none."""
-    return decode(_STATUS, "Status", raw)
-
-
-def decode_head(raw: bytes | Raw) -> Head:
-    """The metadata of any object. Raises MalformedError naming the field."""
-    return decode(_HEAD, "Object", raw)
-
-
-_POD, _NODE, _LIST = Decoder(Pod), Decoder(Node), Decoder(ObjectList)
-_EVENT, _STATUS, _HEAD = Decoder(WatchEvent), Decoder(Status), Decoder(Head)
-
-
 class _Name(ApiObject, frozen=True):
     name: str = "?"
     namespace: str = ""
@@ -475,3 +405,12 @@ def _name_of(raw: bytes | Raw) -> str:
     except NOT_JSON:  # the name is malformed too; the caller raises the error of the object
         return "?"
     return full_name(metadata.namespace, metadata.name)
+
+
+# Each takes the JSON of one object, a page of a list or a line of a watch, and raises what `decode` raises.
+decode_pod = partial(decode, Decoder(Pod), "Pod")
+decode_node = partial(decode, Decoder(Node), "Node")
+decode_list = partial(decode, Decoder(ObjectList), "List")
+decode_event = partial(decode, Decoder(WatchEvent), "WatchEvent")
+decode_status = partial(decode, Decoder(Status), "Status")
+decode_head = partial(decode, Decoder(Head), "Object")

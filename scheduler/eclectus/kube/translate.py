@@ -38,15 +38,9 @@ from eclectus.kube import constraints, objects
 from eclectus.kube.constraints import unsupported
 from eclectus.kube.objects import (
     ApiObject,
-    Container,
-    ContainerStatus,
     Metadata,
-    Node,
     Pod,
-    PodSpec,
     PodStatus,
-    Requirements,
-    Resources,
     decode,
     full_name,
 )
@@ -274,9 +268,18 @@ def annotation_problems(annotations: Mapping[str, str]) -> tuple[str, ...]:
 # -- what can be read of malformed objects -----------------------------------------------------------
 
 
-def readable_node(node: Node) -> Node:
+_AMOUNTS = (
+    "allocatable",
+    "allocated_resources",
+    "overhead",
+    "requests",
+)  # the fields that are resource lists
+
+
+def readable_node(node: objects.Node) -> objects.Node:
     """The node without the amounts that cannot be read."""
-    return replace(node, status=replace(node.status, allocatable=_readable(node.status.allocatable)))
+    found: objects.Node = _readable(node)
+    return found
 
 
 def readable_task(pod: Pod, error: MalformedError, shared: AbstractSet[str] = frozenset()) -> Task:
@@ -285,49 +288,25 @@ def readable_task(pod: Pod, error: MalformedError, shared: AbstractSet[str] = fr
     Its spec asks for a feature that is not supported, which names the field. Raises MalformedError if the pod
     has no name or no uid.
     """
-    task = task_from(replace(pod, spec=_spec(pod.spec), status=_status(pod.status)), shared=shared)
+    affinity = pod.spec.affinity
+    if affinity is not None:  # it matters only for pods that may be placed
+        pod = replace(pod, spec=replace(pod.spec, affinity=replace(affinity, node_affinity=None)))
+    task = task_from(_readable(pod), shared=shared)
     feature = f"what cannot be read ({error.field}: {error.problem})"
     return replace(task, spec=replace(task.spec, unsupported=(*task.spec.unsupported, feature)))
 
 
-def _spec(spec: PodSpec) -> PodSpec:
-    affinity = spec.affinity
-    return replace(
-        spec,
-        containers=tuple(map(_container, spec.containers)),
-        init_containers=tuple(map(_container, spec.init_containers)),
-        resources=_requirements(spec.resources),
-        overhead=_readable(spec.overhead),
-        # It matters only for pods that may be placed.
-        affinity=None if affinity is None else replace(affinity, node_affinity=None),
-    )
-
-
-def _status(status: PodStatus) -> PodStatus:
-    return replace(
-        status,
-        container_statuses=tuple(map(_container_status, status.container_statuses)),
-        init_container_statuses=tuple(map(_container_status, status.init_container_statuses)),
-        resources=_requirements(status.resources),
-        allocated_resources=_readable(status.allocated_resources),
-    )
-
-
-def _container(container: Container) -> Container:
-    return replace(container, resources=_requirements(container.resources))
-
-
-def _container_status(status: ContainerStatus) -> ContainerStatus:
-    allocated = _readable(status.allocated_resources)
-    return replace(status, resources=_requirements(status.resources), allocated_resources=allocated)
-
-
-def _requirements(requirements: Requirements | None) -> Requirements | None:
-    return None if requirements is None else Requirements(_readable(requirements.requests))
-
-
-def _readable(resources: Resources) -> Resources:
-    return {name: amount for name, amount in resources.items() if _is_readable(name, amount)}
+def _readable(part: Any, field: str = "") -> Any:
+    """A part of an object, which is in this field, without the amounts that cannot be read."""
+    if field in _AMOUNTS:
+        return {name: amount for name, amount in part.items() if _is_readable(name, amount)}
+    if isinstance(part, tuple):
+        return tuple(map(_readable, part))
+    if isinstance(part, ApiObject):
+        return replace(
+            part, **{name: _readable(getattr(part, name), name) for name in part.__struct_fields__}
+        )
+    return part
 
 
 def _is_readable(name: str, amount: str | float) -> bool:

@@ -12,12 +12,12 @@ import logging
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import aiohttp
 import msgspec
 
-from eclectus.api.common import NOT_JSON, ListMeta, read_json
+from eclectus.api.common import NOT_JSON, Page, read_json
 from eclectus.kubeclient.api_errors import (
     ASK_FOR_THE_RIGHT,
     ApiError,
@@ -329,20 +329,12 @@ PAGE_ITEMS = 500  # as in client-go
 PAGE_BYTES = 4 * 2**20  # of JSON, which takes up to ten times as much memory when it is decoded
 
 
-class Page(Protocol):
-    """A decoded page of a list."""
-
-    @property
-    def metadata(self) -> ListMeta:
-        """Where the list goes on."""
-
-
-AnyPage = TypeVar("AnyPage", bound=Page)
+T = TypeVar("T")
 
 
 async def decoded_pages(
-    client: ApiClient, path: str, limit: str, decode: Callable[[bytes], AnyPage]
-) -> AsyncIterator[AnyPage]:
+    client: ApiClient, path: str, limit: str, decode: Callable[[bytes], Page[T]]
+) -> AsyncIterator[Page[T]]:
     """The pages of a list, of at most so many objects. Raises ApiError, and what `decode` raises."""
     query = {"limit": limit}
     while True:

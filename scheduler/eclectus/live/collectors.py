@@ -12,6 +12,7 @@ from typing import get_args
 
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
+from typing_extensions import override
 
 from eclectus.accounts.node_prices import PriceSummary
 from eclectus.cluster.node_groups import OTHER
@@ -21,42 +22,47 @@ from eclectus.live.process_metrics import Sample, observed
 from eclectus.model.learned import ConstraintDemand, LearnedGroup, LearnedSummary, NodeState
 
 
-class QueueCountsCollector(Collector):
-    """Asks the engine for its queue counts whenever /metrics is read."""
+class AtScrape(Collector):
+    """Has the registry read metrics from a source at each scrape."""
 
-    def __init__(self, queue_counts: Callable[[], QueueCounts]) -> None:
-        self._queue_counts = queue_counts
+    def __init__(self, metrics: Callable[[], Iterable[Metric]]) -> None:
+        self._metrics = metrics
 
+    @override
     def collect(self) -> Iterable[Metric]:
-        """Called by the registry."""
-        counts = self._queue_counts()
-        counters = counts.counters
-        queues = {
-            "active": counts.active,
-            "backoff": counts.backoff,
-            "unschedulable": counts.unschedulable,
-            "gated": counts.gated,
-            "gang": counts.in_gangs,
-            "line": counts.node_queues,
-        }
-        cached = {
-            "nodes": counts.nodes,
-            "classes": counts.classes,
-            "assumed_pods": counts.binding,
-            "dag_jobs": counts.dag_jobs,
-        }
-        yield observed("pending_pods", _by_one(queues))
-        yield observed("nominated_pods", [((), counts.nominated)])
-        yield observed("cache_size", _by_one(cached))
-        yield observed("schedule_attempts", counters.attempts.items())
-        yield observed("queue_incoming_pods", counters.incoming.items())
-        yield observed("preemption_attempts", [((), counters.preemption_attempts)])
-        yield observed("preemption_victims", [((), counters.preemption_victims)])
-        yield observed("placed_by_wait_limit", [((), counters.placed_by_limit)])
-        yield observed("expected_wait_seconds", counters.expected_wait_seconds.items())
-        yield observed("observed_wait_seconds", counters.observed_wait_seconds.items())
-        yield observed("pod_scheduled_after_flush", [((), counters.missed_activations)])
-        yield from _plans(counters.plans)
+        return self._metrics()
+
+
+def queue_metrics(queue_counts: Callable[[], QueueCounts]) -> Iterator[Metric]:
+    """The queue counts of the engine."""
+    counts = queue_counts()
+    counters = counts.counters
+    queues = {
+        "active": counts.active,
+        "backoff": counts.backoff,
+        "unschedulable": counts.unschedulable,
+        "gated": counts.gated,
+        "gang": counts.in_gangs,
+        "line": counts.node_queues,
+    }
+    cached = {
+        "nodes": counts.nodes,
+        "classes": counts.classes,
+        "assumed_pods": counts.binding,
+        "dag_jobs": counts.dag_jobs,
+    }
+    yield observed("pending_pods", _by_one(queues))
+    yield observed("nominated_pods", [((), counts.nominated)])
+    yield observed("cache_size", _by_one(cached))
+    yield observed("schedule_attempts", counters.attempts.items())
+    yield observed("queue_incoming_pods", counters.incoming.items())
+    yield observed("preemption_attempts", [((), counters.preemption_attempts)])
+    yield observed("preemption_victims", [((), counters.preemption_victims)])
+    yield observed("placed_by_wait_limit", [((), counters.placed_by_limit)])
+    yield observed("expected_wait_seconds", counters.expected_wait_seconds.items())
+    yield observed("observed_wait_seconds", counters.observed_wait_seconds.items())
+    yield observed("pod_scheduled_after_flush", [((), counters.missed_activations)])
+    yield from _plans(counters.plans)
 
 
 def _plans(plans: PlanCounters) -> Iterator[Metric]:
@@ -82,21 +88,14 @@ SummariseLearned = Callable[[str, int, float], tuple[list[str], LearnedSummary |
 """(node label, most groups, now) -> names of the groups, and `explain.questions.learned_summary`."""
 
 
-class LearnedCollector(Collector):
-    """Reads the learner at each scrape. Yields nothing if the learner has no summary."""
-
-    def __init__(self, summarise: SummariseLearned, now: Callable[[], float], settings: Settings) -> None:
-        self._summarise = summarise
-        self._now = now
-        self._settings = settings
-
-    def collect(self) -> Iterable[Metric]:
-        """The metrics at the time of a scrape."""
-        settings = self._settings
-        names, summary = self._summarise(settings.node_group_label, settings.most_groups, self._now())
-        if summary is not None:
-            yield from _totals(summary)
-            yield from _by_group(names, summary, settings.most_classes)
+def learned_metrics(
+    summarise: SummariseLearned, now: Callable[[], float], settings: Settings
+) -> Iterator[Metric]:
+    """What is learned; nothing if the learner has no summary."""
+    names, summary = summarise(settings.node_group_label, settings.most_groups, now())
+    if summary is not None:
+        yield from _totals(summary)
+        yield from _by_group(names, summary, settings.most_classes)
 
 
 def _totals(summary: LearnedSummary) -> Iterator[Metric]:
@@ -152,24 +151,17 @@ SummarisePrices = Callable[[str, int], PriceSummary | None]
 """(node label, most groups) -> the prices: explain.questions.price_summary."""
 
 
-class PricesCollector(Collector):
-    """Reads the prices at each scrape. Yields nothing where no policy asks for prices."""
-
-    def __init__(self, summarise: SummarisePrices, settings: Settings) -> None:
-        self._summarise = summarise
-        self._settings = settings
-
-    def collect(self) -> Iterable[Metric]:
-        """The metrics at the time of a scrape."""
-        summary = self._summarise(self._settings.node_group_label, self._settings.most_groups)
-        if summary is None:
-            return
-        most = self._settings.most_classes
-        sets = _scarcest(summary.sets, most)
-        yield observed("node_price", (((name,), price) for name, price in summary.groups))
-        yield observed("class_price_ratio", _dearest(summary.classes, most))
-        yield observed("constraint_demand_ratio", (((name,), demand) for name, demand, _ in sets))
-        yield observed("constraint_supply_ratio", (((name,), supply) for name, _, supply in sets))
+def price_metrics(summarise: SummarisePrices, settings: Settings) -> Iterator[Metric]:
+    """The prices; nothing where no policy asks for prices."""
+    summary = summarise(settings.node_group_label, settings.most_groups)
+    if summary is None:
+        return
+    most = settings.most_classes
+    sets = _scarcest(summary.sets, most)
+    yield observed("node_price", (((name,), price) for name, price in summary.groups))
+    yield observed("class_price_ratio", _dearest(summary.classes, most))
+    yield observed("constraint_demand_ratio", (((name,), demand) for name, demand, _ in sets))
+    yield observed("constraint_supply_ratio", (((name,), supply) for name, _, supply in sets))
 
 
 def _dearest(classes: Sequence[tuple[str, str, float]], most: int) -> list[Sample]:

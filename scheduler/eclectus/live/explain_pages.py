@@ -14,7 +14,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from aiohttp import web
@@ -43,6 +43,9 @@ WAITING_MOST = 16  # callers, the one that is answered included
 CHANGED_IN_A_ROW, CHANGED_A_SECOND = 4, 0.5  # of these, with a changed state: of up to 100 ms each
 READ_SECONDS = 3.0  # for the pod, as for a review
 _NAME = re.compile("[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")  # what may become part of a path of the API server
+
+
+T = TypeVar("T")
 
 
 class Limits:
@@ -110,31 +113,50 @@ class ExplainPages:
         }
 
     async def _pods(self, request: web.Request) -> web.Response:
-        namespace, name = request.match_info["namespace"], request.match_info["name"]
+        namespace, name = _full_name(request)
         right = ReadObject("pods", namespace, name)
         return await self._answered(request, (right,), lambda: self._pod(namespace, name))
 
     async def _what_ifs(self, request: web.Request) -> web.Response:
-        namespace, name = request.match_info["namespace"], request.match_info["name"]
-        pod = ReadObject("pods", namespace, name)
+        namespace, name = _full_name(request)
         try:
             question = _question(request, namespace)
         except QuestionError as error:
             # Before the token is reviewed: this depends on the text alone.
             return failure(HTTPStatus.BAD_REQUEST, str(error))
-        rights = (pod, *_rights(question))
-        return await self._answered(
-            request, rights, lambda: self._what_if(namespace, name, question), self._limits.admitted_to_change
-        )
+        # The answer says whether these exist, and what they have.
+        pods = [(namespace, name), *((pod.namespace, pod.name) for pod in question.deleted_pods)]
+        rights = [ReadObject("pods", *pod) for pod in pods]
+        if question.is_about_nodes:
+            rights.insert(1, ReadObject("nodes"))
+
+        def explained() -> Answer:
+            return explain_what_if(self._engine, namespace, name, question, self._now())
+
+        admitted = self._limits.admitted_to_change
+        return await self._answered(request, rights, lambda: self._in_turn(explained), admitted)
 
     async def _jobs(self, request: web.Request) -> web.Response:
-        namespace, name = request.match_info["namespace"], request.match_info["name"]
+        namespace, name = _full_name(request)
+        labels = [(key, name) for key in (JOB_NAME_LABEL, DAG_JOB_LABEL)]
         right = ReadObject("pods", namespace)  # of a job nothing is said but what holds for its pods
-        return await self._answered(request, (right,), lambda: self._job(namespace, name))
+
+        def explained() -> Answer:
+            return explain_job(self._engine, namespace, name, labels, self._now())
+
+        return await self._answered(request, (right,), lambda: self._in_turn(explained))
 
     async def _nodes(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
-        return await self._answered(request, (ReadObject("nodes", name=name),), lambda: self._node(name))
+
+        def explained() -> Answer:
+            found = explain_node(self._engine, name)
+            if "unknown" in found.conditions:
+                raise MissingError(name, HTTPStatus.NOT_FOUND, f'nodes "{name}" not found')
+            return found
+
+        right = ReadObject("nodes", name=name)
+        return await self._answered(request, (right,), lambda: self._in_turn(explained))
 
     async def _answered(
         self,
@@ -184,31 +206,19 @@ class ExplainPages:
 
         Raises ApiError and MalformedError.
         """
-        async with self._limits.turn:
-            found = explain_pod(self._engine, namespace, name, self._now())
+        found = await self._in_turn(lambda: explain_pod(self._engine, namespace, name, self._now()))
         if found.state != "unknown":
             return found
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
         return of_absent(decode_pod(await self._client.get(path, seconds=READ_SECONDS)))
 
-    async def _what_if(self, namespace: str, name: str, question: Question) -> Answer:
-        """The explanation of a pod on a changed state. Raises QuestionError."""
+    async def _in_turn(self, explained: Callable[[], T]) -> T:
         async with self._limits.turn:
-            return explain_what_if(self._engine, namespace, name, question, self._now())
+            return explained()
 
-    async def _job(self, namespace: str, name: str) -> Answer:
-        """The explanation of the pods of a Job or DagJob that wait."""
-        labels = [(key, name) for key in (JOB_NAME_LABEL, DAG_JOB_LABEL)]
-        async with self._limits.turn:
-            return explain_job(self._engine, namespace, name, labels, self._now())
 
-    async def _node(self, name: str) -> Answer:
-        """The explanation of a node. Raises MissingError if the engine does not know it."""
-        async with self._limits.turn:
-            found = explain_node(self._engine, name)
-        if "unknown" in found.conditions:
-            raise MissingError(name, HTTPStatus.NOT_FOUND, f'nodes "{name}" not found')
-        return found
+def _full_name(request: web.Request) -> tuple[str, str]:
+    return request.match_info["namespace"], request.match_info["name"]
 
 
 def _question(request: web.Request, namespace: str) -> Question:
@@ -219,17 +229,6 @@ def _question(request: web.Request, namespace: str) -> Question:
         raise QuestionError(f"there is no parameter {unknown[0]!r}; {known}")
     texts = request.query.getall(WHAT_IF, [])
     return read_question(texts, request.query.get(AS_POLICY, ""), namespace)
-
-
-def _rights(question: Question) -> Iterator[ReadObject]:
-    """What else one must be permitted to read: the answer says whether it exists, and what it has."""
-    if question.is_about_nodes:
-        yield ReadObject("nodes")
-    for pod in question.deleted_pods:
-        yield ReadObject("pods", pod.namespace, pod.name)
-
-
-_ENDED = ("Succeeded", "Failed")
 
 
 def of_absent(pod: Pod) -> PodExplanation:
@@ -248,7 +247,7 @@ def of_absent(pod: Pod) -> PodExplanation:
 
 
 def _state(pod: Pod) -> tuple[PodState, str]:
-    if pod.status.phase in _ENDED:
+    if pod.status.phase in ("Succeeded", "Failed"):
         return "unknown", f"it has ended: its phase is {pod.status.phase}"
     if pod.metadata.deletion_timestamp is not None:
         return "deleting", "it is being deleted, so it is not placed any more"

@@ -30,7 +30,7 @@ from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.leadership import Claim, Leadership
 from eclectus.kubeclient.serving.certificate import ServingCertificate
 from eclectus.kubeclient.timing import Clock
-from eclectus.live.collectors import LearnedCollector, PricesCollector, QueueCountsCollector
+from eclectus.live.collectors import AtScrape, learned_metrics, price_metrics, queue_metrics
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
 from eclectus.live.learned_objects import NodeProfiles, ProbeLoad
@@ -160,10 +160,13 @@ def _claim(name: str) -> Claim:
 
 def _register_collectors(engine: Engine, settings: ProcessSettings, context: Context, clock: Clock) -> None:
     """Metrics that are read from the engine at each scrape."""
-    registry = context.metrics.registry
-    registry.register(QueueCountsCollector(engine.queue_counts))
-    registry.register(LearnedCollector(partial(learned_summary, engine), clock.now, settings.metrics))
-    registry.register(PricesCollector(partial(price_summary, engine), settings.metrics))
+    learned, prices = partial(learned_summary, engine), partial(price_summary, engine)
+    for metrics in (
+        partial(queue_metrics, engine.queue_counts),
+        partial(learned_metrics, learned, clock.now, settings.metrics),
+        partial(price_metrics, prices, settings.metrics),
+    ):
+        context.metrics.registry.register(AtScrape(metrics))
 
 
 class AdvertisedServer:

@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 import aiohttp
 from msgspec import Raw, Struct
 
+from eclectus.api.common import ListMeta
 from eclectus.framework import Need
-from eclectus.kube.objects import ListMeta, decode_event, decode_head, decode_list, decode_status
+from eclectus.kube.objects import decode_event, decode_head, decode_list, decode_status
 from eclectus.kubeclient.api_errors import ApiError, MissingError, StaleError, UnsureError
 from eclectus.kubeclient.client import MAX_LINE_BYTES
 from eclectus.kubeclient.timing import Backoff, TroubleLog
