@@ -2,13 +2,11 @@
 
 import platform
 import re
-from functools import partial
 
 from builders import make_engine
 from eclectus import __version__
 from eclectus.config.process_settings import MetricsSettings as Settings
-from eclectus.explain.questions import learned_summary, price_summary
-from eclectus.live.collectors import AtScrape, learned_metrics, price_metrics, queue_metrics
+from eclectus.live.collectors import register_collectors
 from eclectus.live.metrics_table import FAMILIES
 from eclectus.live.process_metrics import Metrics
 from eclectus.policies.place.phoenix import ScarceNodesLast
@@ -20,10 +18,7 @@ from eclectus_operator import metrics as operator_metrics
 def exported():
     """(name, type) of every metric of the scheduler and the operator."""
     engine, metrics = make_engine(ScarceNodesLast(), learn=RosellaLearn()), Metrics()
-    learned, prices = partial(learned_summary, engine), partial(price_summary, engine)
-    metrics.registry.register(AtScrape(lambda: queue_metrics(engine.queue_counts)))
-    metrics.registry.register(AtScrape(lambda: learned_metrics(learned, lambda: 0.0, Settings())))
-    metrics.registry.register(AtScrape(lambda: price_metrics(prices, Settings())))
+    register_collectors(metrics.registry, engine, lambda: 0.0, Settings())
     for registry in (metrics.registry, operator_metrics.Metrics().registry):
         for family in registry.collect():
             yield family.name + "_total" * (family.type == "counter"), family.type

@@ -1,7 +1,6 @@
 """docs/reference/metrics.md: every metric of the scheduler and of the operator, from their registries."""
 
 from collections.abc import Iterator
-from functools import partial
 
 import yaml
 from prometheus_client import CollectorRegistry
@@ -10,8 +9,7 @@ from eclectus.api.names import API_VERSION
 from eclectus.config import parse
 from eclectus.config.configuration import KIND
 from eclectus.config.process_settings import MetricsSettings
-from eclectus.explain.questions import learned_summary, price_summary
-from eclectus.live.collectors import LearnedCollector, PricesCollector, QueueCountsCollector
+from eclectus.live.collectors import register_collectors
 from eclectus.live.process_metrics import Metrics
 from eclectus_e2e.paths import CHART
 from eclectus_hack.reference.markdown import code, head, table
@@ -57,9 +55,7 @@ def _scheduler_registry() -> CollectorRegistry:
     profile = "{schedulerName: eclectus, place: {policy: phoenix}}"
     text = f"{{apiVersion: {API_VERSION}, kind: {KIND}, profiles: [{profile}]}}"
     engine, registry = parse(text).engine(), Metrics().registry
-    registry.register(QueueCountsCollector(engine.queue_counts))
-    registry.register(LearnedCollector(partial(learned_summary, engine), lambda: 0.0, MetricsSettings()))
-    registry.register(PricesCollector(partial(price_summary, engine), MetricsSettings()))
+    register_collectors(registry, engine, lambda: 0.0, MetricsSettings())
     return registry
 
 

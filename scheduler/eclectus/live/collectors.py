@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import get_args
 
+from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from typing_extensions import override
@@ -18,6 +20,8 @@ from eclectus.accounts.node_prices import PriceSummary
 from eclectus.cluster.node_groups import OTHER
 from eclectus.config.process_settings import MetricsSettings as Settings
 from eclectus.engine.counters import PlanCounters, QueueCounts
+from eclectus.engine.engine import Engine
+from eclectus.explain.questions import learned_summary, price_summary
 from eclectus.live.process_metrics import Sample, observed
 from eclectus.model.learned import ConstraintDemand, LearnedGroup, LearnedSummary, NodeState
 
@@ -31,6 +35,16 @@ class AtScrape(Collector):
     @override
     def collect(self) -> Iterable[Metric]:
         return self._metrics()
+
+
+def register_collectors(
+    registry: CollectorRegistry, engine: Engine, now: Callable[[], float], settings: Settings
+) -> None:
+    """Have the registry read from the engine at each scrape."""
+    learned, prices = partial(learned_summary, engine), partial(price_summary, engine)
+    registry.register(AtScrape(partial(queue_metrics, engine.queue_counts)))
+    registry.register(AtScrape(partial(learned_metrics, learned, now, settings)))
+    registry.register(AtScrape(partial(price_metrics, prices, settings)))
 
 
 def queue_metrics(queue_counts: Callable[[], QueueCounts]) -> Iterator[Metric]:

@@ -23,14 +23,14 @@ from eclectus.api.names import PART_OF, PART_OF_LABEL, SCHEDULER_NAME_CLAIM, SCH
 from eclectus.config.process_settings import LeaderElection, ProcessSettings
 from eclectus.engine.engine import Engine
 from eclectus.explain.placement import decision_about, unmet_by
-from eclectus.explain.questions import learned_nodes, learned_summary, price_summary
+from eclectus.explain.questions import learned_nodes
 from eclectus.kubeclient.client import ObjectApi
 from eclectus.kubeclient.credentials import SERVICE_ACCOUNT
 from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.leadership import Claim, Leadership
 from eclectus.kubeclient.serving.certificate import ServingCertificate
 from eclectus.kubeclient.timing import Clock
-from eclectus.live.collectors import AtScrape, learned_metrics, price_metrics, queue_metrics
+from eclectus.live.collectors import register_collectors
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
 from eclectus.live.learned_objects import NodeProfiles, ProbeLoad
@@ -82,7 +82,7 @@ def build(
     shared = frozenset(settings.tenancy.shared_workloads)
     pods = WatchedPods(is_ours, shared, engine.needs.get("images", frozenset()))
     jobs = WatchedDagJobs(is_ours, shared)
-    _register_collectors(engine, settings, context, clock)
+    register_collectors(context.metrics.registry, engine, clock.now, settings.metrics)
     leadership = Leadership(
         lease_api,
         f"{socket.gethostname()}_{uuid.uuid4()}",
@@ -156,17 +156,6 @@ def _claim(name: str) -> Claim:
         "Serve another name (profiles[].schedulerName; in the chart config.profiles), or remove one of them"
     )
     return Claim(f"{SCHEDULER_NAME_CLAIM}{name}", f"schedulerName {name}", advice)
-
-
-def _register_collectors(engine: Engine, settings: ProcessSettings, context: Context, clock: Clock) -> None:
-    """Metrics that are read from the engine at each scrape."""
-    learned, prices = partial(learned_summary, engine), partial(price_summary, engine)
-    for metrics in (
-        partial(queue_metrics, engine.queue_counts),
-        partial(learned_metrics, learned, clock.now, settings.metrics),
-        partial(price_metrics, prices, settings.metrics),
-    ):
-        context.metrics.registry.register(AtScrape(metrics))
 
 
 class AdvertisedServer:
