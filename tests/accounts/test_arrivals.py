@@ -6,7 +6,7 @@ import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.accounts import arrivals
-from eclectus.accounts.arrivals import Arrivals
+from eclectus.accounts.accounts import Arrivals
 from eclectus.model.objects import Task
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.rosella import Rosella

@@ -19,8 +19,8 @@ from pod_objects import PAUSE
 
 SERIAL = {"first": 1, "second": 2}
 ROOT = "scheduler/eclectus/"
-BIND_FILES_MOST = 50
-COMPLETION_FILES_MOST = 43
+BIND_FILES_MOST = 49
+COMPLETION_FILES_MOST = 40
 CONFIGURATION = """
 apiVersion: eclectus.dev/v1alpha1
 kind: SchedulerConfiguration

@@ -1,20 +1,146 @@
-"""The accounts that policies need: each has a module of its own, and the others cost nothing.
-
-What happens to a pod is passed on to those that are kept.
-"""
+"""The accounts that policies need; the others are not kept and cost nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
+from heapq import nlargest
+from math import inf
 from typing import NamedTuple, Protocol
 
-from eclectus.accounts.arrivals import Arrivals
 from eclectus.accounts.group_shares import GroupShares
-from eclectus.accounts.job_work import JobWork
 from eclectus.accounts.known_jobs import KnownJobs
 from eclectus.accounts.node_prices import NodePricing
+from eclectus.cluster.changelog import ChangeLog
 from eclectus.cluster.nodes import Cluster
+from eclectus.maths.load import ArrivalRate
 from eclectus.model.objects import Task
+from eclectus.model.reservation import ClassKey
+
+HALF_LIFE = 500.0  # arrivals
+GROWTH: float = 2.0 ** (1.0 / HALF_LIFE)
+MAX_WEIGHT = 1e100  # of one arrival; before floats overflow all weights are scaled back
+MAX_CLASSES = 1024  # twice as many are kept at most; then the rarest are forgotten
+
+
+class Arrivals:
+    """How many tasks that end by themselves arrive a second, of each class, for any scheduler.
+
+    The rate of all tasks is that of maths/load.py. A class has a share of it: the share of the
+    recent arrivals that are of the class, where an arrival counts half as much `HALF_LIFE` arrivals later. So
+    the memory is one number a class, and no time scale has to be chosen: a cluster with a thousand tasks an
+    hour and one with a thousand a second remember the same number of tasks.
+    """
+
+    def __init__(self) -> None:
+        self._rate = ArrivalRate()
+        self._weights: dict[ClassKey, float] = {}
+        self._weight = 1.0  # of the next arrival: the newest grow, which is cheaper than shrinking all others
+
+    def add(self, task: Task, now: float) -> None:
+        """A task arrives. `now` must not decrease from call to call."""
+        self._rate.add(now)
+        key = (task.spec, task.workload)
+        self._weights[key] = self._weights.get(key, 0.0) + self._weight
+        self._weight *= GROWTH
+        if len(self._weights) > 2 * MAX_CLASSES or self._weight > MAX_WEIGHT:
+            self._keep_frequent()
+
+    def _keep_frequent(self) -> None:
+        kept = nlargest(MAX_CLASSES, self._weights.items(), key=lambda each: each[1])
+        self._weights = {key: weight / self._weight for key, weight in kept}
+        self._weight = 1.0
+
+    def rates(self, now: float, most: int) -> dict[ClassKey, float]:
+        """Tasks a second of the `most` classes that arrive most often; those of others count among these."""
+        kept = nlargest(most, self._weights.items(), key=lambda each: each[1])
+        total = sum(weight for _, weight in kept)
+        rate = self._rate.slow(now)
+        return {key: rate * weight / total for key, weight in kept}
+
+
+MAX_CHANGES = 8192  # of jobs that are remembered
+
+
+class _Job:
+    """One job that has pods pending."""
+
+    __slots__ = ("figure", "left", "pending")
+
+    def __init__(self) -> None:
+        self.pending = 0
+        self.left: float | None = None  # seconds; None while nothing is known
+        self.figure = (-inf, 0.0)  # created and job_work of the pod whose figure counts
+
+
+class JobWork:
+    """Seconds of work that has not started, by job; a pod without a job is a job of its own.
+
+    A pod may state how much work of its job had not started when the pod was submitted (`Task.job_work`). The
+    figure of the youngest pod counts, less the estimates of the pods that have started since. A figure equal
+    to the one that counts is ignored, because all pods of one template carry the same figure. The work of a
+    job without a figure is the sum of the estimates of its waiting pods.
+
+    Errors overestimate, until the job's next pod is submitted: after a restart it is unknown which pods have
+    started since, and pods that are deleted before they start stay in their job's figure.
+    """
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, _Job] = {}
+        self._job_of: dict[str, str] = {}  # uid -> job under which the pod was added: its owner may change
+        self.changes = ChangeLog[str](MAX_CHANGES)  # jobs whose work left has changed
+
+    def left(self, task: Task) -> float:
+        """Work of the task's job that has not started, seconds; inf if it is unknown."""
+        job = self._jobs.get(self._job_of.get(task.uid, ""))
+        return inf if job is None or job.left is None else max(job.left, 0.0)
+
+    def add(self, task: Task) -> None:
+        """The pod has become pending, or has another job than when it was added."""
+        if task.uid in self._job_of:
+            self.remove(task)
+        name = self._job_of[task.uid] = task.job or task.uid
+        job = self._jobs.setdefault(name, _Job())
+        job.pending += 1
+        self.changes.record(name)
+        created, figure = job.figure
+        if task.job_work is None:
+            if task.estimate is not None and created == -inf:
+                job.left = (job.left or 0.0) + task.estimate
+        elif task.job_work != figure and (task.created, task.job_work) > job.figure:
+            job.figure, job.left = (task.created, task.job_work), task.job_work
+
+    def start(self, task: Task) -> None:
+        """The pod has got a node."""
+        self._subtract(task, task.estimate or 0.0)
+
+    def undo_start(self, task: Task) -> None:
+        """The bind of the pod was refused, and the pod waits again."""
+        self._subtract(task, -(task.estimate or 0.0))
+
+    def remove(self, task: Task) -> None:
+        """The pod is no longer pending: bound, ended or deleted."""
+        name = self._job_of.pop(task.uid)
+        job = self._jobs[name]
+        job.pending -= 1
+        if not job.pending:
+            del self._jobs[name]
+
+    def _subtract(self, task: Task, seconds: float) -> None:
+        name = self._job_of[task.uid]
+        job = self._jobs[name]
+        if job.left is not None:
+            job.left -= seconds
+            self.changes.record(name)
+
+
+class PendingAccount(Protocol):
+    """What is counted of the pending pods that may run."""
+
+    def wait(self, task: Task) -> None:
+        """The pod, which is neither gated nor being deleted, was seen; it may have a node by now."""
+
+    def leave(self, uid: str) -> None:
+        """It is not pending, or may not run; no error if it did not wait."""
 
 
 class HoldingAccount(Protocol):
@@ -40,77 +166,22 @@ class Grouping(NamedTuple):
 
 
 class Accounts:
-    """The accounts of a scheduler; None for one that no policy needs."""
+    """The accounts of a scheduler; None for one that no policy needs.
+
+    `of_pending`, `of_placed`: those that are told of each pending pod, and of each that holds room on a node.
+    """
 
     def __init__(self, cluster: Cluster, needs: Container[str], groupings: Iterable[Grouping]) -> None:
         self.shares = {  # by the identity of the policy
             id(each.policy): GroupShares(cluster, each.counted_by, each.fault, by_path=each.by_path)
             for each in groupings
         }
-        self._by_path = [each for each in self.shares.values() if each.by_path]
         self.pricing = NodePricing(cluster) if "prices" in needs else None
         self.job_work = JobWork() if "work" in needs else None
         self.arrivals = Arrivals() if "arrivals" in needs else None
         self.jobs = KnownJobs() if "jobs" in needs else None
-
-    def of_placed_pods(self) -> list[HoldingAccount]:
-        """Those that count what pods hold on nodes."""
-        accounts: list[HoldingAccount] = list(self.shares.values())
-        if self.pricing is not None:
-            accounts.append(self.pricing.demand)
-        if self.jobs is not None:
-            accounts.append(self.jobs)
-        return accounts
-
-    def begin_step(self, now: float) -> None:
-        """A step begins at this time, seconds."""
-        if self.pricing is not None:
-            self.pricing.update(now)
-
-    def arrived(self, task: Task, now: float) -> None:
-        """A task that ends is pending here, or was bound by another scheduler; once a task."""
-        if self.arrivals is not None and not task.spec.probe:
-            self.arrivals.add(task, now)
-
-    def pending(self, task: Task, before: Task | None) -> None:
-        """A pending pod of ours was seen; `before`: as it was seen last."""
-        if self.job_work is not None and (before is None or before.job != task.job):
-            self.job_work.add(task)
-        if self.pricing is not None:
-            count = self.pricing.demand
-            count.wait(task) if _may_run(task) else count.leave(task.uid)
-        if self.jobs is not None:
-            self.jobs.wait(task) if _may_run(task) else self.jobs.leave(task.uid)
-        for shares in self._by_path:
-            shares.wait(task) if _may_run(task) else shares.leave(task.uid)
-
-    def start(self, task: Task) -> None:
-        """A pending pod has got a node."""
-        if self.job_work is not None:
-            self.job_work.start(task)
-
-    def undo_start(self, task: Task) -> None:
-        """Its bind was refused, and the pod waits again."""
-        if self.job_work is not None:
-            self.job_work.undo_start(task)
-
-    def forget(self, task: Task) -> None:
-        """The pod is no longer pending: bound, ended or deleted."""
-        if self.job_work is not None:
-            self.job_work.remove(task)
-        if self.pricing is not None:
-            self.pricing.demand.leave(task.uid)
-        if self.jobs is not None:
-            self.jobs.leave(task.uid)
-        for shares in self._by_path:
-            shares.leave(task.uid)
-
-    def ended(self, task: Task) -> None:
-        """The pod has ended."""
-        if self.jobs is not None and task.phase == "Succeeded":
-            self.jobs.succeed(task)
-
-
-def _may_run(task: Task) -> bool:
-    """Whether a pending pod could get a node, and so demands one."""
-    return not task.gates and not task.deleting
+        demand = () if self.pricing is None else (self.pricing.demand,)
+        jobs = () if self.jobs is None else (self.jobs,)
+        by_path = [each for each in self.shares.values() if each.by_path]
+        self.of_pending: tuple[PendingAccount, ...] = (*demand, *jobs, *by_path)
+        self.of_placed: tuple[HoldingAccount, ...] = (*self.shares.values(), *demand, *jobs)

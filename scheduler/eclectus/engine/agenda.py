@@ -174,6 +174,8 @@ class ReportSchedule:
         # out of a plain dict again and again would scan the entries deleted before it.
         self._first: OrderedDict[str, float] = OrderedDict()
         self._others = DueTimes[str]()
+        self.first: Mapping[str, object] = self._first  # by uid
+        self.others: Mapping[str, object] = self._others.keys  # by uid
         self._reported: dict[str, tuple[str, float, int]] = {}  # uid -> last message, when, how many reports
 
     def next_due(self) -> float:

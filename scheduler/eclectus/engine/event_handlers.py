@@ -240,7 +240,8 @@ class EventHandlers:
             state.gangs.see(task)
         if has_ended:
             self._learner.task_ended(task)
-            state.accounts.ended(task)
+            if state.accounts.jobs is not None and task.phase == "Succeeded":
+                state.accounts.jobs.succeed(task)
             self._gone(task.uid)
             if task.gang is not None:
                 state.gangs.end(task)
@@ -261,7 +262,8 @@ class EventHandlers:
         state = self._state
         if not task.spec.long_running:
             self._learner.task_arrived(task)
-            state.accounts.arrived(task, state.now)
+            if state.accounts.arrivals is not None and not task.spec.probe:
+                state.accounts.arrivals.add(task, state.now)
 
     def _foreign(self, task: Task) -> None:
         """Another scheduler's pending pod: it may be bound later, and a nomination takes room."""
@@ -413,10 +415,10 @@ class RefusalHandlers:
         state.volumes.bind_ended(event.uid)
         state.gangs.bind_refused(event.uid)
         task = state.pending.get(event.uid)
-        if task is not None:
-            state.accounts.undo_start(task)
         if task is None:
             return
+        if state.accounts.job_work is not None:
+            state.accounts.job_work.undo_start(task)
         if task.deleting:
             state.set_aside(task.uid, "deleting")
             return

@@ -93,6 +93,7 @@ class Placement:
     def _begin(self) -> None:
         """Begin a cycle, or go on with the one that the last step has cut."""
         state = self._state
+        state.view.classes.begin_cycle()
         if self._slices:
             self._deferred.resume_cycle(state.view)
             return

@@ -177,7 +177,7 @@ class State:
         self.needs = needs_of(profiles, learn)
         self.accounts = Accounts(self.cluster, self.needs, groupings_of(profiles, self.fault))
         self.plan_records = PlanRecords(profiles, self.accounts.jobs, self.counters.plans, self.fault)
-        self.placed = PlacedPods(self.cluster, self.accounts.of_placed_pods())
+        self.placed = PlacedPods(self.cluster, self.accounts.of_placed)
         self._evicted: dict[str, str] = {}
         self.evicted: Mapping[str, str] = self._evicted  # uid -> uid of the pod that needs the room
         self.view = View(
@@ -220,8 +220,8 @@ class State:
     def begin_step(self, now: float) -> None:
         """A step begins at this time, seconds."""
         self.now, self.view = now, replace(self.view, now=now)
-        self.view.classes.begin_cycle()
-        self.accounts.begin_step(now)
+        if self.accounts.pricing is not None:
+            self.accounts.pricing.update(now)
 
     def end_step(self) -> list[Command]:
         """The step is over; its commands."""
@@ -234,7 +234,14 @@ class State:
         """A pending pod of ours was seen; as it was seen before, None for the first time."""
         before = self._pending.get(task.uid)
         self._pending[task.uid] = task
-        self.accounts.pending(task, before)
+        accounts = self.accounts
+        if accounts.job_work is not None and (before is None or before.job != task.job):
+            accounts.job_work.add(task)
+        for account in accounts.of_pending:
+            if task.gates or task.deleting:
+                account.leave(task.uid)
+            else:
+                account.wait(task)
         return before
 
     def enqueue(self, task: Task, event: str) -> None:
@@ -341,7 +348,10 @@ class State:
             self.reports.forget(uid)
         self.places.forget(uid)
         self.backoff.forget(uid)
-        self.accounts.forget(task)
+        if self.accounts.job_work is not None:
+            self.accounts.job_work.remove(task)
+        for account in self.accounts.of_pending:
+            account.leave(uid)
         return task
 
     # -- commands --------------------------------------------------------------------------------
@@ -373,7 +383,8 @@ class State:
             self.expected_waits.placed(task.uid, self.now)
         if task.gang is not None:
             self.gangs.assumed(task.uid)
-        self.accounts.start(task)
+        if self.accounts.job_work is not None:
+            self.accounts.job_work.start(task)
         if self._informed_orders:
             self._inform_order(task, assumed.row)
         self._commands.append(self._binds.command(assumed))

@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eclectus.accounts.job_work import JobWork
+from eclectus.accounts.accounts import JobWork
 from eclectus.cluster.nodes import Cluster
 from eclectus.engine.queues.class_queues import ClassQueues, PendingClass
 from eclectus.engine.queues.cycle_order import accounts_of, ranks_of
