@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.accounts import arrivals
+from eclectus.accounts import accounts as module
 from eclectus.accounts.accounts import Arrivals
 from eclectus.model.objects import Task
 from eclectus.policies.place.allocation import LeastAllocated
@@ -46,7 +46,7 @@ def test_a_class_that_no_longer_arrives_is_forgotten_by_half_after_500_arrivals(
 
 
 def test_the_rarest_classes_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrivals, "MAX_CLASSES", 5)
+    monkeypatch.setattr(module, "MAX_CLASSES", 5)
     found = counted(1.0)
     for at in range(50):
         found.add(make_task(f"t{at}", cpu=3 + at), 1000.0 + at)
