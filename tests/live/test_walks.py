@@ -19,8 +19,8 @@ from pod_objects import PAUSE
 
 SERIAL = {"first": 1, "second": 2}
 ROOT = "scheduler/eclectus/"
-BIND_FILES_MOST = 49
-COMPLETION_FILES_MOST = 40
+BIND_FILES_MOST = 42
+COMPLETION_FILES_MOST = 32
 CONFIGURATION = """
 apiVersion: eclectus.dev/v1alpha1
 kind: SchedulerConfiguration
