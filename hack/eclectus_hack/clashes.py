@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from eclectus.config.variants import Statement, statement
+from eclectus.config.described import Statement, statement
 from eclectus.policies.table import CLASHES, ROLES, Clash
 
 PROFILE_ROLES = ("order", "place", "line", "relieve")

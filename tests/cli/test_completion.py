@@ -6,8 +6,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from eclectus.cli.completion import VARIABLE, for_kubectl
-from eclectus.cli.main import program
+from eclectus.cli.main import VARIABLE, for_kubectl, program
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 from dag_job_objects import dag_job, stage
 from eclectus.api.names import STAGE_LABEL
 from eclectus.cli import dag as command
-from eclectus.cli.dag import jobs_table, stages_table
-from eclectus.cli.dag_rows import UNREPORTED, rows
+from eclectus.cli.dag import UNREPORTED, jobs_table, rows, stages_table
 from eclectus.cli.main import program
 
 NOW = datetime(2026, 3, 1, 12, 5, tzinfo=UTC)

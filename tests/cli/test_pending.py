@@ -8,8 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from eclectus.cli.main import program
-from eclectus.cli.pending import CONFIG_MAPS, LEASES, _known, formatted, rows, summary, table
-from eclectus.cli.served_names import Served, served
+from eclectus.cli.pending import CONFIG_MAPS, LEASES, Served, _known, formatted, rows, served, summary, table
 from eclectus.kubeclient.api_errors import RejectedError
 
 TWO_NAMES = "kind: SchedulerConfiguration\nprofiles: [{schedulerName: a}, {schedulerName: b}]\n"

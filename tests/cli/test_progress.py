@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from eclectus.cli import progress
+from eclectus.cli import output as progress
 from eclectus.cli.main import program
-from eclectus.cli.progress import Progress
+from eclectus.cli.output import Progress
 
 DEADLINE_SECONDS = 60.0
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from eclectus.api.names import API_VERSION
 from eclectus.config import Configuration, effective, parse
-from eclectus.config.configuration import KIND
-from eclectus.config.effective import configz, duration
+from eclectus.config.configuration import KIND, configz, duration
 from eclectus.config.settings_reading import settings_of
 from eclectus.model.errors import SettingsError
 from eclectus.policies.table import ROLES

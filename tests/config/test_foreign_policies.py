@@ -13,7 +13,7 @@ import pytest
 
 from builders import make_node, make_task
 from eclectus.config import parse
-from eclectus.config.foreign_policies import foreign_policies
+from eclectus.config.profiles import foreign_policies
 from eclectus.model.errors import SettingsError
 from eclectus.policies.table import ROLES
 from worlds import World

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import pytest
 
-from eclectus.config.variants import Statement, statement, variants
+from eclectus.config.described import Statement, statement, variants
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
 from eclectus.policies.rosella import Rosella

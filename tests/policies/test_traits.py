@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_spec, make_task
 from dag_world import job, stage
-from eclectus.config.foreign_policies import contradiction
+from eclectus.config.profiles import contradiction
 from eclectus.framework import (
     NEEDS,
     Action,

@@ -13,8 +13,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from eclectus.cli.explain.port_forward import LOOPBACK, forwarded
-from eclectus.cli.explain.transport import find_leader
+from eclectus.cli.explain.transport import LOOPBACK, find_leader, forwarded
 from eclectus.kubeclient.client import ObjectApi, connected
 from eclectus.kubeclient.credentials import load
 from eclectus.kubeclient.serving.certificate import ServingCertificate, self_signed

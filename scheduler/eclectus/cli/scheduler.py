@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from eclectus.config import Configuration, load
-from eclectus.config.effective import configz
+from eclectus.config.configuration import configz
 from eclectus.live import garbage
 
 if TYPE_CHECKING:

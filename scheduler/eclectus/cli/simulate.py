@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from eclectus import __version__
-from eclectus.cli.progress import Progress
+from eclectus.cli.output import Progress
 from eclectus.config.document import read_file
 from eclectus.config.settings_reading import nearest
 from eclectus.model.errors import SettingsError

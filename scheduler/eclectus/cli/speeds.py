@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from eclectus.api.node_profile import LastProbe, NodeProfile
 from eclectus.cli.cluster_commands import REQUEST_SECONDS, awaited, kubeconfig_options, print_changes
-from eclectus.cli.columns import ABSENT, age, aligned, structured
+from eclectus.cli.output import ABSENT, age, aligned, structured
 from eclectus.config.settings_reading import nearest
 from eclectus.model.objects import concerns
 

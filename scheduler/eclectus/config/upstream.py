@@ -13,9 +13,8 @@ from typing import Annotated, Any, get_args, get_origin
 import yaml
 
 from eclectus.api.names import API_VERSION
-from eclectus.config.configuration import KIND, parse
+from eclectus.config.configuration import KIND, duration, parse
 from eclectus.config.document import read_yaml
-from eclectus.config.effective import duration
 from eclectus.config.settings_reading import camel, join, read, read_mapping, show
 from eclectus.config.upstream_fields import (
     ARGUMENTS,

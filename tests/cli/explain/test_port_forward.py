@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from eclectus.cli.explain.port_forward import LOOPBACK, PROTOCOL, forwarded
+from eclectus.cli.explain.transport import LOOPBACK, PROTOCOL, forwarded
 from eclectus.kubeclient.api_errors import MissingError, RejectedError, UnsureError
 from eclectus.kubeclient.client import connected
 from eclectus.kubeclient.credentials import Credentials, Endpoint

@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields
 from itertools import combinations, product
 from typing import Any
 
+from eclectus.config.described import variants
 from eclectus.config.profiles import read_learner, read_profiles, required_of_learner
-from eclectus.config.variants import variants
 from eclectus.engine.engine import Engine
 from eclectus.framework import Learn, Profile
 from eclectus.policies.table import CLASHES, ROLES, clashes_in

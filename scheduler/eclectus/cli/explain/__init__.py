@@ -1,5 +1,1 @@
 """`eclectus explain`: why a pod waits or where it has gone, and why a node gets no pods."""
-
-from eclectus.cli.explain.command import explain
-
-__all__ = ["explain"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from eclectus.cli.columns import ABSENT, aligned, span
+from eclectus.cli.output import ABSENT, aligned, span
 from eclectus.explain.what_if import Candidate, PolicyAnswer, WhatIfExplanation
 from eclectus.model.explanation import (
     EvictionCandidate,
