@@ -5,9 +5,9 @@ import json
 import pytest
 from rich.console import Console
 
+from eclectus_bench.experiments.perturbations.experiment import perturbations
+from eclectus_bench.experiments.perturbations.plan import quick_settings
 from eclectus_e2e.demo.experiment import run_experiment
-from eclectus_e2e.demo.perturbations.experiment import PerturbationExperiment
-from eclectus_e2e.demo.perturbations.plan import quick_settings
 
 
 def is_learned(interval):
@@ -20,7 +20,7 @@ def is_learned(interval):
 # uvloop warns about a connection that was cut off during its TLS handshake and closed with the loop.
 @pytest.mark.filterwarnings("default::ResourceWarning")
 def test_a_swap_is_recovered_from_and_a_frozen_node_returns_by_probes_alone(tmp_path):
-    found = run_experiment(PerturbationExperiment(quick_settings(seed=1)), tmp_path, Console(width=120))
+    found = run_experiment(perturbations(quick_settings(seed=1)), tmp_path, Console(width=120))
     assert found.sound
     assert is_learned(found.learnt)
     assert is_learned(found.recovered)

@@ -12,6 +12,7 @@ import msgspec
 import uvloop
 
 from eclectus.api.names import NODE_PROBES_PATH, PROBED_LABEL
+from eclectus_bench.experiments.perturbations.timeline import node_probe
 from eclectus_bench.load import Load, node_name
 from eclectus_bench.match import bench_plane, with_nodes
 from eclectus_bench.soak import objects, scrape
@@ -21,7 +22,6 @@ from eclectus_bench.soak.sizes import Sizes
 from eclectus_bench.soak.traffic import ADDRESSES, ARRIVING, Traffic
 from eclectus_bench.soak.verdict import OPERATOR, SCHEDULER, Reading, Soak
 from eclectus_bench.usage import memory_mebibytes, peak_mebibytes
-from eclectus_e2e.demo.perturbations.operator_process import node_probe
 from eclectus_e2e.errors import ApiError, StartError
 from eclectus_e2e.progress import Progress
 from eclectus_e2e.testbed import product

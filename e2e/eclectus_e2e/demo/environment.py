@@ -1,4 +1,4 @@
-"""The environment of an experiment: control plane, fake nodes and the installed chart."""
+"""The environment of an experiment: control plane, fake nodes, the installed chart, and its operator."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -52,3 +52,17 @@ def started(
 def _with_shared_classes(values: Mapping[str, Any]) -> dict[str, Any]:
     names = sorted({kind.name for kind in (*arrivals.CLASSES, *mixed.CLASSES)})
     return {**values, "config": {"tenancy": {"sharedWorkloads": names}, **values.get("config", {})}}
+
+
+@contextmanager
+def operator_running(environment: Environment) -> Iterator[None]:
+    """Run the operator under the chart's account for a `with` block; it leads when the block begins.
+
+    Raises StartError.
+    """
+    # The chart's --look-seconds suits a cluster that lives for longer.
+    process = product.start_operator(environment.product, ["--look-seconds=5"], dies_with_caller=True)
+    try:
+        yield
+    finally:
+        process.stop()

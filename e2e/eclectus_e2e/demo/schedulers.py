@@ -42,6 +42,7 @@ SCHEDULERS = {
     "eclectus-fifo": SchedulerSpec("eclectus", {"order": {"policy": "fifo"}}),
 }
 DAG_SCHEDULERS = [CARBYNE, "eclectus-drf", "eclectus-srtf", "eclectus-fifo", KUBE_SCHEDULER]
+SCARCE_SCHEDULERS = [ECLECTUS, ECLECTUS_PHOENIX, KUBE_SCHEDULER]
 # Of the comparison, whose pods have no constraints and no jobs.
 COMPARED_SCHEDULERS = [
     name for name in SCHEDULERS if name == KUBE_SCHEDULER or name not in (ECLECTUS_PHOENIX, *DAG_SCHEDULERS)

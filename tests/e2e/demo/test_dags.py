@@ -9,10 +9,8 @@ from rich.console import Console
 from demo_runs import CLEAN, EPOCH
 from eclectus.api.dag_job import DagJob
 from eclectus.kube.dag_jobs import shape_from
-from eclectus_e2e.demo.dags.experiment import DagExperiment
-from eclectus_e2e.demo.dags.objects import TaskName, dag_job, task_of
-from eclectus_e2e.demo.dags.plan import DagPlan, dag_plan, mean_gap
-from eclectus_e2e.demo.dags.plots import merged
+from eclectus_e2e.demo.dags.experiment import dag_experiment, merged
+from eclectus_e2e.demo.dags.plan import DagPlan, TaskName, dag_job, dag_plan, mean_gap, task_of
 from eclectus_e2e.demo.dags.run import DagRun
 from eclectus_e2e.demo.schedulers import CARBYNE, DAG_SCHEDULERS, KUBE_SCHEDULER
 from eclectus_e2e.demo.workload.queries import JOIN, SCAN, SUM, Query, Stage, path_stages, queries
@@ -99,7 +97,7 @@ def run(entries, scheduler=CARBYNE):
 
 
 def result(*entries):
-    return DagExperiment(PLAN).report(PLAN, [run(list(entries))]).schedulers[CARBYNE]
+    return dag_experiment(PLAN).report(PLAN, [run(list(entries))]).schedulers[CARBYNE]
 
 
 def test_a_job_takes_from_its_creation_to_the_end_of_its_last_task():
@@ -128,7 +126,7 @@ def test_a_task_that_was_killed_and_ran_again_is_neither_lost_nor_doubled():
 
 
 def test_factors_tables_and_picture(tmp_path):
-    experiment = DagExperiment(PLAN)
+    experiment = dag_experiment(PLAN)
     runs = [run(records(0.0)), run(records(5.5), KUBE_SCHEDULER)]
     report = experiment.report(PLAN, runs)
     factors = report.factors[CARBYNE][KUBE_SCHEDULER]
@@ -142,7 +140,7 @@ def test_factors_tables_and_picture(tmp_path):
     assert f"{CARBYNE} 3.5 3.5 5.3 5.5" in rows
     assert f"{KUBE_SCHEDULER} 1.79 1.50 0%" in rows
     assert f"{CARBYNE} 4 0 0 0 0 0 ms" in rows
-    experiment.plot(PLAN, runs, report, tmp_path / "dags.png")
+    experiment.draw(PLAN, runs, report, tmp_path / "dags.png")
     assert (tmp_path / "dags.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -2,16 +2,16 @@
 
 import json
 from contextlib import contextmanager
-from dataclasses import replace
 
 import msgspec
 import pytest
 from rich.console import Console
 
+from eclectus_bench.experiments.comparison import comparison_plan
 from eclectus_e2e.demo.experiment import Experiment, run_experiment
+from eclectus_e2e.demo.experiments import experiments
+from eclectus_e2e.demo.options import read_options
 from eclectus_e2e.demo.speeds import LearnedRate
-from eclectus_e2e.demo.stream.comparison import ComparisonExperiment, comparison_plan
-from eclectus_e2e.demo.stream.experiment import StreamExperiment
 from eclectus_e2e.demo.stream.plan import stream_plan
 from eclectus_e2e.demo.stream.report import Run
 from eclectus_e2e.demo.workload.arrivals import poisson_arrivals
@@ -25,46 +25,41 @@ class Answer(msgspec.Struct):
     sound: bool
 
 
-class Recorded(Experiment[str, str, list[str], Answer]):
-    """Records its steps in the order in which they are called."""
-
-    report_file, picture_file = "answer.json", "answer.png"
-
-    def __init__(self):
-        self.steps = []
-
-    def plan(self):
-        return "the plan"
+def recorded(steps):
+    """An experiment that records its steps in the order in which they are called."""
 
     @contextmanager
-    def environment(self, plan, directory):
-        self.steps.append(f"start in {directory.name}")
+    def started(plan, directory):
+        steps.append(f"start in {directory.name}")
         yield "cluster"
-        self.steps.append("stop")
+        steps.append("stop")
 
-    def run(self, environment, plan, shown):
-        self.steps.append(f"run {plan} on {environment}")
+    def run(environment, plan, shown):
+        steps.append(f"run {plan} on {environment}")
         return [plan]
 
-    def report(self, plan, observations):
-        self.steps.append("report")
+    def report(plan, observations):
+        steps.append("report")
         return Answer(sound=False)
 
-    def plot(self, plan, observations, report, file):
+    def draw(plan, observations, report, file):
         file.write_text("picture")
 
-    def tables(self, plan, observations, report):
+    def tables(plan, observations, report):
         yield "the table"
+
+    files = ("answer.json", "answer.png")
+    return Experiment("the plan", *files, started, run, report, draw, tables, note="the note")
 
 
 def test_an_experiment_prints_its_plan_runs_and_writes_report_and_picture(tmp_path):
-    experiment, console = Recorded(), Console(record=True, width=80)
-    assert not run_experiment(experiment, tmp_path / "new", console).sound
-    assert experiment.steps == ["start in cluster", "run the plan on cluster", "stop", "report"]
+    steps, console = [], Console(record=True, width=80)
+    assert not run_experiment(recorded(steps), tmp_path / "new", console).sound
+    assert steps == ["start in cluster", "run the plan on cluster", "stop", "report"]
     assert json.loads((tmp_path / "new" / "answer.json").read_text()) == {"sound": False}
     assert (tmp_path / "new" / "answer.png").read_text() == "picture"
     text = console.export_text()
-    assert text.index("the plan") < text.index("the table")
+    assert text.index("the plan") < text.index("the table") < text.index("the note")
 
 
 def test_the_stream_plan_has_side_loads_for_eclectus_and_kube_scheduler_alone():
@@ -103,21 +98,20 @@ def observed(plan):
         yield Run(name, level.load, level.warm_seconds, arrivals, sent, [0.0], entries, CLEAN, rates)
 
 
-def experiments():
-    stream = stream_plan(0.8, [], 12.0, 1)
-    yield pytest.param(StreamExperiment(stream), id="stream")
-    yield pytest.param(StreamExperiment(replace(stream, seed=2), keep=True), id="kept")
-    names = ["eclectus", "kube-scheduler", "eclectus-pot"]
-    plan = comparison_plan(seconds=12.0, seed=1, schedulers=names, loads=[0.5], quick=True)
-    yield pytest.param(ComparisonExperiment(plan, quick=True), id="comparison")
-
-
-@pytest.mark.parametrize("experiment", list(experiments()))
-def test_stream_experiments_draw_and_print_what_they_observed(experiment, tmp_path):
-    plan = experiment.plan()
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "stream --quick",
+        "stream --quick --seed 2 --keep",
+        "compare --quick --seconds 12 --schedulers eclectus,kube-scheduler,eclectus-pot",
+    ],
+)
+def test_stream_experiments_draw_and_print_what_they_observed(arguments, tmp_path):
+    (experiment,) = experiments(read_options(arguments.split()))
+    plan = experiment.plan
     runs = list(observed(plan))
     report = experiment.report(plan, runs)
-    experiment.plot(plan, runs, report, tmp_path / "picture.png")
+    experiment.draw(plan, runs, report, tmp_path / "picture.png")
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
     console = Console(width=120, record=True)
     for table in experiment.tables(plan, runs, report):
@@ -125,4 +119,4 @@ def test_stream_experiments_draw_and_print_what_they_observed(experiment, tmp_pa
     text = console.export_text()
     assert "kube-scheduler" in text
     assert "lower is better" in text
-    assert ("make down" in text) == experiment._keep
+    assert ("make down" in experiment.note) == ("--keep" in arguments)

@@ -6,9 +6,18 @@ import pytest
 from rich.console import Console
 
 from demo_runs import EPOCH, NODES, arrival, entry, run
-from eclectus_e2e.demo.stream.groups import CONSTRAINED, FREE, GROUPS, PREFERRING, times_by_group
-from eclectus_e2e.demo.stream.report import LoadReport, make_result
-from eclectus_e2e.demo.stream.summary import Summary, ratio, summarise
+from eclectus_e2e.demo.stream.report import (
+    CONSTRAINED,
+    FREE,
+    GROUPS,
+    PREFERRING,
+    LoadReport,
+    Summary,
+    make_result,
+    ratio,
+    summarise,
+    times_by_group,
+)
 from eclectus_e2e.demo.stream.tables import groups_table
 from eclectus_e2e.demo.workload.arrivals import NodeConstraint, poisson_arrivals
 from eclectus_e2e.demo.workload.pods import pod_name

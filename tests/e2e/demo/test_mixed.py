@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from eclectus.sim.scenario import shipped_scenarios
-from eclectus_e2e.demo.stream.comparison import NODES_PER_GROUP, TARGETS, WORK_SCALE
+from eclectus_bench.experiments.comparison import NODES_PER_GROUP, TARGETS, WORK_SCALE
 from eclectus_e2e.demo.workload.arrivals import capacity, poisson_arrivals
 from eclectus_e2e.demo.workload.mixed import (
     CLASSES,

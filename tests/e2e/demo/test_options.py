@@ -2,8 +2,9 @@
 
 import pytest
 
-from eclectus_e2e.demo.command import _experiments, demo
-from eclectus_e2e.demo.options import CHOICES, other_commands, read_options
+from eclectus_e2e.demo.command import demo
+from eclectus_e2e.demo.experiments import CHOICES, experiments
+from eclectus_e2e.demo.options import other_commands, read_options
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import CHECKOUT
 
@@ -83,9 +84,9 @@ def test_the_help_explains_every_experiment_and_option(capsys):
 
 def test_the_full_demo_has_dag_jobs_under_all_their_schedulers():
     options = read_options(["full", "--quick", "--schedulers", "eclectus,kube-scheduler"])
-    stream, perturbations, dags = _experiments(options)
+    stream, perturbations, dags = experiments(options)
     assert (stream.report_file, perturbations.report_file) == ("stream.json", "perturbations.json")
-    assert list(dags.plan().schedulers) == ["eclectus-carbyne", "kube-scheduler"]
+    assert list(dags.plan.schedulers) == ["eclectus-carbyne", "kube-scheduler"]
     assert dags.picture_file == "dags.png"
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eclectus_e2e.demo.pairs import mean_interval, ratio_interval
+from eclectus_e2e.demo.real.report import mean_interval, ratio_interval
 
 
 def test_the_interval_of_a_mean_is_students():

@@ -10,13 +10,10 @@ from rich.console import Console
 
 from eclectus_e2e.demo.command import demo
 from eclectus_e2e.demo.real import experiment
-from eclectus_e2e.demo.real.colocation import trial_name, trial_order
-from eclectus_e2e.demo.real.objects import node_probe, work_pod
+from eclectus_e2e.demo.real.experiment import draw, tables
 from eclectus_e2e.demo.real.observations import Observations, QuotaInterval, RatesAt, Stream
-from eclectus_e2e.demo.real.plan import Plan, real_plan
-from eclectus_e2e.demo.real.plots import draw
-from eclectus_e2e.demo.real.report import make_report
-from eclectus_e2e.demo.real.tables import tables
+from eclectus_e2e.demo.real.plan import Plan, node_probe, real_plan, work_pod
+from eclectus_e2e.demo.real.report import make_report, trial_name, trial_order
 from eclectus_e2e.demo.speeds import LearnedRate
 
 PLAN = Plan()

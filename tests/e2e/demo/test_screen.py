@@ -3,8 +3,7 @@
 import pytest
 from rich.console import Console
 
-from eclectus_e2e.demo.screen import opened
-from eclectus_e2e.demo.snapshot import RunId, Snapshot
+from eclectus_e2e.demo.screen import RunId, Snapshot, opened
 from eclectus_e2e.demo.speeds import NodeSpeed
 
 

@@ -8,12 +8,12 @@ import pytest
 from rich.console import Console
 
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
-from eclectus_e2e.demo.short.experiment import ShortExperiment
-from eclectus_e2e.demo.short.plan import short_plan
-from eclectus_e2e.demo.short.report import Figure, make_short_report, sentence
-from eclectus_e2e.demo.snapshot import RunId, Snapshot
+from eclectus_e2e.demo.screen import RunId, Snapshot
 from eclectus_e2e.demo.speeds import LearnedRate, NodeSpeed
-from eclectus_e2e.demo.stream.report import Run
+from eclectus_e2e.demo.stream.plan import short_plan
+from eclectus_e2e.demo.stream.plots import draw_short
+from eclectus_e2e.demo.stream.report import Figure, Run, make_short_report, sentence
+from eclectus_e2e.demo.stream.tables import short_tables
 from eclectus_e2e.demo.workload.arrivals import poisson_arrivals
 from eclectus_e2e.demo.workload.mixed import SPEEDS
 from eclectus_e2e.demo.workload.pods import pod_name
@@ -57,9 +57,8 @@ def run(scheduler, seconds, *, later=None, late=0.0):
 
 
 def printed(runs):
-    experiment, console = ShortExperiment(PLAN), Console(width=120, record=True)
-    report = experiment.report(PLAN, runs)
-    for table in experiment.tables(PLAN, runs, report):
+    console = Console(width=120, record=True)
+    for table in short_tables(make_short_report(PLAN, runs)):
         console.print(table)
     return console.export_text()
 
@@ -155,6 +154,5 @@ def test_a_lost_pod_makes_the_report_unsound():
 
 def test_the_picture_is_drawn(tmp_path):
     runs = [run(ECLECTUS, 1.0, later=3.0), run(KUBE_SCHEDULER, 2.0)]
-    experiment = ShortExperiment(PLAN)
-    experiment.plot(PLAN, runs, experiment.report(PLAN, runs), tmp_path / "demo.png")
+    draw_short(PLAN, runs, make_short_report(PLAN, runs), tmp_path / "demo.png")
     assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")

@@ -13,8 +13,7 @@ from eclectus.sim.base.work import WorkClass
 from eclectus.sim.scenario import Scenario, load, shipped_scenarios
 from eclectus.sim.world.judge import forbidden
 from eclectus.sim.world.perturbations import apply_to_speeds
-from eclectus_e2e.demo.short.plan import short_plan
-from eclectus_e2e.demo.stream.plan import Perturbation
+from eclectus_e2e.demo.stream.plan import Perturbation, short_plan
 from eclectus_e2e.demo.workload.arrivals import DEFAULT_MIX, Mix, NodeConstraint, capacity
 from eclectus_e2e.testbed.kubelet.nodes import DEFAULT_SEED, NodeSpec, default_nodes
 

@@ -1,55 +1,170 @@
 """The experiment on DAG jobs: the operator runs them, one scheduler after another places their pods."""
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
+import argparse
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from matplotlib.axes import Axes
+from rich.box import SIMPLE
 from rich.table import Table
 
-from eclectus_e2e.demo.dags.plan import DagPlan
-from eclectus_e2e.demo.dags.plots import draw
-from eclectus_e2e.demo.dags.report import DagReport, make_report
+from eclectus_e2e.demo.dags.plan import DagPlan, dag_plan
+from eclectus_e2e.demo.dags.report import MUCH_SLOWER, DagReport, Result, make_report, succeeded
 from eclectus_e2e.demo.dags.run import DagRun, run_all
-from eclectus_e2e.demo.dags.tables import tables
 from eclectus_e2e.demo.environment import Environment, started
 from eclectus_e2e.demo.experiment import Experiment
+from eclectus_e2e.demo.pictures import COLOURS, draw_grid, picture
 from eclectus_e2e.demo.schedulers import CARBYNE, SCHEDULERS
-from eclectus_e2e.demo.screen import Screen
+from eclectus_e2e.demo.stream.tables import BUSY_SECONDS
 from eclectus_e2e.demo.workload.queries import KINDS
 
+COLUMNS = 2
+PANEL_WIDTH, PANEL_HEIGHT = 6.5, 3.6  # inches
+WAITING_COLOUR = "#dddddd"
 
-class DagExperiment(Experiment[DagPlan, Environment, list[DagRun], DagReport]):
-    """The same DAG jobs to every scheduler of the plan."""
 
-    report_file, picture_file = "dags.json", "dags.png"
+def draw(report: DagReport, runs: Sequence[DagRun], file: Path) -> None:
+    """Write the picture as PNG."""
+    title = (
+        "The same DAG jobs to each scheduler, one after another: when each ran, and how long it took\n"
+        f"{report.jobs} jobs on {report.nodes} nodes of hidden speeds, seed {report.seed}"
+    )
+    names = [*report.schedulers, "times"]
+    rows = [names[at : at + COLUMNS] for at in range(0, len(names), COLUMNS)]
+    rows[-1] += ["times"] * (COLUMNS - len(rows[-1]))
+    with picture(file, COLUMNS * PANEL_WIDTH, len(rows) * PANEL_HEIGHT, title) as figure:
+        panels = figure.subplot_mosaic([list(row) for row in rows])
+        longest = max(one.makespan for one in report.schedulers.values())
+        for run in runs:
+            _gantt(panels[run.scheduler], run, report.schedulers[run.scheduler], longest)
+        _draw_times(panels["times"], report)
 
-    def __init__(self, plan: DagPlan) -> None:
-        self._plan = plan
 
-    def plan(self) -> DagPlan:
-        """The plan that was given."""
-        return self._plan
+def _gantt(axes: Axes, run: DagRun, result: Result, longest: float) -> None:
+    """A line for each job: grey from its creation to its end, coloured while tasks of it run."""
+    first, done = min(run.sent.values()), succeeded(run.entries)
+    for line, job in enumerate(result.jobs):
+        end = longest if job.ended is None else job.ended
+        axes.barh(line, end - job.created, left=job.created, height=0.8, color=WAITING_COLOUR)
+        spans = [
+            (entry.started - first, entry.finished - first)
+            for task, entry in done.items()
+            if task.job == job.name
+        ]
+        bars = [(begin, end - begin) for begin, end in merged(spans)]
+        axes.broken_barh(bars, (line - 0.4, 0.8), color=COLOURS[run.scheduler])
+    axes.set(
+        title=f"{run.scheduler}: mean {result.job_seconds.mean:.1f} s (grey: no task runs; short is better)",
+        xlabel="seconds since the first job was created",
+        ylabel="jobs, by arrival",
+        xlim=(0, longest),
+    )
+    axes.invert_yaxis()
+    axes.set_yticks([])
 
-    def environment(self, plan: DagPlan, directory: Path) -> AbstractContextManager[Environment]:
-        """Control plane, fake nodes, and the chart with its operator."""
-        return started(directory, plan.nodes, values=_values())
 
-    def run(self, environment: Environment, plan: DagPlan, shown: Screen) -> list[DagRun]:
-        """Create the jobs for every scheduler."""
-        return list(run_all(environment, plan, shown))
+def merged(spans: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """The union of intervals (begin, end), as disjoint ones in order."""
+    begin = end = None
+    for one in sorted(spans):
+        if begin is None or end is None:
+            begin, end = one
+        elif one[0] <= end:
+            end = max(end, one[1])
+        else:
+            yield begin, end
+            begin, end = one
+    if begin is not None and end is not None:
+        yield begin, end
 
-    def report(self, plan: DagPlan, observations: list[DagRun]) -> DagReport:
-        """Times of jobs, and factors between schedulers."""
-        return make_report(plan, observations)
 
-    def plot(self, plan: DagPlan, observations: list[DagRun], report: DagReport, file: Path) -> None:
-        """When each job ran under each scheduler."""
-        draw(report, observations, file)
+def _draw_times(axes: Axes, report: DagReport) -> None:
+    for name, one in report.schedulers.items():
+        seconds = sorted(job.seconds for job in one.jobs if job.seconds is not None)
+        shares = np.arange(1, len(seconds) + 1) / len(one.jobs)
+        axes.step(seconds, shares, where="post", color=COLOURS[name], label=name)
+    axes.set(
+        title="Job completion time: a curve further left is better",
+        xlabel="seconds from a job's creation to the end of its last task",
+        ylabel="share of jobs",
+    )
+    axes.set_xlim(left=0)
+    axes.set_ylim(0, 1.02)
+    draw_grid(axes)
+    axes.legend(frameon=False)
 
-    def tables(self, plan: DagPlan, observations: list[DagRun], report: DagReport) -> Iterator[Table | str]:
-        """Times of jobs, Carbyne beside each other, and what must not happen."""
-        yield from tables(report)
+
+def tables(report: DagReport) -> Iterator[Table | str]:
+    """Headings and tables, as rich renders them."""
+    yield (
+        f"\n[bold]Job completion time[/] of {report.jobs} DAG jobs on {report.nodes} nodes, seed "
+        f"{report.seed}: seconds from a job's creation to the end of its last task; lower is better"
+    )
+    yield _times(report)
+    if CARBYNE in report.factors and len(report.factors) > 1:
+        yield (
+            "\n[bold]Factors[/]: time under the other scheduler over that under Carbyne, of the same jobs; "
+            "above 1 Carbyne is faster"
+        )
+        yield _factors(report)
+    late = max(one.late_seconds.p99 for one in report.schedulers.values())
+    if late > BUSY_SECONDS:
+        problem = f"The machine was busy, jobs were created {late:.1f} s late"
+        yield f"[yellow]These figures mean little. {problem}; run it again with nothing else running.[/]"
+    yield "\n[bold]What must not happen[/]" + ("" if report.sound else "[red], and did happen[/]")
+    yield _faults(report)
+
+
+def _times(report: DagReport) -> Table:
+    table = Table("scheduler", box=SIMPLE)
+    for name in ("mean", "median", "p95", "makespan"):
+        table.add_column(name, justify="right")
+    for name, one in report.schedulers.items():
+        times = one.job_seconds
+        table.add_row(name, *(f"{each:.1f}" for each in (times.mean, times.p50, times.p95, one.makespan)))
+    return table
+
+
+def _factors(report: DagReport) -> Table:
+    table = Table("against", box=SIMPLE)
+    for name in ("of the means", "median of jobs", f"jobs below {MUCH_SLOWER:g}"):
+        table.add_column(name, justify="right")
+    for name, one in report.factors[CARBYNE].items():
+        table.add_row(name, f"{one.mean:.2f}", f"{one.median:.2f}", f"{one.much_slower:.0%}")
+    return table
+
+
+def _faults(report: DagReport) -> Table:
+    table = Table("scheduler", box=SIMPLE)
+    for name in ("tasks", "lost", "ran twice", "over-committed", "before a parent", "created late, p99"):
+        table.add_column(name, justify="right")
+    for name, one in report.schedulers.items():
+        counts = (one.tasks, one.lost, one.doubled, one.overcommitted, one.early)
+        late = f"{one.late_seconds.p99 * 1000:.0f} ms"
+        table.add_row(name, *map(str, counts), late, style="" if one.sound else "red")
+    return table
+
+
+def experiment(options: argparse.Namespace) -> Experiment[DagPlan, Environment, list[DagRun], DagReport]:
+    """The same DAG jobs to every scheduler. In the full demo --schedulers are those of the stream."""
+    schedulers = options.schedulers if options.experiment == "dags" else None
+    return dag_experiment(dag_plan(options.seed, schedulers, quick=options.quick))
+
+
+def dag_experiment(plan: DagPlan) -> Experiment[DagPlan, Environment, list[DagRun], DagReport]:
+    """The experiment that carries out a plan, with the chart's operator."""
+    return Experiment(
+        plan,
+        "dags.json",
+        "dags.png",
+        lambda plan, directory: started(directory, plan.nodes, values=_values()),
+        run_all,
+        make_report,
+        lambda _plan, runs, report, file: draw(report, runs, file),
+        lambda _plan, _runs, report: tables(report),
+    )
 
 
 def _values() -> dict[str, Any]:

@@ -6,11 +6,9 @@ from statistics import median
 
 import msgspec
 
-from eclectus_e2e.demo.dags.objects import TaskName, task_of
-from eclectus_e2e.demo.dags.plan import DagPlan
+from eclectus_e2e.demo.dags.plan import DagPlan, TaskName, task_of
 from eclectus_e2e.demo.dags.run import DagRun
-from eclectus_e2e.demo.stream.audit import count_overcommits
-from eclectus_e2e.demo.stream.summary import Summary, summarise
+from eclectus_e2e.demo.stream.report import Summary, count_overcommits, summarise
 from eclectus_e2e.demo.workload.arrivals import Arrival, WorkClass
 from eclectus_e2e.demo.workload.queries import Query
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec

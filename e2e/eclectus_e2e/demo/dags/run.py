@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -11,10 +11,8 @@ import uvloop
 from eclectus.api.dag_job import DagJob
 from eclectus.api.names import API_VERSION, DAG_JOBS
 from eclectus_e2e.demo import schedulers
-from eclectus_e2e.demo.dags.objects import dag_job
-from eclectus_e2e.demo.dags.plan import DagPlan
-from eclectus_e2e.demo.environment import Environment
-from eclectus_e2e.demo.perturbations import operator_process
+from eclectus_e2e.demo.dags.plan import DagPlan, dag_job
+from eclectus_e2e.demo.environment import Environment, operator_running
 from eclectus_e2e.demo.schedulers import SCHEDULERS
 from eclectus_e2e.demo.screen import Screen
 from eclectus_e2e.demo.workload.load import delete_all, delete_node_profiles
@@ -45,12 +43,14 @@ class _Jobs(msgspec.Struct, frozen=True):
     items: list[DagJob]
 
 
-def run_all(environment: Environment, plan: DagPlan, screen: Screen) -> Iterator[DagRun]:
+def run_all(environment: Environment, plan: DagPlan, screen: Screen) -> list[DagRun]:
     """Every scheduler's run, in order. The operator runs all the time."""
-    with operator_process.running(environment):
+    runs = []
+    with operator_running(environment):
         for name in plan.schedulers:
             screen.say(f"{name}: {len(plan.jobs)} jobs")
-            yield _run(environment, plan, name, screen)
+            runs.append(_run(environment, plan, name, screen))
+    return runs
 
 
 def _run(environment: Environment, plan: DagPlan, name: str, screen: Screen) -> DagRun:

@@ -1,21 +1,175 @@
 """From observations on real nodes to the figures of build/demo/real.json. Pure.
 
-docs/demo.md describes the fields.
+docs/demo.md describes the fields. Figures of paired runs have a 95 % confidence interval, by Student's t over
+the pairs. Co-location trials ask whether a probe delays a real pod on its node: pairs of the same pod go to
+each node, one while a probe runs there, one while none does, and the next pair the other way round. Each asks
+for all cores of its node, so it would wait if the probe's requests were not zero.
 """
 
 from collections.abc import Mapping, Sequence
+from math import exp, isfinite, log, nan
+from statistics import fmean
 
 import msgspec
 
+from eclectus.maths.student import half_width
 from eclectus.policies.rosella import RosellaLearn
-from eclectus_e2e.demo.pairs import Interval, ratio_interval
 from eclectus_e2e.demo.pod_waits import ProbeUsage, probe_usage
-from eclectus_e2e.demo.real.colocation import ColocationTrials, colocation_ratio, colocation_trials
 from eclectus_e2e.demo.real.observations import Observations, QuotaInterval, RatesAt, Stream
 from eclectus_e2e.demo.real.plan import SCHEDULER_NAMES, Plan
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
 from eclectus_e2e.demo.speeds import samples_until_alarm
-from eclectus_e2e.demo.stream.summary import Summary, summarise
+from eclectus_e2e.demo.stream.report import Summary, summarise
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """The mean of some pairs and its 95 % interval; `low` and `high` are None with fewer than two pairs."""
+
+    mean: float  # NaN without any pair
+    low: float | None
+    high: float | None
+    pairs: int
+
+    def text(self, decimals: int = 2) -> str:
+        """For a table: `0.81 (0.70 to 0.93)`."""
+        if self.low is None or self.high is None:
+            return f"{self.mean:.{decimals}f}"
+        return f"{self.mean:.{decimals}f} ({self.low:.{decimals}f} to {self.high:.{decimals}f})"
+
+
+def mean_interval(values: Sequence[float]) -> Interval:
+    """Of differences; one that is not finite, such as of a stream that lost all pods, is left out."""
+    known = [value for value in values if isfinite(value)]
+    if not known:
+        return Interval(nan, None, None, 0)
+    mean, half = fmean(known), half_width(known)
+    if half is None:
+        return Interval(mean, None, None, len(known))
+    return Interval(mean, mean - half, mean + half, len(known))
+
+
+def ratio_interval(ratios: Sequence[float]) -> Interval:
+    """Of positive ratios: the geometric mean, so that exchanging both sides gives the reciprocal."""
+    found = mean_interval([log(ratio) for ratio in ratios if ratio > 0])
+    low, high = (None if end is None else exp(end) for end in (found.low, found.high))
+    return Interval(exp(found.mean), low, high, found.pairs)
+
+
+# Of pods and probes: a class of its own, so that they are no samples of the streams' class.
+TRIAL_CLASS = "colocation"
+POD_UNITS_SHARE = 0.25  # units of a pod, as a share of the plan's
+PROBE_UNITS_FACTOR = 20.0  # units of a probe, times the plan's: it outlasts the pods of two pairs
+
+
+class PodTimes(msgspec.Struct, frozen=True):
+    """Times of one node's pods; `start`: from being sent to running, `run`: from there to the end."""
+
+    pods: int
+    start_seconds: float  # mean
+    start_most_seconds: float
+    run_seconds: float  # mean
+
+
+class ColocationTrials(msgspec.Struct, frozen=True, kw_only=True):
+    """One node's pods beside a probe and alone; differences are of pairs, positive where probes delay."""
+
+    node: str
+    quota: float
+    beside: PodTimes | None  # None: no pod
+    alone: PodTimes | None
+    start_difference_seconds: Interval
+    run_difference_seconds: Interval
+
+
+class _Trial(msgspec.Struct, frozen=True):
+    """One pod's times."""
+
+    start_seconds: float
+    run_seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """From being sent to the end."""
+        return self.start_seconds + self.run_seconds
+
+
+def trial_name(node: str, trial: int, *, is_probed: bool) -> str:
+    """The name of a pod of one pair."""
+    return f"{'beside' if is_probed else 'alone'}-{node}-{trial}"
+
+
+def trial_order(trial: int) -> tuple[bool, bool]:
+    """Whether the first and the second pod of a pair run beside a probe.
+
+    Where one pair ends the next one begins, so a probe starts and ends once for two pairs.
+    """
+    return (False, True) if trial % 2 == 0 else (True, False)
+
+
+def colocation_trials(
+    observations: Observations, quotas: Mapping[str, float], trials: int
+) -> list[ColocationTrials]:
+    """The trials of every node; a pod beside which no probe ran, though one should have, is left out."""
+    return [
+        _of_node(
+            node, quota, *(_node_trials(observations, node, trials, is_probed=each) for each in (True, False))
+        )
+        for node, quota in quotas.items()
+    ]
+
+
+def colocation_ratio(observations: Observations, quotas: Mapping[str, float], trials: int) -> Interval:
+    """Response time beside a probe over that without one, of the pairs of all nodes."""
+    ratios = []
+    for node in quotas:
+        beside, alone = (_node_trials(observations, node, trials, is_probed=each) for each in (True, False))
+        ratios += [beside[trial].seconds / alone[trial].seconds for trial in beside.keys() & alone.keys()]
+    return ratio_interval(ratios)
+
+
+def _of_node(
+    node: str, quota: float, beside: Mapping[int, _Trial], alone: Mapping[int, _Trial]
+) -> ColocationTrials:
+    pairs = [(beside[trial], alone[trial]) for trial in sorted(beside.keys() & alone.keys())]
+    return ColocationTrials(
+        node=node,
+        quota=quota,
+        beside=_pod_times(list(beside.values())),
+        alone=_pod_times(list(alone.values())),
+        start_difference_seconds=mean_interval([one.start_seconds - two.start_seconds for one, two in pairs]),
+        run_difference_seconds=mean_interval([one.run_seconds - two.run_seconds for one, two in pairs]),
+    )
+
+
+def _node_trials(observations: Observations, node: str, trials: int, *, is_probed: bool) -> dict[int, _Trial]:
+    """A node's pods that ended, by the number of their pair."""
+    stream = observations.colocated if is_probed else observations.alone
+    names = {trial: trial_name(node, trial, is_probed=is_probed) for trial in range(trials)}
+    return {
+        trial: _trial(stream, name)
+        for trial, name in names.items()
+        if name in stream.ended and (not is_probed or _met(observations, name, node))
+    }
+
+
+def _met(observations: Observations, name: str, node: str) -> bool:
+    """Whether a probe ran on the node when the pod was sent."""
+    sent = observations.colocated.sent[name]
+    return any(one.node == node and one.started < sent < one.ended for one in observations.probes.values())
+
+
+def _trial(stream: Stream, name: str) -> _Trial:
+    _, ended = stream.ended[name]
+    return _Trial(stream.started[name] - stream.sent[name], ended - stream.started[name])
+
+
+def _pod_times(trials: Sequence[_Trial]) -> PodTimes | None:
+    if not trials:
+        return None
+    starts = [one.start_seconds for one in trials]
+    runs = [one.run_seconds for one in trials]
+    return PodTimes(len(trials), sum(starts) / len(starts), max(starts), sum(runs) / len(runs))
+
 
 TARGETS = {"mean": 0.8, "p99": 0.7}  # of Eclectus' response times, as shares of kube-scheduler's
 

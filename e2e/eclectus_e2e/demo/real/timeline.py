@@ -10,11 +10,24 @@ from functools import partial
 import msgspec
 
 from eclectus.api.names import NODE_PROBES_PATH, NODE_PROFILES_PATH, PROBE_LABEL
-from eclectus_e2e.demo.real.colocation import CLASS as TRIAL_CLASS
-from eclectus_e2e.demo.real.colocation import POD_UNITS_SHARE, PROBE_UNITS_FACTOR, trial_name, trial_order
-from eclectus_e2e.demo.real.objects import CLASS, LEARNING_LIMITS, STREAM_LIMITS, Json, node_probe, work_pod
 from eclectus_e2e.demo.real.observations import Observations, QuotaInterval, RatesAt, Stream
-from eclectus_e2e.demo.real.plan import SCHEDULER_NAMES, Plan
+from eclectus_e2e.demo.real.plan import (
+    CLASS,
+    LEARNING_LIMITS,
+    SCHEDULER_NAMES,
+    STREAM_LIMITS,
+    Json,
+    Plan,
+    node_probe,
+    work_pod,
+)
+from eclectus_e2e.demo.real.report import (
+    POD_UNITS_SHARE,
+    PROBE_UNITS_FACTOR,
+    TRIAL_CLASS,
+    trial_name,
+    trial_order,
+)
 from eclectus_e2e.demo.schedulers import ECLECTUS
 from eclectus_e2e.demo.speeds import LearnedRate
 from eclectus_e2e.demo.workload.load import DELETE_NOW, PODS

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import uvloop
@@ -11,8 +11,7 @@ import uvloop
 from eclectus_e2e.demo import schedulers
 from eclectus_e2e.demo.environment import Environment
 from eclectus_e2e.demo.schedulers import SCHEDULERS
-from eclectus_e2e.demo.screen import Screen
-from eclectus_e2e.demo.snapshot import RunId, Snapshot, take_snapshot
+from eclectus_e2e.demo.screen import RunId, Screen, Snapshot, take_snapshot
 from eclectus_e2e.demo.stream.plan import LoadLevel, Perturbation, StreamPlan
 from eclectus_e2e.demo.stream.report import Run
 from eclectus_e2e.demo.workload.arrivals import Arrival
@@ -25,8 +24,9 @@ DRAIN_SECONDS = 120.0  # after the last arrival; a pod that has not ended then c
 SNAPSHOT_EVERY_SECONDS = 1.0
 
 
-def run_all(environment: Environment, plan: StreamPlan, screen: Screen) -> Iterator[Run]:
+def run_all(environment: Environment, plan: StreamPlan, screen: Screen) -> list[Run]:
     """Every run of every load, in order."""
+    runs = []
     left_seconds = plan.run_seconds
     for level in plan.levels:
         per_second = level.load * plan.capacity
@@ -35,8 +35,9 @@ def run_all(environment: Environment, plan: StreamPlan, screen: Screen) -> Itera
             stream = _Stream(environment, plan, RunId(name, level.load), arrivals, screen)
             left = f"about {max(1, round(left_seconds / 60))} min left"
             screen.say(f"{stream.run}: {len(arrivals)} pods, {per_second:.1f} a second; {left}")
-            yield _run(stream, level)
+            runs.append(_run(stream, level))
             left_seconds -= level.run_seconds
+    return runs
 
 
 @dataclass(frozen=True)

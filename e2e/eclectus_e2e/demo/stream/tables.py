@@ -1,4 +1,4 @@
-"""The tables at the end: response times at every load, learned speeds, and what must not happen."""
+"""The tables of stream experiments: response times, learned speeds, and what must not happen."""
 
 from collections.abc import Iterator
 
@@ -6,9 +6,19 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
-from eclectus_e2e.demo.stream.groups import GroupTimes
-from eclectus_e2e.demo.stream.report import Learning, LoadReport, Report, Result
-from eclectus_e2e.demo.stream.summary import Summary, ratio
+from eclectus_e2e.demo.stream.report import (
+    BETTER,
+    WORSE,
+    Figure,
+    GroupTimes,
+    Learning,
+    LoadReport,
+    Report,
+    Result,
+    ShortReport,
+    Summary,
+    ratio,
+)
 
 BUSY_SECONDS = 0.1  # lateness of the load generator; on idle cores it is some milliseconds
 
@@ -124,3 +134,45 @@ def _group_cells(times: GroupTimes, baseline: GroupTimes | None) -> Iterator[str
         for figure in ("mean", "p99"):
             beside = f" ({getattr(shares, figure):.2f})" if shares else ""
             yield f"{getattr(getattr(times, field), figure):.2f}{beside}"
+
+
+STYLES = {BETTER: "green", WORSE: "red"}
+
+
+def short_tables(report: ShortReport) -> Iterator[Table | str]:
+    """The table, the sentence, and what must not happen."""
+    yield f"\n[bold]Eclectus beside kube-scheduler[/], load {report.load:g}, seed {report.seed}"
+    yield _figures(report)
+    yield groups_heading(report.load)
+    yield groups_table(report.loads[f"{report.load:g}"])
+    yield f"[bold]{report.sentence}[/]"
+    yield from busy_warning(report)
+    yield _faults_of_both(report)
+
+
+def _figures(report: ShortReport) -> Table:
+    table = Table("figure", "better is", box=SIMPLE)
+    for name in ("eclectus", "kube-scheduler", "ratio"):
+        table.add_column(name, justify="right")
+    table.add_column("Eclectus is")
+    for one in report.figures:
+        values = (_text(one, value) for value in (one.eclectus, one.kube_scheduler))
+        verdict = f"[{STYLES.get(one.verdict, 'default')}]{one.verdict}[/]"
+        better = "lower" if one.lower_is_better else "higher"
+        table.add_row(one.name, better, *values, f"{one.ratio:.2f}", verdict)
+    return table
+
+
+def _text(figure: Figure, value: float) -> str:
+    return f"{value:.0%}" if figure.is_share else f"{value:.2f} s"
+
+
+def _faults_of_both(report: ShortReport) -> str:
+    """What must not happen, of both schedulers together."""
+    results = report.schedulers.values()
+    counts = (
+        f"{sum(one.lost for one in results)} lost, {sum(one.doubled for one in results)} ran twice, "
+        f"{sum(one.overcommitted for one in results)} over-committed, "
+        f"{sum(one.violations for one in results)} violations of constraints"
+    )
+    return f"of {report.pods} pods: {counts if report.sound else f'[red]{counts}[/]'}"

@@ -7,8 +7,19 @@ import msgspec
 import pytest
 
 from eclectus.api.names import PROBED_LABEL
-from eclectus_e2e.demo.perturbations.observations import Observations, RatesAt, SpeedChange, speed_change
-from eclectus_e2e.demo.perturbations.plan import (
+from eclectus_bench.experiments.perturbations.experiment import draw
+from eclectus_bench.experiments.perturbations.observations import (
+    Observations,
+    RatesAt,
+    SpeedChange,
+    Truth,
+    first_learned,
+    judged_pairs,
+    samples_needed,
+    share_within_third,
+    speed_change,
+)
+from eclectus_bench.experiments.perturbations.plan import (
     BENCHMARK,
     IDLE,
     RESERVED,
@@ -19,15 +30,7 @@ from eclectus_e2e.demo.perturbations.plan import (
     make_plan,
     predict,
 )
-from eclectus_e2e.demo.perturbations.plots import draw
-from eclectus_e2e.demo.perturbations.report import make_report
-from eclectus_e2e.demo.perturbations.truth import (
-    Truth,
-    first_learned,
-    judged_pairs,
-    samples_needed,
-    share_within_third,
-)
+from eclectus_bench.experiments.perturbations.report import make_report
 from eclectus_e2e.demo.speeds import LearnedRate
 from eclectus_e2e.demo.workload.arrivals import Arrival
 from eclectus_e2e.demo.workload.load import SentPods

@@ -3,9 +3,9 @@
 import pytest
 from rich.console import Console
 
+from eclectus_bench.experiments import comparison
+from eclectus_bench.experiments.comparison import TARGETS
 from eclectus_e2e.demo.command import demo
-from eclectus_e2e.demo.stream import comparison
-from eclectus_e2e.demo.stream.comparison import TARGETS
 from eclectus_e2e.demo.stream.report import Run, make_report
 from eclectus_e2e.demo.workload.arrivals import Arrival
 from eclectus_e2e.demo.workload.mixed import CLASSES, mixed_nodes

@@ -9,8 +9,14 @@ import pytest
 from rich.console import Console
 
 from demo_runs import EPOCH, entry, run
-from eclectus_e2e.demo.scarce.experiment import ScarceExperiment
-from eclectus_e2e.demo.scarce.plan import MIX, SHARE, scarce_nodes, scarce_plan
+from eclectus_bench.experiments.scarce import (
+    MIX,
+    SHARE,
+    batch_arrivals,
+    scarce_experiment,
+    scarce_nodes,
+    scarce_plan,
+)
 from eclectus_e2e.demo.schedulers import (
     ECLECTUS,
     ECLECTUS_PHOENIX,
@@ -18,10 +24,9 @@ from eclectus_e2e.demo.schedulers import (
     SCHEDULERS,
     configure,
 )
-from eclectus_e2e.demo.stream.groups import CONSTRAINED, FREE, PREFERRING, group
+from eclectus_e2e.demo.stream.report import CONSTRAINED, FREE, PREFERRING, group
 from eclectus_e2e.demo.stream.tables import busy_warning
 from eclectus_e2e.demo.workload.arrivals import capacity
-from eclectus_e2e.demo.workload.batches import batch_arrivals
 from eclectus_e2e.testbed.kubelet.quantities import amount
 
 NODES = scarce_nodes()
@@ -95,7 +100,7 @@ def test_arrivals_are_numbered_in_order_and_depend_on_the_seed():
 
 
 def test_the_plan_says_how_long_it_takes_and_what_it_sends():
-    plan = scarce_plan(0.8)
+    plan = scarce_plan(0.8, 80.0)
     assert plan.run_seconds <= 360.0
     text = str(plan)
     assert "Batches on scarce nodes: about" in text
@@ -122,7 +127,7 @@ def observed(waits):
 
 
 def test_the_tables_have_the_wait_of_each_group_as_a_share_of_kube_schedulers(tmp_path):
-    experiment = ScarceExperiment(PLAN)
+    experiment = scarce_experiment(PLAN)
     runs = list(observed({"eclectus": (1.0, 0.3), "kube-scheduler": (4.0, 0.2)}))
     report, console = experiment.report(PLAN, runs), Console(width=120, record=True)
     for table in experiment.tables(PLAN, runs, report):
@@ -134,19 +139,19 @@ def test_the_tables_have_the_wait_of_each_group_as_a_share_of_kube_schedulers(tm
     assert any(row.startswith("preferences met ") for row in rows)
     assert any(row.startswith("arch arm64 eclectus ") for row in rows)
     assert not any("mean little" in row for row in rows)
-    experiment.plot(PLAN, runs, report, tmp_path / "scarce.png")
+    experiment.draw(PLAN, runs, report, tmp_path / "scarce.png")
     assert (tmp_path / "scarce.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_busy_machine_is_named():
     (one,) = observed({"eclectus": (1.0, 0.3)})
-    report = ScarceExperiment(PLAN).report(PLAN, [replace(one, late_seconds=[0.7])])
+    report = scarce_experiment(PLAN).report(PLAN, [replace(one, late_seconds=[0.7])])
     (warning,) = busy_warning(report)
     assert "0.7 s late" in warning
 
 
 def test_a_scheduler_alone_has_no_shares():
-    experiment, console = ScarceExperiment(PLAN), Console(width=120, record=True)
+    experiment, console = scarce_experiment(PLAN), Console(width=120, record=True)
     runs = list(observed({"eclectus": (1.0, 0.3)}))
     for table in experiment.tables(PLAN, runs, experiment.report(PLAN, runs)):
         console.print(table)
@@ -164,5 +169,5 @@ def test_phoenix_has_prices_and_no_speeds():
         "learn": {"policy": "none"},
         "profiles": [{"place": {"policy": "phoenix"}, "order": {}}],
     }
-    (level,) = scarce_plan(0.8).levels
+    (level,) = scarce_plan(0.8, 80.0).levels
     assert list(level.schedulers) == [ECLECTUS, ECLECTUS_PHOENIX, KUBE_SCHEDULER]

@@ -9,25 +9,29 @@ scheduler that knows no speeds, so every scheduler is stable at each load. The l
 the stream, so that each has the same number of pods: learning and the 99th percentile depend on that number.
 """
 
+import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from rich.box import SIMPLE
 from rich.table import Table
 
-from eclectus_e2e.demo.schedulers import ECLECTUS
-from eclectus_e2e.demo.stream.experiment import StreamExperiment
+from eclectus_e2e.demo.environment import Environment
+from eclectus_e2e.demo.experiment import Experiment
+from eclectus_e2e.demo.schedulers import COMPARED_SCHEDULERS, ECLECTUS
+from eclectus_e2e.demo.stream.experiment import streams
 from eclectus_e2e.demo.stream.plan import LoadLevel, StreamPlan
-from eclectus_e2e.demo.stream.report import Report, Run
-from eclectus_e2e.demo.stream.summary import Summary
+from eclectus_e2e.demo.stream.plots import draw
+from eclectus_e2e.demo.stream.report import Report, Run, Summary, stream_report
 from eclectus_e2e.demo.workload.mixed import best_capacity, mix, mixed_nodes
+from eclectus_e2e.errors import UsageError
 
 # Load: targets for mean and 99th percentile of Eclectus' response times, as shares of kube-scheduler's.
 TARGETS = {0.5: (0.55, 0.35), 0.8: (0.75, 0.55), 0.9: (0.95, 0.75)}
 LOADS = sorted(TARGETS)
 NODES_PER_GROUP, QUICK_NODES_PER_GROUP = 15, 2
 WORK_SCALE, QUICK_WORK_SCALE = 1.7, 0.4  # of mixed.py's work: 29 pods a second at load 0.9; 9 at load 0.5
-SECONDS = 120.0  # at the highest load, so that what is learned is used for longer than it was learned
 LEARNING_SECONDS, QUICK_LEARNING_SECONDS = 15.0, 4.0
 
 
@@ -42,25 +46,46 @@ def comparison_plan(
     )
 
 
-class ComparisonExperiment(StreamExperiment):
-    """The stream experiment with other nodes and schedulers, held to TARGETS."""
+def experiment(options: argparse.Namespace) -> Experiment[StreamPlan, Environment, list[Run], Report]:
+    """The comparison, held to TARGETS. Raises UsageError for a load without targets."""
+    if not (options.loads and set(options.loads) <= set(LOADS)):
+        known, given = (", ".join(f"{one:g}" for one in each) for each in (LOADS, options.loads))
+        raise UsageError(f"the comparison has targets for loads {known} only; it was given {given or 'none'}")
+    plan = comparison_plan(
+        seconds=options.seconds,
+        seed=options.seed,
+        schedulers=options.schedulers or COMPARED_SCHEDULERS,
+        loads=options.loads,
+        quick=options.quick,
+    )
+    return comparison_experiment(plan, quick=options.quick)
 
-    report_file, picture_file = "comparison.json", "comparison.png"
 
-    def __init__(self, plan: StreamPlan, *, quick: bool = False) -> None:
-        super().__init__(plan)
-        self._learning_seconds = QUICK_LEARNING_SECONDS if quick else LEARNING_SECONDS
+def comparison_experiment(
+    plan: StreamPlan, *, quick: bool = False
+) -> Experiment[StreamPlan, Environment, list[Run], Report]:
+    """The experiment that carries out a plan."""
+    return streams(
+        plan,
+        "comparison",
+        report=stream_report,
+        draw=lambda plan, runs, report, file: draw(report, runs, plan.nodes, file),
+        tables=partial(tables, QUICK_LEARNING_SECONDS if quick else LEARNING_SECONDS),
+    )
 
-    def tables(self, plan: StreamPlan, observations: list[Run], report: Report) -> Iterator[Table | str]:
-        """Response times and their ratios, of all pods and of those after the first seconds."""
-        later = [replace(run, warm_seconds=self._learning_seconds) for run in observations]
-        head = f"\n[bold]Response time[/] on {len(plan.nodes)} nodes, seed {plan.seed}; lower is better"
-        yield f"{head}. Ratios: mean and p99 over kube-scheduler's"
-        yield _table(report, self.report(plan, later), self._learning_seconds)
-        yield (
-            f"load 1 is {plan.capacity:.1f} pods a second, with the same mix on every node; with each class "
-            f"where it is fastest, {best_capacity(plan.nodes, plan.mix):.1f} would be possible"
-        )
+
+def tables(
+    learning_seconds: float, plan: StreamPlan, runs: Sequence[Run], report: Report
+) -> Iterator[Table | str]:
+    """Response times and their ratios, of all pods and of those after the first seconds."""
+    later = [replace(run, warm_seconds=learning_seconds) for run in runs]
+    head = f"\n[bold]Response time[/] on {len(plan.nodes)} nodes, seed {plan.seed}; lower is better"
+    yield f"{head}. Ratios: mean and p99 over kube-scheduler's"
+    yield _table(report, stream_report(plan, later), learning_seconds)
+    yield (
+        f"load 1 is {plan.capacity:.1f} pods a second, with the same mix on every node; with each class "
+        f"where it is fastest, {best_capacity(plan.nodes, plan.mix):.1f} would be possible"
+    )
 
 
 def _table(report: Report, later: Report, learning_seconds: float) -> Table:

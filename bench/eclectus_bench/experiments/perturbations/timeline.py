@@ -1,20 +1,20 @@
-"""Runs the perturbation experiment: sends the stream, changes speeds, records what is learned."""
+"""Runs the perturbation experiment: sends the stream, changes speeds, asks for probes, records rates."""
 
 import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import uvloop
 
+from eclectus.api.names import API_VERSION, NODE_PROBES_PATH, PROBED_LABEL
+from eclectus_bench.experiments.perturbations.observations import Observations, RatesAt, speed_change
+from eclectus_bench.experiments.perturbations.plan import BENCHMARK, RESERVED, Plan
 from eclectus_e2e.demo import schedulers
-from eclectus_e2e.demo.environment import Environment
-from eclectus_e2e.demo.perturbations import operator_process
-from eclectus_e2e.demo.perturbations.observations import Observations, RatesAt, speed_change
-from eclectus_e2e.demo.perturbations.plan import Plan
+from eclectus_e2e.demo.environment import Environment, operator_running
 from eclectus_e2e.demo.schedulers import ECLECTUS, SCHEDULERS
-from eclectus_e2e.demo.screen import Screen
-from eclectus_e2e.demo.snapshot import RunId, take_snapshot
+from eclectus_e2e.demo.screen import RunId, Screen, take_snapshot
 from eclectus_e2e.demo.speeds import PREDICTION_FACTOR, LearnedRate
 from eclectus_e2e.demo.workload import load
 from eclectus_e2e.demo.workload.arrivals import poisson_arrivals
@@ -25,6 +25,35 @@ from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed import product
 from eclectus_e2e.testbed.kubelet.api import Api, read_access
 from eclectus_e2e.testbed.processes import log_tail
+
+UNITS = 30  # of the benchmark in a probe: about three seconds at speed 1
+MILLICORES = 1000  # notional requests of a probe
+PER_HOUR = 3600  # the most that one NodeProbe may ask for; the experiment is short,
+COUNT = 3  # so it creates three
+
+
+async def create_node_probes(api: Api) -> None:
+    """Ask for as many probes as possible of the nodes with the label PROBED_LABEL."""
+    for number in range(COUNT):
+        await api.request("POST", NODE_PROBES_PATH, node_probe(f"demo-{number}"))
+
+
+def node_probe(name: str) -> dict[str, Any]:
+    """A NodeProbe of the experiment."""
+    limits = {"perHour": PER_HOUR, "leastPerHour": PER_HOUR // 2, "running": 3, "nodeIntervalSeconds": 0}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "NodeProbe",
+        "metadata": {"name": name},
+        "spec": {
+            "nodeSelector": {PROBED_LABEL: "true"},
+            "tolerations": [{**RESERVED, "operator": "Exists"}],
+            "classes": [{"name": BENCHMARK, "unit": {"kind": "cpu", "units": UNITS}}],
+            "limits": limits,
+            "deadlines": {"schedulingSeconds": 5, "runningSeconds": 10, "deletingSeconds": 5},
+        },
+    }
+
 
 BEGIN_SECONDS = 1.0  # from readiness to the first arrival
 READ_EVERY_SECONDS = 1.0  # the scheduler's /speeds
@@ -46,7 +75,7 @@ def run(environment: Environment, plan: Plan, screen: Screen) -> Observations:
     )
     longest += BUSY_SECONDS + TIMEOUT_FACTOR * (PREDICTION_FACTOR * plan.prediction.cut_off + RETURN_SECONDS)
     arrivals = poisson_arrivals(settings.seed, plan.pods_per_second, longest, settings.mix)
-    with schedulers.running(environment, ECLECTUS), operator_process.running(environment):
+    with schedulers.running(environment, ECLECTUS), operator_running(environment):
         observations = Observations(SentPods(len(arrivals), time.time() + BEGIN_SECONDS), arrivals)
         uvloop.run(_Timeline(environment, plan, screen, observations).run())
     return observations
@@ -73,7 +102,7 @@ class _Timeline:
                 group.create_task(self._read_speeds()),
             ]
             sending = group.create_task(load.send(api, tuple(seen.arrivals), _SCHEDULER, seen.sent))
-            await operator_process.create_node_probes(api)
+            await create_node_probes(api)
             await self._events(api)
             seen.sent.is_over = True  # not cancelled: a request cut off may or may not have created its pod
             await sending

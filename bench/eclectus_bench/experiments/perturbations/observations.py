@@ -1,4 +1,4 @@
-"""Learned rates against true speeds, at every moment. Pure.
+"""What was done and seen in the perturbation experiment, and what of it was right. Times are Unix seconds.
 
 A pair (node, class) is judged once it has enough samples since the node's speed last changed, counted from
 the fake kubelet's records and not from the scheduler: so many that the mean of the samples has a relative
@@ -8,15 +8,62 @@ one scale (the median ratio of learned to true) is divided out.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import ceil
 from statistics import median
 
-from eclectus_e2e.demo.perturbations.observations import RatesAt, SpeedChange
-from eclectus_e2e.demo.perturbations.plan import BENCHMARK
-from eclectus_e2e.demo.speeds import TOLERANCE, NodeSpeed, compare_speeds
-from eclectus_e2e.demo.workload.arrivals import WorkClass
-from eclectus_e2e.demo.workload.mixed import SCAN
-from eclectus_e2e.testbed.kubelet.pod_times import PodRecord
+from eclectus_bench.experiments.perturbations.plan import BENCHMARK
+from eclectus_e2e.demo.speeds import TOLERANCE, LearnedRate, NodeSpeed, compare_speeds
+from eclectus_e2e.demo.workload.arrivals import Arrival, WorkClass
+from eclectus_e2e.demo.workload.load import SentPods
+from eclectus_e2e.demo.workload.mixed import CLASSES, SCAN, scan_factor
+from eclectus_e2e.testbed.kubelet.pod_times import Counters, PodRecord
+
+NOTHING_COUNTED = Counters(
+    started=0, finished=0, killed=0, vanished=0, refused={}, overcommitted=0, violations=0
+)
+
+
+@dataclass(frozen=True)
+class SpeedChange:
+    """From this time on a node has these speeds, by class."""
+
+    at: float
+    node: str
+    speeds: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class RatesAt:
+    """What the scheduler had learned at one moment."""
+
+    at: float
+    rates: Sequence[LearnedRate]
+
+    def state(self, node: str) -> str:
+        """The node's state; `unknown` while nothing is learned of it."""
+        return next((one.state for one in self.rates if one.node == node), "unknown")
+
+
+@dataclass
+class Observations:
+    """Grows during the run."""
+
+    sent: SentPods
+    arrivals: list[Arrival]
+    changes: list[SpeedChange] = field(default_factory=list)
+    readings: list[RatesAt] = field(default_factory=list)
+    events: dict[str, float] = field(default_factory=dict)  # swap, freeze, resend, thaw, end
+    resent: set[str] = field(default_factory=set)  # names of frozen pods that were deleted and sent again
+    entries: Sequence[PodRecord] = ()
+    counters: Counters = NOTHING_COUNTED
+
+
+def speed_change(at: float, node: str, speed: float) -> SpeedChange:
+    """A node of the mixed cluster changes to this speed at computing; 0 freezes it."""
+    scan = speed * scan_factor(speed) if speed else 0.0
+    return SpeedChange(at, node, {**{kind.name: speed for kind in CLASSES}, SCAN: scan, BENCHMARK: speed})
+
 
 STANDARD_ERRORS = 2.58  # two-sided 99 % of a normal distribution
 LEAST_SAMPLES = 8

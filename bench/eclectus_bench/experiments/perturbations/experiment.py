@@ -1,16 +1,27 @@
-"""The picture of the perturbation experiment. Titles say what a panel shows and what is better."""
+"""The perturbation experiment: Eclectus alone, while speeds are swapped and a node freezes and thaws."""
 
+import argparse
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from rich.box import SIMPLE
+from rich.table import Table
 
-from eclectus_e2e.demo.perturbations.intervals import Intervals
-from eclectus_e2e.demo.perturbations.observations import Observations
-from eclectus_e2e.demo.perturbations.plan import IDLE, Plan
-from eclectus_e2e.demo.perturbations.report import PerturbationReport
-from eclectus_e2e.demo.perturbations.truth import LEARNED_SHARE, node_speeds, share_within_third
+from eclectus_bench.experiments.perturbations.observations import (
+    LEARNED_SHARE,
+    Observations,
+    node_speeds,
+    share_within_third,
+)
+from eclectus_bench.experiments.perturbations.plan import IDLE, Plan, Settings, make_plan, quick_settings
+from eclectus_bench.experiments.perturbations.report import Intervals, PerturbationReport, make_report
+from eclectus_bench.experiments.perturbations.timeline import run
+from eclectus_e2e.demo.environment import Environment, started
+from eclectus_e2e.demo.experiment import Experiment
 from eclectus_e2e.demo.pictures import (
     DASHES,
     LINE_COLOUR,
@@ -137,3 +148,57 @@ def _waiting(axes: Axes, series: _Series) -> None:
     axes.plot(series.at, waiting, color=LINE_COLOUR, linewidth=0.9)
     axes.set(ylabel="pods waiting", title="Pods created that do not run yet: lower is better")
     axes.set_ylim(bottom=0)
+
+
+def experiment(
+    options: argparse.Namespace,
+) -> Experiment[Plan, Environment, Observations, PerturbationReport]:
+    """Eight nodes at work and an idle one, by default; the operator probes three of them."""
+    return perturbations(quick_settings(options.seed) if options.quick else Settings(seed=options.seed))
+
+
+def perturbations(settings: Settings) -> Experiment[Plan, Environment, Observations, PerturbationReport]:
+    """The experiment that these settings give, with the chart's operator."""
+    return Experiment(
+        make_plan(settings),
+        "perturbations.json",
+        "perturbations.png",
+        lambda plan, directory: started(directory, plan.layout.nodes, values=_values(settings.learn)),
+        run,
+        make_report,
+        draw,
+        lambda _plan, _observations, report: tables(report),
+    )
+
+
+def tables(report: PerturbationReport) -> Iterator[Table | str]:
+    """Every target with what was measured, and what must not happen."""
+    yield (
+        f"\n[bold]Perturbations[/]: {report.pods} pods on {report.nodes} nodes at load {report.load:g}; "
+        "speeds swapped, one node frozen and thawed, one only probed"
+    )
+    table = Table("", "measured", "target", "", box=SIMPLE)
+    for one in report.wanted:
+        verdict = "[green]met[/]" if one.met else "[yellow]missed[/]"
+        table.add_row(one.what, one.found, one.wanted, verdict)
+    yield table
+    counts = (
+        f"{report.lost} lost, {report.doubled} ran twice, {report.overcommitted} over-committed, "
+        f"{report.violations} violations; {report.sent_again} stood still and were sent again"
+    )
+    yield f"What must not happen: {counts if report.sound else f'[red]{counts}[/]'}"
+
+
+def _values(learn: Mapping[str, float]) -> dict[str, Any]:
+    """The chart's values: the operator enabled, and the settings of the learner that differ.
+
+    What was learned is written to NodeProfiles every two seconds, because the experiment is short.
+    """
+    settings = {_camel(name): value for name, value in learn.items()}
+    config = {"learn": settings, "nodeProfiles": {"interval": "2s"}}
+    return {"operator": {"enabled": True}, "config": config}
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)

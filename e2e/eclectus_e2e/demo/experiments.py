@@ -1,0 +1,119 @@
+"""The table of experiments: names, what each shows, its options with their defaults, and what makes it."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from eclectus_e2e.demo.experiment import Experiment
+from eclectus_e2e.demo.schedulers import (
+    COMPARED_SCHEDULERS,
+    DAG_SCHEDULERS,
+    DEFAULT_SCHEDULERS,
+    SCARCE_SCHEDULERS,
+)
+from eclectus_e2e.demo.stream.plan import SHORT_LOAD, SHORT_SECONDS
+
+AnyExperiment = Experiment[Any, Any, Any, Any]
+
+_STREAM = frozenset({"load", "loads", "seconds", "seed", "schedulers", "keep", "quick"})
+_PERTURBATIONS = "eclectus_bench.experiments.perturbations.experiment:experiment"
+_DAGS = "eclectus_e2e.demo.dags.experiment:experiment"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """One value of the argument EXPERIMENT."""
+
+    command: str  # of make
+    minutes: str  # on two idle cores
+    shows: str
+    options: frozenset[str]  # that apply to it
+    makers: tuple[str, ...]  # `module:function` of each of its experiments, in order, from the options
+    load: float = 0.8
+    loads: Sequence[float] = (0.5, 0.9)
+    quick_loads: Sequence[float] = ()
+    seconds: float = 90.0  # of each stream
+    quick_seconds: float = 12.0
+    schedulers: Sequence[str] = ()
+
+
+SHORT, COMPARE = "short", "compare"
+CHOICES = {
+    SHORT: Choice(
+        command="make demo",
+        minutes="5 min",
+        shows="Eclectus beside kube-scheduler at one load; speeds change half-way",
+        options=_STREAM - {"loads", "schedulers"},
+        makers=("eclectus_e2e.demo.stream.experiment:short",),
+        load=SHORT_LOAD,
+        seconds=SHORT_SECONDS,
+    ),
+    "full": Choice(
+        command="make demo-full",
+        minutes="30 min",
+        shows="`stream`, then `perturbations` and `dags`",
+        options=_STREAM,
+        makers=("eclectus_e2e.demo.stream.experiment:stream", _PERTURBATIONS, _DAGS),
+        schedulers=DEFAULT_SCHEDULERS,
+    ),
+    "stream": Choice(
+        command="make demo DEMO=stream",
+        minutes="12 min",
+        shows="several loads, and a baseline that knows no speeds",
+        options=_STREAM,
+        makers=("eclectus_e2e.demo.stream.experiment:stream",),
+        schedulers=DEFAULT_SCHEDULERS,
+    ),
+    "perturbations": Choice(
+        command="make demo DEMO=perturbations",
+        minutes="7 min",
+        shows="Eclectus alone: speeds are swapped, a node freezes, another is only probed",
+        options=frozenset({"seed", "quick"}),
+        makers=(_PERTURBATIONS,),
+    ),
+    "scarce": Choice(
+        command="make demo DEMO=scarce",
+        minutes="6 min",
+        shows="batches of pods that few nodes may run, beside pods that any node may run",
+        options=_STREAM - {"loads"},
+        makers=("eclectus_bench.experiments.scarce:experiment",),
+        seconds=80.0,
+        schedulers=SCARCE_SCHEDULERS,
+    ),
+    "dags": Choice(
+        command="make demo DEMO=dags",
+        minutes="10 min",
+        shows="DAG jobs under Carbyne, other orders and kube-scheduler",
+        options=frozenset({"seed", "schedulers", "quick"}),
+        makers=(_DAGS,),
+        schedulers=DAG_SCHEDULERS,
+    ),
+    COMPARE: Choice(
+        command="make compare",
+        minutes="50 min",
+        shows="five schedulers on sixty nodes, which one class of pods ranks differently",
+        options=_STREAM - {"load", "keep"},
+        makers=("eclectus_bench.experiments.comparison:experiment",),
+        loads=(0.5, 0.8, 0.9),
+        quick_loads=(0.5,),
+        seconds=120.0,  # at load 0.9, so that what is learned is used for longer than it was learned
+        quick_seconds=8.0,
+        schedulers=COMPARED_SCHEDULERS,
+    ),
+    "real": Choice(
+        command="make demo NODES=real",
+        minutes="60 min",
+        shows="real kubelets and containers on this machine, as root; pairs of streams with intervals",
+        options=frozenset({"seed", "pairs", "quick"}),
+        makers=("eclectus_e2e.demo.real.experiment:experiment",),
+    ),
+}
+
+
+def experiments(options: argparse.Namespace) -> Iterator[AnyExperiment]:
+    """What the options ask for, in order. Raises UsageError, and MachineError where it cannot be done."""
+    for maker in CHOICES[options.experiment].makers:
+        module, _, function = maker.partition(":")
+        yield getattr(import_module(module), function)(options)
