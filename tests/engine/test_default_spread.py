@@ -202,7 +202,7 @@ def test_a_pod_that_no_change_concerns_keeps_its_place() -> None:
 
 def test_pods_that_are_gone_or_bound_are_forgotten() -> None:
     engine = make_engine()
-    spreading = engine._event_handlers._specs._default_spread
+    spreading = engine._event_handlers._specs.default_spread
     engine.step([Resumed(), zone_node("n1", cpu=1), *map(TaskSeen, (pod("x"), pod("y")))], 0.0)
     assert len(spreading.pods) == 2
     engine.step([BindConfirmed("uid-x", "n1"), TaskGone("uid-y")], 1.0)

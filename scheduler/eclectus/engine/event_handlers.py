@@ -45,6 +45,8 @@ from eclectus.model.events import (
     NodeRecalled,
     NodeSeen,
     NominateRefused,
+    PodSelectorGone,
+    PodSelectorSeen,
     StorageClassGone,
     StorageClassSeen,
     StorageDriverGone,
@@ -68,7 +70,9 @@ class ProfileRules:
     """
 
     def __init__(self, profiles: Iterable[Profile]) -> None:
-        self._settings = {each.scheduler_name: each.settings for each in profiles if _matter(each.settings)}
+        self._settings = {
+            each.scheduler_name: each.settings for each in profiles if _changes_specs(each.settings)
+        }
 
     def applied(self, task: Task) -> Task:
         """A pending pod as its profile wants it placed; `task` is the pod as it was seen."""
@@ -76,7 +80,7 @@ class ProfileRules:
         return task if settings is None else replace(task, spec=_applied(settings, task.spec))
 
 
-def _matter(settings: ProfileSettings) -> bool:
+def _changes_specs(settings: ProfileSettings) -> bool:
     return bool(settings.added_affinity or settings.ignored_resources or settings.ignored_resource_groups)
 
 
@@ -107,7 +111,7 @@ class WaitingSpecs:
         pending: Mapping[str, Task],
         volumes: PodVolumes,
     ) -> None:
-        self._default_spread = DefaultSpreading(profiles, pending)
+        self.default_spread = DefaultSpreading(profiles, pending)
         self._matches = (
             anti_affinity_matches(cluster.anti_affinity, pending),
             preference_matches(cluster.preferences, pending),
@@ -115,14 +119,10 @@ class WaitingSpecs:
         self._volumes = volumes
         self._node_volumes = cluster.volumes
 
-    def handlers(self) -> Mapping[type, Callable[[Any], None]]:
-        """Type of event -> what updates a source that has events of its own."""
-        return self._default_spread.handlers()
-
     def completed(self, task: Task) -> Task:
         """The pod with the spec that rules work with; it is followed from now on."""
         if task.labels or task.controller:  # otherwise nothing selects it
-            task = self._default_spread.resolved(task)
+            task = self.default_spread.resolved(task)
         has_own = has_terms(task)
         for matches in self._matches:
             if has_own or matches.terms.generation:
@@ -131,8 +131,8 @@ class WaitingSpecs:
 
     def discard(self, uid: str) -> None:
         """The pod waits no more: it is bound, has ended, or was deleted."""
-        if uid in self._default_spread.pods:
-            self._default_spread.discard(uid)
+        if uid in self.default_spread.pods:
+            self.default_spread.discard(uid)
         for matches in self._matches:
             if uid in matches.pods:
                 matches.discard(uid)
@@ -141,18 +141,13 @@ class WaitingSpecs:
 
     def take_changed(self) -> Iterator[Task]:
         """The pods to be completed anew, each at once: what one source changes may concern the next."""
-        if self._default_spread.has_news:
-            yield from self._default_spread.take_changed()
+        if self.default_spread.has_news:
+            yield from self.default_spread.take_changed()
         for matches in self._matches:
             if matches.generation != matches.terms.generation:
                 yield from matches.changed()
         if self._node_volumes.storage.has_news or self._node_volumes.reach:
             yield from self._volumes.changed()
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether more specs are to be completed anew in the next step."""
-        return self._default_spread.has_news
 
 
 def has_terms(task: Task) -> bool:
@@ -180,6 +175,7 @@ class EventHandlers:
         self._profile_rules = ProfileRules(state.profiles.values())
         self._selectors = NamespaceSelectors()
         self._specs = WaitingSpecs(state.profiles.values(), state.cluster, state.pending, state.volumes)
+        spread = self._specs.default_spread
         self._foreign_pending = state.foreign_pending
         self._tombstones: set[str] = set()  # uids of the pods that ended or were deleted last
         self._tombstone_order: deque[str] = deque()  # the same, oldest first
@@ -189,11 +185,14 @@ class EventHandlers:
             TaskSeen: lambda event: self._task_seen(event.task),
             TaskGone: lambda event: self._gone(event.uid),
             BindConfirmed: self._bind_confirmed,
-            **RefusalHandlers(state, nominations).handlers,
+            BindRefused: self._bind_refused,
+            NominateRefused: self._nominate_refused,
+            EvictRefused: self._evict_refused,
             BudgetSeen: self._budget_seen,
             BudgetGone: self._budget_gone,
             **storage_handlers(state.cluster),
-            **self._specs.handlers(),
+            PodSelectorSeen: lambda event: spread.set(event.selector),
+            PodSelectorGone: lambda event: spread.remove(event.kind, event.namespace, event.name),
             NamespaceSeen: lambda event: self._selectors.set(event.name, event.labels),
             NamespaceGone: lambda event: self._selectors.remove(event.name),
             GangSeen: lambda event: state.gangs.set(event.gang),
@@ -211,7 +210,7 @@ class EventHandlers:
         is_new = name not in state.cluster.rows
         row = state.cluster.set_node(event.node)
         if is_new:
-            self._learner.node_added(row, name)
+            state.learn.add_node(row, name, state.cluster.capacity)
             state.placed.add_node(name)
 
     def _node_gone(self, event: NodeGone) -> None:
@@ -224,7 +223,7 @@ class EventHandlers:
             state.enqueue(task, "NodeDelete")
         self._nominations.node_gone(event.name)
         state.placed.remove_node(event.name)
-        self._learner.node_removed(row)
+        state.learn.remove_node(row)
         state.cluster.drop_node(event.name)
 
     # -- pods ----------------------------------------------------------------------------------
@@ -271,7 +270,7 @@ class EventHandlers:
             return  # late: a bound pod never becomes unbound
         self._foreign_pending[task.uid] = ForeignPod(task.namespace, task.name, task.profile)
         if task.nominated and not task.deleting:
-            self._nominations.observe_foreign(task)
+            self._state.placed.set(task, task.nominated, self._state.now)
         else:
             self._state.placed.remove(task.uid)
 
@@ -292,7 +291,9 @@ class EventHandlers:
             state.set_aside(uid, "deleting" if task.deleting else "gated")
         elif before is None:
             state.enqueue(task, "PodAdd")
-        elif place in _SET_ASIDE or (place != "backOff" and not _same_for_scheduling(before, task)):
+        elif place in _SET_ASIDE or (
+            place != "backOff" and _scheduling_fields(before) != _scheduling_fields(task)
+        ):
             state.dequeue(uid)
             state.enqueue(task, "PodUpdate")
         if task.nominated or state.placed.nominated:
@@ -345,9 +346,9 @@ class EventHandlers:
     @property
     def goes_on(self) -> bool:
         """Whether more specs are to be brought up to date in the next step."""
-        return self._selectors.has_news or self._specs.goes_on
+        return self._selectors.has_news or self._specs.default_spread.has_news
 
-    # -- answers to binds ----------------------------------------------------------------------
+    # -- answers of the API server ----------------------------------------------------------------------
 
     def _bind_confirmed(self, event: BindConfirmed) -> None:
         if event.uid in self._state.placed.assumed:
@@ -364,48 +365,6 @@ class EventHandlers:
             self._nominations.forget(uid)
         if state.placed.confirm(uid) and task is not None:
             state.count_attempts("scheduled", task.profile)
-
-    # -- PodDisruptionBudgets ------------------------------------------------------------------
-
-    def _budget_seen(self, event: BudgetSeen) -> None:
-        self._state.budgets.set(event.budget)
-        self._look_at_budgets()
-
-    def _budget_gone(self, event: BudgetGone) -> None:
-        self._state.budgets.remove(event.namespace, event.name)
-        self._look_at_budgets()
-
-    def _look_at_budgets(self) -> None:
-        generation = self._state.budgets.generation
-        if generation != self._budget_generation:
-            self._budget_generation = generation
-            self._state.relief.expedite(self._state.now)
-
-    # -- DAG jobs ----------------------------------------------------------------------------------
-
-    def _job_seen(self, event: JobSeen) -> None:
-        if (jobs := self._state.accounts.jobs) is not None:
-            jobs.see(event.job)
-
-    def _job_gone(self, event: JobGone) -> None:
-        if (jobs := self._state.accounts.jobs) is not None:
-            jobs.drop(event.uid)
-
-
-def _same_for_scheduling(one: Task, other: Task) -> bool:
-    return bool(_scheduling_fields(one) == _scheduling_fields(other))
-
-
-class RefusalHandlers:
-    """`handlers`: type of event -> what updates the state."""
-
-    def __init__(self, state: State, nominations: Nominations) -> None:
-        self._state, self._nominations = state, nominations
-        self.handlers: Mapping[type, Callable[[Any], None]] = {
-            BindRefused: self._bind_refused,
-            NominateRefused: self._nominate_refused,
-            EvictRefused: self._evict_refused,
-        }
 
     def _bind_refused(self, event: BindRefused) -> None:
         state = self._state
@@ -442,6 +401,32 @@ class RefusalHandlers:
         row = state.cluster.rows.get(state.placed.node_of(event.uid))
         if row is not None:
             state.cluster.usage.record(row)
+
+    # -- PodDisruptionBudgets ------------------------------------------------------------------
+
+    def _budget_seen(self, event: BudgetSeen) -> None:
+        self._state.budgets.set(event.budget)
+        self._look_at_budgets()
+
+    def _budget_gone(self, event: BudgetGone) -> None:
+        self._state.budgets.remove(event.namespace, event.name)
+        self._look_at_budgets()
+
+    def _look_at_budgets(self) -> None:
+        generation = self._state.budgets.generation
+        if generation != self._budget_generation:
+            self._budget_generation = generation
+            self._state.relief.expedite(self._state.now)
+
+    # -- DAG jobs ----------------------------------------------------------------------------------
+
+    def _job_seen(self, event: JobSeen) -> None:
+        if (jobs := self._state.accounts.jobs) is not None:
+            jobs.see(event.job)
+
+    def _job_gone(self, event: JobGone) -> None:
+        if (jobs := self._state.accounts.jobs) is not None:
+            jobs.drop(event.uid)
 
 
 def storage_handlers(cluster: Cluster) -> Mapping[type, Callable[[Any], None]]:

@@ -29,14 +29,6 @@ class LearnerFeed:
 
     # -- nodes -----------------------------------------------------------------------------------
 
-    def node_added(self, row: int, name: str) -> None:
-        """The node has got this row."""
-        self._learn.add_node(row, name, self._state.cluster.capacity)
-
-    def node_removed(self, row: int) -> None:
-        """The node of this row is gone."""
-        self._learn.remove_node(row)
-
     def node_recalled(self, learned: LearnedNode) -> None:
         """What was learned of a node before, or by another process."""
         if learned.node in self._state.cluster.rows:

@@ -47,10 +47,6 @@ class Nominations:
         elif task.nominated and task.nominated != self._withdrawn.get(uid):
             self._placed.set(task, task.nominated, self._state.now)
 
-    def observe_foreign(self, task: Task) -> None:
-        """A pending pod of another scheduler is nominated to a node."""
-        self._placed.set(task, task.nominated, self._state.now)
-
     def bind_refused(self, task: Task, node: str, nominated: str) -> None:
         """A bind to this node was refused: the pod is not nominated there again, whatever its status says.
 

@@ -14,16 +14,15 @@ under one of its labels, that which fewest others have there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from eclectus.engine.pod_specs.slices import PodSlices
 from eclectus.framework import Profile
 from eclectus.framework.profile_settings import DefaultConstraint, SpreadDefaults
-from eclectus.model.events import PodSelectorGone, PodSelectorSeen
 from eclectus.model.objects import (
     Pairs,
     PodSelector,
@@ -159,10 +158,6 @@ class DefaultSpreading:
         self._slices = PodSlices()
         self.has_news = False  # whether `take_changed` is to be called; written here only
 
-    def handlers(self) -> Mapping[type, Callable[[Any], None]]:
-        """Type of event -> what updates the selectors."""
-        return {PodSelectorSeen: self._selector_seen, PodSelectorGone: self._selector_gone}
-
     # -- pods ----------------------------------------------------------------------------------
 
     def resolved(self, task: Task) -> Task:
@@ -215,14 +210,15 @@ class DefaultSpreading:
 
     # -- Services and controllers --------------------------------------------------------------
 
-    def _selector_seen(self, event: PodSelectorSeen) -> None:
-        given = event.selector
+    def set(self, given: PodSelector) -> None:
+        """A Service or a controller exists and selects these pods."""
         if self._selectors.set(given):
             self._note(given.kind, given.namespace, given.name)
 
-    def _selector_gone(self, event: PodSelectorGone) -> None:
-        if self._selectors.remove(event.kind, event.namespace, event.name):
-            self._note(event.kind, event.namespace, event.name)
+    def remove(self, kind: str, namespace: str, name: str) -> None:
+        """It does not exist any more, or selects none; no error if it is not known."""
+        if self._selectors.remove(kind, namespace, name):
+            self._note(kind, namespace, name)
 
     def _note(self, kind: str, namespace: str, name: str) -> None:
         """The pods that a selector may concern are looked at again: of a Service all of its namespace."""
