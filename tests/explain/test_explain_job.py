@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from builders import make_engine, make_task
 from eclectus.api.names import DAG_JOB_LABEL, JOB_NAME_LABEL
-from eclectus.explain.job import GROUPS_MOST
+from eclectus.explain.pod import GROUPS_MOST
 from eclectus.explain.questions import explain_job
 from eclectus.model.events import TaskSeen
 from eclectus.model.explanation import AlikePods, JobExplanation

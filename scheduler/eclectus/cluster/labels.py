@@ -1,16 +1,16 @@
-"""Node labels as columns of small integers: a rule compares numbers, for all nodes at once."""
+"""Labels and taints of nodes as small integers: a rule compares numbers, for all nodes at once."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.cluster.scalars import read_only
-from eclectus.model.objects import Pairs
+from eclectus.model.objects import Pairs, Taint
 
 ABSENT = -1
 MAX_COLUMNS = 256  # 16 MB on 15,000 nodes; each of many nodes may carry keys of its own
@@ -170,3 +170,50 @@ def parse_integer(text: str) -> int | None:
 
 def _absent(rows: int) -> Codes:
     return np.full(rows, ABSENT, dtype=np.int32)
+
+
+NONE = 0  # index of the set without taints, which is always there
+
+
+class TaintSets:
+    """The distinct sets of taints of the nodes, by index; that of a set without nodes is used again.
+
+    Autoscalers write times into the values of taints, so a cluster sees ever new sets but has few at a time.
+    """
+
+    def __init__(self) -> None:
+        self._sets: list[tuple[Taint, ...]] = [()]
+        self._nodes = [0]  # by index: how many nodes have the set
+        self._index: dict[tuple[Taint, ...], int] = {(): NONE}
+        self._free: list[int] = []
+        self.sets: Sequence[tuple[Taint, ...]] = self._sets
+
+    def detach(self) -> Self:
+        """Itself, a shallow copy; from now on it shares nothing that changes with the original."""
+        self._sets, self._nodes, self._free = list(self._sets), list(self._nodes), list(self._free)
+        self._index, self.sets = dict(self._index), self._sets
+        return self
+
+    def add(self, taints: tuple[Taint, ...]) -> int:
+        """The index of the set, which one more node has."""
+        index = self._index.get(taints)
+        if index is None:
+            index = self._index[taints] = self._new_index()
+            self._sets[index] = taints
+        self._nodes[index] += 1
+        return index
+
+    def remove(self, index: int) -> None:
+        """One node less has the set."""
+        self._nodes[index] -= 1
+        if index != NONE and not self._nodes[index]:
+            del self._index[self._sets[index]]
+            self._sets[index] = ()
+            self._free.append(index)
+
+    def _new_index(self) -> int:
+        if self._free:
+            return self._free.pop()
+        self._sets.append(())
+        self._nodes.append(0)
+        return len(self._sets) - 1

@@ -21,12 +21,11 @@ from eclectus.cluster.alike_pods import AlikePodGroups
 from eclectus.cluster.devices import Devices, device_milli
 from eclectus.cluster.host_ports import HostPorts
 from eclectus.cluster.images import NodeImages
-from eclectus.cluster.labels import LabelColumns
+from eclectus.cluster.labels import NONE, LabelColumns, TaintSets
 from eclectus.cluster.node_volumes import NodeVolumes
 from eclectus.cluster.pod_terms import HeldTerms
 from eclectus.cluster.resources import ALLOCATABLE, ResourceTable
 from eclectus.cluster.scalars import read_only
-from eclectus.cluster.taint_sets import NONE, TaintSets
 from eclectus.model.objects import Node, Taint, Task
 
 MIN_LOAD_CHANGE = 0.05  # of a node: smaller changes of its background load are ignored

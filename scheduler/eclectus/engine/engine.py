@@ -17,7 +17,7 @@ from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.node_dispatch import NodeDispatch
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.placement import Placement
-from eclectus.engine.relief import Relief, ReservedNodes
+from eclectus.engine.relief import Relief
 from eclectus.engine.reports import Explanations
 from eclectus.engine.state import State
 from eclectus.engine.wait_limit import WaitLimit
@@ -46,7 +46,6 @@ class Engine:
         self._gang_turns = GangTurns(self._state, self._nominations)
         self._wait_limit = WaitLimit(self._state, self._nominations)
         self._relief = Relief(self._state, effects)
-        self._reserved_nodes = ReservedNodes(self._state, effects)
         self._explanations = Explanations(self._state)
         self._handlers: dict[type, Callable[[Any], None]] = {
             **self._event_handlers.handlers,
@@ -105,7 +104,7 @@ class Engine:
             self._nominations.dispatch_changed()
         #    Nodes are kept free for others of them, when their Orders say so.
         if state.reserving.waiting and state.reserving.next_due() <= now:
-            self._reserved_nodes.reserve()
+            self._relief.reserve()
             self._nominations.dispatch_changed()
         # 7. Pods that still wait are reported, when their reports are due and all have been asked about.
         at = state.reports.next_due() if state.reports.first or state.reports.others else inf

@@ -11,13 +11,16 @@ evicted: Relieve policies make room for it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from math import inf
 from typing import cast
 
 from eclectus.engine.agenda import RefusedKey
 from eclectus.engine.effects import Effects
 from eclectus.engine.state import State
-from eclectus.framework import JobPlanner, Order, Refused, Relieve
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.framework import JobPlanner, Order, Policy, Refused, Relieve, View
 from eclectus.model.errors import PolicyError
 from eclectus.model.objects import Task, may_outrank
 
@@ -26,7 +29,7 @@ CLASSES_MOST = 16  # classes in one step for which there may be victims, likewis
 
 
 class Relief:
-    """Asks about the classes that are due."""
+    """Asks about the classes that are due: Relieve policies, and Orders that reserve nodes."""
 
     def __init__(self, state: State, effects: Effects) -> None:
         self._state, self._effects = state, effects
@@ -43,53 +46,6 @@ class Relief:
                 asked += 1
                 self._relieve_class(key)
 
-    def _relieve_class(self, key: RefusedKey) -> None:
-        state, (profile, class_key) = self._state, key
-        task_class = state.view.classes.current(*class_key)
-        waiting = [] if task_class.fits_now_count else self._waiting(key)
-        if not waiting:
-            state.relief.discard(key)
-            return
-        shown = waiting[:TASKS_MOST]
-        self._ask(state.profiles[profile].relieve, Refused(task_class, shown))
-        if any(not state.placed.is_nominated(task.uid) for task in shown):
-            state.relief.ask_again(key, state.now)
-        elif len(shown) < len(waiting):
-            state.relief.add(key)
-        else:
-            state.relief.helped(key)
-
-    def _has_nobody_to_evict(self, key: RefusedKey) -> bool:
-        """Whether no pod has a lower priority than any task of the class; of a class queue O(1)."""
-        state = self._state
-        in_queues = (task.priority for task in state.node_queues.of_class(*key))
-        highest = max(state.class_queues.highest_priority(*key), max(in_queues, default=-inf))
-        return highest > -inf and not may_outrank(highest, state.placed.lowest_priority)
-
-    def _waiting(self, key: RefusedKey) -> list[Task]:
-        """The tasks for which pods may be evicted and no room is held yet, highest priority first."""
-        state = self._state
-        tasks = (*state.class_queues.of_class(*key), *state.node_queues.of_class(*key))
-        waiting = [task for task in tasks if task.preempts and not state.placed.is_nominated(task.uid)]
-        return sorted(waiting, key=lambda task: -task.priority)
-
-    def _ask(self, policy: Relieve, refused: Refused) -> None:
-        """Put in force what the policy answers, up to its first error."""
-        self._state.counters.preemption_attempts += 1
-        try:
-            for action in policy.relieve(self._state.view, refused):
-                self._effects.put_in_force(Relieve, refused, action)
-        except Exception as error:  # a plug-in's defect must not stop the others
-            message = str(error) if isinstance(error, PolicyError) else f"{type(error).__name__}: {error}"
-            self._state.fault(policy, message)
-
-
-class ReservedNodes:
-    """Asks about the classes that are due."""
-
-    def __init__(self, state: State, effects: Effects) -> None:
-        self._state, self._effects = state, effects
-
     def reserve(self) -> None:
         """Ask about the classes that are due; those that are too many for one step stay due."""
         due = self._state.reserving.take_due(self._state.now)
@@ -98,35 +54,69 @@ class ReservedNodes:
         for key in due[:CLASSES_MOST]:
             self._reserve(key)
 
+    def _relieve_class(self, key: RefusedKey) -> None:
+        state, policy = self._state, self._state.profiles[key[0]].relieve
+        task_class = state.view.classes.current(*key[1])
+        tasks = chain(state.class_queues.of_class(*key), state.node_queues.of_class(*key))
+        waiting = self._without_room(task_class, (task for task in tasks if task.preempts))
+        if not waiting:
+            state.relief.discard(key)
+            return
+        shown = waiting[:TASKS_MOST]
+        state.counters.preemption_attempts += 1
+        self._ask(Relieve, policy, policy.relieve, lambda: Refused(task_class, shown))
+        if any(not state.placed.is_nominated(task.uid) for task in shown):
+            state.relief.ask_again(key, state.now)
+        elif len(shown) < len(waiting):
+            state.relief.add(key)
+        else:
+            state.relief.helped(key)
+
     def _reserve(self, key: RefusedKey) -> None:
         state = self._state
         order = cast(JobPlanner, state.profiles[key[0]].order)  # as its traits say
         task_class = state.view.classes.current(*key[1])
-        waiting = [] if task_class.fits_now_count else self._waiting(key)
+        waiting = self._without_room(task_class, state.class_queues.of_class(*key))
         if not waiting:
             state.reserving.discard(key)
             return
-        may_reserve = [task for task in waiting if not state.may_evict_for(task)]
-        try:
-            refused = Refused(task_class, _first_of_each_group(order, may_reserve))
-            for action in order.reserve_nodes(state.view, refused):
-                self._effects.put_in_force(Order, refused, action)
-        except Exception as error:  # a plug-in's defect must not stop the others
-            message = str(error) if isinstance(error, PolicyError) else f"{type(error).__name__}: {error}"
-            state.fault(order, message)
+
+        def refused() -> Refused:
+            """The first task of each group, of those for which no pods may be evicted."""
+            first: dict[str, Task] = {}
+            for task in waiting:
+                if not state.may_evict_for(task):
+                    first.setdefault(order.group(task), task)
+            return Refused(task_class, list(first.values()))
+
+        self._ask(Order, order, order.reserve_nodes, refused)
         state.reserving.ask_again(key, state.now)
 
-    def _waiting(self, key: RefusedKey) -> list[Task]:
-        """The tasks for which no room is held, highest priority first, then each class queue in its order."""
-        placed = self._state.placed
-        tasks = (
-            task for task in self._state.class_queues.of_class(*key) if not placed.is_nominated(task.uid)
-        )
-        return sorted(tasks, key=lambda task: -task.priority)
+    def _has_nobody_to_evict(self, key: RefusedKey) -> bool:
+        """Whether no pod has a lower priority than any task of the class; of a class queue O(1)."""
+        state = self._state
+        in_queues = (task.priority for task in state.node_queues.of_class(*key))
+        highest = max(state.class_queues.highest_priority(*key), max(in_queues, default=-inf))
+        return highest > -inf and not may_outrank(highest, state.placed.lowest_priority)
 
+    def _without_room(self, task_class: TaskClass, tasks: Iterable[Task]) -> list[Task]:
+        """Those for which no room is held, highest priority first; none where a node has room for them."""
+        is_nominated = self._state.placed.is_nominated
+        waiting = () if task_class.fits_now_count else (each for each in tasks if not is_nominated(each.uid))
+        return sorted(waiting, key=lambda task: -task.priority)
 
-def _first_of_each_group(order: Order, tasks: list[Task]) -> list[Task]:
-    first: dict[str, Task] = {}
-    for task in tasks:
-        first.setdefault(order.group(task), task)
-    return list(first.values())
+    def _ask(
+        self,
+        role: type,
+        policy: Policy,
+        answers: Callable[[View, Refused], Iterator[object]],
+        refused: Callable[[], Refused],
+    ) -> None:
+        """Put in force what the policy answers about the refused tasks, up to its first error."""
+        try:
+            asked = refused()
+            for action in answers(self._state.view, asked):
+                self._effects.put_in_force(role, asked, action)
+        except Exception as error:  # a plug-in's defect must not stop the others
+            message = str(error) if isinstance(error, PolicyError) else f"{type(error).__name__}: {error}"
+            self._state.fault(policy, message)

@@ -10,9 +10,8 @@ from eclectus.accounts.node_prices import PriceSummary
 from eclectus.cluster.node_groups import group_nodes
 from eclectus.engine.engine import Engine
 from eclectus.engine.state import State
-from eclectus.explain.job import job_explanation
 from eclectus.explain.node import node_explanation
-from eclectus.explain.pod import pod_explanation
+from eclectus.explain.pod import job_explanation, pod_explanation
 from eclectus.explain.prices import priced, summary_of_prices
 from eclectus.explain.what_if import Question, WhatIfExplanation, what_if_explanation
 from eclectus.model.explanation import JobExplanation, NodeExplanation, PodExplanation

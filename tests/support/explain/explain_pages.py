@@ -8,9 +8,8 @@ import msgspec
 from yarl import URL
 
 from eclectus.api import names
-from eclectus.explain.job import job_explanation
 from eclectus.explain.node import node_explanation
-from eclectus.explain.pod import pod_explanation
+from eclectus.explain.pod import job_explanation, pod_explanation
 from eclectus.explain.what_if import PolicyAnswer, WhatIfExplanation, what_if_explanation
 from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.api_errors import MissingError
