@@ -64,14 +64,11 @@ class NodePool:
 
 @dataclass(frozen=True)
 class NodeWithPods:
-    """A node, and the pods bound to it, whatever their phase, as the accounting of room reads them.
-
-    `starting`: a real pod that has not started; None if there is none.
-    """
+    """A node, and the pods bound to it, whatever their phase, as the accounting of room reads them."""
 
     node: kube.Node
     pods: list[kube.Pod]
-    starting: Pod | None
+    starting: Pod | None  # a real pod that has not started; None if there is none
 
 
 async def read_node(api: ObjectApi, name: str) -> NodeWithPods:
@@ -81,12 +78,9 @@ async def read_node(api: ObjectApi, name: str) -> NodeWithPods:
     async for page in list_pages(api, ALL_PODS_PATH, {"fieldSelector": f"spec.nodeName={name}"}):
         pods += [convert.read(each, kube.Pod) for each in page]
         observed = (convert.read(each, Pod) for each in page)
-        starting = starting or next((pod for pod in observed if _is_starting(pod)), None)
+        waiting = (pod for pod in observed if pod.status.phase == "Pending" and pod.is_real)
+        starting = starting or next(waiting, None)
     return NodeWithPods(node, pods, starting)
-
-
-def _is_starting(pod: Pod) -> bool:
-    return pod.status.phase == "Pending" and pod.is_real
 
 
 async def unbound_pods(api: ObjectApi) -> AsyncIterator[kube.Pod]:

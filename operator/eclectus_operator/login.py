@@ -32,10 +32,7 @@ Login = Callable[[], kopf.ConnectionInfo]
 
 
 def login() -> kopf.ConnectionInfo:
-    """Credentials of the kubeconfig that KUBECONFIG names, else of the pod's ServiceAccount.
-
-    Raises kopf.LoginError.
-    """
+    """Those of $KUBECONFIG, else of the pod's ServiceAccount. Raises kopf.LoginError."""
     ways: list[Callable[..., Any]] = [_from_service_account, kopf.login_with_kubeconfig]
     for way in reversed(ways) if os.environ.get("KUBECONFIG") else ways:
         found: kopf.ConnectionInfo | None = way(settings=kopf.OperatorSettings())
@@ -45,10 +42,7 @@ def login() -> kopf.ConnectionInfo:
 
 
 def credentials(log_in: Login) -> Credentials:
-    """The same for the operator's own requests; their token and certificates are renewed by another login.
-
-    Raises kopf.LoginError.
-    """
+    """The same for the operator's own requests, renewed by another login. Raises kopf.LoginError."""
     info = log_in()
     tls = None
     if info.server.startswith("https:"):

@@ -108,14 +108,9 @@ class Pod(Struct, frozen=True):
     status: _PodStatus = _PodStatus()
 
     @property
-    def is_probe(self) -> bool:
-        """Whether it has the label of a probe pod, of whatever operator."""
-        return RUN_ID_LABEL in (self.metadata.labels or {})
-
-    @property
     def is_real(self) -> bool:
-        """Whether it is neither a probe nor terminating."""
-        return not self.is_probe and not self.metadata.deletion_timestamp
+        """Whether it is neither a probe, of whatever operator, nor terminating."""
+        return RUN_ID_LABEL not in (self.metadata.labels or {}) and not self.metadata.deletion_timestamp
 
     @property
     def full_name(self) -> str:

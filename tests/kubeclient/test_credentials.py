@@ -110,7 +110,7 @@ def test_a_plain_kubeconfig_is_read_without_the_package(tmp_path, monkeypatch):
         {"Authorization": "Bearer one"},
     )
     (tmp_path / "t").write_text("two\n")
-    asyncio.run(credentials.refresh())
+    asyncio.run(credentials.refresh_after(credentials.renewals))
     assert credentials.headers == {"Authorization": "Bearer two"}
 
 
@@ -121,15 +121,15 @@ def test_certificates_that_are_replaced_on_disk_are_read_again(tmp_path, certifi
     file = kubeconfig(tmp_path / "k", cluster, {"client-certificate": "pair", "client-key": "pair"})
     credentials = load(file)
     first = credentials.endpoint.tls
-    asyncio.run(credentials.refresh())
+    asyncio.run(credentials.refresh_after(credentials.renewals))
     assert credentials.endpoint.tls is first, "as long as nothing changes, connections are kept"
     (tmp_path / "ca").write_bytes(certificates.authority + certificates.another_authority)
-    asyncio.run(credentials.refresh())
+    asyncio.run(credentials.refresh_after(credentials.renewals))
     second = credentials.endpoint.tls
     assert second.cert_store_stats()["x509_ca"] == 2
     (tmp_path / "pair").write_bytes(b"half of a pair")
     with pytest.raises(CredentialsError, match="certificate and its key"):
-        asyncio.run(credentials.refresh())
+        asyncio.run(credentials.refresh_after(credentials.renewals))
     assert credentials.endpoint.tls is second, "what cannot be read replaces nothing"
 
 
@@ -156,7 +156,7 @@ def test_a_server_with_a_certificate_of_a_new_authority_is_trusted_once_that_is_
             with pytest.raises(NotDoneError, match="not signed by"):
                 await client.get("/x")
             (tmp_path / "ca").write_bytes(certificates.authority)
-            await credentials.refresh()
+            await credentials.refresh_after(credentials.renewals)
             await client.get("/x")
         await runner.cleanup()
 
@@ -195,7 +195,7 @@ def test_a_token_that_cannot_be_read_keeps_no_certificate_from_being_renewed():
         Endpoint("https://a", contexts[0]), {"a": "old"}, renew, renew_tls=lambda: contexts[1]
     )
     with pytest.raises(CredentialsError):
-        asyncio.run(credentials.refresh())
+        asyncio.run(credentials.refresh_after(credentials.renewals))
     assert (credentials.headers, credentials.endpoint.tls) == ({"a": "old"}, contexts[1])
 
 
@@ -206,7 +206,7 @@ def test_a_token_file_that_is_empty_or_gone_leaves_the_old_token_in_use(tmp_path
     credentials = load(file)
     (tmp_path / "t").unlink() if damage is None else (tmp_path / "t").write_text(damage)
     with pytest.raises(CredentialsError, match="the token cannot be read"):
-        asyncio.run(credentials.refresh())
+        asyncio.run(credentials.refresh_after(credentials.renewals))
     assert credentials.headers == {"Authorization": "Bearer one"}
 
 
@@ -215,10 +215,10 @@ def test_certificates_of_a_plugins_cluster_are_read_again_too(tmp_path, certific
     cluster = {"server": "https://10.0.0.1", "certificate-authority": str(tmp_path / "ca")}
     credentials = load(kubeconfig(tmp_path / "k", cluster, {"exec": plugin_with_a_token(tmp_path)}))
     first = credentials.endpoint.tls
-    asyncio.run(credentials.refresh())
+    asyncio.run(credentials.refresh_after(credentials.renewals))
     assert credentials.endpoint.tls is first
     (tmp_path / "ca").write_bytes(certificates.authority + certificates.another_authority)
-    asyncio.run(credentials.refresh())
+    asyncio.run(credentials.refresh_after(credentials.renewals))
     assert credentials.endpoint.tls.cert_store_stats()["x509_ca"] == 2
 
 

@@ -79,17 +79,12 @@ def _estimate(stage: Stage, in_history: float | None) -> tuple[float | None, Est
 
 @dataclass(frozen=True)
 class StageGraph:
-    """The stages of a job, each after those that it depends on, with their estimates.
+    """The stages of a job, each after those that it depends on, with their estimates."""
 
-    `paths`: of each stage, the longest path from the start of one of its tasks to the end of the job in
-    seconds; None where a stage on the way has no estimate. `problems`: what is wrong with the spec; then
-    there is nothing else.
-    """
-
-    problems: tuple[str, ...]
+    problems: tuple[str, ...]  # what is wrong with the spec; then there is nothing else
     order: tuple[Stage, ...] = ()
     estimates: Estimates = field(default_factory=dict)
-    paths: Seconds = field(default_factory=dict)
+    paths: Seconds = field(default_factory=dict)  # as `path_seconds` returns them
 
     def pod_hints(self, tasks: Iterable[Tasks]) -> dict[str, dict[str, str]]:
         """Stage -> the annotations by which schedulers order its pods: of the task, its path, its job's work.

@@ -38,11 +38,11 @@ _SHOWN = 200  # characters of a list of tasks in a message
 
 @dataclass(frozen=True)
 class Problem:
-    """Why pods cannot be created: reason and message of the condition Ready. `is_final`: for good."""
+    """Why pods cannot be created: reason and message of the condition Ready."""
 
     reason: str
     message: str
-    is_final: bool = False
+    is_final: bool = False  # for good
 
 
 ACCEPTED = Problem("Accepted", "pods are created as the stages become ready")
@@ -51,31 +51,24 @@ FINISHED_READY = Problem("Finished", "no more pods are created")
 
 @dataclass(frozen=True)
 class Observed:
-    """What a sync has found out about a job. `now`: seconds since the epoch.
+    """What a sync has found out about a job."""
 
-    `checked`: of how many stages a pod was accepted in a dry run. Until that is all of them, and if the spec
-    can never run, there are no tasks.
-    """
-
-    now: float
-    checked: int
+    now: float  # seconds since the epoch
+    checked: int  # of how many stages a pod was accepted in a dry run
     problem: Problem | None = None
+    # None until a pod of all stages was accepted, nor if the spec can never run.
     tasks: Mapping[str, Tasks] = field(default_factory=dict)
     estimates: Estimates = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class StatusUpdate:
-    """A new status, and what is done with it.
-
-    `is_urgent`: worth a write at once; `patch`: the request that writes it; `deadline`: when the job fails if
-    it has not finished, seconds since the epoch.
-    """
+    """A new status, and what is done with it."""
 
     status: DagJobStatus
-    is_urgent: bool
-    patch: dict[str, Any]
-    deadline: float | None
+    is_urgent: bool  # worth a write at once
+    patch: dict[str, Any]  # the request that writes it
+    deadline: float | None  # when the job fails if it has not finished, seconds since the epoch
 
 
 def status_update(job: DagJob, seen: Observed) -> StatusUpdate:

@@ -65,18 +65,14 @@ class Refusal:
 
 @dataclass
 class JobMemory:
-    """What an operator remembers of a job. Losing it costs a few requests.
-
-    `status`: as computed last, which may not be written yet; `is_valid`: its graph was checked; `checked`: of
-    how many stages the API server has accepted a pod in a dry run; `sizes`: what pods of the stages request.
-    """
+    """What an operator remembers of a job. Losing it costs a few requests."""
 
     uid: str
-    status: DagJobStatus | None = None
+    status: DagJobStatus | None = None  # as computed last, which may not be written yet
     written_at: float = float("-inf")
-    is_valid: bool = False
-    checked: int = 0
-    refusals: dict[str, Refusal] = field(default_factory=dict)
+    is_valid: bool = False  # its graph was checked
+    checked: int = 0  # of how many stages the API server has accepted a pod in a dry run
+    refusals: dict[str, Refusal] = field(default_factory=dict)  # by stage
     sizes: Sizes = field(default_factory=dict)
 
     def refuse(self, stage: str, problem: Problem, now: float) -> None:
@@ -89,10 +85,7 @@ class JobMemory:
 async def sync_job(
     context: OperatorContext, key: JobKey, memories: dict[JobKey, JobMemory], history: History
 ) -> JobSync | None:
-    """Carry out what is to be done for a job now; None if it is gone or being deleted.
-
-    Raises ApiError, ShapeError.
-    """
+    """Sync a job now; None if it is gone or being deleted. Raises ApiError, ShapeError."""
     try:
         job = convert.read_authored(await context.api.send("GET", job_path(key)), DagJob)
     except MissingError:
@@ -109,12 +102,12 @@ async def sync_job(
 
 @dataclass
 class JobSync:
-    """One sync of one job. `pods`: as listed in this sync."""
+    """One sync of one job."""
 
     context: OperatorContext
     job: DagJob
     memory: JobMemory
-    pods: list[TaskPod] = field(default_factory=list)
+    pods: list[TaskPod] = field(default_factory=list)  # as listed in this sync
     wake_at: float = float("inf")  # when the next sync is due, seconds since the epoch
 
     def __post_init__(self) -> None:

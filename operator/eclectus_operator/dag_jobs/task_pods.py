@@ -71,14 +71,7 @@ class Stuck(Struct, frozen=True, gc=False):
 
 
 class TaskPod(Struct, frozen=True, gc=False):
-    """A pod of a task. Times are seconds since the epoch.
-
-    `deletion`: when it is to be gone at the latest, if it is being deleted. `is_disrupted`: Kubernetes or its
-    node ended it, so its task has neither failed nor succeeded, whatever its containers made of the signal.
-    `is_refused`: its node did not accept it, so its task has never run. `killed`: its containers that had too
-    little memory; `memory_factors`: by how much the memory of the template was raised for it. `stuck`: what
-    keeps it from starting, if its node says so.
-    """
+    """A pod of a task. Times are seconds since the epoch."""
 
     name: str
     uid: str
@@ -87,16 +80,17 @@ class TaskPod(Struct, frozen=True, gc=False):
     attempt: int
     phase: str = "Pending"
     created: float = 0.0
-    deletion: float | None = None
+    deletion: float | None = None  # when it is to be gone at the latest, if it is being deleted
+    # Kubernetes or its node ended it: its task has neither failed nor succeeded, whatever its containers did.
     is_disrupted: bool = False
-    is_refused: bool = False
+    is_refused: bool = False  # its node did not accept it, so its task has never run
     node: str = ""
-    killed: tuple[str, ...] = ()
-    memory_factors: Mapping[str, int] = {}
+    killed: tuple[str, ...] = ()  # its containers that had too little memory
+    memory_factors: Mapping[str, int] = {}  # by how much the memory of the template was raised for it
     ended: float | None = None
     run_seconds: float | None = None
     why: str = ""  # why it failed, for people
-    stuck: Stuck | None = None
+    stuck: Stuck | None = None  # what keeps it from starting, if its node says so
 
     @property
     def raised_factors(self) -> dict[str, int]:
@@ -124,13 +118,13 @@ class TaskPod(Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True)
 class NewPod:
-    """A pod to create. `others`: the task's pods that exist; `before`: that of its last attempt."""
+    """A pod to create."""
 
     job: DagJob
     stage: Stage
     index: int = 0
     attempt: int = 0
-    others: tuple[TaskPod, ...] = ()
+    others: tuple[TaskPod, ...] = ()  # the task's pods that exist
 
     @cached_property
     def before(self) -> TaskPod | None:

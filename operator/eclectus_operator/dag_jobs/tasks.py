@@ -45,20 +45,15 @@ _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 @dataclass(frozen=True)
 class Tasks:
-    """The tasks of a stage by number.
-
-    `failures`: how often each has failed that has; `active`: the pod that runs or waits, where there is one;
-    `not_before`: when a task may run again, of those that must wait; `obsolete`: pods to delete; `pods`: all
-    that exist.
-    """
+    """The tasks of a stage by number."""
 
     stage: Stage
     succeeded: frozenset[int]
-    failures: Mapping[int, int]
-    active: Mapping[int, TaskPod]
-    not_before: Mapping[int, float]
-    obsolete: tuple[TaskPod, ...]
-    pods: Mapping[int, tuple[TaskPod, ...]]
+    failures: Mapping[int, int]  # how often each has failed that has
+    active: Mapping[int, TaskPod]  # the pod that runs or waits, where there is one
+    not_before: Mapping[int, float]  # when a task may run again, of those that must wait
+    obsolete: tuple[TaskPod, ...]  # to be deleted
+    pods: Mapping[int, tuple[TaskPod, ...]]  # all that exist
     run_seconds: float | None = None
 
     @property
@@ -179,7 +174,10 @@ def next_steps(
     job: DagJob, tasks: TasksByStage, most_waiting: int, most_kept: int, blocked: Collection[str] = ()
 ) -> Steps:
     """What to do next for a job whose status is written; `blocked`: stages whose pods are refused."""
-    delete = _unneeded_pods(job, tasks, most_kept)
+    delete = [pod for each in tasks.values() for pod in each.obsolete]
+    if job.spec.suspend:
+        delete += [pod for each in tasks.values() for pod in each.active.values()]
+    delete += _surplus_pods(job, tasks, most_kept)
     return Steps(delete, [] if job.spec.suspend else _next_pods(job, tasks, most_waiting, blocked))
 
 
@@ -193,7 +191,9 @@ def _next_pods(job: DagJob, tasks: TasksByStage, most_waiting: int, blocked: Col
     for each in sorted(ready, key=lambda tasks: tasks.stage.name in gangs):
         wanted = MOST_WRITES if each.stage.name in gangs else share - each.not_started
         room = min(wanted, MOST_WRITES - len(found))
-        found += [_new_pod(job, each, index) for index in each.startable[: max(0, room)]]
+        for index in each.startable[: max(0, room)]:
+            failures, others = each.failures.get(index, 0), each.pods.get(index, ())
+            found.append(NewPod(job, each.stage, index, failures, others))
     return found
 
 
@@ -222,14 +222,6 @@ def _readers(job: DagJob) -> dict[str, list[str]]:
     return found
 
 
-def _unneeded_pods(job: DagJob, tasks: TasksByStage, most_kept: int) -> list[TaskPod]:
-    """The pods to delete: obsolete ones, all active ones of a suspended job, and those beyond the kept."""
-    found = [pod for each in tasks.values() for pod in each.obsolete]
-    if job.spec.suspend:
-        found += [pod for each in tasks.values() for pod in each.active.values()]
-    return found + _surplus_pods(job, tasks, most_kept)
-
-
 def _surplus_pods(job: DagJob, tasks: TasksByStage, most_kept: int) -> list[TaskPod]:
     """The oldest pods that have ended, of those beyond `most_kept`, as the job's written status records."""
     readers = _readers(job)
@@ -245,10 +237,7 @@ def _surplus_pods(job: DagJob, tasks: TasksByStage, most_kept: int) -> list[Task
 
 
 def _recorded_pods(tasks: Tasks, recorded: StageStatus) -> Iterator[TaskPod]:
-    """The pods that have ended and that nothing needs.
-
-    The status records that their task has succeeded, or that it has failed again after them.
-    """
+    """The ended pods that nothing needs: their task has succeeded, or has failed again after them."""
     completed = parse_indexes(recorded.completed_indexes, tasks.stage.tasks)
     failures = _recorded_failures(recorded, tasks.stage)
     for index, own in tasks.pods.items():
@@ -256,10 +245,6 @@ def _recorded_pods(tasks: Tasks, recorded: StageStatus) -> Iterator[TaskPod]:
             is_past = index in completed or pod.attempt + 1 < failures.get(index, 0)
             if is_past and pod.has_ended and pod.deletion is None:
                 yield pod
-
-
-def _new_pod(job: DagJob, tasks: Tasks, index: int) -> NewPod:
-    return NewPod(job, tasks.stage, index, tasks.failures.get(index, 0), tasks.pods.get(index, ()))
 
 
 def _recorded_failures(recorded: StageStatus, stage: Stage) -> dict[int, int]:

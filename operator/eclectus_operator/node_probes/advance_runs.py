@@ -99,10 +99,10 @@ def _recorded(status: NodeProbeStatus, due: tuple[Run, Step]) -> NodeProbeStatus
     run, step = due
     match step:
         case RecordPod(uid):
-            return probe_status.pod_seen(status, run, uid)
+            return probe_status.changed(status, run, pod_uid=uid)
         case End(outcome):
             _log.info("run %d on node %s ended: %s %s", run.number, run.node, outcome.reason, outcome.message)
-            return probe_status.ended(status, run, outcome)
+            return probe_status.changed(status, run, outcome=outcome)
     return status
 
 

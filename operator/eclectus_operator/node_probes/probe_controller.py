@@ -1,8 +1,8 @@
 """The controller of NodeProbes: in every sync it reads the cluster and carries out the next step of each run.
 
 It keeps no state that matters. Every sync starts from what the API server says, every step is a line of the
-tables in `run_steps`, and a step that fails is repeated by a later sync. So a crash
-at any request, a lost answer and a silent watch cost time and nothing else.
+tables in `run_steps`, and a step that fails is repeated by a later sync. So a crash at any request, a lost
+answer and a silent watch cost time and nothing else.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from eclectus_operator.node_probes.dispatch import Due
 from eclectus_operator.node_probes.probe_templates import problems
 from eclectus_operator.node_probes.snapshot import Snapshot
 from eclectus_operator.node_probes.start_run import start_run
-from eclectus_operator.node_probes.yield_room import find_yielding
+from eclectus_operator.node_probes.yield_room import mark_yielding
 from eclectus_operator.observed import Pod
 from eclectus_operator.operator_context import NotLeadingError, OperatorContext
 
@@ -64,11 +64,11 @@ class ProbeController:
         snapshot = Snapshot(self._context, await self._list_pods())
         found = await self._list_node_probes()
         # 2. Each NodeProbe is accepted or rejected; a bad one does not stop the others.
-        done = [await _attempt(_name(each), self._accept(snapshot, each)) for each in found]
+        done = [await _attempt(each["metadata"]["name"], self._accept(snapshot, each)) for each in found]
         # 3. Probe pods that belong to no run are deleted.
         done.append(await _attempt("orphans", self._delete_orphans(snapshot)))
         # 4. Running probe pods whose room real pods need are marked to yield.
-        done.append(await _attempt("yielding", _mark_yielding(snapshot)))
+        done.append(await _attempt("yielding", mark_yielding(snapshot)))
         # 5. Every run takes its next steps.
         for uid, probe in list(snapshot.probes.items()):
             name = probe.metadata.name
@@ -83,7 +83,7 @@ class ProbeController:
     async def _list_pods(self) -> dict[str, Pod]:
         query = {"labelSelector": selector(self._settings.instance)}
         found = await list_objects(self._context.api, self._context.pods_path, query)
-        return {pod.metadata.name: pod for pod in (convert.read(each, Pod) for each in found)}
+        return {each["metadata"]["name"]: convert.read(each, Pod) for each in found}
 
     async def _list_node_probes(self) -> list[dict[str, Any]]:
         try:
@@ -169,10 +169,6 @@ class ProbeController:
         return min(max(wait, MIN_SECONDS), most if is_well else self._retry_seconds)
 
 
-async def _mark_yielding(snapshot: Snapshot) -> None:
-    snapshot.yielding = await find_yielding(snapshot)
-
-
 async def _attempt(name: str, work: Awaitable[None]) -> bool:
     """Whether it succeeded. A failure is logged and stops no other NodeProbe; the next sync retries it."""
     try:
@@ -186,7 +182,3 @@ async def _attempt(name: str, work: Awaitable[None]) -> bool:
         _log.warning("%s: %s", name, error)
         return False
     return True
-
-
-def _name(found: dict[str, Any]) -> str:
-    return str(found["metadata"]["name"])

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from eclectus.api import common
 from eclectus.api.common import MESSAGE_CHARACTERS, Condition, ObjectMeta, time_text
-from eclectus.api.node_probe import NodeProbe, NodeProbeStatus, Outcome, Run
+from eclectus.api.node_probe import NodeProbe, NodeProbeStatus, Run
 from eclectus_operator import convert
 from eclectus_operator.node_probes.dispatch import Blocked
 
@@ -29,14 +29,10 @@ def begun(status: NodeProbeStatus, node: str, class_name: str, now: float) -> tu
     return after, run
 
 
-def pod_seen(status: NodeProbeStatus, run: Run, uid: str) -> NodeProbeStatus:
-    """The pod of a run was seen."""
-    return _with_run(status, replace(run, pod_uid=uid))
-
-
-def ended(status: NodeProbeStatus, run: Run, outcome: Outcome) -> NodeProbeStatus:
-    """A run has ended."""
-    return _with_run(status, replace(run, outcome=outcome))
+def changed(status: NodeProbeStatus, run: Run, **fields: Any) -> NodeProbeStatus:
+    """What is recorded of a run has changed in these fields."""
+    new = replace(run, **fields)
+    return replace(status, runs=tuple(new if each.number == run.number else each for each in status.runs))
 
 
 def finished(status: NodeProbeStatus, run: Run) -> NodeProbeStatus:
@@ -69,15 +65,13 @@ def rejected(
     return replace(with_condition(status, ready), observed_generation=generation)
 
 
-def probing(
-    probe: NodeProbe, status: NodeProbeStatus, blocked: Blocked | None, now: float
-) -> NodeProbeStatus:
+def probing(probe: NodeProbe, blocked: Blocked | None, now: float) -> NodeProbeStatus:
     """The run that was due was started, or blocked."""
     started = ("Started", "the last run that was due was started")
     reason, message = started if blocked is None else (blocked.reason, blocked.message)
     state: Literal["True", "False"] = "True" if blocked is None else "False"
-    generation = probe.metadata.generation
-    return with_condition(status, Condition(PROBING, state, reason, time_text(now), message, generation))
+    condition = Condition(PROBING, state, reason, time_text(now), message, probe.metadata.generation)
+    return with_condition(probe.status, condition)
 
 
 def with_condition(status: NodeProbeStatus, new: Condition) -> NodeProbeStatus:
@@ -112,7 +106,3 @@ def profile_patch(version: str, probe: str, run: Run) -> dict[str, Any]:
     empty = {"seconds": None, "rate": None}  # a merge patch would keep those of the run before
     last = {**empty, **head, **outcome}
     return {"metadata": {"resourceVersion": version}, "status": {"lastProbe": last}}
-
-
-def _with_run(status: NodeProbeStatus, run: Run) -> NodeProbeStatus:
-    return replace(status, runs=tuple(run if each.number == run.number else each for each in status.runs))

@@ -42,8 +42,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from eclectus.api.common import time_seconds, time_text
-from eclectus.api.node_probe import Deadlines, Outcome, Run
-from eclectus.api.probe_names import NotOurs, ProbeId, recognised
+from eclectus.api.node_probe import Deadlines, EndedBy, Outcome, Run
+from eclectus.api.probe_names import ProbeId, recognised
 from eclectus_operator.metrics import YIELDED
 from eclectus_operator.observed import PULL_REASONS, ContainerStatus, Ended, Pod, PodEvent, run_seconds
 
@@ -143,34 +143,6 @@ def needs_events(stage: StageSince, deadlines: Deadlines, now: float) -> bool:
     return stage.stage in (Stage.PULLING, Stage.STARTING) and now - stage.since >= soonest
 
 
-def ended_by_operator(pod: Pod, stage: StageSince, deadlines: Deadlines, now: float) -> Outcome:
-    """The outcome of a pod that the operator ends because its stage is overdue."""
-    allowed = deadline(stage.stage, deadlines) or 0.0
-    activity = {
-        Stage.SCHEDULING: "still not on a node",
-        Stage.PULLING: f"still pulling image {stage.image}",
-        Stage.STARTING: "still not started",
-        Stage.RUNNING: "still running",
-    }[stage.stage]
-    where = f" (node {pod.spec.node_name})" if pod.spec.node_name else ""
-    cause = f": {stage.message}" if stage.message else ""
-    message = f"pod {pod.metadata.name}: {activity} after {allowed:g} s{where}{cause}"
-    reason = stage.reason or "DeadlineExceeded"
-    return Outcome(False, stage.stage, reason, message, "Operator", time_text(now))
-
-
-def yielded(pod: Pod, now: float) -> Outcome:
-    """The outcome of a pod that the operator ends because real ones need its room."""
-    message = f"pod {pod.metadata.name}: ended, because real pods need its room on {pod.spec.node_name}"
-    return Outcome(False, Stage.RUNNING, YIELDED, message, "Operator", time_text(now))
-
-
-def displaced(run: Run, now: float) -> Outcome:
-    """The outcome of a run whose pod the scheduler has deleted because a real one needs its room."""
-    message = f"its pod was deleted, because real pods need its room on {run.node}"
-    return Outcome(False, Stage.RUNNING, YIELDED, message, "Other", time_text(now))
-
-
 def ended_by_itself(pod: Pod, now: float, *, is_unit: bool) -> Outcome:
     """The outcome of a pod that has succeeded or failed; `is_unit`: it is the built-in benchmark."""
     ends = [each.state.terminated for each in pod.status.container_statuses or () if each.state.terminated]
@@ -257,14 +229,15 @@ def without_pod(
     if run.outcome is not None:
         return Finish()
     age = now - time_seconds(run.begun_time)
-    if run.pod_uid and has_yielded:
-        return End(displaced(run, now))
+    if run.pod_uid and has_yielded:  # the scheduler has deleted it
+        message = f"its pod was deleted, because real pods need its room on {run.node}"
+        return _failed(Stage.RUNNING, YIELDED, message, now)
     if run.pod_uid:
-        return End(_lost("its pod is gone: somebody deleted it", "PodDeleted", Stage.RUNNING, now))
+        return _failed(Stage.RUNNING, "PodDeleted", "its pod is gone: somebody deleted it", now)
     if not is_wanted:
-        return End(_lost("it is not asked for any more", "Withdrawn", Stage.CREATING, now))
+        return _failed(Stage.CREATING, "Withdrawn", "it is not asked for any more", now)
     if age >= deadlines.scheduling_seconds:
-        return End(_lost(f"no pod was created for {age:.0f} s", "Lost", Stage.CREATING, now))
+        return _failed(Stage.CREATING, "Lost", f"no pod was created for {age:.0f} s", now)
     return Create()
 
 
@@ -272,7 +245,7 @@ def name_taken(run: Run, reason: str, now: float) -> Step:
     """The step of a run whose pod's name a foreign pod has; that pod is left alone."""
     if run.outcome is not None:
         return Finish()
-    return End(_lost(f"the name of its pod is taken: {reason}", "NameTaken", Stage.CREATING, now))
+    return _failed(Stage.CREATING, "NameTaken", f"the name of its pod is taken: {reason}", now)
 
 
 def with_pod(
@@ -299,7 +272,8 @@ def with_pod(
     if not run.pod_uid:
         return RecordPod(pod.metadata.uid)
     if must_yield and stage.stage in (Stage.RUNNING, Stage.DELETING):
-        return End(yielded(pod, now))
+        message = f"pod {pod.metadata.name}: ended, because real pods need its room on {pod.spec.node_name}"
+        return _failed(Stage.RUNNING, YIELDED, message, now, "Operator")
     return _in_progress(pod, stage, deadlines, now, is_unit=is_unit)
 
 
@@ -308,35 +282,45 @@ def _in_progress(pod: Pod, stage: StageSince, deadlines: Deadlines, now: float, 
         return End(ended_by_itself(pod, now, is_unit=is_unit))
     is_late = is_overdue(stage, deadlines, now)
     if stage.stage is Stage.DELETING and is_late:
-        return End(_lost("somebody deleted its pod", "PodDeleted", Stage.DELETING, now))
+        return _failed(Stage.DELETING, "PodDeleted", "somebody deleted its pod", now)
     if is_late:
-        return End(ended_by_operator(pod, stage, deadlines, now))
+        return overdue(pod, stage, deadlines, now)
     return Wait(stage.since + (deadline(stage.stage, deadlines) or 0.0))
+
+
+def overdue(pod: Pod, stage: StageSince, deadlines: Deadlines, now: float) -> End:
+    """The step of a pod that the operator ends because its stage is overdue."""
+    allowed = deadline(stage.stage, deadlines) or 0.0
+    activity = {
+        Stage.SCHEDULING: "still not on a node",
+        Stage.PULLING: f"still pulling image {stage.image}",
+        Stage.STARTING: "still not started",
+        Stage.RUNNING: "still running",
+    }[stage.stage]
+    where = f" (node {pod.spec.node_name})" if pod.spec.node_name else ""
+    cause = f": {stage.message}" if stage.message else ""
+    message = f"pod {pod.metadata.name}: {activity} after {allowed:g} s{where}{cause}"
+    return _failed(stage.stage, stage.reason or "DeadlineExceeded", message, now, "Operator")
 
 
 def refused(message: str, now: float) -> End:
     """The step of a run whose pod the API server does not accept."""
-    return End(_lost(message, "Refused", Stage.CREATING, now))
+    return _failed(Stage.CREATING, "Refused", message, now)
 
 
-def _lost(message: str, reason: str, stage: Stage, now: float) -> Outcome:
-    return Outcome(False, stage, reason, message, "Other", time_text(now))
+def _failed(stage: Stage, reason: str, message: str, now: float, by: EndedBy = "Other") -> End:
+    return End(Outcome(False, stage, reason, message, by, time_text(now)))
 
 
 @dataclass(frozen=True)
 class Join:
-    """Recorded runs and pods that belong together, each part in the order of the input.
+    """Recorded runs and pods that belong together, each part in the order of the input."""
 
-    `adopted`: a run's pod that exists; `taken`: why the pod of that name is not the run's. `orphans` are to
-    be deleted now, with their uid as precondition. `young` are orphans still within the grace period: check
-    them again later.
-    """
-
-    adopted: tuple[tuple[ProbeId, Pod], ...]
-    orphans: tuple[Pod, ...]
-    young: tuple[Pod, ...]
+    adopted: tuple[tuple[ProbeId, Pod], ...]  # a run's pod that exists
+    orphans: tuple[Pod, ...]  # to be deleted now, with their uid as precondition
+    young: tuple[Pod, ...]  # orphans still within the grace period: check them again later
     lost: tuple[ProbeId, ...]
-    taken: tuple[tuple[ProbeId, str], ...]
+    taken: tuple[tuple[ProbeId, str], ...]  # why the pod of that name is not the run's
 
 
 def join(recorded: Iterable[ProbeId], listed: Iterable[Pod], instance: str, now: float, grace: float) -> Join:
@@ -350,7 +334,7 @@ def join(recorded: Iterable[ProbeId], listed: Iterable[Pod], instance: str, now:
         elif (found := _recognised(pod, instance)) == probe:
             adopted.append((probe, pod))
         else:
-            reason = found.reason if isinstance(found, NotOurs) else f"it is attempt {found.attempt}"
+            reason = found if isinstance(found, str) else f"it is attempt {found.attempt}"
             taken.append((probe, reason))
     ours = [pod for pod in by_name.values() if isinstance(_recognised(pod, instance), ProbeId)]
     # A terminating pod needs no second delete.
@@ -360,5 +344,5 @@ def join(recorded: Iterable[ProbeId], listed: Iterable[Pod], instance: str, now:
     return Join(tuple(adopted), tuple(old), tuple(young), tuple(lost), tuple(taken))
 
 
-def _recognised(pod: Pod, instance: str) -> ProbeId | NotOurs:
+def _recognised(pod: Pod, instance: str) -> ProbeId | str:
     return recognised(pod.metadata.name, pod.metadata.labels or {}, instance)

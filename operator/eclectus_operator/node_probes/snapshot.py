@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass, field
 
 from eclectus.api.names import NODE_PROBES_PATH
-from eclectus.api.node_probe import NodeProbe, NodeProbeStatus
+from eclectus.api.node_probe import NodeProbe, NodeProbeStatus, Run
 from eclectus_operator import convert
 from eclectus_operator.node_probes import probe_status
 from eclectus_operator.observed import Pod
@@ -36,13 +36,10 @@ class Snapshot:
         """Sync again at this moment at the latest."""
         self.wake_at = min(self.wake_at, moment)
 
-    def count_runs(self) -> int:
+    @property
+    def runs(self) -> list[Run]:
         """The runs in progress, of all NodeProbes."""
-        return sum(len(probe.status.runs) for probe in self.probes.values())
-
-    def busy_nodes(self) -> set[str]:
-        """Names of the nodes with a run in progress."""
-        return {run.node for probe in self.probes.values() for run in probe.status.runs}
+        return [run for probe in self.probes.values() for run in probe.status.runs]
 
     async def write_status(self, probe: NodeProbe, status: NodeProbeStatus) -> NodeProbe:
         """Write a NodeProbe's status if it has changed. The NodeProbe as it is then.

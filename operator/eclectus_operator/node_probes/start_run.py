@@ -27,16 +27,13 @@ MAX_DRAWS = 20  # nodes read for one run: if none of so many may be probed, hard
 
 
 async def start_run(snapshot: Snapshot, probe: NodeProbe) -> None:
-    """Start the run of a NodeProbe that is due, or set its Probing condition to the reason why not.
-
-    Raises ApiError.
-    """
+    """Start the run that is due, or let the Probing condition say why not. Raises ApiError."""
     context, now = snapshot.context, snapshot.now
     chosen = _find_limit(snapshot, probe) or await _draw(snapshot, probe, await _find_waiting(context))
     if isinstance(chosen, Target):
         chosen = await _find_shortage(context, probe, chosen) or chosen
     blocked = chosen if isinstance(chosen, Blocked) else None
-    status = probe_status.probing(probe, probe.status, blocked, now)
+    status = probe_status.probing(probe, blocked, now)
     if isinstance(chosen, Blocked):
         await snapshot.write_status(probe, status)
         return
@@ -47,7 +44,7 @@ async def start_run(snapshot: Snapshot, probe: NodeProbe) -> None:
 def _find_limit(snapshot: Snapshot, probe: NodeProbe) -> Blocked | None:
     if len(probe.status.runs) >= probe.spec.limits.running:
         return Blocked("AtLimit", "as many probes run as limits.running allows")
-    if snapshot.count_runs() >= snapshot.context.settings.most_running:
+    if len(snapshot.runs) >= snapshot.context.settings.most_running:
         message = "as many probes run as the operator allows of all NodeProbes together"
         return Blocked("OperatorAtLimit", message)
     return None
@@ -62,7 +59,7 @@ async def _draw(snapshot: Snapshot, probe: NodeProbe, pods_wait: Blocked | None)
     names = await context.pool.names(probe.spec.node_selector)
     if not names:
         return Blocked("NoNode", "no node matches, or all that do are cordoned or excluded")
-    busy, last_reason = snapshot.busy_nodes(), ""
+    busy, last_reason = {run.node for run in snapshot.runs}, ""
     candidates = [name for name in names if name not in busy]
     for _ in range(MAX_DRAWS):
         target = dispatch.draw(probe, candidates, context.now(), context.rng)

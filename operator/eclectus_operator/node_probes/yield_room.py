@@ -16,7 +16,6 @@ import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from eclectus.api.node_probe import Run
 from eclectus.api.node_profile import DEAD
 from eclectus.kube.requests import FieldError, annotated_room
 from eclectus.kubeclient.api_errors import MissingError
@@ -33,24 +32,24 @@ RECHECK_SECONDS = 1.0  # between two syncs while probes run
 _log = logging.getLogger(__name__)
 
 
-async def find_yielding(snapshot: Snapshot) -> set[str]:
-    """Names of the probe pods that must yield now, or were deleted because they had to. Raises ApiError."""
+async def mark_yielding(snapshot: Snapshot) -> None:
+    """Mark the probe pods that must yield now, or were deleted because they had to. Raises ApiError."""
     context, may_block = snapshot.context, dict[str, ProbeRoom]()
     yielding = await _find_displaced(snapshot)
     running = [pod for pod in snapshot.pods.values() if _is_running(pod)]
-    if not running:
-        return yielding
-    snapshot.wake_by(snapshot.now + RECHECK_SECONDS)
+    if running:
+        snapshot.wake_by(snapshot.now + RECHECK_SECONDS)
     for probe in running:
         there = await _read_node(context, probe.spec.node_name)
         held = None if there is None else await _find_room(context, probe, there)
         if there is None or held is None:
             continue
-        if _is_taken(there, partial(_annotated, probe)):
+        # It wants the notional requests that it was created with.
+        if _is_taken(there, partial(annotated_room, probe.metadata.annotations or {})):
             yielding.add(probe.metadata.name)
         elif held.may_block():
             may_block[probe.metadata.name] = held
-    return yielding | await _find_blocking(context, may_block)
+    snapshot.yielding = yielding | await _find_blocking(context, may_block)
 
 
 async def _read_node(context: OperatorContext, name: str) -> NodeWithPods | None:
@@ -82,11 +81,6 @@ def _is_taken(there: NodeWithPods, wanted: Callable[[], Amounts]) -> bool:
         return False
 
 
-def _annotated(probe: Pod) -> Amounts:
-    """The notional requests that the pod was created with. Raises FieldError."""
-    return annotated_room(probe.metadata.annotations or {})
-
-
 async def _find_blocking(context: OperatorContext, rooms: Mapping[str, ProbeRoom]) -> set[str]:
     """Names of the probe pods that block a real pod.
 
@@ -112,7 +106,9 @@ async def _find_displaced(snapshot: Snapshot) -> set[str]:
         for run in probe.status.runs:
             name = probe_pods.identity(probe, run, context.settings.instance).name
             work = probe.find_class(run.class_name)
-            if work is None or not _is_deleted_early(run, snapshot.pods.get(name)):
+            pod = snapshot.pods.get(name)
+            is_deleted = pod is None or pod.metadata.deletion_timestamp is not None
+            if work is None or not is_deleted or not run.pod_uid or run.outcome is not None:
                 continue
             # The pod may be gone, so what it requested is read from its NodeProbe.
             wanted = partial(probe_pods.notional_requests, probe, work, context.settings)
@@ -120,12 +116,6 @@ async def _find_displaced(snapshot: Snapshot) -> set[str]:
             if there is not None and _is_taken(there, wanted):
                 found.add(name)
     return found
-
-
-def _is_deleted_early(run: Run, pod: Pod | None) -> bool:
-    """Whether the pod of a run without an outcome, which was seen, is gone or terminating."""
-    is_deleted = pod is None or pod.metadata.deletion_timestamp is not None
-    return is_deleted and bool(run.pod_uid) and run.outcome is None
 
 
 def _is_running(pod: Pod) -> bool:

@@ -88,30 +88,23 @@ class FailedTasks(Struct, frozen=True):
 
 
 class StageStatus(Struct, frozen=True, rename="camel"):
-    """A stage. `waiting`: tasks without a running pod that have neither succeeded nor failed for good.
-
-    `completed_indexes`: the tasks that have succeeded, as an Indexed Job writes them: `0-5,7`.
-    `run_seconds`: the median run time of its tasks that have succeeded.
-    """
+    """What has become of a stage."""
 
     name: str
-    waiting: int = 0
+    waiting: int = 0  # tasks without a running pod that have neither succeeded nor failed for good
     running: int = 0
     succeeded: int = 0
     failed: int = 0
     retried: int = 0
-    completed_indexes: str = ""
+    completed_indexes: str = ""  # the tasks that have succeeded, as an Indexed Job writes them: `0-5,7`
     failed_tasks: tuple[FailedTasks, ...] = ()
     estimate_seconds: float | None = None
     estimate_source: EstimateSource = "unknown"
-    run_seconds: float | None = None
+    run_seconds: float | None = None  # the median of its tasks that have succeeded
 
 
 class PlanStatus(Struct, frozen=True, rename="camel"):
-    """What the scheduler plans for the job: amounts by resource, as Kubernetes writes quantities.
-
-    `lent_seconds`, `borrowed_seconds`: in all, as numbers of cores, bytes or devices times seconds.
-    """
+    """What the scheduler plans for the job: amounts by resource, as Kubernetes writes quantities."""
 
     share: Mapping[str, str | int] = {}
     finish_seconds: float | None = None
@@ -121,23 +114,21 @@ class PlanStatus(Struct, frozen=True, rename="camel"):
     lent: Mapping[str, str | int] = {}
     borrowed: Mapping[str, str | int] = {}
     reserved_node: str | None = None
-    lent_seconds: Mapping[str, float] = {}
+    lent_seconds: Mapping[str, float] = {}  # in all: cores, bytes or devices, times seconds; so is the next
     borrowed_seconds: Mapping[str, float] = {}
 
 
 class DagJobStatus(Struct, frozen=True, rename="camel"):
-    """The operator's record of the job, and the scheduler's plan. `tasks`: succeeded and all, as `12/40`.
-
-    `checked_stages`: of how many stages, in their order, the API server has accepted a pod in a dry run; None
-    for a job that started in its first sync.
-    """
+    """The operator's record of the job, and the scheduler's plan."""
 
     observed_generation: int = 0
     conditions: tuple[Condition, ...] = ()
     start_time: str | None = None
     completion_time: str | None = None
+    # Of how many stages, in their order, the API server has accepted a pod in a dry run; None for a job that
+    # started in its first sync.
     checked_stages: int | None = None
-    tasks: str = ""
+    tasks: str = ""  # succeeded and all, as `12/40`
     stages: tuple[StageStatus, ...] = ()
     plan: PlanStatus | None = None
 

@@ -35,16 +35,13 @@ _STATE_NAMES = {state: name for name, state in _STATES.items()}
 
 
 class ClassRate(Struct, frozen=True):
-    """What is learned of the node at one class of work; `rate` in tasks per second.
-
-    `price`: so many times as long the class counts as running there; None where it has no price anywhere.
-    """
+    """What is learned of the node at one class of work."""
 
     name: str
-    rate: float
+    rate: float  # tasks per second
     samples: int
     confidence: float = 0.0
-    price: float | None = None
+    price: float | None = None  # so many times as long it counts as running there; None: it has no price
 
 
 class LastProbe(Struct, frozen=True, rename="camel"):

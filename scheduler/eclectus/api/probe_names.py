@@ -36,10 +36,7 @@ class NamingError(ValueError):
 
 @dataclass(frozen=True, order=True)
 class ProbeId:
-    """The identity of a probe pod: number `seq` of a NodeProbe (`run`) of an instance, and which attempt.
-
-    Raises NamingError.
-    """
+    """Run number `seq` of a NodeProbe (`run`) of an instance, and which attempt. Raises NamingError."""
 
     instance: str
     run: str
@@ -73,33 +70,26 @@ class ProbeId:
         }
 
 
-@dataclass(frozen=True)
-class NotOurs:
-    """Why a pod does not belong to the instance."""
-
-    reason: str
-
-
 def selector(instance: str) -> str:
     """The label selector of an instance's pods."""
     return f"{MANAGED_BY}={MANAGER},{INSTANCE_LABEL}={instance}"
 
 
-def recognised(name: str, labels: Mapping[str, str], instance: str) -> ProbeId | NotOurs:
-    """Which of the instance's pods this is, if name and labels agree."""
+def recognised(name: str, labels: Mapping[str, str], instance: str) -> ProbeId | str:
+    """Which of the instance's pods this is, if name and labels agree; else why it is none of them."""
     match = _NAME.fullmatch(name)
     if not match:
-        return NotOurs(f"the name is not {PREFIX}-<instance>-<run>-<seq>")
+        return f"the name is not {PREFIX}-<instance>-<run>-<seq>"
     foreign = _foreign_reason(labels, instance)
     if foreign:
-        return NotOurs(foreign)
+        return foreign
     try:
         probe = ProbeId(match[1], match[2], int(match[3]), int(labels[ATTEMPT_LABEL]))
     except NamingError as error:
-        return NotOurs(str(error))
+        return str(error)
     for label, expected in probe.labels.items():
         if labels.get(label) != expected:
-            return NotOurs(f"label {label} is {labels.get(label, '')!r} and the name says {expected!r}")
+            return f"label {label} is {labels.get(label, '')!r} and the name says {expected!r}"
     return probe
 
 

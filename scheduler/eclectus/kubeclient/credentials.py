@@ -44,10 +44,8 @@ class Endpoint:
 class Credentials:
     """The endpoint and the authentication headers of every request.
 
-    `headers` are empty where a client certificate authenticates. `renew` reads them again from their source,
-    `renew_tls` the certificates; both run in a thread, since a plugin may be slow. `source` and
-    `authenticates_by` are words for messages: where the credentials come from, and what proves the client's
-    identity. `renewals` counts how often they were read again, with success or not.
+    `renew` reads the headers again from their source, `renew_tls` the certificates; both run in a thread,
+    since a plugin may be slow. `source` and `authenticates_by` are words for messages.
     """
 
     def __init__(
@@ -61,20 +59,19 @@ class Credentials:
         renew_tls: Callable[[], ssl.SSLContext] | None = None,
     ) -> None:
         self.endpoint = endpoint
-        self.source = source
-        self.authenticates_by = authenticates_by
-        self.headers = headers or {}
-        self.renewals = 0
+        self.source = source  # where the credentials come from
+        self.authenticates_by = authenticates_by  # what proves the client's identity
+        self.headers = headers or {}  # empty where a client certificate authenticates
+        self.renewals = 0  # how often they were read again, with success or not
         self._renew = renew
         self._renew_tls = renew_tls
         self._renewing = Lock()  # of threads: clients on several event loops may share the credentials
 
-    async def refresh(self) -> None:
-        """Renew headers and certificates. Raises what their source raises; the old ones stay in use then."""
-        await self.refresh_after(self.renewals)
-
     async def refresh_after(self, renewals: int) -> None:
-        """The same, unless it was done since there were so many: requests that fail together ask once."""
+        """Renew headers and certificates, unless it was done since there were so many renewals.
+
+        So requests that fail together ask once. Raises what the source raises; the old ones stay in use then.
+        """
         await asyncio.to_thread(self._refresh_after, renewals)
 
     def _refresh_after(self, renewals: int) -> None:
@@ -91,10 +88,7 @@ class Credentials:
 
 
 def load(kubeconfig: Path | None = None, context: str | None = None) -> Credentials:
-    """Credentials from a kubeconfig; without one, the pod's own ServiceAccount, else the user's kubeconfig.
-
-    Raises CredentialsError.
-    """
+    """Those of the kubeconfig, else of the pod's ServiceAccount or the user. Raises CredentialsError."""
     if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
         return in_cluster()
     default = os.environ.get("KUBECONFIG") or "~/.kube/config"

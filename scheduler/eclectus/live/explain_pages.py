@@ -202,10 +202,7 @@ class ExplainPages:
         return failure(HTTPStatus.SERVICE_UNAVAILABLE, why_not) if why_not else None
 
     async def _pod(self, namespace: str, name: str) -> Answer:
-        """The explanation of a pod; of one that the engine does not know by the object itself.
-
-        Raises ApiError and MalformedError.
-        """
+        """Explain a pod, or say why the engine does not know it. Raises ApiError, MalformedError."""
         found = await self._in_turn(lambda: explain_pod(self._engine, namespace, name, self._now()))
         if found.state != "unknown":
             return found
@@ -272,10 +269,7 @@ class Reader:
         return PERMITTED if self._access is None else await self._access.decision(self._token, right)
 
     async def readable(self, answer: Answer) -> Answer:
-        """The answer with the names of those other pods only that may be read.
-
-        A right that could not be found out counts as not given.
-        """
+        """Leave out what may not be read; a right that could not be found out counts as not given."""
         named = sorted(namespaces_named(answer))
         if not named or await self._has(EVERY_POD):
             return answer

@@ -8,8 +8,8 @@ from eclectus_operator.node_probes.run_steps import (
     StageSince,
     current_stage,
     ended_by_itself,
-    ended_by_operator,
     is_overdue,
+    overdue,
 )
 from eclectus_operator.observed import Pod, PodEvent
 
@@ -100,7 +100,7 @@ def test_a_stage_is_overdue_from_its_own_deadline_on():
     ],
 )
 def test_an_overdue_stage_names_stage_node_and_cause(seen, reason, parts):
-    outcome = ended_by_operator(seen, current_stage(seen), Deadlines(), 5000)
+    outcome = overdue(seen, current_stage(seen), Deadlines(), 5000).outcome
     assert (outcome.succeeded, outcome.ended_by, outcome.reason) == (False, "Operator", reason)
     assert [part for part in parts if part not in outcome.message] == []
 

@@ -128,10 +128,7 @@ class Reflector:
         raise missing
 
     async def _follow(self) -> None:
-        """Watch, each time from where the last watch ended, until a new list is needed.
-
-        Raises StaleError, or MissingError.
-        """
+        """Watch on and on until a new list is needed. Raises StaleError, or MissingError."""
         while True:
             try:
                 await self._watch()
@@ -312,10 +309,7 @@ class LineCutter:
         self._longest = longest
 
     def feed(self, read: bytes) -> list[bytes]:
-        """The lines that this read completes, without their ends and without empty ones.
-
-        Raises LineTooLongError.
-        """
+        """The lines that this read completes, without ends and empty ones. Raises LineTooLongError."""
         head, end, rest = read.partition(b"\n")
         self._hold(head)
         if not end:

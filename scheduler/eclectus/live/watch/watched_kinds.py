@@ -345,10 +345,7 @@ class WatchedDagJobs:
         return events.JobGone(key)
 
     def _shape(self, job: DagJob) -> tuple[Shape | None, MalformedError | None]:
-        """Its shape, and what is wrong with it if that has not been reported.
-
-        Most updates change the status alone.
-        """
+        """Its shape, and what is wrong with it if that is new; most updates change the status alone."""
         uid, generation = job.metadata.uid, job.metadata.generation
         known = self._shapes.get(uid)
         if known is not None and known[0] == generation:

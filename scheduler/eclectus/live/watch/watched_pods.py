@@ -91,10 +91,7 @@ class WatchedPods:
         return self.ignored.pop(uid, None)
 
     def _translated(self, pod: Pod) -> tuple[Task, MalformedError | None]:
-        """The task, and what cannot be read of the pod.
-
-        Most updates change the status alone; the Spec, half of the work, is then reused.
-        """
+        """The task, and what cannot be read; the Spec, half of the work, is reused where it is the same."""
         uid, generation = pod.metadata.uid, pod.metadata.generation
         known, spec = self._specs.get(uid, (0, None))
         # Before Kubernetes 1.33 pods have no generation, so a change of the spec cannot be detected.

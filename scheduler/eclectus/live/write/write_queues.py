@@ -46,10 +46,7 @@ class Pool(ABC, Generic[T]):
 
 
 class WorkerPool(Pool[T]):
-    """`workers` tasks, each of which handles one item at a time, oldest first.
-
-    `limit_to` lets fewer of them work.
-    """
+    """`workers` tasks that each handle one item at a time, oldest first; `limit_to` lets fewer work."""
 
     def __init__(self, name: str, workers: int, handle: Callable[[T], Awaitable[None]]) -> None:
         super().__init__()
