@@ -13,17 +13,8 @@ import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 
-from eclectus.api.names import (
-    CLOCK_MHZ_LABEL,
-    CORES_LABEL,
-    DISKS_LABEL,
-    GPU_MODEL_LABEL,
-    KERNEL_LABEL,
-    NIC_GBPS_LABEL,
-)
+from eclectus.api.names import MACHINE_LABELS
 from eclectus.model.errors import Problems
-
-MACHINE_LABELS = (KERNEL_LABEL, CORES_LABEL, CLOCK_MHZ_LABEL, DISKS_LABEL, NIC_GBPS_LABEL, GPU_MODEL_LABEL)
 
 _KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")

@@ -8,13 +8,13 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from eclectus.api.names import MACHINE_LABELS, PROBE_KEYS
 from eclectus_e2e.paths import CHART
 from eclectus_e2e.testbed.chart import NAMESPACE, deployment, render
 from eclectus_hack.manifests import operator_yaml
 from eclectus_hack.permissions import Permission, granted
 from eclectus_operator.__main__ import PARTS, _of, main
-from eclectus_operator.dag_jobs.task_pods import RESERVED_KEYS
-from eclectus_operator.node_labels import MACHINE_LABELS, parse
+from eclectus_operator.node_labels import parse
 from eclectus_operator.program import PROBES
 from eclectus_operator.settings import LeaseSettings, Settings
 
@@ -197,7 +197,7 @@ def test_templates_of_dag_jobs_with_keys_of_probes_are_rejected_by_those_of_the_
         if name.endswith("-dagjobs")
     ]
     keys = next(each for each in policy["spec"]["variables"] if each["name"] == "ofProbes")
-    assert sorted(re.findall(r"'([^']+)'", keys["expression"])) == sorted(RESERVED_KEYS)
+    assert sorted(re.findall(r"'([^']+)'", keys["expression"])) == sorted(PROBE_KEYS)
     assert not any(name.endswith("-dagjobs") for name in named(of_operator(), "ValidatingAdmissionPolicy"))
 
 

@@ -14,9 +14,8 @@ from graphlib import CycleError, TopologicalSorter
 from statistics import median
 
 from eclectus.api.dag_job import DagJob, DagJobMeta, DagJobSpec, EstimateSource, Stage
-from eclectus.api.names import ESTIMATED_SECONDS, JOB_KEY_LABEL, JOB_WORK_SECONDS, PATH_SECONDS
+from eclectus.api.names import ESTIMATED_SECONDS, JOB_KEY_LABEL, JOB_WORK_SECONDS, PATH_SECONDS, PROBE_KEYS
 from eclectus_operator.convert import shape_problem
-from eclectus_operator.dag_jobs.task_pods import RESERVED_KEYS
 from eclectus_operator.dag_jobs.tasks import Tasks
 
 MOST_RUNS = 5  # the last ones: an older run says less about the next
@@ -163,7 +162,8 @@ def _of_template(stage: Stage) -> Iterator[str]:
         return
     metadata = stage.template.get("metadata", {})
     for kind in ("labels", "annotations"):
-        for key in sorted(metadata.get(kind, {}).keys() & set(RESERVED_KEYS)):
+        for key in sorted(metadata.get(kind, {}).keys() & set(PROBE_KEYS)):
+            # A template must not be a way around admission.
             yield f"{path}.metadata.{kind}[{key}]: it marks probe pods, which only the operator makes"
 
 

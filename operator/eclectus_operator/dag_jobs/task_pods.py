@@ -26,22 +26,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from eclectus.api import names
 from eclectus.api.common import time_seconds
 from eclectus.api.dag_job import DagJob, Stage
-from eclectus.api.names import (
-    ATTEMPT_LABEL,
-    DAG_JOB,
-    DAG_JOB_LABEL,
-    INSTANCE_LABEL,
-    MEMORY_FACTORS,
-    NODE_ANNOTATION,
-    PROBE_LABEL,
-    ROOM_ANNOTATION,
-    RUN_ID_LABEL,
-    SEQ_LABEL,
-    STAGE_LABEL,
-    TASK_INDEX_LABEL,
-)
 from eclectus.kube.requests import thousandths, units
 from eclectus_operator import convert
 from eclectus_operator.observed import PULL_REASONS, ContainerStatus, Ended, Pod, controlled_by, run_seconds
@@ -56,9 +43,6 @@ MOST_FACTOR = 64  # by which the memory of a template is raised at most
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 INDEX_VARIABLE = "TASK_INDEX"
 SCHEDULER_NAME = "eclectus"
-# By these a scheduler or an operator would take the pod for a probe. Admission lets the operator alone create
-# pods with them, and a template must not be a way around that.
-RESERVED_KEYS = (INSTANCE_LABEL, RUN_ID_LABEL, SEQ_LABEL, PROBE_LABEL, NODE_ANNOTATION, ROOM_ANNOTATION)
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,4}")
 
 
@@ -153,14 +137,14 @@ class NewPod:
         meta, template = self.job.metadata, self.stage.template
         given = template.get("metadata", {})
         labels = {
-            DAG_JOB_LABEL: meta.name,
-            STAGE_LABEL: self.stage.name,
-            TASK_INDEX_LABEL: str(self.index),
-            ATTEMPT_LABEL: str(self.attempt),
+            names.DAG_JOB_LABEL: meta.name,
+            names.STAGE_LABEL: self.stage.name,
+            names.TASK_INDEX_LABEL: str(self.index),
+            names.ATTEMPT_LABEL: str(self.attempt),
         }
         annotations = {**given.get("annotations", {}), **estimates}
         if self.memory_factors:
-            annotations[MEMORY_FACTORS] = factors_text(self.memory_factors)
+            annotations[names.MEMORY_FACTORS] = factors_text(self.memory_factors)
         return {
             "apiVersion": "v1",
             "kind": "Pod",
@@ -169,7 +153,7 @@ class NewPod:
                 "namespace": meta.namespace,
                 "labels": {**given.get("labels", {}), **labels},
                 "annotations": annotations,
-                "ownerReferences": [controlled_by(DAG_JOB, meta.name, meta.uid)],
+                "ownerReferences": [controlled_by(names.DAG_JOB, meta.name, meta.uid)],
                 **({"finalizers": given["finalizers"]} if given.get("finalizers") else {}),
             },
             "spec": _spec(self, template["spec"]),
@@ -180,8 +164,8 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
     """A task's pod; None if the job is not its controller, or its labels name no task. Raises ShapeError."""
     pod = convert.read(found, Pod)
     labels = pod.metadata.labels or {}
-    stage = job.spec.find_stage(labels.get(STAGE_LABEL, ""))
-    index, attempt = labels.get(TASK_INDEX_LABEL, ""), labels.get(ATTEMPT_LABEL, "")
+    stage = job.spec.find_stage(labels.get(names.STAGE_LABEL, ""))
+    index, attempt = labels.get(names.TASK_INDEX_LABEL, ""), labels.get(names.ATTEMPT_LABEL, "")
     if not is_owned(pod, job) or not _NUMBER.fullmatch(index) or not _NUMBER.fullmatch(attempt):
         return None
     if stage is None or int(index) >= stage.tasks:
@@ -203,7 +187,7 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
         is_refused=not is_disrupted and _is_refused(pod),
         node=pod.spec.node_name,
         killed=tuple(container for container, end in ends.items() if end.reason == OUT_OF_MEMORY),
-        memory_factors=_factors((meta.annotations or {}).get(MEMORY_FACTORS, "")),
+        memory_factors=_factors((meta.annotations or {}).get(names.MEMORY_FACTORS, "")),
         ended=ended,
         run_seconds=run_seconds(own.values()),
         why=_why(pod, ends),

@@ -18,14 +18,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from eclectus.api.names import (
-    CLASS_LABEL,
-    NODE_ANNOTATION,
-    NODE_PROBE,
-    PROBE_LABEL,
-    ROOM_ANNOTATION,
-    RUN_ID_LABEL,
-)
+from eclectus.api import names
 from eclectus.api.node_probe import Deadlines, NodeProbe, ProbeClass, Run, SingleContainer, Unit
 from eclectus.api.probe_names import ProbeId
 from eclectus.kube import objects as kube
@@ -82,7 +75,7 @@ def of_probe(pods: Iterable[Pod], probe: NodeProbe) -> list[Pod]:
     return [
         pod
         for pod in pods
-        if (pod.metadata.labels or {}).get(RUN_ID_LABEL) == run or f"-{run}-" in pod.metadata.name
+        if (pod.metadata.labels or {}).get(names.RUN_ID_LABEL) == run or f"-{run}-" in pod.metadata.name
     ]
 
 
@@ -90,12 +83,12 @@ def pod(probe: NodeProbe, run: Run, work: ProbeClass, settings: Settings) -> Obj
     """The pod of a run, ready to be created."""
     template = template_of(work, settings, is_idle=not probe.spec.reserve_room)
     metadata, spec = template.get("metadata", {}), template["spec"]
-    annotations = {**metadata.get("annotations", {}), NODE_ANNOTATION: run.node}
+    annotations = {**metadata.get("annotations", {}), names.NODE_ANNOTATION: run.node}
     if not probe.spec.reserve_room:
-        annotations[ROOM_ANNOTATION] = room_annotation(shareable_requests(spec))
+        annotations[names.ROOM_ANNOTATION] = room_annotation(shareable_requests(spec))
         spec = with_zero_requests(spec)
     one = identity(probe, run, settings.instance)
-    own_labels = {**one.labels, CLASS_LABEL: work.name, PROBE_LABEL: probe.metadata.name}
+    own_labels = {**one.labels, names.CLASS_LABEL: work.name, names.PROBE_LABEL: probe.metadata.name}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -104,7 +97,7 @@ def pod(probe: NodeProbe, run: Run, work: ProbeClass, settings: Settings) -> Obj
             "namespace": settings.namespace,
             "labels": {**metadata.get("labels", {}), **own_labels},
             "annotations": annotations,
-            "ownerReferences": [controlled_by(NODE_PROBE, probe.metadata.name, probe.metadata.uid)],
+            "ownerReferences": [controlled_by(names.NODE_PROBE, probe.metadata.name, probe.metadata.uid)],
         },
         "spec": _spec(spec, probe, run.node, settings),
     }

@@ -20,12 +20,8 @@ OPERATOR = f"{GROUP}/operator"  # reporting controller of the operator's events
 CLASS_LABEL = f"{GROUP}/class"  # class of work, where the images do not tell
 ESTIMATED_SECONDS = f"{GROUP}/estimated-seconds"  # expected run time on an average node
 PATH_SECONDS = f"{GROUP}/path-seconds"  # longest chain of work from the pod's start to the end of its job
-JOB_WORK_SECONDS = (
-    f"{GROUP}/job-work-seconds"  # work of its job not begun at its submission, its own included
-)
-RELAXED_PREFERENCES = (
-    f"{GROUP}/relaxed-preferences"  # written with the bind: those that its node does not meet
-)
+JOB_WORK_SECONDS = f"{GROUP}/job-work-seconds"  # work of its job not begun when it came, its own included
+RELAXED_PREFERENCES = f"{GROUP}/relaxed-preferences"  # written with the bind: what its node does not meet
 
 # On the pods of a DagJob.
 DAG_JOB_LABEL = f"{GROUP}/dag-job"  # its name
@@ -46,6 +42,9 @@ PROBE_LABEL = f"{GROUP}/probe"  # name of the NodeProbe
 NODE_ANNOTATION = f"{GROUP}/node"  # the node to be measured
 ROOM_ANNOTATION = f"{GROUP}/room"  # notional requests: what the probe would ask for if it reserved room
 
+# By these a scheduler or an operator takes a pod for a probe: only the operator may create pods with them.
+PROBE_KEYS = (INSTANCE_LABEL, RUN_ID_LABEL, SEQ_LABEL, PROBE_LABEL, NODE_ANNOTATION, ROOM_ANNOTATION)
+
 # Leases by which one installation of all does a work: at one place, whatever the settings say.
 CLAIMS_NAMESPACE = "kube-system"
 SCHEDULER_NAME_CLAIM = "eclectus-serves-"  # with the schedulerName
@@ -65,6 +64,7 @@ CLOCK_MHZ_LABEL = f"{GROUP}/clock-mhz"  # nominal clock of the cores
 DISKS_LABEL = f"{GROUP}/disks"  # local disks
 NIC_GBPS_LABEL = f"{GROUP}/nic-gbps"  # the fastest network interface, Gbit/s
 GPU_MODEL_LABEL = f"{GROUP}/gpu-model"
+MACHINE_LABELS = (KERNEL_LABEL, CORES_LABEL, CLOCK_MHZ_LABEL, DISKS_LABEL, NIC_GBPS_LABEL, GPU_MODEL_LABEL)
 
 # Of the test bed, the simulator's manifests and the demo.
 WORK_SECONDS = f"e2e.{GROUP}/work-seconds"  # annotation of a pod: its true run time at speed 1

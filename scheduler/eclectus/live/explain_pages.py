@@ -286,26 +286,20 @@ Answer = PodExplanation | NodeExplanation | JobExplanation | WhatIfExplanation
 
 def namespaces_named(answer: Answer) -> frozenset[str]:
     """The namespaces whose pods or work the answer names, that of the pod asked about left out."""
-    return frozenset(_namespaces(answer)) - {EVERYBODY}
+    found = set[str]()
+
+    def note(namespace: str) -> bool:
+        found.add(namespace)
+        return True
+
+    _mapped(answer, note)
+    return frozenset(found - {EVERYBODY})
 
 
 def redacted(answer: Answer, may_read: Callable[[str], bool]) -> Answer:
     """The answer with the names of those namespaces alone whose pods may be read."""
     found: Answer = _mapped(answer, lambda namespace: namespace == EVERYBODY or may_read(namespace))
     return found
-
-
-def _namespaces(value: object) -> Iterator[str]:
-    if isinstance(value, OtherPod):
-        yield value.namespace
-    elif isinstance(value, LearnedWork):
-        yield namespace_of(value.workload)
-    elif isinstance(value, tuple):
-        for each in value:
-            yield from _namespaces(each)
-    elif isinstance(value, Struct):
-        for name in value.__struct_fields__:
-            yield from _namespaces(getattr(value, name))
 
 
 def _mapped(value: Any, may_read: Callable[[str], bool]) -> Any:

@@ -14,31 +14,10 @@ from msgspec.structs import replace
 from eclectus.api.dag_job import DagJob, PlanStatus
 from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS
 from eclectus.framework import Need
+from eclectus.kube import pod_sets, storage
 from eclectus.kube.constraints import pairs
 from eclectus.kube.dag_jobs import Shape, decode_dag_job, job_from, shape_from
 from eclectus.kube.objects import decode_head, decode_node, full_name
-from eclectus.kube.pod_sets import (
-    COSCHEDULING,
-    COSCHEDULING_VERSIONS,
-    KUBERNETES,
-    KUBERNETES_VERSIONS,
-    POD_GROUP,
-    POD_GROUPS,
-    budget_from,
-    coscheduling_gang_from,
-    gang_from,
-    selected_by_labels,
-    selected_by_selector,
-)
-from eclectus.kube.storage import (
-    attach_limits_from,
-    attachment_from,
-    claim_from,
-    free_storage_from,
-    storage_class_from,
-    storage_driver_from,
-    volume_from,
-)
 from eclectus.kube.translate import images_of_node, node_from, readable_node
 from eclectus.live.watch.reflector import ObservedObject, WatchedKind
 from eclectus.live.watch.watched_pods import WatchedPods
@@ -48,7 +27,9 @@ from eclectus.model.events import Event
 from eclectus.model.objects import GangKey, PodSelector
 
 _STORAGE = "/apis/storage.k8s.io/v1"
-_PATHS_OF_GROUPS = tuple(f"/apis/{KUBERNETES}/{version}/{POD_GROUPS}" for version in KUBERNETES_VERSIONS)
+_PATHS_OF_GROUPS = tuple(
+    f"/apis/{pod_sets.KUBERNETES}/{version}/{pod_sets.POD_GROUPS}" for version in pod_sets.KUBERNETES_VERSIONS
+)
 _NOT_PLACED = "pods whose volumes need them are not placed"
 _NOT_COMPARED = "free storage is not compared"
 _NO_GROUPS = "pods that name such a PodGroup wait"
@@ -69,7 +50,7 @@ def watched_kinds(
         _named(
             "PodDisruptionBudget",
             "/apis/policy/v1/poddisruptionbudgets",
-            lambda raw: events.BudgetSeen(budget_from(raw)),
+            lambda raw: events.BudgetSeen(pod_sets.budget_from(raw)),
             lambda key: events.BudgetGone(*_parts(key)),
             need="budgets",
         ),
@@ -191,10 +172,10 @@ def _pod_selectors(kind: str, path: str, selected: Callable[[str, Raw], PodSelec
 
 
 POD_SELECTOR_KINDS = (
-    _pod_selectors("Service", "/api/v1/services", selected_by_labels),
-    _pod_selectors("ReplicationController", "/api/v1/replicationcontrollers", selected_by_labels),
-    _pod_selectors("ReplicaSet", "/apis/apps/v1/replicasets", selected_by_selector),
-    _pod_selectors("StatefulSet", "/apis/apps/v1/statefulsets", selected_by_selector),
+    _pod_selectors("Service", "/api/v1/services", pod_sets.selected_by_labels),
+    _pod_selectors("ReplicationController", "/api/v1/replicationcontrollers", pod_sets.selected_by_labels),
+    _pod_selectors("ReplicaSet", "/apis/apps/v1/replicasets", pod_sets.selected_by_selector),
+    _pod_selectors("StatefulSet", "/apis/apps/v1/statefulsets", pod_sets.selected_by_selector),
 )
 
 
@@ -205,7 +186,7 @@ def storage_kinds(claims: ClaimStates) -> list[WatchedKind]:
     """What pods' volumes need. The states of `claims` are kept for binds that wait for them."""
 
     def claim(raw: Raw) -> Event:
-        found = claim_from(raw)
+        found = storage.claim_from(raw)
         volume = found.volume if found.is_bound else ""
         claims.set(found.key, ClaimState(found.uid, volume, found.selected_node))
         return events.VolumeClaimSeen(found)
@@ -225,42 +206,42 @@ OTHER_STORAGE_KINDS = (
     _named(
         "PersistentVolume",
         "/api/v1/persistentvolumes",
-        _seen(events.VolumeSeen, volume_from),
+        _seen(events.VolumeSeen, storage.volume_from),
         events.VolumeGone,
         undefined=_NOT_PLACED,
     ),
     _named(
         "StorageClass",
         f"{_STORAGE}/storageclasses",
-        _seen(events.StorageClassSeen, storage_class_from),
+        _seen(events.StorageClassSeen, storage.storage_class_from),
         events.StorageClassGone,
         undefined=_NOT_PLACED,
     ),
     _named(
         "CSINode",
         f"{_STORAGE}/csinodes",
-        _seen(events.AttachLimitsSeen, attach_limits_from),
+        _seen(events.AttachLimitsSeen, storage.attach_limits_from),
         events.AttachLimitsGone,
         undefined="the number of volumes on a node is not limited",
     ),
     _named(
         "VolumeAttachment",
         f"{_STORAGE}/volumeattachments",
-        _seen(events.AttachmentSeen, attachment_from),
+        _seen(events.AttachmentSeen, storage.attachment_from),
         events.AttachmentGone,
         undefined="volumes that no pod uses any more do not count against the limits of nodes",
     ),
     _named(
         "CSIDriver",
         f"{_STORAGE}/csidrivers",
-        lambda raw: events.StorageDriverSeen(*storage_driver_from(raw)),
+        lambda raw: events.StorageDriverSeen(*storage.storage_driver_from(raw)),
         events.StorageDriverGone,
         undefined=_NOT_COMPARED,
     ),
     _named(
         "CSIStorageCapacity",
         f"{_STORAGE}/csistoragecapacities",
-        _seen(events.FreeStorageSeen, free_storage_from),
+        _seen(events.FreeStorageSeen, storage.free_storage_from),
         events.FreeStorageGone,
         undefined=_NOT_COMPARED,
     ),
@@ -275,11 +256,11 @@ def _pod_groups(api: str, paths: tuple[str, ...], read: Callable[[Raw], Event | 
         return events.GangGone(GangKey(api, *_parts(key)))
 
     return _named(
-        POD_GROUP,
+        pod_sets.POD_GROUP,
         paths[0],
         read,
         gone,
-        name=f"{POD_GROUPS}.{api}",
+        name=f"{pod_sets.POD_GROUPS}.{api}",
         older_paths=paths[1:],
         undefined=_NO_GROUPS,
         is_expected=False,
@@ -287,11 +268,11 @@ def _pod_groups(api: str, paths: tuple[str, ...], read: Callable[[Raw], Event | 
 
 
 POD_GROUP_KINDS = (
-    _pod_groups(KUBERNETES, _PATHS_OF_GROUPS, _seen(events.GangSeen, gang_from)),
+    _pod_groups(pod_sets.KUBERNETES, _PATHS_OF_GROUPS, _seen(events.GangSeen, pod_sets.gang_from)),
     _pod_groups(
-        COSCHEDULING,
-        (f"/apis/{COSCHEDULING}/{COSCHEDULING_VERSIONS[0]}/{POD_GROUPS}",),
-        _seen(events.GangSeen, coscheduling_gang_from),
+        pod_sets.COSCHEDULING,
+        (f"/apis/{pod_sets.COSCHEDULING}/{pod_sets.COSCHEDULING_VERSIONS[0]}/{pod_sets.POD_GROUPS}",),
+        _seen(events.GangSeen, pod_sets.coscheduling_gang_from),
     ),
 )
 

@@ -34,7 +34,7 @@ from eclectus.kubeclient.timing import Backoff, elapsed
 from eclectus.live.context import Context
 from eclectus.live.watch.watched_kinds import ClaimState, ClaimStates
 from eclectus.live.write.status_patches import Nominator
-from eclectus.live.write.write_queues import LEASE_LOST, OUTDATED, Persistence
+from eclectus.live.write.write_queues import LEASE_LOST, OUTDATED, Persistence, log_fields, pod_path
 from eclectus.model.commands import (
     AwaitVolume,
     Bind,
@@ -90,7 +90,7 @@ class Binder:
         try:
             given_up = await self._persistence.attempt(post, (NotDoneError,), PATIENCE_SECONDS)
         except UnsureError as error:
-            _log.warning("bind uncertain, reading the pod: %s", error, extra=_log_fields(bind))
+            _log.warning("bind uncertain, reading the pod: %s", error, extra=log_fields(bind))
             self._context.metrics.uncertain_answers.inc()
             return await self._settle(bind, error, sent_at + self._timeout_seconds + MARGIN_SECONDS)
         except ApiError as error:
@@ -116,7 +116,7 @@ class Binder:
         # `timeout` ends the server's work on the request when we stop waiting for the answer.
         query = {"timeout": f"{self._timeout_seconds:g}s"}
         await self._context.client.send(
-            "POST", _path(bind) + "/binding", body, query=query, seconds=self._timeout_seconds
+            "POST", pod_path(bind) + "/binding", body, query=query, seconds=self._timeout_seconds
         )
 
     async def _settle(self, bind: Bind, cause: ApiError, certain_after: float) -> Answer:
@@ -125,12 +125,12 @@ class Binder:
         while True:
             read_at = elapsed()
             try:
-                pod = decode_pod(await self._context.client.get(_path(bind)))
+                pod = decode_pod(await self._context.client.get(pod_path(bind)))
             except MissingError:
                 return self._refused(bind, cause, "gone")
             except (ApiError, MalformedError) as error:
                 # 64 binds in flight would repeat for each pod that the API server is away.
-                _log.debug("cannot read the pod yet: %s", error, extra=_log_fields(bind))
+                _log.debug("cannot read the pod yet: %s", error, extra=log_fields(bind))
                 await asyncio.sleep(backoff.wait())
                 continue
             outcome = verdict(bind, pod, is_certain=read_at >= certain_after)
@@ -142,7 +142,7 @@ class Binder:
 
     def _refused(self, bind: Bind, cause: ApiError, outcome: Outcome) -> BindRefused:
         self._context.metrics.bind_conflicts.labels(outcome).inc()
-        _log.warning("bind refused (%s): %s", outcome, cause, extra=_log_fields(bind))
+        _log.warning("bind refused (%s): %s", outcome, cause, extra=log_fields(bind))
         return BindRefused(bind.uid, bind.node, cause.reason)
 
 
@@ -204,7 +204,7 @@ class StepBinder:
             return
         problem = await self._nominator.write(bind, step.from_node, STEP_SECONDS)
         if problem:
-            fields = {**_log_fields(bind), "node": step.from_node}
+            fields = {**log_fields(bind), "node": step.from_node}
             _log.warning("not nominated again after a failed bind: %s", problem, extra=fields)
 
     async def _end_probe(self, step: EndProbe) -> None:
@@ -226,14 +226,6 @@ class StepBinder:
             _log.warning("probe not ended before a bind to its node: %s", error, extra=fields)
         else:
             _log.info("ended a probe whose room a pod takes", extra=fields)
-
-
-def _path(bind: Bind) -> str:
-    return f"/api/v1/namespaces/{bind.namespace}/pods/{bind.name}"
-
-
-def _log_fields(bind: Bind) -> dict[str, str]:
-    return {"pod": f"{bind.namespace}/{bind.name}", "node": bind.node, "uid": bind.uid}
 
 
 # -- volumes ----------------------------------------------------------------------------------------
@@ -280,12 +272,9 @@ class VolumeSteps:
     async def _written(self, write: Callable[[], Awaitable[None]]) -> str:
         try:
             async with self._in_flight:
-                error = await self._persistence.attempt(write, OUTDATED, WRITE_SECONDS)
-        except ApiError as refused:
-            error = refused
+                return await self._persistence.why_not(write, OUTDATED, WRITE_SECONDS)
         except MalformedError as malformed:
             return str(malformed)
-        return "" if error is None else error.reason
 
     async def _reserve(self, step: ReserveVolume) -> None:
         path = f"/api/v1/persistentvolumes/{step.volume}"

@@ -21,7 +21,7 @@ from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
 from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.live.write.status_patches import Nominator
-from eclectus.live.write.write_queues import UNDONE, Persistence, WorkerPool
+from eclectus.live.write.write_queues import UNDONE, Persistence, WorkerPool, log_fields, pod_path
 from eclectus.model.commands import Bind, Command, Evict, Nominate
 from eclectus.model.events import EvictRefused, NominateRefused
 
@@ -83,7 +83,7 @@ class Evictor:
         """Write the nomination; returns why that was not possible, or nothing."""
         problem = await self._nominator.write(nominate, nominate.node, PATIENCE_SECONDS)
         if problem and nominate.node:  # a nomination that is withdrawn also ends with the bind
-            _log.warning("not nominated: %s", problem, extra=_log_fields(nominate))
+            _log.warning("not nominated: %s", problem, extra=log_fields(nominate))
             self._inbox.put(NominateRefused(nominate.uid, nominate.node, problem))
         return problem
 
@@ -97,23 +97,23 @@ class Evictor:
         except ApiError as refused:
             error = refused
         if error is not None:
-            _log.warning("not evicted: %s", error.reason, extra=_log_fields(evict))
+            _log.warning("not evicted: %s", error.reason, extra=log_fields(evict))
             self._inbox.put(EvictRefused(evict.uid, error.reason))
             return
         self._recorder.preempted(evict)
-        _log.info("evicted for pod %s", evict.preemptor, extra=_log_fields(evict))
+        _log.info("evicted for pod %s", evict.preemptor, extra=log_fields(evict))
 
     async def _attempt(self, write: Callable[[], Awaitable[None]]) -> ApiError | None:
         return await self._persistence.attempt(write, UNDONE, PATIENCE_SECONDS)
 
     async def _mark(self, evict: Evict) -> None:
         body = disruption_patch(evict, datetime.now(UTC))
-        path = _path(evict) + "/status"
+        path = pod_path(evict) + "/status"
         await self._context.client.send("PATCH", path, body, content_type=STRATEGIC_MERGE)
 
     async def _delete(self, evict: Evict) -> None:
         options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": evict.uid}}
-        await self._context.client.send("DELETE", _path(evict), options)
+        await self._context.client.send("DELETE", pod_path(evict), options)
 
 
 def disruption_patch(evict: Evict, now: datetime) -> dict[str, Any]:
@@ -126,11 +126,3 @@ def disruption_patch(evict: Evict, now: datetime) -> dict[str, Any]:
         "lastTransitionTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
     return {"metadata": {"uid": evict.uid}, "status": {"conditions": [condition]}}
-
-
-def _path(about: Evict) -> str:
-    return f"/api/v1/namespaces/{about.namespace}/pods/{about.name}"
-
-
-def _log_fields(about: Nominate | Evict) -> dict[str, str]:
-    return {"pod": f"{about.namespace}/{about.name}", "node": about.node, "uid": about.uid}

@@ -22,7 +22,7 @@ from eclectus.kubeclient.timing import TroubleLog
 from eclectus.live.context import Context
 from eclectus.live.watch.watched_kinds import PlanState
 from eclectus.live.watch.watched_pods import ConditionState
-from eclectus.live.write.write_queues import OUTDATED, NewestWriter, Persistence, Result
+from eclectus.live.write.write_queues import OUTDATED, NewestWriter, Persistence, Result, pod_path
 from eclectus.model.commands import Bind, Nominate, RecordPlan, Report
 
 CONDITION_PATIENCE_SECONDS = 120.0
@@ -55,7 +55,7 @@ class Conditions(NewestWriter[Report]):
     async def _write(self, value: Report) -> None:
         state = _pending(self._state_of(value.uid))
         body = condition_patch(value, state, datetime.now(UTC))
-        await self._client.send("PATCH", _status_path(value), body, content_type=STRATEGIC_MERGE)
+        await self._client.send("PATCH", pod_path(value) + "/status", body, content_type=STRATEGIC_MERGE)
 
     @override
     def _ended(self, value: Report, result: Result, error: ApiError | None) -> None:
@@ -104,13 +104,9 @@ class Nominator:
 
         async def patch() -> None:
             body = nomination_patch(pod.uid, node, _pending(self._state_of(pod.uid)))
-            await self._client.send("PATCH", _status_path(pod), body, content_type=STRATEGIC_MERGE)
+            await self._client.send("PATCH", pod_path(pod) + "/status", body, content_type=STRATEGIC_MERGE)
 
-        try:
-            error = await self._persistence.attempt(patch, OUTDATED, patience_seconds)
-        except ApiError as refused:
-            error = refused
-        return "" if error is None else error.reason
+        return await self._persistence.why_not(patch, OUTDATED, patience_seconds)
 
 
 def nomination_patch(uid: str, node: str, state: ConditionState) -> dict[str, Any]:
@@ -168,7 +164,3 @@ def _pending(state: ConditionState | None) -> ConditionState:
     if state is None:
         raise MissingError("PATCH", message="the pod is bound or gone")
     return state
-
-
-def _status_path(pod: Bind | Nominate | Report) -> str:
-    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"

@@ -17,6 +17,7 @@ from typing_extensions import override
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError, NotDoneError, UnsureError
 from eclectus.kubeclient.timing import Backoff, elapsed
 from eclectus.live.context import Context
+from eclectus.model.commands import Bind, Evict, Nominate, Report
 
 T = TypeVar("T")
 
@@ -168,6 +169,17 @@ UNDONE = (NotDoneError, UnsureError)  # after these a write that may be done twi
 OUTDATED = (ConflictError, *UNDONE)  # one that is made anew each time, too: the watch brings the new version
 LEASE_LOST = "this process no longer holds the Lease for certain"
 
+
+def pod_path(pod: Bind | Evict | Nominate | Report) -> str:
+    """The path of the pod that a command is about."""
+    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+
+
+def log_fields(about: Bind | Evict | Nominate) -> dict[str, str]:
+    """The fields of a log line about a command."""
+    return {"pod": f"{about.namespace}/{about.name}", "node": about.node, "uid": about.uid}
+
+
 Result = Literal["written", "gone", "refused", "failed"]
 Value = TypeVar("Value")
 
@@ -199,6 +211,16 @@ class Persistence:
             else:
                 return None
         return found or ApiError("", message=LEASE_LOST)
+
+    async def why_not(
+        self, write: Callable[[], Awaitable[None]], again: tuple[type[ApiError], ...], seconds: float
+    ) -> str:
+        """Write likewise; returns why it is not done, empty if it is."""
+        try:
+            error = await self.attempt(write, again, seconds)
+        except ApiError as refused:
+            error = refused
+        return "" if error is None else error.reason
 
 
 class NewestWriter(ABC, Generic[Value]):
