@@ -145,7 +145,9 @@ def assess(
     active, obsolete, not_before = dict[int, TaskPod](), list[TaskPod](), dict[int, float]()
     for index, own in by_task.items():
         first, others = _active(own, failures.get(index, 0), has_succeeded=index in succeeded)
-        obsolete += [*others, *_old_refusals(own)]
+        refused = [pod for pod in own if pod.is_refused and pod.deletion is None]
+        refused.sort(key=lambda pod: (pod.created, pod.name))
+        obsolete += [*others, *refused[:-MOST_REFUSED]]  # the last ones tell how long to wait
         if first is not None:
             active[index] = first
         elif index not in succeeded and (until := _not_before(own)) > now:
@@ -285,12 +287,6 @@ def _not_before(own: Sequence[TaskPod]) -> float:
             times = pod.attempt if pod.has_failed else refusals - 1
             until = max(until, pod.ended + min(BACKOFF_SECONDS * 2.0**times, MOST_BACKOFF_SECONDS))
     return until
-
-
-def _old_refusals(own: Iterable[TaskPod]) -> list[TaskPod]:
-    """The refused pods of a task but for the last ones, which tell how long to wait."""
-    refused = [pod for pod in own if pod.is_refused and pod.deletion is None]
-    return sorted(refused, key=lambda pod: (pod.created, pod.name))[:-MOST_REFUSED]
 
 
 def _median_run(by_task: Iterable[list[TaskPod]]) -> float | None:

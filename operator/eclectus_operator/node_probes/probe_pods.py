@@ -41,6 +41,11 @@ UNIT_REQUESTS: Mapping[str, Mapping[str, str]] = {
 CONTAINERS = ("initContainers", "containers")
 SCRATCH = "/scratch"  # the disk benchmark's folder, and an emptyDir of half the storage it asks for
 GRACE_SECONDS = 1  # a benchmark has nothing to save, and has to yield quickly
+NOBODY: Object = {
+    "runAsUser": 65532,
+    "runAsGroup": 65532,
+    "fsGroup": 65532,
+}  # unless a template names another
 # What the `restricted` standard asks for. On each container too, because its word goes before the pod's.
 NON_ROOT: Object = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
 UNPRIVILEGED: Object = {
@@ -105,18 +110,20 @@ def pod(probe: NodeProbe, run: Run, work: ProbeClass, settings: Settings) -> Obj
 
 def _spec(spec: Object, probe: NodeProbe, node: str, settings: Settings) -> Object:
     """The template's spec with everything that the operator sets."""
+    by_name = {"key": "metadata.name", "operator": "In", "values": [node]}
+    term = {"nodeSelectorTerms": [{"matchFields": [by_name]}]}
     tolerations = [*spec.get("tolerations", []), *map(convert.written, probe.spec.tolerations)]
     body: Object = {
         **spec,
         "schedulerName": probe.spec.scheduler_name,
-        "affinity": _pinned(node),
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": term}},
         "tolerations": tolerations,
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "activeDeadlineSeconds": active_deadline_seconds(probe.spec.deadlines),
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "securityContext": _pod_security(spec),
+        "securityContext": {**NOBODY, **spec.get("securityContext", {}), **NON_ROOT},
         **{kind: [_restricted(each) for each in spec[kind]] for kind in CONTAINERS if kind in spec},
     }
     if settings.priority_class:
@@ -186,17 +193,6 @@ def _restricted(one: Object) -> Object:
         **one,
         "securityContext": {**one.get("securityContext", {}), **UNPRIVILEGED},
     }
-
-
-def _pod_security(spec: Object) -> Object:
-    numbers = {"runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532}
-    return {**numbers, **spec.get("securityContext", {}), **NON_ROOT}
-
-
-def _pinned(node: str) -> Object:
-    by_name = {"key": "metadata.name", "operator": "In", "values": [node]}
-    term = {"nodeSelectorTerms": [{"matchFields": [by_name]}]}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": term}}
 
 
 def shareable_requests(spec: Object) -> Amounts:

@@ -60,6 +60,7 @@ CONTAINER_SECURITY_FIELDS = (
     *SHARED_SECURITY_FIELDS,
 )
 VOLUME_FIELDS = ("emptyDir", "name")
+RUNTIME_DEFAULT = {"type": "RuntimeDefault"}
 ENV_SOURCES = ("fieldRef", "resourceFieldRef")  # a probe reads no Secret and no ConfigMap
 
 # Labels and annotations that mean something to Kubernetes, its tools or Eclectus: selectors of Deployments
@@ -216,6 +217,7 @@ def _of_container(path: str, one: Object) -> Iterator[str]:
 def _of_security(path: str, of: Object, allowed: Iterable[str]) -> Iterator[str]:
     """What in a securityContext the `restricted` standard forbids."""
     security = of.get("securityContext", {})
+    profile = security.get("seccompProfile", RUNTIME_DEFAULT)
     wrong = {
         **dict.fromkeys(_beyond(security, allowed), "is not among the fields a probe may have"),
         "privileged": "must not be true" if security.get("privileged") else "",
@@ -223,14 +225,9 @@ def _of_security(path: str, of: Object, allowed: Iterable[str]) -> Iterator[str]
         "capabilities.add": "must be empty" if security.get("capabilities", {}).get("add") else "",
         "runAsUser": "must not be 0" if security.get("runAsUser") == 0 else "",
         "runAsNonRoot": "must not be false" if security.get("runAsNonRoot") is False else "",
-        "seccompProfile": "must be {type: RuntimeDefault}" if _other_profile(security) else "",
+        "seccompProfile": "must be {type: RuntimeDefault}" if profile not in (None, RUNTIME_DEFAULT) else "",
     }
     yield from (f"{path}.securityContext.{field}: {why}" for field, why in wrong.items() if why)
-
-
-def _other_profile(security: Object) -> bool:
-    profile = security.get("seccompProfile")
-    return profile is not None and profile != {"type": "RuntimeDefault"}
 
 
 def _beyond(given: Mapping[str, Any], allowed: Iterable[str]) -> list[str]:

@@ -181,7 +181,7 @@ def _preferred(affinity: objects.Affinity, pod: Pod) -> tuple[WeightedTerm, ...]
     found = [
         WeightedTerm(sign * each.weight, _pod_term(each.pod_affinity_term, pod))
         for sign, part in ((1, affinity.pod_affinity), (-1, affinity.pod_anti_affinity))
-        for each in _weighted(part)
+        for each in (() if part is None else part.preferred_during_scheduling_ignored_during_execution)
         if each.pod_affinity_term.label_selector is not None
     ]
     heaviest = sorted(found, key=lambda each: -abs(each.weight))
@@ -200,11 +200,6 @@ def _counted(terms: Iterable[_T], term_of: Callable[[_T], PodAffinityTerm]) -> t
         if term_of(term).namespace_selector is None or selectors <= MAX_NAMESPACE_SELECTORS:
             found.append(term)
     return tuple(found[:MAX_POD_RULES])
-
-
-def _weighted(part: objects.PodAffinity | None) -> Iterator[objects.WeightedPodAffinityTerm]:
-    if part is not None:
-        yield from part.preferred_during_scheduling_ignored_during_execution
 
 
 def _terms(affinity: objects.PodAffinity | None, pod: Pod) -> tuple[PodAffinityTerm, ...]:
@@ -308,10 +303,6 @@ def _required(spec: PodSpec) -> Iterator[objects.PodAffinityTerm]:
         yield from part.required_during_scheduling_ignored_during_execution
 
 
-def _count_preferred(spec: PodSpec) -> int:
-    return sum(len(part.preferred_during_scheduling_ignored_during_execution) for part in _parts(spec))
-
-
 def _spread(spec: PodSpec, *, preferred: bool) -> int:
     constraints = spec.topology_spread_constraints
     return sum((each.when_unsatisfiable == "ScheduleAnyway") == preferred for each in constraints)
@@ -339,7 +330,7 @@ def _has_many_pod_rules(spec: PodSpec) -> bool:
 
 
 def _has_many_pod_preferences(spec: PodSpec) -> bool:
-    return max(_spread(spec, preferred=True), _count_preferred(spec)) > MAX_POD_RULES
+    return max(_spread(spec, preferred=True), sum(1 for _ in _preferred_terms(spec))) > MAX_POD_RULES
 
 
 def _restarts_together(spec: PodSpec) -> bool:
@@ -365,14 +356,6 @@ _DISKS = {
     "rbd": "rbd",
     "vsphere_volume": "vsphereVolume",
 }
-
-
-def _volumes() -> Iterator[tuple[str, Feature]]:
-    for field, name in _DISKS.items():
-        yield (
-            f"{name} volumes",
-            Feature("This type of volume can be limited in number or bound to a zone.", _volume(field)),
-        )
 
 
 _OF_A_POD: Mapping[str, Feature] = {
@@ -411,7 +394,12 @@ _VOLUMES = {
     f"more than {MAX_CLAIMS} PersistentVolumeClaims": Feature(
         "Each claim is looked for on all nodes, and no node attaches so many volumes.", _has_many_claims
     ),
-    **dict(_volumes()),
+    **{
+        f"{name} volumes": Feature(
+            "This type of volume can be limited in number or bound to a zone.", _volume(field)
+        )
+        for field, name in _DISKS.items()
+    },
 }
 
 REFUSED: Mapping[str, Feature] = {**_OF_A_POD, **_VOLUMES}

@@ -184,7 +184,8 @@ class ApiClient:
         try:
             yield
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            kind, problem = _unreachable(error, self._credentials)
+            kind, why = _problem(error, self._credentials.source or "the kubeconfig")
+            problem = f"the API server at {self._credentials.endpoint.url} cannot be reached: {why}"
             self._trouble.failed(kind, problem)
             raise NotDoneError(what, message=problem, is_logged=True) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -271,12 +272,6 @@ async def _renew(credentials: Credentials, renewals: int) -> None:
 _NOT_YET_VALID, _EXPIRED, _WRONG_NAMES = 9, 10, (62, 64)
 
 
-def _unreachable(error: aiohttp.ClientError | TimeoutError, credentials: Credentials) -> tuple[str, str]:
-    """(kind, sentence) for an error before the request was sent."""
-    kind, problem = _problem(error, credentials.source or "the kubeconfig")
-    return kind, f"the API server at {credentials.endpoint.url} cannot be reached: {problem}"
-
-
 def _unauthenticated(credentials: Credentials) -> str:
     """The sentence for an answer 401."""
     by = credentials.authenticates_by or "the credentials"
@@ -290,6 +285,7 @@ def _unauthenticated(credentials: Credentials) -> str:
 
 
 def _problem(error: aiohttp.ClientError | TimeoutError, source: str) -> tuple[str, str]:
+    """(kind, sentence) for an error before the request was sent."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return _certificate(error.certificate_error, source)
     if isinstance(error, aiohttp.ClientConnectorDNSError):

@@ -251,7 +251,9 @@ class ObjectStore:
                 self.resource_version = decode_head(event.object).metadata.resource_version
                 return None
             case _:
-                raise self._stream_error(event.object)
+                status = decode_status(event.object)
+                kind = StaleError if status.code == 410 else UnsureError
+                raise kind(self._what, status.code, status.message)
 
     def _changed(self, raw: Raw, now: float) -> Event | None:
         observed = self._observe(raw, now)
@@ -285,11 +287,6 @@ class ObjectStore:
             return self.kind.key(raw)
         except MalformedError as error:  # an object without a key cannot be tracked: list again
             raise StaleError(self._what, message=str(error)) from error
-
-    def _stream_error(self, raw: Raw) -> ApiError:
-        status = decode_status(raw)
-        error = StaleError if status.code == 410 else UnsureError
-        return error(self._what, status.code, status.message)
 
     @property
     def _what(self) -> str:

@@ -313,7 +313,8 @@ class WatchedDagJobs:
         job = decode_dag_job(raw)
         meta = job.metadata
         shape, problem = self._shape(job)
-        if shape is None or self._is_over(job) or not any(map(self._is_ours, shape.profiles)):
+        is_over = job.status.has_finished or meta.deletion_timestamp is not None
+        if shape is None or is_over or not any(map(self._is_ours, shape.profiles)):
             self.plan_states.pop(meta.uid, None)
             return ObservedObject(meta.uid, meta.resource_version, events.JobGone(meta.uid), problem=problem)
         self.plan_states[meta.uid] = PlanState(meta.resource_version, job.status.plan)
@@ -339,10 +340,6 @@ class WatchedDagJobs:
             problem = error
         self._shapes[uid] = generation, shape
         return shape, problem
-
-    @staticmethod
-    def _is_over(job: DagJob) -> bool:
-        return job.status.has_finished or job.metadata.deletion_timestamp is not None
 
 
 class ClaimState(Struct, frozen=True, gc=False):
