@@ -168,7 +168,7 @@ class Grouping(NamedTuple):
 class Accounts:
     """The accounts of a scheduler; None for one that no policy needs.
 
-    `of_pending`, `of_placed`: those that count pending pods, and those that count pods that hold room on nodes.
+    `of_pending`, `of_placed`: those that count pending pods, and pods that hold room on nodes.
     """
 
     def __init__(self, cluster: Cluster, needs: Container[str], groupings: Iterable[Grouping]) -> None:
