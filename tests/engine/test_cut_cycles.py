@@ -19,6 +19,7 @@ from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.order.h_drf import HierarchicalShare
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.rosella import Rosella
+from gangs import group, members
 from worlds import World, numbered, small_world
 
 CLASSES, TASKS = 4, 10
@@ -89,6 +90,29 @@ def test_refused_classes_count_too() -> None:
     world.sleep(5)
     assert all(world.messages(f"s{at}") for at in range(9)), "each has a report"
     assert sum(map(len, policy.asked)) == 9, "and none is asked about again"
+
+
+@pytest.mark.parametrize("cpu", [1, 100])
+def test_gangs_of_pods_that_differ_count_with_the_class_of_each_pod(cpu: int) -> None:
+    """Others' pods are not kept waiting in one long step, whether the gangs have room or not."""
+    world = small_world(make_engine(LeastAllocated()), cpu=cpu)
+    names = [f"g{at}-" for at in range(6)]
+    pods = [
+        task
+        for name in names
+        for at in range(3)
+        for task in members(name, 1, at, cpu=2, workload=f"{name}{at}")
+    ]
+    classes = world.engine._state.view.classes
+    world.step(*(group(name, 3) for name in names))
+    seen(world, *pods, make_task("ordinary", cpu=0, created=9.0))
+    assert len(classes) <= CLASSES + 3, "the last gang of the step may have three more"
+    while (at := world.engine.next_step_at()) is not None and at <= world.now:
+        before = len(classes)
+        world.step()
+        assert len(classes) <= before + CLASSES + 3
+    assert {"ordinary"} <= {bind.name for bind in world.binds}
+    assert len(world.binds) == (1 if cpu == 1 else 19)
 
 
 def test_a_step_places_so_many_tasks_of_a_class() -> None:

@@ -103,6 +103,7 @@ class GangAttempts:
         state, lead, pending = self._state, turn.task, turn.pending
         gang = state.gangs.of(lead.uid)
         members = nsmallest(MEMBERS_MOST, gang.held.values(), key=in_turn)
+        outer.count_classes(len({(task.spec, task.workload) for task in members}) - 1)
         if not self._may_have_room(gang, lead, members):
             self._refuse(gang, pending)
             return

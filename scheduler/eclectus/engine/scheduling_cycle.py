@@ -235,6 +235,11 @@ class SchedulingCycle(PendingTasks):
                 return Offered(entry[2], pending, queue, entry[1])
         return None
 
+    def count_classes(self, more: int) -> None:
+        """So many classes are asked about beside the one whose turn it is; the step ends with one too many."""
+        self.asked += more
+        self._is_cut = self._is_cut or self.asked > self._allowance.classes
+
     def skip(self, task: Task, most: int) -> int:
         """Do not offer the next tasks of this task's class in this cycle."""
         pending = self._queues.class_of(task)
