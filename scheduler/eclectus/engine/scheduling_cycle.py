@@ -236,7 +236,7 @@ class SchedulingCycle(PendingTasks):
         return None
 
     def count_classes(self, more: int) -> None:
-        """So many classes are asked about beside the one whose turn it is; the step ends with one too many."""
+        """So many classes are asked about beside the one whose turn it is; one too many ends the step."""
         self.asked += more
         self._is_cut = self._is_cut or self.asked > self._allowance.classes
 
