@@ -92,6 +92,10 @@ def build_world(
         oracle = OracleLearner(profile.oracle, machines, _mean_sizes(scenario))
     profiles = profile.dispatchers.profiles(configuration.profiles)
     engine = Engine(profiles, oracle or configuration.learn, configuration.seed)
+    probes: ProbeStream | None = None
+    if profile.probes is not None:
+        sizes, shadows = scenario.plan.mean_sizes, scenario.cluster.machines()
+        probes = ProbeStream(profile.probes, engine.learned_load, sizes, shadows, seed)
     world = World(
         engine,
         machines,
@@ -102,20 +106,11 @@ def build_world(
         hop_seconds=scenario.cluster.network_delay,
         termination_seconds=scenario.cluster.termination_period,
         checked=checked,
-        probes=_probe_stream(scenario, profile, engine, seed),
+        probes=probes,
         stages=scenario.plan.stages,
         seed=seed,
     )
     return world, oracle
-
-
-def _probe_stream(
-    scenario: Scenario, profile: ComparedProfile, engine: Engine, seed: int
-) -> ProbeStream | None:
-    if profile.probes is None:
-        return None
-    sizes, shadows = scenario.plan.mean_sizes, scenario.cluster.machines()
-    return ProbeStream(profile.probes, engine.learned_load, sizes, shadows, seed)
 
 
 # -- the result ------------------------------------------------------------------------------------

@@ -185,16 +185,12 @@ def apply_override(document: Any, change: str) -> None:
         raise SettingsError(change, "write it as path=value, such as workload.poisson.load=0.8")
     at = document
     for step in steps[:-1]:
-        at = _inner(at, step, where)
+        key = _key(at, step, where)
+        if isinstance(at, dict) and at.get(key) is None:
+            at[key] = {}
+        at = at[key]
     last = _key(at, steps[-1], where)
     at[last] = yaml.safe_load(text)
-
-
-def _inner(at: Any, step: str, where: str) -> Any:
-    key = _key(at, step, where)
-    if isinstance(at, dict):
-        at[key] = {} if at.get(key) is None else at[key]
-    return at[key]
 
 
 def _key(at: Any, step: str, where: str) -> str | int:
@@ -248,7 +244,9 @@ def parse(text: str, folder: Path = Path(), changes: tuple[str, ...] = ()) -> Sc
     """Validate the text of a scenario; paths in it are relative to `folder`. Raises SettingsError."""
     mapping = _document(text, changes)
     scalars = read(_TopLevelFields, {key: mapping[key] for key in _SCALARS if key in mapping}, "")
-    cluster = _read_cluster(mapping.get("cluster"), folder)
+    cluster = read(ClusterSettings, mapping.get("cluster"), "cluster")
+    with _errors_below("cluster"):
+        cluster = cluster.with_node_list(folder)
     cluster, plan = _read_workload(mapping.get("workload"), cluster, folder)
     measure = read_mapping(mapping.get("measure"), "measure")
     if plan.measured is not None:
@@ -284,12 +282,6 @@ def _document(text: str, changes: tuple[str, ...]) -> dict[str, Any]:
         if key not in _FIELDS:
             raise SettingsError(key, f"unknown field; {nearest(key, _FIELDS)}")
     return mapping
-
-
-def _read_cluster(values: object, folder: Path) -> ClusterSettings:
-    cluster = read(ClusterSettings, values, "cluster")
-    with _errors_below("cluster"):
-        return cluster.with_node_list(folder)
 
 
 def _read_workload(

@@ -61,14 +61,16 @@ class Machine:
     )  # fmt: skip
 
     def __init__(self, node: Node, group: str, speed: float, speeds: Mapping[str, float]) -> None:
-        self.node, self.group = node, group
-        self.is_up, self.is_frozen, self.factor = True, False, 1.0
+        self.node = node
+        self.group = group
+        self.is_up = True
+        self.is_frozen = False
+        self.factor = 1.0
         self.running: dict[str, TaskRun] = {}
-        self.busy_seconds = self.work_done = (
-            0.0  # slot-seconds in use and work done, integrated up to `_since`
-        )
+        self.busy_seconds = self.work_done = 0.0  # slot-seconds in use and work done, up to `_since`
         self.gains: Mapping[str, float] = {}  # factors for classes whose preferences the node meets
-        self._speed, self._class_speeds = speed, dict(speeds)
+        self._speed = speed
+        self._class_speeds = dict(speeds)
         self._free: dict[str, int] = defaultdict(int, node.allocatable)
         milli = self._free.get(DEVICE_MILLI, 0)
         self._devices = [min(WHOLE, milli - first) for first in range(0, milli, WHOLE)]

@@ -10,7 +10,6 @@ Pollaczek-Khinchine formula; it is inf if the variance is infinite.
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
+from eclectus.sim.base.files import read_lines
 
 BLOCK = 4096  # numbers per draw: drawing one at a time would cost more than the rest of the simulation
 
@@ -113,7 +113,7 @@ class SizeDistribution:
         """A copy with the values of its file, whose path is relative to `folder`. Raises SettingsError."""
         if not self.file:
             return self
-        values = tuple(_values(folder / self.file))
+        values = tuple(_values(folder, self.file))
         if not values:
             raise SettingsError("file", f"{self.file} contains no number")
         return replace(self, values=values, file="")
@@ -182,24 +182,14 @@ class SizeDistribution:
                 return pvariance(self.values) / fmean(self.values) ** 2
 
 
-def _values(path: Path) -> Iterator[float]:
+def _values(folder: Path, name: str) -> Iterator[float]:
     """Positive numbers, one per line; blank lines are skipped. Raises SettingsError naming the line."""
-    try:
-        with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield _value(line, f"{path.name}, line {number}")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise SettingsError("file", f"{path.name} cannot be read: {error}") from error
-
-
-def _value(line: str, where: str) -> float:
-    try:
-        value = float(line)
-    except ValueError:
-        value = nan
-    if not 0 < value < inf:
-        raise SettingsError(
-            "file", f"{where}: {line.strip()[:40]!r} is not a size; write a number of seconds above 0"
-        )
-    return value
+    for number, line in read_lines(folder, name):
+        try:
+            value = float(line)
+        except ValueError:
+            value = nan
+        if not 0 < value < inf:
+            where, text = f"{Path(name).name}, line {number}", line.strip()[:40]
+            raise SettingsError("file", f"{where}: {text!r} is not a size; write a number of seconds above 0")
+        yield value

@@ -321,9 +321,7 @@ class ProfileSummary(Struct, frozen=True):
     in_system_mean: Interval
     utilisation: Interval
     dropped: Interval
-    allocation: dict[
-        int, Interval
-    ]  # grouping -> group -> its statistics, at every whole per cent; empty if tasks end
+    allocation: dict[int, Interval]  # at every whole per cent of requests; empty if tasks end
     worst: dict[str, WorstGroup] = {}  # grouping -> its worst group; none for a single group
     probe_share: Interval | None = None  # null if no probes were sent
     evictions: Interval | None = None  # of running tasks; null if there were none

@@ -108,9 +108,7 @@ class ArrivalPlan:
     """A validated workload: its totals, and a function that yields its arrivals for a seed."""
 
     mean_sizes: dict[WorkClass, float]  # seconds at speed 1
-    work_rates: dict[
-        WorkClass, float
-    ]  # seconds at speed 1 that arrive per second; inf if all arrives at once
+    work_rates: dict[WorkClass, float]  # seconds at speed 1 that arrive a second; inf if all at once
     tasks_a_second: float
     tasks: int | None  # None: endless
     arrivals: Callable[[int], Iterator[Arrival]]

@@ -152,7 +152,9 @@ def load_panels(report: ComparisonReport) -> Iterator[Panel]:
     def lines(read: Callable[[RunResult], list[float]]) -> tuple[Line, ...]:
         found = []
         for profile, runs in enumerate(report.counted_runs()):
-            curves = [_interpolated(_middles(run), read(run), grid * scale) for run in runs if run.series]
+            curves = [
+                np.interp(grid * scale, _middles(run), read(run), right=0.0) for run in runs if run.series
+            ]
             if curves:
                 found.append(Line(profile, grid, _smooth(np.mean(curves, axis=0))))
         return tuple(found)
@@ -185,10 +187,6 @@ def _time_axis(report: ComparisonReport) -> tuple[Axis, float, str]:
 def _middles(run: RunResult) -> list[float]:
     ends = [0.0, *(point.at for point in run.series)]
     return [(before + after) / 2 for before, after in pairwise(ends)]
-
-
-def _interpolated(times: Sequence[float], values: Sequence[float], grid: Numbers) -> Numbers:
-    return np.interp(grid, times, values, right=0.0)
 
 
 def _smooth(values: Numbers) -> Numbers:
@@ -249,12 +247,11 @@ def _by_machines(report: ComparisonReport) -> Panel:
     groups = list(dict.fromkeys(group for found in by_profile for group in found))
     shown = groups[:GROUPS_MOST]
     learners = [profile for profile, found in enumerate(by_profile) if found]
-    bars = [
-        Bar(profile, shown.index(group) + _beside(learners.index(profile), len(learners)), *_range(some))
-        for profile, found in enumerate(by_profile)
-        for group, some in found.items()
-        if group in shown
-    ]
+    bars = []
+    for profile, found in enumerate(by_profile):
+        for group in (group for group in found if group in shown):
+            at = shown.index(group) + _beside(learners.index(profile), len(learners))
+            bars.append(Bar(profile, at, *map(float, np.quantile(found[group], (0.1, 0.5, 0.9)))))
     far = max(2.0, *(max(bar.high, 1 / bar.low) for bar in bars)) * 1.1
     x = Axis("learned / true speed: 1 is correct", 1 / far, far, log=True)
     note = "dot: median, bar: 10th to 90th percentile; speeds are scaled to a common mean"
@@ -263,11 +260,6 @@ def _by_machines(report: ComparisonReport) -> Panel:
     y = Axis("", len(shown) - 0.5, -0.5, names=tuple(shown))
     title = "Learned over true speeds, at the end"
     return Panel(title, x, y, bars=tuple(bars), reference=1.0, note=note)
-
-
-def _range(some: list[float]) -> tuple[float, float, float]:
-    low, mid, high = np.quantile(some, (0.1, 0.5, 0.9))
-    return float(low), float(mid), float(high)
 
 
 def _beside(at: int, count: int) -> float:

@@ -41,7 +41,8 @@ def format_interval(value: Interval, digits: int = 3, scale: float = 1.0) -> str
     if value.half_width is None:
         return f"{mean:,.0f}" if abs(mean) >= 10**digits else f"{mean:.{digits}g}"
     half = value.half_width / scale
-    places = max(0, min(6, 1 - _magnitude(max(half, abs(mean) / 1000) or 1.0)))
+    magnitude = int(f"{max(half, abs(mean) / 1000) or 1.0:e}".partition("e")[2])
+    places = max(0, min(6, 1 - magnitude))
     return f"{mean:,.{places}f} ±{half:,.{places}f}"
 
 
@@ -70,10 +71,6 @@ def scale_of(summaries: Sequence[ProfileSummary]) -> tuple[float, str]:
     return unit_for(min(means, default=1.0))
 
 
-def _magnitude(value: float) -> int:
-    return int(f"{abs(value):e}".partition("e")[2])
-
-
 ALL = ("", "all")  # the group of all tasks or jobs
 
 
@@ -99,11 +96,6 @@ def groups_of(report: ComparisonReport) -> list[tuple[str, str]]:
         for label in some
     }
     return [pair for pair in found if sum(pair[0] == name for name, _ in found) > 1]
-
-
-def statistics_of(each: ProfileSummary, name: str, label: str) -> Statistics | None:
-    """The statistics of one group of a profile, if it had such tasks."""
-    return each.all if (name, label) == ALL else each.groups.get(name, {}).get(label)
 
 
 def has_jobs(report: ComparisonReport) -> bool:
@@ -138,7 +130,7 @@ def _by_group(
     for name, label in groups:
         rows.append([label, *blank])
         for each in report.summaries:
-            figures = statistics_of(each, name, label)
+            figures = each.all if (name, label) == ALL else each.groups.get(name, {}).get(label)
             values = [NO_VALUE] * len(blank) if figures is None else cells(figures, scale)
             rows.append([f"  {each.profile}", *values])
     return Table(heads, rows)
@@ -174,37 +166,13 @@ def dag_tables(summaries: Sequence[ProfileSummary]) -> Iterator[Table]:
             cells += ["1", "1", "0"]  # the baseline
         rows.append([profile, *cells])
     yield Table([*times, *compared], rows)
-    heads = [
-        "sharing among jobs",
-        "Jain",
-        "x alone",
-        "p95",
-        "below 1/N",
-        "above 1/N",
-        "lost",
-        "slips",
-        "slipped, s",
-    ]
-    sharing = [
-        [
-            profile,
-            optional_cell(dags.fairness),
-            *map(
-                format_interval,
-                (
-                    dags.unfairness,
-                    dags.unfairness_p95,
-                    dags.below_share,
-                    dags.above_share,
-                    dags.lost,
-                    dags.slips,
-                    dags.slip_seconds,
-                ),
-            ),
-        ]
-        for profile, dags in found
-    ]
-    yield Table(heads, sharing)
+    shares = ("Jain", "x alone", "p95", "below 1/N", "above 1/N", "lost", "slips", "slipped, s")
+    rows = []
+    for profile, dags in found:
+        amounts = (dags.unfairness, dags.unfairness_p95, dags.below_share, dags.above_share, dags.lost)
+        moved = (dags.slips, dags.slip_seconds)
+        rows.append([profile, optional_cell(dags.fairness), *map(format_interval, (*amounts, *moved))])
+    yield Table(["sharing among jobs", *shares], rows)
 
 
 REQUESTED = (25, 50, 80, 90, 100, 110, 120, 130)  # per cent of capacity: columns of the allocation table

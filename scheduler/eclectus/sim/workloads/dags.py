@@ -20,7 +20,6 @@ What the scheduler believes of the run times of stages is drawn here too, beside
 
 from __future__ import annotations
 
-import gzip
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,7 +29,6 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Literal
 from zlib import crc32
-from zlib import error as ZlibError  # noqa: N812 — the class, by its module's name
 
 import msgspec
 from msgspec import Meta, Struct
@@ -39,6 +37,7 @@ from eclectus.config.document import read_yaml
 from eclectus.config.settings_reading import camel, nearest, read
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
+from eclectus.sim.base.files import read_data
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.random_draws import SizeDistribution, endless_draws, stream
 from eclectus.sim.base.work import (
@@ -158,17 +157,13 @@ def _traced(job: _TraceJob, machine_memory: int, instead: Needs, classes: Classe
     for task in job.tasks:
         if task.instances != int(task.instances):
             raise ValueError(f"job {job.job!r}: task {task.id} has {task.instances:g} instances")
-        needs = instead(job.job, str(task.id)) or _traced_needs(task, machine_memory)
+        memory = round(task.mem / 100 * machine_memory)
+        recorded = TaskNeeds(requests={"cpu": f"{round(task.cpu * 10)}m", "memory": memory})
+        needs = instead(job.job, str(task.id)) or recorded
         work_class = needs.work_class(class_name(job.job, str(task.id), classes))
         parents = tuple(str(parent) for parent in task.parents)
         drafts.append(StageDraft(str(task.id), work_class, int(task.instances), task.duration, parents))
     return build_dag(job.job, drafts, min((task.start_time for task in job.tasks), default=0.0))
-
-
-def _traced_needs(task: _TraceTask, machine_memory: int) -> TaskNeeds:
-    return TaskNeeds(
-        requests={"cpu": f"{round(task.cpu * 10)}m", "memory": round(task.mem / 100 * machine_memory)}
-    )
 
 
 class _Measured(Struct, frozen=True):
@@ -492,7 +487,7 @@ class Dags(Workload):
     # -- the file --------------------------------------------------------------------------------
 
     def _read(self, folder: Path) -> list[Dag]:
-        data = self._bytes(folder, "file", self.file)
+        data = read_data(folder, self.file)
         try:
             if self.format == "tpch":
                 return self._read_tpch(data, folder)
@@ -504,7 +499,7 @@ class Dags(Workload):
             raise SettingsError("file", f"{self.file}: {error}") from None
 
     def _read_tpch(self, data: bytes, folder: Path) -> list[Dag]:
-        graphs = self._bytes(folder, "graphs", self.graphs)
+        graphs = read_data(folder, self.graphs, "graphs")
         return read_tpch(
             data,
             graphs,
@@ -524,14 +519,6 @@ class Dags(Workload):
             return dict(read_amounts({"memory": self.machine_memory}, "")).get("memory", 0)
         except SettingsError as error:
             raise SettingsError("machineMemory", error.problem) from None
-
-    @staticmethod
-    def _bytes(folder: Path, setting: str, name: str) -> bytes:
-        try:
-            data = (folder / name).read_bytes()
-            return gzip.decompress(data) if name.endswith(".gz") else data
-        except (OSError, EOFError, ZlibError) as error:
-            raise SettingsError(setting, f"{name} cannot be read: {error}") from error
 
 
 def _totals(dags: Sequence[Dag]) -> tuple[Counter[WorkClass], dict[WorkClass, float]]:

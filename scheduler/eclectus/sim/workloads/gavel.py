@@ -38,7 +38,7 @@ from eclectus.model.settings import Setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
 from eclectus.sim.workloads.workload import TaskNeeds, Workload
-from eclectus.sim.world.cluster import ClusterSettings, MachineGroup
+from eclectus.sim.world.cluster import ClusterSettings
 
 Rates = dict[str, float]
 """Type of job -> iterations per second, alone on one GPU of a given type."""
@@ -143,7 +143,10 @@ class Gavel(Workload):
         reference = self._reference(table)
         groups = []
         for name, group in cluster.named_groups():
-            rates = table.of(self._gpu(name, group))
+            if LABEL not in group.labels:
+                problem = f"group {name!r} of the cluster has no label {LABEL} that names its GPU"
+                raise SettingsError("throughputs", problem)
+            rates = table.of(group.labels[LABEL])
             speeds = {job: rate / reference[job] for job, rate in rates.items() if rate}
             groups.append(replace(group, speeds=speeds))
         return replace(cluster, groups=tuple(groups))
@@ -193,9 +196,3 @@ class Gavel(Workload):
                     "reference", f"{job} does not run on {self.reference}: choose another GPU"
                 )
         return rates
-
-    def _gpu(self, name: str, group: MachineGroup) -> str:
-        if LABEL not in group.labels:
-            problem = f"group {name!r} of the cluster has no label {LABEL} that names its GPU"
-            raise SettingsError("throughputs", problem)
-        return group.labels[LABEL]

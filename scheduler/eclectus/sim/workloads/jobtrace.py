@@ -7,7 +7,6 @@ twice, to check it and to run it, and never held in memory.
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +17,7 @@ from typing import Annotated
 
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
+from eclectus.sim.base.files import read_lines
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
 from eclectus.sim.workloads.workload import TaskNeeds, Workload, recorded_plan
@@ -49,8 +49,9 @@ class Jobtrace(Workload):
     def _arrivals(self, folder: Path, seed: int) -> Iterator[Arrival]:
         """The jobs in the order of the file, the same for every seed."""
         del seed
-        work_classes, last = self._work_classes(), 0.0
-        for number, line in islice(self._lines(folder), self.most_jobs):
+        names, last = ("short", "long") if self.cut_off is not None else ("work",), 0.0
+        work_classes = {name: self.tasks.work_class(name) for name in names}
+        for number, line in islice(read_lines(folder, self.file), self.most_jobs):
             try:
                 job = self._job(line, work_classes)
             except ValueError as error:
@@ -62,20 +63,6 @@ class Jobtrace(Workload):
                 )
             last = job.at
             yield job
-
-    def _work_classes(self) -> dict[str, WorkClass]:
-        names = ("short", "long") if self.cut_off is not None else ("work",)
-        return {name: self.tasks.work_class(name) for name in names}
-
-    def _lines(self, folder: Path) -> Iterator[tuple[int, str]]:
-        path = folder / self.file
-        try:
-            with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
-                for number, line in enumerate(file, start=1):
-                    if line.strip():
-                        yield number, line
-        except (OSError, EOFError, UnicodeDecodeError) as error:
-            raise SettingsError("file", f"{self.file} cannot be read: {error}") from error
 
     def _job(self, line: str, work_classes: dict[str, WorkClass]) -> Arrival:
         fields = line.split()

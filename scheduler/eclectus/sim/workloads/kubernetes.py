@@ -140,9 +140,6 @@ def _refuse_unsupported(spec: Json, task: Task) -> None:
         raise FieldError("spec.priorityClassName", "priority classes are not known here; write spec.priority")
 
 
-"""Annotation of a Pod or a Job: its creation time in seconds since the start of the run; 0 by default."""
-
-
 @dataclass(frozen=True)
 class Kubernetes(Workload):
     """Settings of the workload."""
@@ -206,14 +203,12 @@ def read_manifest(text: str, shared: AbstractSet[str] = frozenset()) -> list[Arr
     `shared`: classes of work that belong to no namespace. Raises SettingsError, its path the number of the
     document and the name of the object.
     """
-    found = [_arrival(each, where, shared) for where, each in _objects(text)]
-    return sorted(found, key=lambda job: job.at)
-
-
-def _objects(text: str) -> Iterator[tuple[str, Json]]:
+    found = []
     for number, document in enumerate(read_documents(text), start=1):
         if document is not None:
-            yield from _flat(document, f"document {number}", "")
+            things = _flat(document, f"document {number}", "")
+            found += [_arrival(each, where, shared) for where, each in things]
+    return sorted(found, key=lambda job: job.at)
 
 
 def _flat(value: object, where: str, kind: str) -> Iterator[tuple[str, Json]]:
@@ -253,15 +248,11 @@ def _arrival(thing: Json, where: str, shared: AbstractSet[str]) -> Arrival:
         where = f"{where} ({kind} {full_name(meta.namespace, meta.display_name)})"
         at = seconds(meta.annotations, ARRIVAL_SECONDS, least=0.0, default="0")
         if kind == "Pod":
-            return _of_pod(thing, meta, at, shared)
+            task, size = read_pod(thing, meta.display_name, meta.namespace, shared)
+            return Arrival(at, _work_class(task), (size,), estimate=task.estimate)
         return _of_job(convert(thing, _Job).spec, meta, at, shared)
     except FieldError as error:
         raise SettingsError(where, str(error)) from error
-
-
-def _of_pod(pod: Json, meta: _Metadata, at: float, shared: AbstractSet[str]) -> Arrival:
-    task, size = read_pod(pod, meta.display_name, meta.namespace, shared)
-    return Arrival(at, _work_class(task), (size,), estimate=task.estimate)
 
 
 def _of_job(spec: _JobSpec, meta: _Metadata, at: float, shared: AbstractSet[str]) -> Arrival:

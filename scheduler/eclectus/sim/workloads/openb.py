@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import DEVICE_MILLI, Requirement, Spec, Term
 from eclectus.model.settings import Setting
-from eclectus.sim.base.csv_rows import read_rows, row_error
+from eclectus.sim.base.files import read_rows, row_error
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.random_draws import stream
 from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 from eclectus.model.errors import SettingsError
-from eclectus.model.objects import Amounts, Preference, Requirement, Spec, Term
+from eclectus.model.objects import Amounts, Preference, Requirement, Spec, Term, Toleration
 from eclectus.model.settings import Setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.random_draws import SizeDistribution
@@ -33,11 +33,6 @@ class PreferenceField:
     def __post_init__(self) -> None:
         if not self.values:
             raise SettingsError("values", "is empty, so that no node could meet the preference")
-
-    @property
-    def preference(self) -> Preference:
-        """As the engine's model has it."""
-        return Preference(self.weight, Term((Requirement(self.key, "In", self.values),)))
 
 
 @dataclass(frozen=True)
@@ -73,8 +68,13 @@ class TaskNeeds:
             requests=requests,
             score_requests=(amounts.get("cpu", 0) or 100, amounts.get("memory", 0) or SCORED_MEMORY),
             node_selector=tuple(sorted(self.node_selector.items())),
-            preferences=tuple(each.preference for each in self.preferences),
-            tolerations=tuple(each.toleration for each in self.tolerations),
+            preferences=tuple(
+                Preference(each.weight, Term((Requirement(each.key, "In", each.values),)))
+                for each in self.preferences
+            ),
+            tolerations=tuple(
+                Toleration(each.key, each.operator, each.value, each.effect) for each in self.tolerations
+            ),
         )
         return WorkClass(name, spec, self.priority)
 
@@ -145,7 +145,7 @@ def load(work: Mapping[WorkClass, float], machines: Mapping[str, Machine]) -> tu
     """
     alike: dict[tuple[float, ...], float] = defaultdict(float)  # capacity on each machine -> work
     for work_class, amount in work.items():
-        alike[tuple(_capacity_on(work_class, machine) for machine in machines.values())] += amount
+        alike[tuple(capacity(work_class, (machine,)) for machine in machines.values())] += amount
     if not alike or not all(map(any, alike)):
         return float("inf"), True
     best = sum(map(max, zip(*alike, strict=True)))
@@ -162,16 +162,12 @@ def load_of_cluster(work: Mapping[WorkClass, float], machines: Mapping[str, Mach
     total = 0.0
     for machine in machines.values():
         found = {
-            _capacity_on(work_class, machine) / machine.gains.get(work_class.name, 1.0) for work_class in work
+            capacity(work_class, (machine,)) / machine.gains.get(work_class.name, 1.0) for work_class in work
         } - {0.0}
         if len(found) > 1:
             return None
         total += sum(found)
     return sum(work.values()) / total if total else float("inf")
-
-
-def _capacity_on(work_class: WorkClass, machine: Machine) -> float:
-    return capacity(work_class, (machine,))
 
 
 class Workload(ABC):

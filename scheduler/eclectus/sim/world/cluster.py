@@ -31,9 +31,9 @@ from eclectus.kube.objects import decode_list, decode_node
 from eclectus.kube.requests import MOST, FieldError, amounts, counted, parsed
 from eclectus.kube.translate import node_from
 from eclectus.model.errors import MalformedError, SettingsError
-from eclectus.model.objects import DEVICE_MILLI, Amounts, Node, Taint, Toleration
+from eclectus.model.objects import DEVICE_MILLI, Amounts, Node, Taint
 from eclectus.model.settings import Setting
-from eclectus.sim.base.csv_rows import read_rows, row_error
+from eclectus.sim.base.files import read_rows, row_error
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.random_draws import stream
 from eclectus.sim.base.work import Gain
@@ -97,10 +97,6 @@ class NodeFile:
         found = list(_kubernetes(path) if self.format == "kubernetes" else _openb(path))
         check_patterns(self.speeds, (node.name for _, node in found), f"of {self.file}")
         return found
-
-    def speed(self, name: str) -> float:
-        """The speed of a node."""
-        return speed_of(name, self.speeds)
 
 
 def _kubernetes(path: Path) -> Iterator[tuple[str, Node]]:
@@ -198,11 +194,6 @@ class TaintField:
     value: str = ""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = "NoSchedule"
 
-    @property
-    def taint(self) -> Taint:
-        """As the engine's model has it."""
-        return Taint(self.key, self.value, self.effect)
-
 
 @dataclass(frozen=True)
 class TolerationField:
@@ -212,11 +203,6 @@ class TolerationField:
     operator: Literal["Equal", "Exists"] = "Equal"
     value: str = ""
     effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
-
-    @property
-    def toleration(self) -> Toleration:
-        """As the engine's model has it."""
-        return Toleration(self.key, self.operator, self.value, self.effect)
 
 
 @dataclass(frozen=True)
@@ -250,9 +236,8 @@ class MachineGroup:
     def node(self, name: str, properties: Mapping[str, str] = MappingProxyType({})) -> Node:
         """The node of one of the machines, as the API server would show it; `properties` are more labels."""
         labels = {"kubernetes.io/hostname": name, **properties, **self.labels}
-        return Node(
-            name, self.allocatable, tuple(sorted(labels.items())), tuple(taint.taint for taint in self.taints)
-        )
+        taints = tuple(Taint(each.key, each.value, each.effect) for each in self.taints)
+        return Node(name, self.allocatable, tuple(sorted(labels.items())), taints)
 
 
 @dataclass(frozen=True)
@@ -340,8 +325,10 @@ class _CompleteCluster(ClusterSettings):
 
     def machines(self) -> dict[str, Machine]:
         """The machines of the groups, then those of the list under the names that it gives them."""
-        speed = self.nodes.speed if self.nodes else lambda name: 1.0
-        listed = {node.name: Machine(node, group, speed(node.name), {}) for group, node in self.listed}
+        speeds = self.nodes.speeds if self.nodes else {}
+        listed = {
+            node.name: Machine(node, group, speed_of(node.name, speeds), {}) for group, node in self.listed
+        }
         found = super().machines() | listed
         for machine in found.values() if self.gains else ():
             met = (gain for gain in self.gains if preferences_met(gain.spec, machine.node) == 1.0)

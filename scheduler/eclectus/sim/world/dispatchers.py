@@ -83,8 +83,8 @@ class StaleView(Place):
         """The actions of the policy, changed where they are no longer possible."""
         for chosen in self._policy.place(self._stale_view(view), tasks):
             action = self._possible(view, chosen)
-            if self._corrects:
-                self._add_placement(action)
+            if self._corrects and isinstance(action, Bind | Enqueue):
+                self._cluster.add_tentative(action.row, action.task.spec.requests)
             yield action
 
     def _possible(self, view: View, action: Action) -> Action:
@@ -109,10 +109,6 @@ class StaleView(Place):
         needs_shares = "shares" in self._policy.traits.needs
         shares = {id(self._policy): truth.shares(self)} if needs_shares else {}
         return with_fields(truth, cluster=self._cluster, classes=self._classes, shares_by_policy=shares)
-
-    def _add_placement(self, action: Action) -> None:
-        if isinstance(action, Bind | Enqueue):
-            self._cluster.add_tentative(action.row, action.task.spec.requests)
 
 
 def _same_nodes(truth: Cluster) -> Cluster:

@@ -42,13 +42,11 @@ class StagedJob:
         now: float,
     ) -> None:
         """`estimates` of the run time of a task at speed 1, seconds; None: the true means."""
-        self.number, self.name, self.dag, self.profile, self.arrived = (
-            number,
-            f"job-{number}",
-            dag,
-            profile,
-            now,
-        )
+        self.number = number
+        self.name = f"job-{number}"
+        self.dag = dag
+        self.profile = profile
+        self.arrived = now
         left = iter(sizes)
         self.sizes = [tuple(islice(left, stage.tasks)) for stage in dag.stages]
         self.estimates = tuple(stage.seconds for stage in dag.stages) if estimates is None else estimates
@@ -182,7 +180,10 @@ class StagedJobs:
         if any(job.unfinished):
             self._show(job)
         else:
-            self._finish(job, now)
+            del self._jobs[job.number]
+            self.record.finish(job.number, now)
+            if self._notify is not None:
+                self._notify(JobGone(job.name))
         return [each for at in ready for each in self._release(job, at, now)]
 
     def record_plan(self, command: RecordPlan) -> None:
@@ -195,12 +196,6 @@ class StagedJobs:
     def _show(self, job: StagedJob) -> None:
         if self._notify is not None:
             self._notify(JobSeen(job.as_seen()))
-
-    def _finish(self, job: StagedJob, now: float) -> None:
-        del self._jobs[job.number]
-        self.record.finish(job.number, now)
-        if self._notify is not None:
-            self._notify(JobGone(job.name))
 
     def _release(self, job: StagedJob, at: int, now: float) -> Iterator[StageTaskRun]:
         stage, work = job.dag.stages[at], job.work
@@ -231,9 +226,8 @@ class Jobs:
     def __init__(self, profiles: Sequence[str], staged: StagedJobs) -> None:
         self.any_in_parts = False  # whether any job so far does not submit all tasks at once
         self._profiles, self._staged = tuple(profiles), staged
-        self._later: dict[
-            int, tuple[Arrival, Iterator[tuple[int, float]]]
-        ] = {}  # by job number: tasks not submitted yet
+        # By job number: tasks not submitted yet.
+        self._later: dict[int, tuple[Arrival, Iterator[tuple[int, float]]]] = {}
 
     def arrive(self, number: int, job: Arrival, measured: bool, now: float) -> Sequence[TaskRun]:
         """A job arrives, measured or not; returns the tasks to submit now."""

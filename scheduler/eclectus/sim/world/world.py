@@ -39,12 +39,7 @@ from eclectus.sim.world.run_record import RunRecord
 ScheduledEvent = tuple[float, int, Callable[[Any], None], Any]
 """Time, serial number, action, argument. Events of equal time run in the order of scheduling."""
 
-NEVER: ScheduledEvent = (
-    inf,
-    -1,
-    lambda nothing: None,
-    None,
-)  # sentinel, so that the heap is never empty
+NEVER: ScheduledEvent = (inf, -1, lambda nothing: None, None)  # so that the heap is never empty
 
 
 class EventQueue:

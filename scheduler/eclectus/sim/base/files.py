@@ -1,4 +1,4 @@
-"""CSV files with a header line, plain or compressed as `.gz`."""
+"""Files of data, plain or compressed as `.gz`: bytes, lines of text, and CSV with a header line."""
 
 from __future__ import annotations
 
@@ -7,12 +7,34 @@ import gzip
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
+from zlib import error as ZlibError  # noqa: N812 — the class, by its module's name
 
 import msgspec
 
 from eclectus.model.errors import SettingsError
 
 Row = TypeVar("Row", bound=msgspec.Struct)
+
+
+def read_data(folder: Path, name: str, setting: str = "file") -> bytes:
+    """The contents of a file. Raises SettingsError of the setting that names it."""
+    try:
+        data = (folder / name).read_bytes()
+        return gzip.decompress(data) if name.endswith(".gz") else data
+    except (OSError, EOFError, ZlibError) as error:
+        raise SettingsError(setting, f"{name} cannot be read: {error}") from error
+
+
+def read_lines(folder: Path, name: str) -> Iterator[tuple[int, str]]:
+    """Numbers and texts of the lines that are not blank, as a stream. Raises SettingsError of `file`."""
+    path = folder / name
+    try:
+        with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield number, line
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise SettingsError("file", f"{name} cannot be read: {error}") from error
 
 
 def read_rows(path: Path, row_type: type[Row]) -> Iterator[tuple[int, Row]]:
