@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final, Literal, Self, cast
 from zlib import error as ZlibError  # noqa: N812 — the class, by its module's name
@@ -52,7 +53,10 @@ class Step(Struct, frozen=True, gc=False):
 class TapeWriter:
     """Writes a tape. Use it as a context manager, so that the last steps reach the disk."""
 
-    def __init__(self, path: Path, header: Header) -> None:
+    def __init__(self, path: Path, header: Header, failed: Callable[[OSError], None] | None = None) -> None:
+        """`failed` is called once if writing fails, and the tape ends there; without it the error is raised."""
+        self._failed = failed
+        self._has_failed = False
         self._encoder = msgspec.json.Encoder()
         self._buffer = bytearray(self._encoder.encode(header) + b"\n")
         self._file = _open(path, "wb")
@@ -61,21 +65,35 @@ class TapeWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.flush()
-        self._file.close()
+        with self._failures(), self._file:
+            self.flush()
 
     def step(self, now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
-        """Record one step."""
+        """Record one step, unless writing has failed."""
+        if self._has_failed:
+            return
         self._encoder.encode_into(Step(now, tuple(events), tuple(commands)), self._buffer, -1)
         self._buffer += b"\n"
         if len(self._buffer) >= BUFFER_BYTES:
-            self.flush()
+            with self._failures():
+                self.flush()
 
     def flush(self) -> None:
         """Write the buffer to the file."""
         self._file.write(self._buffer)
         self._file.flush()
         self._buffer.clear()
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if self._failed is None:
+                raise
+            if not self._has_failed:
+                self._has_failed = True
+                self._failed(error)
 
 
 def read(path: Path) -> tuple[Header, Iterator[Step]]:

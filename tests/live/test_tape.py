@@ -1,13 +1,17 @@
 """Tapes: written, read back, and replayed."""
 
 import gzip
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
 from eclectus import tape
+from eclectus.cli import scheduler
 from eclectus.cli.main import program
+from eclectus.config import parse
 from eclectus.model.commands import Bind, Fault, Report
 from eclectus.model.events import (
     BindConfirmed,
@@ -162,3 +166,29 @@ def test_replay_counts_a_missing_command_as_a_difference(tmp_path):
 def test_a_compressed_tape_is_gzip(tmp_path):
     write(tmp_path / "t.gz")
     assert gzip.decompress((tmp_path / "t.gz").read_bytes()).count(b"\n") == 3
+
+
+def test_a_tape_on_a_full_disk_ends_with_an_error():
+    with pytest.raises(OSError, match="No space left"), tape.TapeWriter(Path("/dev/full"), HEADER) as writer:
+        writer.flush()
+
+
+def test_a_scheduler_goes_on_when_the_disk_of_its_tape_is_full(caplog):
+    configuration = parse(CONFIGURATION)
+    with ExitStack() as stack:
+        (observe,) = scheduler._observers(stack, configuration, Path("/dev/full"))
+        for _ in range(3):
+            observe(0.0, [TaskSeen(replace(TASK, name="n" * tape.BUFFER_BYTES))], [])
+    (logged,) = caplog.messages
+    assert logged.startswith("the recording of /dev/full has ended: ")
+    assert "No space left on device" in logged
+
+
+def test_a_tape_of_an_earlier_process_is_kept_beside_the_new_one(tmp_path):
+    path = tmp_path / "run.tape.gz"
+    for seed in range(3):
+        with ExitStack() as stack:
+            scheduler._observers(stack, parse(CONFIGURATION.replace("7", str(seed))), path)
+    assert tape.read(path)[0].seed == 2
+    assert tape.read(tmp_path / "previous-run.tape.gz")[0].seed == 1
+    assert len(list(tmp_path.iterdir())) == 2

@@ -38,7 +38,8 @@ _log = logging.getLogger(__name__)
     "--record",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="TAPE",
-    help="Record all events and decisions in TAPE, for `eclectus replay`; compressed if it ends in .gz.",
+    help="Record all events and decisions in TAPE, for `eclectus replay`; compressed if it ends in .gz. One "
+    "that exists is kept as previous-TAPE.",
 )
 @click.option(
     "--log-format",
@@ -91,13 +92,20 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
 
 
 def _observers(stack: ExitStack, configuration: Configuration, record: Path | None) -> list[StepObserver]:
+    """The writer of the tape. A process before this one may have died of what its tape shows: it is kept."""
     if record is None:
         return []
     from eclectus import __version__
     from eclectus.tape import Header, TapeWriter
 
+    if record.is_file():
+        record.replace(record.with_name(f"previous-{record.name}"))
+
+    def failed(error: OSError) -> None:
+        _log.error("the recording of %s has ended: %s", record, error)
+
     header = Header(__version__, configuration.text, configuration.seed)
-    return [stack.enter_context(TapeWriter(record, header)).step]
+    return [stack.enter_context(TapeWriter(record, header, failed)).step]
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

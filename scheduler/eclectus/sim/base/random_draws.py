@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from math import inf, nan, sqrt
 from pathlib import Path
-from statistics import fmean, pvariance
+from statistics import fmean
 from typing import Annotated, Literal
 from zlib import crc32
 
@@ -146,7 +146,7 @@ class SizeDistribution:
             case "pareto":
                 return (1.0 - rng.random(count)) ** (-1.0 / self.shape) * (self.shape - 1.0) / self.shape
             case "bounded-pareto":
-                least = 1.0 / self._bounded_moment(1)
+                least = 1.0 / self._bounded_mean
                 cut = 1.0 - self.ratio**-self.shape
                 return np.asarray(least * (1.0 - rng.random(count) * cut) ** (-1.0 / self.shape))
             case "empirical":
@@ -157,29 +157,11 @@ class SizeDistribution:
         """The shape of the gamma distribution; the exponential is gamma with shape 1."""
         return self.shape if self.law == "gamma" else 1.0
 
-    def _bounded_moment(self, power: int) -> float:
-        """E[X^power] of a bounded Pareto variable on 1..ratio."""
-        a, h = self.shape, self.ratio
-        if abs(a - power) < 1e-9:
-            return float(a * np.log(h) / (1.0 - h**-a))
-        return float(a / (a - power) * (1.0 - h ** (power - a)) / (1.0 - h**-a))
-
     @property
-    def squared_variation(self) -> float:
-        """Variance over squared mean."""
-        match self.law:
-            case "exponential" | "gamma":
-                return 1.0 / self._phases
-            case "deterministic":
-                return 0.0
-            case "hyperexponential":
-                return self.scv
-            case "pareto":
-                return 1.0 / (self.shape * (self.shape - 2.0)) if self.shape > 2 else inf
-            case "bounded-pareto":
-                return self._bounded_moment(2) / self._bounded_moment(1) ** 2 - 1.0
-            case "empirical":
-                return pvariance(self.values) / fmean(self.values) ** 2
+    def _bounded_mean(self) -> float:
+        """The mean of a bounded Pareto variable on 1..ratio."""
+        a, h = self.shape, self.ratio
+        return float(a / (a - 1) * (1.0 - h ** (1 - a)) / (1.0 - h**-a))
 
 
 def _values(folder: Path, name: str) -> Iterator[float]:

@@ -156,9 +156,6 @@ class DagComparison(Struct, frozen=True):
 
 
 FORMAT: Final = 1
-QUANTILES = (0.5, 0.9, 0.99, 0.999)
-
-Share = Annotated[float, Meta(ge=0)]
 
 
 class Times(Struct, frozen=True):
@@ -181,7 +178,7 @@ class GroupResult(Struct, frozen=True):
     wait: Times  # arrival to start, of tasks
     jobs: Times  # arrival to the end of a job's last task
     slowdown: float  # mean of response over size
-    met: Share | None = None  # mean share of preferences that nodes met; null if no task had any
+    met: NonNegative | None = None  # mean share of preferences that nodes met; null if no task had any
 
 
 class SeriesPoint(Struct, frozen=True, array_like=True):
@@ -211,7 +208,7 @@ class LearningError(Struct, frozen=True, array_like=True):
     group: str
     pairs: int  # pairs of machine and class with a learned rate
     ratio: float  # geometric mean over the group; 1 is correct
-    error: Share  # mean of |ratio - 1|
+    error: NonNegative  # mean of |ratio - 1|
 
 
 class RunResult(Struct, frozen=True):
@@ -234,7 +231,7 @@ class RunResult(Struct, frozen=True):
     evictions: int  # of running tasks, to make room for others
     dropped: int  # withdrawn before they had started
     allocation: dict[int, float]  # requested so far, % of capacity -> allocated, %; for tasks that never end
-    utilisation: Share  # mean slots in use over slots; running tasks over nodes if classes are unknown
+    utilisation: NonNegative  # mean slots in use over slots; running tasks over nodes if classes are unknown
     growth: float  # slope of the number in the system over the window, tasks per second
     series: list[SeriesPoint]  # over the whole run
     learned: list[LearnedSpeed]  # at the end of the window
@@ -244,8 +241,8 @@ class RunResult(Struct, frozen=True):
     first_fault: str
     probes: int = 0  # benchmark probes that completed
     probes_killed: int = 0  # benchmark probes that were killed to yield their room
-    probe_share: Share = 0.0  # slots used by probes over all slots, mean until the last arrival
-    met: Share | None = None  # mean share of preferences that nodes met; null if no task had any
+    probe_share: NonNegative = 0.0  # slots used by probes over all slots, mean until the last arrival
+    met: NonNegative | None = None  # mean share of preferences that nodes met; null if no task had any
     dags: DagResult | None = None  # of jobs with stages; null if there were none
 
 
