@@ -19,10 +19,10 @@ import socket
 import threading
 import time
 import uuid
-from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from random import Random
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import kopf
 from typing_extensions import override
@@ -65,10 +65,13 @@ async def run(settings: Settings, lease: LeaseSettings, server: ServerSettings) 
         api = ObjectApi(client)
         identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         leadership = Leadership(api, identity, lease.election, Random(), [PROBES])
-        metrics, kinds = Metrics(), [ProbeLoop, DagLoop] if settings.dag_jobs else [ProbeLoop]
-        threads: list[SyncLoop] = [
-            kind(settings, leadership.holds_lease, metrics, lambda: loop.call_soon_threadsafe(ended.set))
-            for kind in kinds
+        metrics, kinds = Metrics(), [probes, dag_jobs] if settings.dag_jobs else [probes]
+
+        def on_end() -> None:
+            loop.call_soon_threadsafe(ended.set)
+
+        threads = [
+            SyncLoop(kind(settings), settings, leadership.holds_lease, metrics, on_end) for kind in kinds
         ]
         live = {"leader-election": leadership.trouble, **{each.name: each.trouble for each in threads}}
         ready = {"api-server": leadership.unanswered}
@@ -111,33 +114,45 @@ HUNG_SECONDS = 120.0  # beyond look_seconds, until a controller that does not sy
 BATCH_SECONDS = 0.2  # events that arrive together cause one sync
 
 
-class Controller(Protocol):
-    """Reads the cluster, and carries out what is to be done."""
+@dataclass(frozen=True)
+class Kind:
+    """What one loop runs."""
 
-    async def sync(self) -> float:
-        """Sync once. Seconds until the next sync. Raises ApiError, ShapeError."""
+    name: str  # of the loop
+    plural: str  # of the custom resource that is watched
+    pod_selector: str  # label selector of the pods that are watched
+    where: dict[str, Any]  # arguments of kopf.operator: the namespaces that are watched
+    controller: Callable[[OperatorContext], ProbeController | DagController]
 
 
-class SyncLoop(threading.Thread, ABC):
+def probes(settings: Settings) -> Kind:
+    """The NodeProbes of the cluster."""
+    where = {"namespaces": [settings.namespace]}
+    return Kind("controller", NODE_PROBES, selector(settings.instance), where, ProbeController)
+
+
+def dag_jobs(settings: Settings) -> Kind:
+    """The DagJobs of the cluster, whose pods are in all namespaces."""
+    return Kind("dag-jobs", DAG_JOBS, DAG_JOB_LABEL, {"clusterwide": True}, DagController)
+
+
+class SyncLoop(threading.Thread):
     """A controller and the watches that trigger it.
 
     `holds_lease`: whether anything may be written. `on_end` is called in this thread when kopf has ended, for
     whatever reason.
     """
 
-    plural: str  # of the custom resource that is watched
-    pod_selector: str  # label selector of the pods that are watched
-    where: dict[str, Any]  # arguments of kopf.operator: the namespaces that are watched
-
     def __init__(
         self,
-        name: str,
+        kind: Kind,
         settings: Settings,
         holds_lease: Callable[[], bool],
         metrics: Metrics,
         on_end: Callable[[], object] = lambda: None,
     ) -> None:
-        super().__init__(name=name, daemon=True)
+        super().__init__(name=kind.name, daemon=True)
+        self._kind = kind
         self._settings = settings
         self._holds_lease = holds_lease
         self._metrics = metrics
@@ -147,6 +162,7 @@ class SyncLoop(threading.Thread, ABC):
         self._trigger = asyncio.Event()
         self._generations: dict[str, int] = {}  # by uid, of the objects whose specs are obeyed
         self._task: asyncio.Task[None] | None = None
+        self._controller: ProbeController | DagController | None = None  # to be used in kopf's loop alone
         self._synced_at = time.monotonic()
 
     @override
@@ -157,7 +173,7 @@ class SyncLoop(threading.Thread, ABC):
             # By default kopf asks for the user's name, which a numeric user of a container does not have.
             identity=cast("Any", self._settings.instance),
             stop_flag=self._stop_flag,
-            **self.where,
+            **self._kind.where,
         )
         try:
             asyncio.run(running)
@@ -174,14 +190,6 @@ class SyncLoop(threading.Thread, ABC):
         if self._failure is not None:
             _log.error("%s ended: %s", self.name, self._failure)
 
-    @abstractmethod
-    def controller(self, context: OperatorContext) -> Controller:
-        """The controller; it may only be used in kopf's loop."""
-
-    @abstractmethod
-    def notice(self, meta: dict[str, Any], name: str) -> bool:
-        """Whether an event of an object asks for a sync; `name`: of its NodeProbe or DagJob."""
-
     def trouble(self) -> str:
         """What is wrong; empty if syncs come as they should, or it does not run. For any thread."""
         silent = time.monotonic() - self._synced_at
@@ -194,18 +202,29 @@ class SyncLoop(threading.Thread, ABC):
         kopf.on.login(registry=registry)(WatchLogin(login).log_in)
         kopf.on.startup(registry=registry)(self._start)
         kopf.on.cleanup(registry=registry)(self._end)
-        kopf.on.event(GROUP, VERSION, self.plural, registry=registry)(self._on_object)
+        kopf.on.event(GROUP, VERSION, self._kind.plural, registry=registry)(self._on_object)
         kopf.on.event("", "v1", "pods", registry=registry)(self._on_pod)
         return registry
 
     async def _on_object(self, event: Any, **_: Any) -> None:
         meta = event["object"]["metadata"]
-        if self._is_new(meta, is_gone=event["type"] == "DELETED") and self.notice(meta, meta["name"]):
-            self._trigger.set()
+        if self._is_new(meta, is_gone=event["type"] == "DELETED"):
+            self._notice(meta.get("namespace", ""), meta["name"])
 
     async def _on_pod(self, event: Any, **_: Any) -> None:
         meta = event["object"]["metadata"]
-        if self.notice(meta, meta.get("labels", {}).get(DAG_JOB_LABEL, "")):
+        self._notice(meta["namespace"], meta.get("labels", {}).get(DAG_JOB_LABEL, ""))
+
+    def _notice(self, namespace: str, name: str) -> None:
+        """Ask for a sync after an event of a NodeProbe or of a DagJob of this name, or of a pod.
+
+        An event says only which job it is about: the sync of that job reads what has happened. Without a
+        controller yet it is dropped: that lists everything first.
+        """
+        if isinstance(self._controller, DagController) and name:
+            self._controller.notice((namespace, name))
+            self._trigger.set()
+        elif isinstance(self._controller, ProbeController):
             self._trigger.set()
 
     def _is_new(self, meta: dict[str, Any], *, is_gone: bool) -> bool:
@@ -219,7 +238,7 @@ class SyncLoop(threading.Thread, ABC):
         return is_gone or bool(before != meta["generation"])
 
     async def _start(self, settings: kopf.OperatorSettings, **_: Any) -> None:
-        configure(settings, self.pod_selector)
+        configure(settings, self._kind.pod_selector)
         self._task = asyncio.create_task(self._work(), name="controller")
         self._task.add_done_callback(self._ended)
 
@@ -242,7 +261,7 @@ class SyncLoop(threading.Thread, ABC):
             api = Gated(client, self._holds_lease)
             pool, rng = NodePool(api, time.time), Random()
             context = OperatorContext(api, pool, self._settings, time.time, rng, self._metrics)
-            controller = self.controller(context)
+            self._controller = controller = self._kind.controller(context)
             while True:
                 seconds = await _sync(controller)
                 self._synced_at = time.monotonic()
@@ -259,53 +278,6 @@ class SyncLoop(threading.Thread, ABC):
         self._trigger.clear()
 
 
-class ProbeLoop(SyncLoop):
-    """Runs the NodeProbes of the cluster."""
-
-    plural = NODE_PROBES
-
-    def __init__(self, settings: Settings, *rest: Any) -> None:
-        super().__init__("controller", settings, *rest)
-        self.pod_selector = selector(settings.instance)
-        self.where = {"namespaces": [settings.namespace]}
-
-    @override
-    def controller(self, context: OperatorContext) -> Controller:
-        return ProbeController(context)
-
-    @override
-    def notice(self, meta: dict[str, Any], name: str) -> bool:
-        return True
-
-
-class DagLoop(SyncLoop):
-    """Runs the DagJobs of the cluster, whose pods are in all namespaces.
-
-    An event says only which job it is about: the sync of that job reads what has happened.
-    """
-
-    plural = DAG_JOBS
-    pod_selector = DAG_JOB_LABEL
-
-    def __init__(self, settings: Settings, *rest: Any) -> None:
-        super().__init__("dag-jobs", settings, *rest)
-        self.where = {"clusterwide": True}
-        self._controller: DagController | None = None
-
-    @override
-    def controller(self, context: OperatorContext) -> Controller:
-        self._controller = DagController(context)
-        return self._controller
-
-    @override
-    def notice(self, meta: dict[str, Any], name: str) -> bool:
-        # Without a controller yet the event is dropped: it lists all jobs first.
-        if self._controller is None or not name:
-            return False
-        self._controller.notice((meta["namespace"], name))
-        return True
-
-
 def configure(settings: kopf.OperatorSettings, pod_selector: str) -> None:
     """Set kopf's own settings."""
     settings.watching.server_timeout = WATCH_SECONDS
@@ -319,7 +291,7 @@ def configure(settings: kopf.OperatorSettings, pod_selector: str) -> None:
     settings.posting.enabled = False  # the controller writes the events
 
 
-async def _sync(controller: Controller) -> float:
+async def _sync(controller: ProbeController | DagController) -> float:
     """Seconds until the next sync."""
     try:
         return await controller.sync()

@@ -13,11 +13,11 @@ from eclectus_operator import __main__ as program
 from eclectus_operator import program as process
 from eclectus_operator.__main__ import main
 from eclectus_operator.metrics import Metrics
-from eclectus_operator.program import DagLoop, ProbeLoop
+from eclectus_operator.program import SyncLoop, dag_jobs, probes
 from eclectus_operator.settings import Settings
 
 
-@pytest.mark.parametrize("kind", [ProbeLoop, DagLoop])
+@pytest.mark.parametrize("kind", [probes, dag_jobs])
 @pytest.mark.long
 def test_it_runs_as_a_user_without_a_name(monkeypatch, caplog, kind):
     """As in a container: the images' user is a number that /etc/passwd does not list."""
@@ -34,7 +34,8 @@ def test_it_runs_as_a_user_without_a_name(monkeypatch, caplog, kind):
 
     monkeypatch.setattr(getpass, "getuser", nameless)
     monkeypatch.setattr(process, "login", log_in)
-    thread = kind(Settings(instance="a", namespace="ns", dag_jobs=True), lambda: False, Metrics())
+    settings = Settings(instance="a", namespace="ns", dag_jobs=True)
+    thread = SyncLoop(kind(settings), settings, lambda: False, Metrics())
     thread._synced_at -= 1e6  # it has waited for the Lease for long
     assert thread.trouble() == ""
     thread.start()

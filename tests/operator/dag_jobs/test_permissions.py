@@ -14,7 +14,7 @@ from eclectus_hack.permissions import Permission, superfluous
 from eclectus_operator.convert import read
 from eclectus_operator.dag_jobs.task_pods import NewPod
 from eclectus_operator.metrics import Metrics
-from eclectus_operator.program import DagLoop
+from eclectus_operator.program import SyncLoop, dag_jobs
 from fake_api import FakeApi
 from probe_world import driven
 
@@ -41,7 +41,7 @@ def test_every_permission_is_used_by_a_sync_or_a_watch():
     used = suspended | expired | taken.audited.used
     watched = {each for each in of_dag_jobs() if each.verb == "watch"}
     assert superfluous(set(of_dag_jobs() - watched), used) == set()
-    handlers = DagLoop(SETTINGS, lambda: True, Metrics()).registry()._watching
+    handlers = SyncLoop(dag_jobs(SETTINGS), SETTINGS, lambda: True, Metrics()).registry()._watching
     named = {each.selector.any_name for each in handlers.get_all_handlers()}
     assert {each.resource for each in watched} == named == {"dagjobs", "pods"}
 
