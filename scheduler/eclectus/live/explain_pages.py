@@ -13,6 +13,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, TypeVar
 
@@ -80,28 +81,19 @@ def _taken(budget: Budget, what: str, per_second: float) -> Iterator[None]:
         budget.give_back()
 
 
+@dataclass(eq=False)
 class ExplainPages:
     """The handlers. `now` returns seconds since the epoch.
 
     `why_not` says why this replica does not decide, and is empty while it does.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        client: ApiClient,
-        access: AccessControl | None,
-        *,
-        limits: Limits,
-        why_not: Callable[[], str],
-        now: Callable[[], float],
-    ) -> None:
-        self._engine = engine
-        self._client = client
-        self._access = access
-        self._limits = limits
-        self._why_not = why_not
-        self._now = now
+    engine: Engine
+    client: ApiClient
+    access: AccessControl | None
+    limits: Limits
+    why_not: Callable[[], str]
+    now: Callable[[], float]
 
     def handlers(self) -> Mapping[str, Handler]:
         """The handlers of pages, by path."""
@@ -131,9 +123,9 @@ class ExplainPages:
             rights.insert(1, ReadObject("nodes"))
 
         def explained() -> Answer:
-            return explain_what_if(self._engine, namespace, name, question, self._now())
+            return explain_what_if(self.engine, namespace, name, question, self.now())
 
-        admitted = self._limits.admitted_to_change
+        admitted = self.limits.admitted_to_change
         return await self._answered(request, rights, lambda: self._in_turn(explained), admitted)
 
     async def _jobs(self, request: web.Request) -> web.Response:
@@ -142,7 +134,7 @@ class ExplainPages:
         right = ReadObject("pods", namespace)  # of a job nothing is said but what holds for its pods
 
         def explained() -> Answer:
-            return explain_job(self._engine, namespace, name, labels, self._now())
+            return explain_job(self.engine, namespace, name, labels, self.now())
 
         return await self._answered(request, (right,), lambda: self._in_turn(explained))
 
@@ -150,7 +142,7 @@ class ExplainPages:
         name = request.match_info["name"]
 
         def explained() -> Answer:
-            found = explain_node(self._engine, name)
+            found = explain_node(self.engine, name)
             if "unknown" in found.conditions:
                 raise MissingError(name, HTTPStatus.NOT_FOUND, f'nodes "{name}" not found')
             return found
@@ -165,13 +157,13 @@ class ExplainPages:
         make: Callable[[], Awaitable[Answer]],
         admitted: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> web.Response:
-        reader = Reader(self._access, bearer_token(request))
+        reader = Reader(self.access, bearer_token(request))
         refused = await self._refused(request, reader, rights)
         if refused is not None:
             return refused
         # Explanations are made one by one, and not more than so many.
         try:
-            with (admitted or self._limits.admitted)():
+            with (admitted or self.limits.admitted)():
                 answer = await make()
         except BusyError as error:
             return failure(HTTPStatus.TOO_MANY_REQUESTS, str(error))
@@ -198,19 +190,19 @@ class ExplainPages:
             if decided.status != HTTPStatus.OK:
                 return refusal(decided)
         # 3. Only the leader knows; what a standby has seen is of another time.
-        why_not = self._why_not()
+        why_not = self.why_not()
         return failure(HTTPStatus.SERVICE_UNAVAILABLE, why_not) if why_not else None
 
     async def _pod(self, namespace: str, name: str) -> Answer:
         """Explain a pod, or say why the engine does not know it. Raises ApiError, MalformedError."""
-        found = await self._in_turn(lambda: explain_pod(self._engine, namespace, name, self._now()))
+        found = await self._in_turn(lambda: explain_pod(self.engine, namespace, name, self.now()))
         if found.state != "unknown":
             return found
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
-        return of_absent(decode_pod(await self._client.get(path, seconds=READ_SECONDS)))
+        return of_absent(decode_pod(await self.client.get(path, seconds=READ_SECONDS)))
 
     async def _in_turn(self, explained: Callable[[], T]) -> T:
-        async with self._limits.turn:
+        async with self.limits.turn:
             return explained()
 
 
@@ -257,16 +249,16 @@ NAMESPACES_MOST = (
 EVERY_POD = ReadObject("pods")
 
 
+@dataclass(eq=False)
 class Reader:
     """The sender of one request. Without `access` everybody may read everything."""
 
-    def __init__(self, access: AccessControl | None, token: str) -> None:
-        self._access = access
-        self._token = token
+    access: AccessControl | None
+    token: str
 
     async def decision(self, right: Right) -> Decision:
         """Whether the right is given. Raises nothing."""
-        return PERMITTED if self._access is None else await self._access.decision(self._token, right)
+        return PERMITTED if self.access is None else await self.access.decision(self.token, right)
 
     async def readable(self, answer: Answer) -> Answer:
         """Leave out what may not be read; a right that could not be found out counts as not given."""

@@ -22,6 +22,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import orjson
 
@@ -43,22 +44,17 @@ FORBIDDEN = 403
 _log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class NodeProfiles:
     """Reads and writes NodeProfiles. `learned_nodes` returns what the engine has learned so far."""
 
-    def __init__(
-        self,
-        context: Context,
-        inbox: Inbox,
-        learned_nodes: Callable[[], Iterable[LearnedNode]],
-        holds_lease: Callable[[], bool],
-        settings: Settings,
-    ) -> None:
-        self._context = context
-        self._inbox = inbox
-        self._learned_nodes = learned_nodes
-        self._holds_lease = holds_lease
-        self._settings = settings
+    context: Context
+    inbox: Inbox
+    learned_nodes: Callable[[], Iterable[LearnedNode]]
+    holds_lease: Callable[[], bool]
+    settings: Settings
+
+    def __post_init__(self) -> None:
         self._is_defined = True  # whether the cluster defines NodeProfile, as of the last read
         self._stored: dict[str, LearnedNode] = {}  # as last read or written
 
@@ -70,9 +66,9 @@ class NodeProfiles:
     async def run(self) -> None:
         """Write what has changed, until cancelled."""
         while True:
-            await asyncio.sleep(self._settings.interval)
-            if self._holds_lease():
-                await self._write_changes([each async for each in _in_slices(self._learned_nodes())])
+            await asyncio.sleep(self.settings.interval)
+            if self.holds_lease():
+                await self._write_changes([each async for each in _in_slices(self.learned_nodes())])
 
     async def _read(self) -> set[str] | None:
         """Read all NodeProfiles and send what others have learned to the engine.
@@ -96,11 +92,11 @@ class NodeProfiles:
     async def _read_all(self) -> set[str]:
         stored = dict[str, LearnedNode]()
         pages = decoded_pages(
-            self._context.client, NODE_PROFILES_PATH, PAGE_PROFILES, node_profile.decode_page
+            self.context.client, NODE_PROFILES_PATH, PAGE_PROFILES, node_profile.decode_page
         )
         async for page in pages:
             read = {known.node: known for known in _decoded(page.items)}
-            await self._inbox.put_all(
+            await self.inbox.put_all(
                 [NodeRecalled(known) for known in read.values() if self._is_later(known)]
             )
             stored |= read
@@ -116,7 +112,7 @@ class NodeProfiles:
             each async for each in _in_slices(now) if each.node not in theirs and self._has_changed(each)
         ]
         changed.sort(key=lambda each: self._stored[each.node].at if each.node in self._stored else 0.0)
-        for known in changed[: self._settings.writes_a_round]:
+        for known in changed[: self.settings.writes_a_round]:
             try:
                 await self._write(known)
             except RejectedError as error:  # probably another process has written a later epoch meanwhile
@@ -132,17 +128,17 @@ class NodeProfiles:
     async def _write(self, known: LearnedNode) -> None:
         status, path = {"status": node_profile.status_of(known)}, f"{NODE_PROFILES_PATH}/{known.node}/status"
         try:
-            await self._context.client.send("PATCH", path, status, content_type=MERGE_PATCH)
+            await self.context.client.send("PATCH", path, status, content_type=MERGE_PATCH)
         except MissingError:
             await self._create(known.node)
-            await self._context.client.send("PATCH", path, status, content_type=MERGE_PATCH)
+            await self.context.client.send("PATCH", path, status, content_type=MERGE_PATCH)
         self._stored[known.node] = known
         self._count("written")
 
     async def _create(self, name: str) -> None:
-        node = orjson.loads(await self._context.client.get(f"/api/v1/nodes/{name}"))
+        node = orjson.loads(await self.context.client.get(f"/api/v1/nodes/{name}"))
         try:
-            await self._context.client.send(
+            await self.context.client.send(
                 "POST", NODE_PROFILES_PATH, node_profile.new_object(name, node["metadata"]["uid"])
             )
         except ConflictError:
@@ -159,7 +155,7 @@ class NodeProfiles:
         return known.epoch >= before.epoch and node_profile.differs(before, known)
 
     def _count(self, result: str) -> None:
-        self._context.metrics.profile_writes.labels(result).inc()
+        self.context.metrics.profile_writes.labels(result).inc()
 
 
 async def _in_slices(nodes: Iterable[LearnedNode]) -> AsyncIterator[LearnedNode]:
@@ -192,31 +188,24 @@ def _decoded(items: Iterable[node_profile.NodeProfile]) -> Iterator[LearnedNode]
 PAGE_PROBES = "500"
 
 
+@dataclass(eq=False)
 class ProbeLoad:
     """Writes `status.load` every `interval` seconds while this process holds the Lease.
 
     `learned_load` returns the load at a time, None while it is not known.
     """
 
-    def __init__(
-        self,
-        context: Context,
-        learned_load: Callable[[float], LearnedLoad | None],
-        now: Callable[[], float],
-        holds_lease: Callable[[], bool],
-        interval: float,
-    ) -> None:
-        self._context = context
-        self._learned_load = learned_load
-        self._now = now
-        self._holds_lease = holds_lease
-        self._interval = interval
+    context: Context
+    learned_load: Callable[[float], LearnedLoad | None]
+    now: Callable[[], float]
+    holds_lease: Callable[[], bool]
+    interval: float
 
     async def run(self) -> None:
         """Write until cancelled. What fails is tried again in the next round."""
         while True:
-            await asyncio.sleep(self._interval)
-            if not self._holds_lease():
+            await asyncio.sleep(self.interval)
+            if not self.holds_lease():
                 continue
             try:
                 await self._write_load()
@@ -226,16 +215,16 @@ class ProbeLoad:
                 _log.warning("the load could not be written to NodeProbes: %s", error)
 
     async def _write_load(self) -> None:
-        now = self._now()
-        load = self._learned_load(now)
+        now = self.now()
+        load = self.learned_load(now)
         if load is None:
             return
         for probe in await self._probes():
             if node_probe.differs(probe, load, now):
                 body = {"status": {"load": node_probe.load_of(load, now)}}
                 path = f"{NODE_PROBES_PATH}/{probe.metadata.name}/status"
-                await self._context.client.send("PATCH", path, body, content_type=MERGE_PATCH)
+                await self.context.client.send("PATCH", path, body, content_type=MERGE_PATCH)
 
     async def _probes(self) -> list[node_probe.NodeProbeLoad]:
-        pages = decoded_pages(self._context.client, NODE_PROBES_PATH, PAGE_PROBES, node_probe.decode_page)
+        pages = decoded_pages(self.context.client, NODE_PROBES_PATH, PAGE_PROBES, node_probe.decode_page)
         return [each async for page in pages for each in page.items]

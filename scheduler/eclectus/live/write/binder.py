@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from eclectus.kube.objects import Pod, decode_head, decode_pod
@@ -59,24 +60,20 @@ Outcome = Literal["bound", "elsewhere", "gone", "unbound", "unsent"]
 _log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class Binder:
     """Sends binds. `holds_lease` is asked before each request; `timeout_seconds` limits each request.
 
     `annotations` returns those that a pod gets with its bind, by uid.
     """
 
-    def __init__(
-        self,
-        context: Context,
-        holds_lease: Callable[[], bool],
-        timeout_seconds: float,
-        annotations: Callable[[str], Mapping[str, str]],
-    ) -> None:
-        self._context = context
-        self._holds_lease = holds_lease
-        self._annotations = annotations
-        self._persistence = Persistence(context, holds_lease)
-        self._timeout_seconds = timeout_seconds  # for us and, as a query parameter, for the server
+    context: Context
+    holds_lease: Callable[[], bool]
+    timeout_seconds: float  # for us and, as a query parameter, for the server
+    annotations: Callable[[str], Mapping[str, str]]
+
+    def __post_init__(self) -> None:
+        self._persistence = Persistence(self.context, self.holds_lease)
 
     async def bind(self, bind: Bind) -> Answer:
         """Bind the pod; returns once it is known whether it is bound, however long that takes."""
@@ -91,21 +88,21 @@ class Binder:
             given_up = await self._persistence.attempt(post, (NotDoneError,), PATIENCE_SECONDS)
         except UnsureError as error:
             _log.warning("bind uncertain, reading the pod: %s", error, extra=log_fields(bind))
-            self._context.metrics.uncertain_answers.inc()
-            return await self._settle(bind, error, sent_at + self._timeout_seconds + MARGIN_SECONDS)
+            self.context.metrics.uncertain_answers.inc()
+            return await self._settle(bind, error, sent_at + self.timeout_seconds + MARGIN_SECONDS)
         except ApiError as error:
             # A conflict may be our own bind, if a proxy has sent the request twice.
             return await self._settle(bind, error, sent_at)
         if given_up is None:
             return BindConfirmed(bind.uid, bind.node)
-        if not self._holds_lease():
+        if not self.holds_lease():
             return BindRefused(bind.uid, bind.node, f"not sent: {LEASE_LOST}")
         return self._refused(bind, given_up, "unsent")
 
     async def _post(self, bind: Bind) -> None:
         # The uid is a precondition: a new pod of the same name is not the one that was scheduled.
         metadata: dict[str, Any] = {"namespace": bind.namespace, "name": bind.name, "uid": bind.uid}
-        if annotations := self._annotations(bind.uid):
+        if annotations := self.annotations(bind.uid):
             metadata["annotations"] = annotations
         body = {
             "apiVersion": "v1",
@@ -114,18 +111,18 @@ class Binder:
             "target": {"apiVersion": "v1", "kind": "Node", "name": bind.node},
         }
         # `timeout` ends the server's work on the request when we stop waiting for the answer.
-        query = {"timeout": f"{self._timeout_seconds:g}s"}
-        await self._context.client.send(
-            "POST", pod_path(bind) + "/binding", body, query=query, seconds=self._timeout_seconds
+        query = {"timeout": f"{self.timeout_seconds:g}s"}
+        await self.context.client.send(
+            "POST", pod_path(bind) + "/binding", body, query=query, seconds=self.timeout_seconds
         )
 
     async def _settle(self, bind: Bind, cause: ApiError, certain_after: float) -> Answer:
         """Read the pod until the result is known. No bind can be under way after `certain_after`."""
-        backoff = Backoff(0.1, 5.0, self._context.rng)
+        backoff = Backoff(0.1, 5.0, self.context.rng)
         while True:
             read_at = elapsed()
             try:
-                pod = decode_pod(await self._context.client.get(pod_path(bind)))
+                pod = decode_pod(await self.context.client.get(pod_path(bind)))
             except MissingError:
                 return self._refused(bind, cause, "gone")
             except (ApiError, MalformedError) as error:
@@ -141,7 +138,7 @@ class Binder:
             await asyncio.sleep(max(certain_after - elapsed(), 0.0) + 0.05)
 
     def _refused(self, bind: Bind, cause: ApiError, outcome: Outcome) -> BindRefused:
-        self._context.metrics.bind_conflicts.labels(outcome).inc()
+        self.context.metrics.bind_conflicts.labels(outcome).inc()
         _log.warning("bind refused (%s): %s", outcome, cause, extra=log_fields(bind))
         return BindRefused(bind.uid, bind.node, cause.reason)
 
@@ -155,22 +152,15 @@ def verdict(bind: Bind, pod: Pod, *, is_certain: bool) -> Outcome | None:
     return "unbound" if is_certain else None
 
 
+@dataclass(eq=False)
 class StepBinder:
     """Does the steps of a bind, then the bind. `holds_lease` is asked before each request."""
 
-    def __init__(
-        self,
-        context: Context,
-        binder: Binder,
-        nominator: Nominator,
-        volume_steps: VolumeSteps,
-        holds_lease: Callable[[], bool],
-    ) -> None:
-        self._client = context.client
-        self._binder = binder
-        self._nominator = nominator
-        self._volume_steps = volume_steps
-        self._holds_lease = holds_lease
+    context: Context
+    binder: Binder
+    nominator: Nominator
+    volume_steps: VolumeSteps
+    holds_lease: Callable[[], bool]
 
     async def bind(self, bind: Bind) -> Answer:
         """Returns once it is known whether the pod is bound, and the steps are undone if it is not."""
@@ -181,7 +171,7 @@ class StepBinder:
             if problem:
                 break
             done.append(step)
-        answer = BindRefused(bind.uid, bind.node, problem) if problem else await self._binder.bind(bind)
+        answer = BindRefused(bind.uid, bind.node, problem) if problem else await self.binder.bind(bind)
         if not isinstance(answer, BindConfirmed):
             for step in reversed(done):
                 await self._undo(bind, step)
@@ -190,19 +180,19 @@ class StepBinder:
     async def _do(self, bind: Bind, step: BindStep) -> str:
         match step:
             case Renominate():
-                problem = await self._nominator.write(bind, step.node, STEP_SECONDS)
+                problem = await self.nominator.write(bind, step.node, STEP_SECONDS)
                 return f"not nominated before the bind: {problem}" if problem else ""
             case EndProbe():
                 await self._end_probe(step)
                 return ""
             case _:
-                return await self._volume_steps.do(bind, step)
+                return await self.volume_steps.do(bind, step)
 
     async def _undo(self, bind: Bind, step: BindStep) -> None:
         """A failure does no harm: room is held by the engine, and the status is for others to read."""
         if not isinstance(step, Renominate):
             return
-        problem = await self._nominator.write(bind, step.from_node, STEP_SECONDS)
+        problem = await self.nominator.write(bind, step.from_node, STEP_SECONDS)
         if problem:
             fields = {**log_fields(bind), "node": step.from_node}
             _log.warning("not nominated again after a failed bind: %s", problem, extra=fields)
@@ -213,13 +203,13 @@ class StepBinder:
         The operator ends such probes too, within a second. This second is saved here: a CPU-bound probe on a
         slow node delays the start of the pod as long as they share the node.
         """
-        if not self._holds_lease():
+        if not self.holds_lease():
             return  # nor is the bind sent
         path = f"/api/v1/namespaces/{step.namespace}/pods/{step.name}"
         options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": step.uid}}
         fields = {"pod": f"{step.namespace}/{step.name}", "uid": step.uid}
         try:
-            await self._client.send("DELETE", path, options, seconds=END_PROBE_SECONDS)
+            await self.context.client.send("DELETE", path, options, seconds=END_PROBE_SECONDS)
         except (MissingError, ConflictError):
             _log.debug("the probe has ended already", extra=fields)
         except ApiError as error:
@@ -236,6 +226,7 @@ BOUND_SECONDS = 600.0  # for the volume of one claim (kube-scheduler's bindTimeo
 CHECK_SECONDS = 1.0  # how soon a wait ends when the pod is gone or the Lease is lost
 
 
+@dataclass(eq=False)
 class VolumeSteps:
     """Does the steps by which claims get volumes.
 
@@ -243,20 +234,14 @@ class VolumeSteps:
     `bound_seconds` limits the wait for the volume of one claim.
     """
 
-    def __init__(
-        self,
-        context: Context,
-        states: ClaimStates,
-        pod_state: Callable[[str], object | None],
-        holds_lease: Callable[[], bool],
-        bound_seconds: float = BOUND_SECONDS,
-    ) -> None:
-        self._context = context
-        self._states = states
-        self._bound_seconds = bound_seconds
-        self._pod_state = pod_state
-        self._holds_lease = holds_lease
-        self._persistence = Persistence(context, holds_lease)
+    context: Context
+    states: ClaimStates
+    pod_state: Callable[[str], object | None]
+    holds_lease: Callable[[], bool]
+    bound_seconds: float = BOUND_SECONDS
+
+    def __post_init__(self) -> None:
+        self._persistence = Persistence(self.context, self.holds_lease)
         self._in_flight = asyncio.Semaphore(WRITES_IN_FLIGHT)
 
     async def do(self, bind: Bind, step: VolumeStep) -> str:
@@ -278,7 +263,7 @@ class VolumeSteps:
 
     async def _reserve(self, step: ReserveVolume) -> None:
         path = f"/api/v1/persistentvolumes/{step.volume}"
-        body = await self._context.client.get(path)
+        body = await self.context.client.get(path)
         volume, version = volume_from(body), decode_head(body).metadata.resource_version
         key = f"{step.namespace}/{step.claim}"
         if volume.claim not in ("", key) or volume.claim_uid not in ("", step.claim_uid):
@@ -289,7 +274,7 @@ class VolumeSteps:
 
     async def _select(self, step: SelectNode) -> None:
         path = f"/api/v1/namespaces/{step.namespace}/persistentvolumeclaims/{step.claim}"
-        body = await self._context.client.get(path)
+        body = await self.context.client.get(path)
         claim, version = claim_from(body), decode_head(body).metadata.resource_version
         if claim.uid != step.claim_uid:
             raise MissingError("PATCH", message=f'persistentvolumeclaim "{step.claim}" not found')
@@ -302,26 +287,26 @@ class VolumeSteps:
         await self._patch(path, {"metadata": metadata})
 
     async def _patch(self, path: str, body: dict[str, Any]) -> None:
-        await self._context.client.send("PATCH", path, body, content_type=MERGE_PATCH)
+        await self.context.client.send("PATCH", path, body, content_type=MERGE_PATCH)
 
     # -- waiting -------------------------------------------------------------------------------------
 
     async def _bound(self, bind: Bind, step: AwaitVolume) -> str:
-        key, give_up_at = f"{step.namespace}/{step.claim}", elapsed() + self._bound_seconds
+        key, give_up_at = f"{step.namespace}/{step.claim}", elapsed() + self.bound_seconds
         was_selected = False
-        while self._holds_lease():
-            state = self._states.get(key)
+        while self.holds_lease():
+            state = self.states.get(key)
             problem = _problem(state, step, was_selected=was_selected)
             if problem or state is None:
                 return problem
             if state.volume:
                 return ""
-            if self._pod_state(bind.uid) is None:
+            if self.pod_state(bind.uid) is None:
                 return "the pod is bound or gone"
             if elapsed() >= give_up_at:
-                return f'persistentvolumeclaim "{step.claim}" is not bound after {self._bound_seconds:g} s'
+                return f'persistentvolumeclaim "{step.claim}" is not bound after {self.bound_seconds:g} s'
             was_selected = was_selected or state.selected_node == step.node
-            await self._states.changed(key, CHECK_SECONDS)
+            await self.states.changed(key, CHECK_SECONDS)
         return LEASE_LOST
 
 
