@@ -54,7 +54,7 @@ class TapeWriter:
     """Writes a tape. Use it as a context manager, so that the last steps reach the disk."""
 
     def __init__(self, path: Path, header: Header, failed: Callable[[OSError], None] | None = None) -> None:
-        """`failed` is called once if writing fails, and the tape ends there; without it the error is raised."""
+        """`failed` is called once if writing fails, and the tape ends there; without it that is raised."""
         self._failed = failed
         self._has_failed = False
         self._encoder = msgspec.json.Encoder()

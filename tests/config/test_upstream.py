@@ -274,7 +274,15 @@ def test_the_result_is_valid_and_has_the_list_in_comments() -> None:
     ("fields", "problem"),
     [
         ({"kind": "SchedulerConfiguration"}, "kind: must be KubeSchedulerConfiguration"),
-        ({"apiVersion": "kubescheduler.config.k8s.io/v1beta3"}, "--write-config-to NEW converts"),
+        (
+            {"apiVersion": "kubescheduler.config.k8s.io/v1beta3"},
+            "its fields are those of v1: write kubescheduler.config.k8s.io/v1 instead",
+        ),
+        (
+            {"apiVersion": "kubescheduler.config.k8s.io/v1beta2"},
+            "kube-scheduler 1.25 to 1.27 converts it: --config OLD --write-config-to NEW",
+        ),
+        ({"apiVersion": "v1"}, "must be kubescheduler.config.k8s.io/v1, not 'v1'"),
         ({"paralellism": 1}, "paralellism: unknown field; did you mean 'parallelism'?"),
         ({"parallelism": "many"}, "parallelism: must be a number"),
         ({"profiles": [{}, {}]}, "profiles[1].schedulerName: 'default-scheduler' is taken"),

@@ -299,6 +299,13 @@ _TRANSLATED: Mapping[type, Translate] = {
 
 UPSTREAM_KIND = "KubeSchedulerConfiguration"
 UPSTREAM_VERSION = "kubescheduler.config.k8s.io/v1"
+# No kube-scheduler that is supported today reads these: v1beta2 was removed in 1.28, v1beta3 in 1.29.
+_OLDER = {
+    "kubescheduler.config.k8s.io/v1beta3": f"its fields are those of v1: write {UPSTREAM_VERSION} instead",
+    "kubescheduler.config.k8s.io/v1beta2": (
+        "kube-scheduler 1.25 to 1.27 converts it: --config OLD --write-config-to NEW"
+    ),
+}
 _WIDTH = 110
 
 
@@ -346,9 +353,8 @@ def _check_kind(mapping: dict[str, Any]) -> None:
         raise SettingsError("kind", f"must be {UPSTREAM_KIND}, not {show(mapping.get('kind'))}")
     version = mapping.get("apiVersion")
     if version != UPSTREAM_VERSION:
-        problem = f"must be {UPSTREAM_VERSION}, not {show(version)}"
-        advice = "kube-scheduler --config OLD --write-config-to NEW converts older versions"
-        raise SettingsError("apiVersion", f"{problem}; {advice}")
+        advice = f"; {_OLDER[version]}" if isinstance(version, str) and version in _OLDER else ""
+        raise SettingsError("apiVersion", f"must be {UPSTREAM_VERSION}, not {show(version)}{advice}")
 
 
 def _election(election: LeaderElection) -> dict[str, Any]:
