@@ -18,7 +18,8 @@ class WaitingPods:
     """The number of pods that were sent and had not started, at any moment."""
 
     def __init__(self, sent: Iterable[float], started: Iterable[float]) -> None:
-        self._sent, self._started = sorted(sent), sorted(started)
+        self._sent = sorted(sent)
+        self._started = sorted(started)
 
     def at(self, moment: float) -> int:
         """Pods waiting then."""

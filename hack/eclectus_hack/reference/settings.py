@@ -5,9 +5,9 @@ from typing import Any
 
 from eclectus.api.names import API_VERSION
 from eclectus.config.configuration import KIND
-from eclectus.config.described import Described, condition, described, implications, summary, traits
+from eclectus.config.described import Described, condition, described, traits, written
 from eclectus.config.process_settings import ProcessSettings
-from eclectus.config.settings_reading import settings_of
+from eclectus.config.settings_reading import camel, settings_of
 from eclectus.framework import ProfileSettings
 from eclectus.policies.table import CLASHES, ROLES, Clash
 from eclectus_hack import clashes
@@ -41,7 +41,7 @@ def page() -> str:
     """The text of the page."""
     parts = [head("Settings", "the settings classes of the code", INTRODUCTION)]
     parts += ["## The file\n", table(["field", "values", "default", "meaning"], TOP)]
-    parts += ["## Each profile\n", f"{summary(ProfileSettings)}\n", _settings(described(ProfileSettings))]
+    parts += ["## Each profile\n", f"{_summary(ProfileSettings)}\n", _settings(described(ProfileSettings))]
     parts += ["## The process\n", *_sections()]
     for role, policies in ROLES.items():
         parts += [f"## {role}\n", table(["policy", "what it is", "traits"], _policies_of(role))]
@@ -51,10 +51,27 @@ def page() -> str:
     return "\n".join(parts)
 
 
+def _summary(settings_class: type[Any]) -> str:
+    """The first paragraph of the class's docstring, on one line."""
+    return " ".join((settings_class.__doc__ or "").strip().split("\n\n")[0].split())
+
+
+def _implications(settings_class: type[Any]) -> Iterator[str]:
+    """`mode: paper implies view: sample, …` for each value that implies others."""
+    known = settings_of(settings_class)
+    for key, (_, _, setting) in known.items():
+        for value, implied in (setting.implies if setting else {}).items():
+            settings = (
+                (camel(name), written(other, known[camel(name)][2])) for name, other in implied.items()
+            )
+            spelled = ", ".join(f"`{name}: {other}`" for name, other in settings)
+            yield f"`{key}: {value}` implies {spelled}."
+
+
 def _sections() -> Iterator[str]:
     for key, (_, kind, _) in settings_of(ProcessSettings).items():
         yield f"### {key}\n"
-        yield f"{summary(kind)}\n"
+        yield f"{_summary(kind)}\n"
         yield _settings(described(kind))
 
 
@@ -62,7 +79,7 @@ def _policies_of(role: str) -> Iterator[list[str]]:
     """A row for each policy of a role, with a link to its settings."""
     for name, kind in ROLES[role].items():
         link = f"[{code(name)}](#{role}-{name})" if list(described(kind)) else code(name)
-        yield [link, summary(kind), "; ".join(traits(kind))]
+        yield [link, _summary(kind), "; ".join(traits(kind))]
 
 
 def _policy(role: str, name: str, kind: type[Any]) -> Iterator[str]:
@@ -70,7 +87,7 @@ def _policy(role: str, name: str, kind: type[Any]) -> Iterator[str]:
     if settings := list(described(kind)):
         yield f"### {role}: {name}\n"
         yield _settings(settings)
-    for each in implications(kind):
+    for each in _implications(kind):
         yield f"{each}\n"
 
 

@@ -119,23 +119,6 @@ def default_of(field: Field[Any]) -> object:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
-def summary(settings_class: type[Any]) -> str:
-    """The first paragraph of the class's docstring, on one line."""
-    return " ".join((settings_class.__doc__ or "").strip().split("\n\n")[0].split())
-
-
-def implications(settings_class: type[Any]) -> Iterator[str]:
-    """`mode: paper implies view: sample, …` for each value that implies others."""
-    known = settings_of(settings_class)
-    for key, (_, _, setting) in known.items():
-        for value, implied in (setting.implies if setting else {}).items():
-            settings = (
-                (camel(name), written(other, known[camel(name)][2])) for name, other in implied.items()
-            )
-            spelled = ", ".join(f"`{name}: {other}`" for name, other in settings)
-            yield f"`{key}: {value}` implies {spelled}."
-
-
 def traits(kind: type[Any]) -> Iterator[str]:
     """What a policy says of itself: `joins node queues with queue: lines`, `needs images`."""
     for name in (each.name for each in fields(kind().traits) if each.name != "needs"):

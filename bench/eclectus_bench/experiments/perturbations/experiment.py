@@ -48,7 +48,9 @@ class _Series:
     """The observations as series over time; `at` in seconds since the first pod."""
 
     def __init__(self, plan: Plan, observations: Observations) -> None:
-        self.plan, self.seen, self.intervals = plan, observations, Intervals(plan, observations)
+        self.plan = plan
+        self.seen = observations
+        self.intervals = Intervals(plan, observations)
         self.at = [self.since_begin(one.at) for one in observations.readings]
         self.speeds = [node_speeds(one, self.intervals.truth) for one in observations.readings]
 

@@ -91,7 +91,8 @@ class Intervals:
     """Computes the figures of each interval from the observations."""
 
     def __init__(self, plan: Plan, observations: Observations) -> None:
-        self._plan, self._seen = plan, observations
+        self._plan = plan
+        self._seen = observations
         self.truth = Truth(observations.changes)
         self.pods = [one for one in observations.entries if one.name in observations.sent.at]
         self.probes = [one for one in observations.entries if one.name not in observations.sent.at]

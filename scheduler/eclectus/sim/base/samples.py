@@ -26,7 +26,8 @@ class Series(Generic[T]):
     __slots__ = ("due", "every", "items", "most")
 
     def __init__(self, every: float, most: int) -> None:
-        self.every, self.most = every, most
+        self.every = every
+        self.most = most
         self.due = every  # time of the next sample
         self.items: list[T] = []
 
@@ -55,7 +56,8 @@ class Histogram:
 
     def __init__(self) -> None:
         self._buckets: Counter[int] = Counter()
-        self._total, self._largest = 0.0, 0.0
+        self._total = 0.0
+        self._largest = 0.0
         self._new: list[float] = []
         self.add: Callable[[float], None] = self._new.append  # add one value
 

@@ -53,7 +53,8 @@ class Throughputs:
 
     def __init__(self, path: Path, job_types: tuple[str, ...]) -> None:
         """Raises SettingsError if the file cannot be read or is not such a table."""
-        self._path, self._job_types = path, job_types
+        self._path = path
+        self._job_types = job_types
         try:
             data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
             self._table = msgspec.json.decode(data, type=dict[str, dict[str, _Entry]])

@@ -38,7 +38,8 @@ class RecordedPod:
     """One pod of the tape's profiles. Times are seconds on the tape's clock, inf for what did not happen."""
 
     def __init__(self, task: Task, arrived: float) -> None:
-        self.task, self.arrived = task, arrived
+        self.task = task
+        self.arrived = arrived
         self.node = ""
         self.started = self.ended = self.gone = inf
 
@@ -61,9 +62,11 @@ class TapeRecord:
         self._profiles = frozenset(profiles)
         self.pods: dict[str, RecordedPod] = {}
         self.nodes: set[str] = set()
-        self.begins, self.ends = inf, 0.0
+        self.begins = inf
+        self.ends = 0.0
         for step in steps:
-            self.begins, self.ends = min(self.begins, step.now), step.now
+            self.begins = min(self.begins, step.now)
+            self.ends = step.now
             for event in step.events:
                 self._apply(event, step.now)
 

@@ -64,7 +64,9 @@ class StaleView(Place):
     """Runs a policy on a view of the queues as they were some time ago."""
 
     def __init__(self, policy: Place, age_seconds: float, corrects: bool) -> None:
-        self._policy, self._age, self._corrects = policy, age_seconds, corrects
+        self._policy = policy
+        self._age = age_seconds
+        self._corrects = corrects
         self._cluster = Cluster()
         self._classes = ClassCache(self._cluster)
         self._renew_at = 0.0

@@ -137,7 +137,9 @@ class StagedJobs:
         self, record: DagRecord, history: History | None, notify: Callable[[Event], None] | None
     ) -> None:
         """`history`: where estimates come from, if not from arrivals; `notify`: who wants to know jobs."""
-        self.record, self._history, self._notify = record, history, notify
+        self.record = record
+        self._history = history
+        self._notify = notify
         self._jobs: dict[int, StagedJob] = {}
 
     def arrive(
@@ -225,7 +227,8 @@ class Jobs:
 
     def __init__(self, profiles: Sequence[str], staged: StagedJobs) -> None:
         self.any_in_parts = False  # whether any job so far does not submit all tasks at once
-        self._profiles, self._staged = tuple(profiles), staged
+        self._profiles = tuple(profiles)
+        self._staged = staged
         # By job number: tasks not submitted yet.
         self._later: dict[int, tuple[Arrival, Iterator[tuple[int, float]]]] = {}
 

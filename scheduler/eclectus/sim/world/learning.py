@@ -18,6 +18,7 @@ from statistics import fmean
 from typing import Annotated
 
 import numpy as np
+from typing_extensions import override
 
 from eclectus.cluster.scalars import read_only
 from eclectus.framework import Completion, Learn, LearnedCell, Speeds
@@ -43,31 +44,35 @@ class OracleLearner(Learn):
     def __init__(
         self, truth: OracleSettings, machines: Mapping[str, Machine], mean_sizes: Mapping[str, float]
     ) -> None:
-        self._error, self._machines, self._mean_sizes = truth.error, machines, mean_sizes
+        self._error = truth.error
+        self._machines = machines
+        self._mean_sizes = mean_sizes
         self._rows: dict[int, str] = {}
         self._capacity = self._epoch = 0
         self._speeds: dict[str, Speeds] = {}
         speeds = [machine.nominal_speed("") for machine in machines.values()]
         self._median = float(np.median(speeds)) if len(set(speeds)) > 1 else max(speeds)
 
+    @override
     def add_node(self, row: int, node: str, capacity: int) -> None:
-        """A node has been added in this row."""
         self._rows[row], self._capacity = node, capacity
         self.speeds_changed()
 
+    @override
     def remove_node(self, row: int) -> None:
-        """The node of this row has been removed."""
         del self._rows[row]
         self.speeds_changed()
 
+    @override
     def observe(self, done: Completion) -> None:
-        """Nothing is learned."""
+        """Nothing can be learned beyond the truth."""
 
     def speeds_changed(self) -> None:
         """Drop cached rates, because true speeds have changed."""
         self._epoch += 1
         self._speeds.clear()
 
+    @override
     def speeds(self, workload: str) -> Speeds:
         """The true rates of this class, distorted by `error`."""
         speeds = self._speeds.get(workload)
@@ -78,6 +83,7 @@ class OracleLearner(Learn):
             speeds = self._speeds[workload] = Speeds(read_only(rate), float(rate.max()), self._epoch)
         return speeds
 
+    @override
     def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
         """The rates of all pairs of node and class, as if learned from one sample."""
         for name in sorted(name for name in self._rows.values() if name > after):
@@ -99,13 +105,15 @@ class LearningErrorRecorder:
     """Samples the learning error while a world runs."""
 
     def __init__(self, world: World, mean_sizes: Mapping[str, float], expected_end: float) -> None:
-        self._world, self._mean_sizes = world, mean_sizes
+        self._world = world
+        self._mean_sizes = mean_sizes
         at_once = max(len(world.machines) * len(mean_sizes), 1)
         samples = min(max(PAIRS_PER_RUN // at_once, SAMPLES_LEAST), SAMPLES_MOST)
         self._series: Series[list[LearningError]] = Series(max(expected_end / samples, 1e-9), samples)
         # At the end of the window: later, while machines run dry, learners forget.
         self.learned: list[LearnedSpeed] = []
-        world.record.on_sample, world.record.on_close = self._sample, self._close
+        world.record.on_sample = self._sample
+        world.record.on_close = self._close
 
     def _sample(self, at: float) -> None:
         if at >= self._series.due:

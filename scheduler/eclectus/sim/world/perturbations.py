@@ -25,7 +25,8 @@ class Failures:
     """
 
     def __init__(self, probability: float, seed: int) -> None:
-        self._probability, self._seed = probability, seed
+        self._probability = probability
+        self._seed = seed
 
     def share_done(self, uid: str) -> float | None:
         """The share of its work after which this attempt fails, 0..1; None if it does not."""

@@ -93,7 +93,9 @@ class ProbeStream:
         seed: int,
     ) -> None:
         self.ended = self.killed = 0
-        self._settings, self._learned_load, self._shadows = settings, learned_load, shadows
+        self._settings = settings
+        self._learned_load = learned_load
+        self._shadows = shadows
         self._work_classes = {work_class.name: (work_class, mean) for work_class, mean in mean_sizes.items()}
         self._classes = tuple(self._work_classes)
         self._rng = Random(int(stream(seed, "probes").integers(2**31)))

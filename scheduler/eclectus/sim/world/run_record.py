@@ -76,7 +76,8 @@ class RunRecord:
     """The record of one run; `World` calls it at every change."""
 
     def __init__(self, window: Window, grouping: Grouping = Grouping()) -> None:  # noqa: B008 — frozen
-        self.window, self.grouping = window, grouping
+        self.window = window
+        self.grouping = grouping
         self.arrived = self.ended = self.in_system = self.running = 0
         self.evictions = 0  # of running tasks, to make room for others
         self.dropped = 0  # withdrawn before they had started
@@ -257,7 +258,8 @@ class AllocationCurve:
     """Collects the curve from the events and commands of an engine."""
 
     def __init__(self, resource: str, machines: Mapping[str, Machine]) -> None:
-        self._resource, self._capacity = resource, total_allocatable(machines, resource)
+        self._resource = resource
+        self._capacity = total_allocatable(machines, resource)
         self._requested = self._allocated = 0
         self._amounts: dict[str, int] = {}  # uid -> requested amount
         self._sums: dict[int, tuple[int, float]] = defaultdict(lambda: (0, 0.0))  # x -> count, sum of y

@@ -94,17 +94,22 @@ class World:
 
         `seed`: of what happens to attempts of tasks, by the rules for `stages`.
         """
-        self.engine, self.machines, self.record, self.probes = engine, machines, record, probes
+        self.engine = engine
+        self.machines = machines
+        self.record = record
+        self.probes = probes
         self.now = 0.0
         self.steps = 0
-        self.fault_count, self.first_fault = 0, ""
+        self.fault_count = 0
+        self.first_fault = ""
         self.on_step: Callable[[float, Sequence[Event], Sequence[Command]], None] | None = None
         self.on_perturbation: Callable[[], None] | None = None  # called after true speeds have changed
         self._arrivals = enumerate(record.until_measured(arrivals))
         self.dags = DagRecord(machine.node for machine in machines.values())
         # Without delay a pod's start carries no news beside the result of its bind, except to some learners.
         self._shows_starts = hop_seconds > 0 or bool(engine.needs.keys() & {"start times", "budgets"})
-        self._checks, self._checks_work_conserving = checked or conserving, conserving
+        self._checks = checked or conserving
+        self._checks_work_conserving = conserving
         self._judge = Judge()
         self._waiting: dict[str, TaskRun] = {}
         self._queue = EventQueue()
@@ -112,7 +117,8 @@ class World:
         self._events: list[Event] = []  # for the next step of the engine
         self._idle_wakes = 0
         # Every message between engine and machines is delayed by one hop.
-        self._hop, self._termination_seconds = hop_seconds, termination_seconds
+        self._hop = hop_seconds
+        self._termination_seconds = termination_seconds
         self._notify: Callable[[Event], None] = self._notify_later if hop_seconds else self._events.append
         self._bind: Callable[[Bind], None] = self._start_later if hop_seconds else self._start
         history = History(stages.history_runs) if stages.history_runs else None
