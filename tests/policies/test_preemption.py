@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from builders import make_node, make_task
+from eclectus.cluster import budgets as budgets_module
 from eclectus.engine import reports
 from eclectus.framework import Place
 from eclectus.model.events import (
     BudgetGone,
     BudgetSeen,
+    TaskSeen,
 )
 from eclectus.model.objects import Budget, HostPort, PodAffinityTerm, Requirement, Taint
 from eclectus.policies.place.clwl import CentralLeastWait
@@ -363,3 +365,26 @@ def test_a_pod_in_a_node_queue_for_which_nobody_can_be_evicted_is_asked_about_ev
         steps += 1
     assert not world.victims()
     assert steps <= 60, "one in ten seconds, reports of the pod among them"
+
+
+@pytest.mark.parametrize("op", ["In", "NotIn"])
+def test_budgets_of_pods_that_differ_do_not_make_a_step_long(
+    op: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Comparisons of budgets with pods are counted: the search goes on in later steps, and ends."""
+    monkeypatch.setattr(budgets_module, "COMPARISONS_MOST", 400)
+    world = world_of(*(make_node(f"n{at}", 4) for at in range(10)))
+    labels = [(("app", "web"), ("number", str(at))) for at in range(40)]
+    world.add(*(bound(f"low{at}", f"n{at % 10}", labels=labels[at]) for at in range(40)))
+    selector = (Requirement("number" if op == "NotIn" else "app", op, ("web",)),)  # type: ignore[arg-type]
+    world.step(*(BudgetSeen(Budget("default", f"b{at}", selector, 0)) for at in range(30)))
+    world.tasks |= (
+        preemptors := {f"high{at}": make_task(f"high{at}", 2 + at / 1000, priority=1) for at in range(12)}
+    )
+    compared = []
+    for events in (map(TaskSeen, preemptors.values()), *[()] * 60):
+        world.step(*events, after=1.0)
+        compared.append(world.engine._state.budgets.compared)
+    assert max(compared) <= 400 + 4 * 60, "one node more than there are comparisons left for"
+    assert world.victims(), "the search ends all the same"
+    assert not world.faults

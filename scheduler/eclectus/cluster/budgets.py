@@ -2,30 +2,41 @@
 
 The budget's controller lowers `disruptionsAllowed` some time after a pod was deleted. Until it has, each
 eviction that is under way is counted here, so that a second one does not spend the same allowance.
+
+Who may write budgets and pods in one namespace can make thousands of both, and pods compared with budgets are
+their product. So a budget is filed under a label that it asks for, few of those that select a pod count, and
+what a step compares is bounded.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from eclectus.cluster.memo import Memo
 from eclectus.model.objects import Budget, Pairs, Task, selects
 
+BUDGETS_MOST = 32  # of one pod: the eviction of a pod with more counts as violating one
+COMPARISONS_MOST = 200_000  # of pods with budgets in one step: a fifth of a second
+
 _Key = tuple[str, str]  # namespace, name
+_Place = tuple[str, str, str]  # namespace, key and value of a label; key and value are empty for any labels
 
 
 class Budgets:
     """The budgets of all namespaces.
 
     `changes` grows when what they allow has changed, `generation` when they may allow more than before.
+    `compared`: how many were compared with pods since `renew`, the first one of each pod aside.
     """
 
     def __init__(self) -> None:
         self._by_namespace: dict[str, dict[str, Budget]] = {}
+        self._filed: dict[_Place, dict[str, None]] = {}  # names; of budgets with a selector
         self._spent: Counter[_Key] = Counter()  # evictions that the last seen status does not count yet
         self._of = Memo(self._matching)  # (namespace, labels) -> keys of the budgets
-        self.generation = self.changes = 0
+        self.generation = self.changes = self.compared = 0
 
     def __len__(self) -> int:
         return sum(map(len, self._by_namespace.values()))
@@ -44,6 +55,10 @@ class Budgets:
         in_namespace[budget.name] = budget
         self.changes += 1
         if before is None or before.selector != budget.selector:
+            if before is not None:
+                self._unfile(before)
+            for place in _places(budget):
+                self._filed.setdefault(place, {})[budget.name] = None
             self._of.clear()
         if before is not None:  # a new budget allows nothing that was not allowed without it
             self.generation += 1
@@ -51,14 +66,23 @@ class Budgets:
     def remove(self, namespace: str, name: str) -> None:
         """A budget no longer exists; no error if it never did."""
         in_namespace = self._by_namespace.get(namespace, {})
-        if in_namespace.pop(name, None) is None:
+        before = in_namespace.pop(name, None)
+        if before is None:
             return
+        self._unfile(before)
         if not in_namespace:
             del self._by_namespace[namespace]
         self._spent.pop((namespace, name), None)
         self._of.clear()
         self.generation += 1
         self.changes += 1
+
+    def _unfile(self, budget: Budget) -> None:
+        for place in _places(budget):
+            names = self._filed[place]
+            del names[budget.name]
+            if not names:
+                del self._filed[place]
 
     def spend(self, pod: Task) -> None:
         """The pod is being evicted."""
@@ -68,6 +92,15 @@ class Budgets:
             self.changes += 1
 
     # -- reading -------------------------------------------------------------------------------
+
+    def renew(self) -> None:
+        """A step begins to look for victims."""
+        self.compared = 0
+
+    @property
+    def has_compared_enough(self) -> bool:
+        """Whether no more victims are to be looked for in this step."""
+        return self.compared >= COMPARISONS_MOST
 
     def applies_to(self, pod: Task) -> bool:
         """Whether the pod has a budget."""
@@ -79,9 +112,10 @@ class Budgets:
         violates = []
         for pod in pods:
             keys = self._keys(pod) if self._by_namespace else ()
+            self.compared += max(len(keys) - 1, 0)
             for key in keys:
                 left[key] = left.get(key, self._allowed(key)) - 1
-            violates.append(any(left[key] < 0 for key in keys))
+            violates.append(len(keys) > BUDGETS_MOST or any(left[key] < 0 for key in keys))
         return violates
 
     def _allowed(self, key: _Key) -> int:
@@ -94,8 +128,24 @@ class Budgets:
     def _matching(self, kind: tuple[str, Pairs]) -> tuple[_Key, ...]:
         """As in kube-scheduler's preemption, an empty selector and a pod without labels match nothing."""
         namespace, labels = kind
-        found = self._by_namespace.get(namespace, {}).values() if labels else ()
-        values = dict(labels)
         return tuple(
-            (namespace, each.name) for each in found if each.selector and selects(each.selector, values)
+            (namespace, name) for name in islice(self._selecting(namespace, labels), BUDGETS_MOST + 1)
         )
+
+    def _selecting(self, namespace: str, labels: Pairs) -> Iterator[str]:
+        there, values = self._by_namespace.get(namespace, {}), dict(labels)
+        places = ((namespace, *label) for label in (*labels, ("", ""))) if labels else ()
+        for place in places:
+            for name in self._filed.get(place, ()):
+                self.compared += 1
+                if selects(there[name].selector, values):
+                    yield name
+
+
+def _places(budget: Budget) -> list[_Place]:
+    """Where a budget is filed: under the values that its first `In` allows, or for pods with any labels."""
+    if not budget.selector:
+        return []
+    asked = next((each for each in budget.selector if each.op == "In"), None)
+    labels = [("", "")] if asked is None else [(asked.key, value) for value in dict.fromkeys(asked.values)]
+    return [(budget.namespace, *label) for label in labels]

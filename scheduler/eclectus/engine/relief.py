@@ -37,10 +37,11 @@ class Relief:
     def relieve(self) -> None:
         """Ask about the classes that are due: so many, and all for which nobody could be evicted."""
         state, asked = self._state, 0
+        state.budgets.renew()
         for key in state.relief.take_due(state.now):
             if self._has_nobody_to_evict(key):
                 state.relief.ask_again(key, state.now)
-            elif asked == CLASSES_MOST:
+            elif asked == CLASSES_MOST or state.budgets.has_compared_enough:
                 state.relief.add(key)
             else:
                 asked += 1

@@ -8,7 +8,8 @@ priority, so every chain of evictions ends.
 Departures:
 - the victims on a node are remembered, so that many equal tasks do not search all nodes again each;
 - evictions that are under way count against a PodDisruptionBudget before its status shows them;
-- pods that are on their way out are used before others are evicted (framework/victims.py).
+- pods that are on their way out are used before others are evicted (framework/victims.py);
+- a pod that more than 32 budgets select counts as one whose eviction violates one (cluster/budgets.py).
 """
 
 from __future__ import annotations
@@ -40,13 +41,14 @@ class Candidates:
     def best(self, view: View, task_class: TaskClass, enough: int) -> tuple[int, Victims] | None:
         """Row and victims of the least cost among at least `enough` candidates, if there are so many.
 
-        As in kube-scheduler the search goes on until a candidate violates no budget.
+        As in kube-scheduler the search goes on until a candidate violates no budget; or until so many pods
+        were compared with budgets as one step bears, and then the next search goes on.
         """
         self._forget_changed(view, task_class)
         candidates = {row: found for row, found in self._found.items() if found is not None}
         is_harmless = any(not found.cost[0] for found in candidates.values())
         for row in self._unexamined(view, task_class):
-            if len(candidates) >= enough and is_harmless:
+            if (len(candidates) >= enough and is_harmless) or view.budgets.has_compared_enough:
                 break
             found = victims_on(view, task_class, row, self._gives_way)
             if not _has_binds_under_way(view, row):  # which may end without a change of what is held
