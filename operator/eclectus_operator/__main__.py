@@ -17,6 +17,7 @@ from eclectus.api.common import SERVER_LEVELS_MOST
 from eclectus.kubeclient.api_errors import CredentialsError, ListenError
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting, types_of
+from eclectus_operator.deep_json import decode_deep_objects
 from eclectus_operator.program import run
 from eclectus_operator.settings import LeaseSettings, ServerSettings, Settings
 
@@ -62,7 +63,8 @@ def _option(field: dataclasses.Field[Any], hint: Any) -> Any:
 def main(kubeconfig: str | None, log_format: str, verbose: bool, **given: Any) -> None:
     """Run benchmark pods as NodeProbe objects ask for. Of several replicas one leads at a time."""
     # kopf decodes whole objects, and ends where one is nested deeper than Python's limit of 1,000.
-    sys.setrecursionlimit(2 * SERVER_LEVELS_MOST)
+    sys.setrecursionlimit(3 * SERVER_LEVELS_MOST)
+    decode_deep_objects()
     if kubeconfig:
         os.environ["KUBECONFIG"] = kubeconfig  # kopf's login reads it
     log_format_of_kopf = kopf.LogFormat.JSON if log_format == "json" else kopf.LogFormat.FULL
