@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from eclectus.kubeclient.client import PAGE_BYTES
 from eclectus.live.watch import reflector as module
 from eclectus.live.watch.watched_kinds import nodes_kind
 from eclectus.model.events import NodeGone, NodeSeen
@@ -169,3 +170,30 @@ def test_objects_of_a_kind_that_is_not_defined_for_a_moment_are_not_gone(server,
 
     assert asyncio.run(work()) == [(NodeSeen, "a"), (NodeSeen, "b")]
     assert "nodes: not defined in this cluster; install it" in caplog.text
+
+
+def test_a_page_of_too_many_bytes_is_asked_for_again_with_fewer_objects(server, answers):
+    """A tenant decides how large its objects are: 500 of them may be more than the memory of a scheduler."""
+    nodes, limits = [node(f"n{number}") for number in range(12)], []
+    for each in nodes:
+        each["metadata"]["annotations"] = {"large": "x" * 2**20}
+
+    async def answer(request):
+        if "watch" in request.query:
+            return await answers.hangs(request)
+        limit, start = int(request.query["limit"]), int(request.query.get("continue", 0))
+        limits.append(limit)
+        more = str(start + limit) if start + limit < len(nodes) else ""
+        page = {"metadata": {"resourceVersion": "1", "continue": more}, "items": nodes[start : start + limit]}
+        return await answers.says(page)(request)
+
+    server.on(NODES, answer)
+
+    async def work():
+        async with following(server) as (reflector, inbox, _):
+            await reflector.synced.wait()
+            return await received(inbox, len(nodes))
+
+    assert asyncio.run(work()) == [(NodeSeen, f"n{number}") for number in range(12)]
+    assert limits[0] == 500
+    assert max(limits[-3:]) * 2**20 <= PAGE_BYTES

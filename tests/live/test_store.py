@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from eclectus.kube.objects import decode_list
 from eclectus.kubeclient.api_errors import StaleError, UnsureError
 from eclectus.live.watch.reflector import ObjectStore
 from eclectus.live.watch.watched_kinds import nodes_kind, pods_kind
@@ -57,7 +58,7 @@ def pods(watched, skipped):
 
 def listed(store, *pages):
     store.start_list()
-    events = [event for one in pages for event in store.page(one, 0.0)[1]]
+    events = [event for one in pages for event in store.page(decode_list(one), 0.0)]
     return events + store.end_list()
 
 
@@ -87,7 +88,7 @@ def test_what_the_watch_reported_before_the_gap_is_known(nodes):
 def test_an_incomplete_list_reports_nothing_as_gone(nodes):
     listed(nodes, page(node("a"), node("b")))
     nodes.start_list()
-    nodes.page(page(node("a"), more="x"), 0.0)
+    nodes.page(decode_list(page(node("a"), more="x")), 0.0)
     assert listed(nodes, page(node("a"), node("b"))) == []
 
 

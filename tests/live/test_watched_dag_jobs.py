@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dag_job_objects import dag_job, stage
+from eclectus.kube.objects import decode_list
 from eclectus.live.watch.reflector import ObjectStore
 from eclectus.live.watch.watched_kinds import PlanState, WatchedDagJobs, jobs_kind
 from eclectus.model.errors import MalformedError
@@ -103,5 +104,5 @@ def test_stages_are_translated_again_only_with_a_new_generation(store: ObjectSto
 def test_jobs_that_are_on_no_list_are_gone(store: ObjectStore) -> None:
     observed(store, dag_job(stage("a")))
     store.start_list()
-    store.page(json.dumps({"metadata": {}, "items": []}).encode(), 0.0)
+    store.page(decode_list(json.dumps({"metadata": {}, "items": []}).encode()), 0.0)
     assert store.end_list() == [JobGone("job-1")]

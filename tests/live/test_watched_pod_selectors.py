@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from eclectus.kube.objects import decode_list
 from eclectus.live.watch.reflector import ObjectStore
 from eclectus.live.watch.watched_kinds import POD_SELECTOR_KINDS
 from eclectus.model.errors import MalformedError
@@ -29,7 +30,7 @@ def store() -> tuple[ObjectStore, list[MalformedError]]:
 def listed(objects: ObjectStore, *items: Any) -> list[Event]:
     page = json.dumps({"metadata": {"resourceVersion": "9"}, "items": items}).encode()
     objects.start_list()
-    return [*objects.page(page, 0.0)[1], *objects.end_list()]
+    return [*objects.page(decode_list(page), 0.0), *objects.end_list()]
 
 
 def seen(name: str) -> PodSelectorSeen:

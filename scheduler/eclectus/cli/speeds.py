@@ -96,7 +96,7 @@ async def _listed(client: ApiClient) -> list[NodeProfile]:
     from eclectus.kubeclient.client import decoded_pages
 
     try:
-        pages = decoded_pages(client, NODE_PROFILES_PATH, "500", decode_page)
+        pages = decoded_pages(client, NODE_PROFILES_PATH, {}, decode_page)
         return [each async for page in pages for each in page.items]
     except MissingError:
         raise click.ClickException(

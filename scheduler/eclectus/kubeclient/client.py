@@ -10,14 +10,14 @@ import asyncio
 import errno
 import logging
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import aiohttp
 import msgspec
 
-from eclectus.api.common import NOT_JSON, Page, read_json
+from eclectus.api.common import NOT_JSON, ListMeta, read_json
 from eclectus.kubeclient.api_errors import (
     ASK_FOR_THE_RIGHT,
     ApiError,
@@ -328,53 +328,73 @@ PAGE_BYTES = 4 * 2**20  # of JSON, which takes up to ten times as much memory wh
 T = TypeVar("T")
 
 
-async def decoded_pages(
-    client: ApiClient, path: str, limit: str, decode: Callable[[bytes], Page[T]]
-) -> AsyncIterator[Page[T]]:
-    """The pages of a list, of at most so many objects. Raises ApiError, and what `decode` raises."""
-    query = {"limit": limit}
-    while True:
-        page = decode(await client.get(path, query))
-        yield page
-        if not page.metadata.continue_:
-            return
-        query["continue"] = page.metadata.continue_
+class Listed(Protocol):
+    """A decoded page of a list."""
+
+    @property
+    def metadata(self) -> ListMeta:
+        """Where the list goes on."""
 
 
-async def list_objects(
-    api: ObjectApi, path: str, query: Query | None = None, *, metadata_only: bool = False
-) -> list[Object]:
-    """All items of a list, read page by page; `metadata_only`: without specs. Raises ApiError."""
-    pages = list_pages(api, path, query, metadata_only=metadata_only)
-    return [each async for page in pages for each in page]
+AnyPage = TypeVar("AnyPage", bound=Listed)
 
 
-async def list_pages(
-    api: ObjectApi, path: str, query: Query | None = None, *, metadata_only: bool = False
-) -> AsyncIterator[list[Object]]:
-    """The same, one page at a time, for lists too long to be held.
+async def _pages(read: Callable[[Query, int], Awaitable[tuple[T, str]]], query: Query) -> AsyncIterator[T]:
+    """The pages that `read` returns with their tokens, given a query and the most bytes to take.
 
     A page has at most PAGE_ITEMS objects, or as many as `limit` in the query, and PAGE_BYTES of JSON: one
     that is larger is asked for again with half as many objects, and then a few more with each page. A single
-    object may be larger. Raises ApiError.
+    object may be larger.
     """
-    most = limit = int((query or {}).get("limit", PAGE_ITEMS))
-    page_query = dict(query or {})
+    most = limit = int(query.get("limit", PAGE_ITEMS))
+    page_query = dict(query)
     while True:
         page_query["limit"] = str(limit)
-        most_bytes = PAGE_BYTES if limit > 1 else MAX_LINE_BYTES
         try:
-            page = await api.send(
-                "GET", path, query=page_query, metadata_only=metadata_only, most_bytes=most_bytes
-            )
+            page, token = await read(page_query, PAGE_BYTES if limit > 1 else MAX_LINE_BYTES)
         except TooLargeError:
             if limit == 1:
                 raise
             limit //= 2
             continue
-        yield page.get("items") or []
-        token = page.get("metadata", {}).get("continue")
+        yield page
         if not token:
             return
         page_query["continue"] = token
         limit = min(limit + limit // 8 + 1, most)
+
+
+def decoded_pages(
+    client: ApiClient,
+    path: str,
+    query: Query,
+    decode: Callable[[bytes], AnyPage],
+    seconds: float | None = None,
+) -> AsyncIterator[AnyPage]:
+    """The pages of a list; `seconds`: the time limit of each. Raises ApiError, and what `decode` raises."""
+
+    async def read(query: Query, most_bytes: int) -> tuple[AnyPage, str]:
+        page = decode(await client.send("GET", path, query=query, seconds=seconds, most_bytes=most_bytes))
+        return page, page.metadata.continue_
+
+    return _pages(read, query)
+
+
+def list_pages(
+    api: ObjectApi, path: str, query: Query | None = None, *, metadata_only: bool = False
+) -> AsyncIterator[list[Object]]:
+    """The items of a list, one page at a time; `metadata_only`: without specs. Raises ApiError."""
+
+    async def read(query: Query, most_bytes: int) -> tuple[list[Object], str]:
+        page = await api.send("GET", path, query=query, metadata_only=metadata_only, most_bytes=most_bytes)
+        return page.get("items") or [], page.get("metadata", {}).get("continue") or ""
+
+    return _pages(read, query or {})
+
+
+async def list_objects(
+    api: ObjectApi, path: str, query: Query | None = None, *, metadata_only: bool = False
+) -> list[Object]:
+    """All items of a list. Raises ApiError."""
+    pages = list_pages(api, path, query, metadata_only=metadata_only)
+    return [each async for page in pages for each in page]

@@ -37,7 +37,7 @@ from eclectus.model.errors import MalformedError
 from eclectus.model.events import NodeRecalled
 from eclectus.model.learned import LearnedLoad, LearnedNode
 
-PAGE_PROFILES = "50"  # a step of the engine recalls a page, which takes 20 ms with 64 classes of work
+PAGE_PROFILES = 50  # a step of the engine recalls a page, which takes 20 ms with 64 classes of work
 NODES_PER_SLICE = 50  # nodes read or compared before other tasks run: 6 ms with 64 classes of work
 FORBIDDEN = 403
 
@@ -91,10 +91,8 @@ class NodeProfiles:
 
     async def _read_all(self) -> set[str]:
         stored = dict[str, LearnedNode]()
-        pages = decoded_pages(
-            self.context.client, NODE_PROFILES_PATH, PAGE_PROFILES, node_profile.decode_page
-        )
-        async for page in pages:
+        client, query = self.context.client, {"limit": str(PAGE_PROFILES)}
+        async for page in decoded_pages(client, NODE_PROFILES_PATH, query, node_profile.decode_page):
             read = {known.node: known for known in _decoded(page.items)}
             await self.inbox.put_all(
                 [NodeRecalled(known) for known in read.values() if self._is_later(known)]
@@ -185,9 +183,6 @@ def _decoded(items: Iterable[node_profile.NodeProfile]) -> Iterator[LearnedNode]
 # -- how busy the cluster is, in NodeProbes ---------------------------------------------------------
 
 
-PAGE_PROBES = "500"
-
-
 @dataclass(eq=False)
 class ProbeLoad:
     """Writes `status.load` every `interval` seconds while this process holds the Lease.
@@ -226,5 +221,5 @@ class ProbeLoad:
                 await self.context.client.send("PATCH", path, body, content_type=MERGE_PATCH)
 
     async def _probes(self) -> list[node_probe.NodeProbeLoad]:
-        pages = decoded_pages(self.context.client, NODE_PROBES_PATH, PAGE_PROBES, node_probe.decode_page)
+        pages = decoded_pages(self.context.client, NODE_PROBES_PATH, {}, node_probe.decode_page)
         return [each async for page in pages for each in page.items]

@@ -18,18 +18,16 @@ from dataclasses import dataclass, field
 import aiohttp
 from msgspec import Raw, Struct
 
-from eclectus.api.common import ListMeta
 from eclectus.framework import Need
-from eclectus.kube.objects import decode_event, decode_head, decode_list, decode_status
+from eclectus.kube.objects import ObjectList, decode_event, decode_head, decode_list, decode_status
 from eclectus.kubeclient.api_errors import ApiError, MissingError, StaleError, UnsureError
-from eclectus.kubeclient.client import MAX_LINE_BYTES
+from eclectus.kubeclient.client import MAX_LINE_BYTES, decoded_pages
 from eclectus.kubeclient.timing import Backoff, TroubleLog
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import Event
 
-PAGE = 500  # objects per page: a page of pods is about 2 MB
 LIST_SECONDS = 60.0  # per page; a busy server may be slow, and nothing else waits for it
 SILENCE_SECONDS = 90.0  # bookmarks come about every 60 s; a stream that is silent for longer is dead
 WATCH_SECONDS = (300, 600)  # duration of a watch, drawn at random so that replicas do not reconnect together
@@ -101,15 +99,10 @@ class Reflector:
     async def _list(self) -> None:
         """Report what exists, page by page, then what is gone."""
         await self._find_version()
-        query = {"limit": str(PAGE), **self._kind.list_query}
         self._store.start_list()
-        while True:
-            body = await self._context.client.get(self._path, query, seconds=LIST_SECONDS)
-            page, events = self._store.page(body, self._now())
-            await self._inbox.put_all(events)
-            if not page.continue_:
-                break
-            query["continue"] = page.continue_
+        client, query = self._context.client, self._kind.list_query
+        async for page in decoded_pages(client, self._path, query, decode_list, LIST_SECONDS):
+            await self._inbox.put_all(self._store.page(page, self._now()))
         await self._inbox.put_all(self._store.end_list())
         self._trouble.succeeded(f"{self._kind.name}: listed again")
         _log.info("%s listed", self._kind.name, extra={"kind": self._kind.name})
@@ -217,9 +210,8 @@ class ObjectStore:
         """Begin a list: whatever is on none of its pages is gone."""
         self._listed = set()
 
-    def page(self, body: bytes, now: float) -> tuple[ListMeta, list[Event]]:
-        """Events for new and changed objects of one page. Raises MalformedError if it is no list."""
-        page = decode_list(body)
+    def page(self, page: ObjectList, now: float) -> list[Event]:
+        """Events for new and changed objects of one page."""
         events = []
         for raw in page.items or ():
             key, version = self._key(raw)
@@ -227,7 +219,7 @@ class ObjectStore:
             if self._known.get(key) != version and (observed := self._observe(raw, now)):
                 events.append(self._record(observed))
         self.resource_version = page.metadata.resource_version
-        return page.metadata, events
+        return events
 
     def end_list(self) -> list[Event]:
         """The list is complete: events for the objects that are gone."""
