@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from rich.box import SIMPLE
 from rich.table import Table
 
 from eclectus_e2e.demo.environment import Environment
@@ -24,6 +23,7 @@ from eclectus_e2e.demo.stream.experiment import streams
 from eclectus_e2e.demo.stream.plan import LoadLevel, StreamPlan
 from eclectus_e2e.demo.stream.plots import draw
 from eclectus_e2e.demo.stream.report import Report, Run, Summary, stream_report
+from eclectus_e2e.demo.tables import judged, table_of
 from eclectus_e2e.demo.workload.mixed import best_capacity, mix, mixed_nodes
 from eclectus_e2e.errors import UsageError
 
@@ -90,9 +90,9 @@ def tables(
 
 def _table(report: Report, later: Report, learning_seconds: float) -> Table:
     """Response times; mean and 99th percentile as shares of kube-scheduler's, of all and of later pods."""
-    table = Table("load", "scheduler", box=SIMPLE)
-    for name in ("mean", "p99", "ratios", "target", "", f"ratios after {learning_seconds:g} s"):
-        table.add_column(name, justify="right")
+    table = table_of(
+        ["load", "scheduler"], ("mean", "p99", "ratios", "target", "", f"ratios after {learning_seconds:g} s")
+    )
     for level in report.loads.values():
         for name, result in level.schedulers.items():
             times = (f"{result.response_seconds.mean:.2f} s", f"{result.response_seconds.p99:.2f} s")
@@ -109,7 +109,7 @@ def _judged(ratio: Summary | None, load: float, name: str) -> tuple[str, str, st
         return _shares(ratio), "", ""
     mean, p99 = TARGETS[load]
     met = ratio.mean <= mean and ratio.p99 <= p99
-    return _shares(ratio), f"{mean:.2f}, {p99:.2f}", "[green]met[/]" if met else "[yellow]missed[/]"
+    return _shares(ratio), f"{mean:.2f}, {p99:.2f}", judged(met)
 
 
 def _shares(ratio: Summary | None) -> str:

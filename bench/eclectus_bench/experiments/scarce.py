@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from rich.box import SIMPLE
 from rich.table import Table
 
 from eclectus.api.names import GPU_MODEL_LABEL, KERNEL_LABEL, NIC_GBPS_LABEL
@@ -43,6 +42,7 @@ from eclectus_e2e.demo.stream.report import (
     stream_report,
 )
 from eclectus_e2e.demo.stream.tables import busy_warning, faults_table, groups_heading, groups_table
+from eclectus_e2e.demo.tables import faults_heading, table_of
 from eclectus_e2e.demo.workload.arrivals import Arrival, Mix, NodeConstraint, WorkClass, poisson_arrivals
 from eclectus_e2e.demo.workload.pods import pod_name
 from eclectus_e2e.testbed.kubelet.nodes import ALLOCATABLE, NodeSpec
@@ -247,15 +247,13 @@ def tables(report: Report) -> Iterator[Table | str]:
     yield groups_heading(report.load)
     yield groups_table(level)
     yield from busy_warning(report)
-    yield "\n[bold]What must not happen[/]" + ("" if report.sound else "[red], and did happen[/]")
+    yield faults_heading(report.sound)
     yield faults_table(report)
 
 
 def _summary(level: LoadReport) -> Table:
     """A row for each figure, a column for each scheduler."""
-    table = Table("figure", box=SIMPLE)
-    for name in level.schedulers:
-        table.add_column(name, justify="right")
+    table = table_of(["figure"], level.schedulers)
     baseline = level.schedulers.get(KUBE_SCHEDULER)
     results = level.schedulers.values()
     for row, place in ROWS.items():

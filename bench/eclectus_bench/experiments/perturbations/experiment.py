@@ -33,6 +33,7 @@ from eclectus_e2e.demo.pictures import (
     scale_speeds,
 )
 from eclectus_e2e.demo.speeds import NodeSpeed
+from eclectus_e2e.demo.tables import judged
 from eclectus_e2e.demo.workload.mixed import SPEEDS
 
 FROZEN_COLOUR, IDLE_COLOUR = "#cc79a7", "#009e73"
@@ -181,7 +182,7 @@ def tables(report: PerturbationReport) -> Iterator[Table | str]:
     )
     table = Table("", "measured", "target", "", box=SIMPLE)
     for one in report.wanted:
-        verdict = "[green]met[/]" if one.met else "[yellow]missed[/]"
+        verdict = judged(one.met)
         table.add_row(one.what, one.found, one.wanted, verdict)
     yield table
     counts = (

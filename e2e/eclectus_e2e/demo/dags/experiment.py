@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from rich.box import SIMPLE
 from rich.table import Table
 
 from eclectus_e2e.demo.dags.plan import DagPlan, dag_plan
@@ -17,7 +16,7 @@ from eclectus_e2e.demo.environment import Environment, started
 from eclectus_e2e.demo.experiment import Experiment
 from eclectus_e2e.demo.pictures import COLOURS, draw_grid, picture
 from eclectus_e2e.demo.schedulers import CARBYNE, SCHEDULERS
-from eclectus_e2e.demo.stream.tables import BUSY_SECONDS
+from eclectus_e2e.demo.tables import faults_heading, lateness_warning, table_of
 from eclectus_e2e.demo.workload.queries import KINDS
 
 COLUMNS = 2
@@ -110,17 +109,13 @@ def tables(report: DagReport) -> Iterator[Table | str]:
         )
         yield _factors(report)
     late = max(one.late_seconds.p99 for one in report.schedulers.values())
-    if late > BUSY_SECONDS:
-        problem = f"The machine was busy, jobs were created {late:.1f} s late"
-        yield f"[yellow]These figures mean little. {problem}; run it again with nothing else running.[/]"
-    yield "\n[bold]What must not happen[/]" + ("" if report.sound else "[red], and did happen[/]")
+    yield from lateness_warning(late, "jobs were created")
+    yield faults_heading(report.sound)
     yield _faults(report)
 
 
 def _times(report: DagReport) -> Table:
-    table = Table("scheduler", box=SIMPLE)
-    for name in ("mean", "median", "p95", "makespan"):
-        table.add_column(name, justify="right")
+    table = table_of(["scheduler"], ("mean", "median", "p95", "makespan"))
     for name, one in report.schedulers.items():
         times = one.job_seconds
         table.add_row(name, *(f"{each:.1f}" for each in (times.mean, times.p50, times.p95, one.makespan)))
@@ -128,18 +123,17 @@ def _times(report: DagReport) -> Table:
 
 
 def _factors(report: DagReport) -> Table:
-    table = Table("against", box=SIMPLE)
-    for name in ("of the means", "median of jobs", f"jobs below {MUCH_SLOWER:g}"):
-        table.add_column(name, justify="right")
+    table = table_of(["against"], ("of the means", "median of jobs", f"jobs below {MUCH_SLOWER:g}"))
     for name, one in report.factors[CARBYNE].items():
         table.add_row(name, f"{one.mean:.2f}", f"{one.median:.2f}", f"{one.much_slower:.0%}")
     return table
 
 
 def _faults(report: DagReport) -> Table:
-    table = Table("scheduler", box=SIMPLE)
-    for name in ("tasks", "lost", "ran twice", "over-committed", "before a parent", "created late, p99"):
-        table.add_column(name, justify="right")
+    table = table_of(
+        ["scheduler"],
+        ("tasks", "lost", "ran twice", "over-committed", "before a parent", "created late, p99"),
+    )
     for name, one in report.schedulers.items():
         counts = (one.tasks, one.lost, one.doubled, one.overcommitted, one.early)
         late = f"{one.late_seconds.p99 * 1000:.0f} ms"

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import uvloop
 from matplotlib.axes import Axes
-from rich.box import SIMPLE
 from rich.table import Table
 
 from eclectus_e2e.demo.experiment import Experiment
@@ -29,6 +28,7 @@ from eclectus_e2e.demo.real.timeline import Timeline
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
 from eclectus_e2e.demo.screen import Screen
 from eclectus_e2e.demo.speeds import PREDICTION_FACTOR
+from eclectus_e2e.demo.tables import judged, table_of
 from eclectus_e2e.errors import MachineError
 from eclectus_e2e.testbed.chart import NAMESPACE
 from eclectus_e2e.testbed.images import archives
@@ -160,9 +160,7 @@ def _duration(part: QuotaReport) -> str:
 
 
 def _nodes(part: QuotaReport, counted: str) -> Table:
-    table = Table("node", box=SIMPLE)
-    for name in ("quota (hidden)", "learned", "error", counted):
-        table.add_column(name, justify="right")
+    table = table_of(["node"], ("quota (hidden)", "learned", "error", counted))
     for one in part.nodes:
         learned = "-" if one.learned is None else f"{one.learned:.2f}"
         error = "-" if one.off is None else f"{round(100 * one.off):+d}%"
@@ -183,19 +181,8 @@ def _probes(usages: Sequence[ProbeUsage]) -> Iterator[str]:
 
 
 def _colocation(trials: Sequence[ColocationTrials]) -> Table:
-    table = Table("node", box=SIMPLE)
-    heads = (
-        "quota (hidden)",
-        "pairs",
-        "start, beside",
-        "alone",
-        "later",
-        "run, beside",
-        "alone",
-        "longer",
-    )
-    for name in heads:
-        table.add_column(name, justify="right")
+    heads = ("start, beside", "alone", "later", "run, beside", "alone", "longer")
+    table = table_of(["node"], ("quota (hidden)", "pairs", *heads))
     for one in trials:
         both = (one.beside, one.alone)
         starts = (f"{each.start_seconds:.2f} s" if each else "-" for each in both)
@@ -207,10 +194,8 @@ def _colocation(trials: Sequence[ColocationTrials]) -> Table:
 
 
 def _times(part: QuotaReport) -> Table:
-    table = Table("scheduler", box=SIMPLE)
     nodes = [one.node for one in part.nodes]
-    for name in ("pods", "lost", "failed", "mean", "p99", *nodes):
-        table.add_column(name, justify="right")
+    table = table_of(["scheduler"], ("pods", "lost", "failed", "mean", "p99", *nodes))
     for name, one in part.schedulers.items():
         counts = (one.pods, one.lost, one.failed)
         times = (one.response_seconds.mean, one.response_seconds.p99)
@@ -221,11 +206,8 @@ def _times(part: QuotaReport) -> Table:
 
 def _ratios(part: QuotaReport) -> Table:
     """A row for each figure, with a column for each pair, that says which scheduler was first."""
-    table = Table("ratio", box=SIMPLE)
-    for number, pair in enumerate(part.pairs, start=1):
-        table.add_column(f"pair {number}, {pair.first} first", justify="right")
-    for name in ("all (95 %)", "target", ""):
-        table.add_column(name, justify="right")
+    pairs = [f"pair {number}, {pair.first} first" for number, pair in enumerate(part.pairs, start=1)]
+    table = table_of(["ratio"], (*pairs, "all (95 %)", "target", ""))
     for name, found in (("mean", part.mean_ratio), ("p50", part.p50_ratio), ("p99", part.p99_ratio)):
         cells = (f"{getattr(pair, name):.2f}" for pair in part.pairs)
         table.add_row(name, *cells, found.text(), *_judged(found, TARGETS.get(name)))
@@ -236,7 +218,7 @@ def _judged(found: Interval, target: float | None) -> tuple[str, str]:
     """The target and whether the mean over the pairs meets it; empty without one."""
     if target is None:
         return "", ""
-    return f"{target:.2f}", "[green]met[/]" if found.mean <= target else "[yellow]missed[/]"
+    return f"{target:.2f}", judged(found.mean <= target)
 
 
 IMAGES = ("pause", "scheduler", "operator", "unit")

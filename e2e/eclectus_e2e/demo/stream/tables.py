@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from rich.box import SIMPLE
 from rich.table import Table
 
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
@@ -19,8 +18,7 @@ from eclectus_e2e.demo.stream.report import (
     Summary,
     ratio,
 )
-
-BUSY_SECONDS = 0.1  # lateness of the load generator; on idle cores it is some milliseconds
+from eclectus_e2e.demo.tables import faults_heading, lateness_warning, table_of
 
 
 def tables(report: Report) -> Iterator[Table | str]:
@@ -35,16 +33,13 @@ def tables(report: Report) -> Iterator[Table | str]:
         yield f"\n[bold]Learned speeds[/] at load {report.load:g}: {share}"
         yield _learning(ours.learning)
     yield from busy_warning(report)
-    yield "\n[bold]What must not happen[/]" + ("" if report.sound else "[red], and did happen[/]")
+    yield faults_heading(report.sound)
     yield faults_table(report)
 
 
 def _times(report: Report) -> Table:
-    table = Table(box=SIMPLE)
-    table.add_column("load")
-    table.add_column("scheduler")
-    for name in (*Summary.__struct_fields__, "start p50", "preferences met"):
-        table.add_column(name, justify="right")
+    figures = (*Summary.__struct_fields__, "start p50", "preferences met")
+    table = table_of(["load", "scheduler"], figures)
     for level in report.loads.values():
         for name, result in level.schedulers.items():
             table.add_row(f"{level.load:g}", name, *_cells(level, name, result))
@@ -62,9 +57,7 @@ def _cells(level: LoadReport, name: str, result: Result) -> Iterator[str]:
 
 
 def _learning(learning: Learning) -> Table:
-    table = Table("true speed", box=SIMPLE)
-    for speed in learning.error_by_speed:
-        table.add_column(speed, justify="right")
+    table = table_of(["true speed"], learning.error_by_speed)
     errors = learning.error_by_speed.values()
     table.add_row("mean error", *("-" if error is None else f"{error:.0%}" for error in errors))
     return table
@@ -73,27 +66,13 @@ def _learning(learning: Learning) -> Table:
 def busy_warning(report: Report) -> Iterator[str]:
     """That the figures mean little, where the load generator could not keep its schedule."""
     late = max(one.late_seconds.p99 for level in report.loads.values() for one in level.schedulers.values())
-    if late > BUSY_SECONDS:
-        yield (
-            f"[yellow]These figures mean little. The machine was busy, pods were sent {late:.1f} s late; "
-            "run it again with nothing else running.[/]"
-        )
+    yield from lateness_warning(late, "pods were sent")
 
 
 def faults_table(report: Report) -> Table:
     """What must not happen, of every scheduler at every load, and how late pods were sent."""
-    table = Table(box=SIMPLE)
-    for name in (
-        "load",
-        "scheduler",
-        "pods",
-        "lost",
-        "ran twice",
-        "over-committed",
-        "violations",
-        "sent late, p99",
-    ):
-        table.add_column(name, justify="left" if name in ("load", "scheduler") else "right")
+    counted = ("pods", "lost", "ran twice", "over-committed", "violations", "sent late, p99")
+    table = table_of(["load", "scheduler"], counted)
     for level in report.loads.values():
         for name, one in level.schedulers.items():
             counts = (one.pods, one.lost, one.doubled, one.overcommitted, one.violations)
@@ -112,11 +91,7 @@ def groups_heading(load: float) -> str:
 
 def groups_table(level: LoadReport) -> Table:
     """A row for each group and scheduler: pods without demands, then preferences, then hard constraints."""
-    table = Table(box=SIMPLE)
-    for name in ("group", "scheduler"):
-        table.add_column(name)
-    for name in ("pods", "mean", "p99", "wait mean", "wait p99"):
-        table.add_column(name, justify="right")
+    table = table_of(["group", "scheduler"], ("pods", "mean", "p99", "wait mean", "wait p99"))
     baseline = level.schedulers.get(KUBE_SCHEDULER)
     for group in dict.fromkeys(name for result in level.schedulers.values() for name in result.groups):
         for name, result in level.schedulers.items():
@@ -151,9 +126,7 @@ def short_tables(report: ShortReport) -> Iterator[Table | str]:
 
 
 def _figures(report: ShortReport) -> Table:
-    table = Table("figure", "better is", box=SIMPLE)
-    for name in ("eclectus", "kube-scheduler", "ratio"):
-        table.add_column(name, justify="right")
+    table = table_of(["figure", "better is"], ("eclectus", "kube-scheduler", "ratio"))
     table.add_column("Eclectus is")
     for one in report.figures:
         values = (_text(one, value) for value in (one.eclectus, one.kube_scheduler))
