@@ -8,7 +8,7 @@ from builders import make_task
 from eclectus.live import inbox as inbox_module
 from eclectus.live.inbox import Inbox
 from eclectus.live.loop import Loop
-from eclectus.live.write.write_queues import FairPool, WorkerPool
+from eclectus.live.write.write_queues import Pool
 from eclectus.model.commands import Bind
 from eclectus.model.events import NodeGone, Resumed, TaskSeen
 from eclectus.model.objects import PodAffinityTerm, UsedClaim
@@ -82,7 +82,7 @@ def test_a_pool_handles_every_item_and_at_most_one_per_worker_at_a_time():
             at_once -= 1
             handled.append(item)
 
-        pool = WorkerPool("test", 3, handle)
+        pool = Pool("test", 3, handle)
         for item in range(50):
             pool.put(item)
         running = asyncio.create_task(pool.run())
@@ -105,7 +105,7 @@ def test_a_limited_pool_handles_fewer_at_a_time_until_the_limit_rises(until):
             begun.append(item)
             await free.wait()
 
-        pool = WorkerPool("test", 5, handle)
+        pool = Pool("test", 5, handle)
         running = asyncio.create_task(pool.run())
         pool.limit_to(2)
         for item in range(9):
@@ -130,7 +130,7 @@ def test_an_exception_of_the_handler_ends_the_pool():
         async def handle(_):
             raise ZeroDivisionError
 
-        pool = WorkerPool("test", 2, handle)
+        pool = Pool("test", 2, handle)
         pool.put(1)
         await pool.run()
 
@@ -148,7 +148,7 @@ def test_the_items_of_one_key_keep_no_others_waiting(until):
             if item[0] == "a":
                 await free.wait()
 
-        pool = FairPool("test", 2, lambda item: item[0], handle)
+        pool = Pool("test", 2, handle, lambda item: item[0])
         for item in ("a0", "a1", "a2"):  # before it runs
             pool.put(item)
         running = asyncio.create_task(pool.run())

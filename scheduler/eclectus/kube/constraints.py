@@ -147,7 +147,7 @@ def with_pod_rules(spec: Spec, pod: Pod) -> Spec:
     rules, spread_preferred = spread(pod)
     near = () if affinity is None else _terms(affinity.pod_affinity, pod)
     apart = () if affinity is None else _terms(affinity.pod_anti_affinity, pod)
-    apart = tuple(term for term in apart if term.selector is not _NO_POD)  # it keeps nobody away
+    apart = tuple(term for term in apart if term.selector is not _NO_POD)  # it keeps no pod away
     keys = (*(each.topology_key for each in rules), *(term.topology_key for term in near))
     return replace(
         spec,

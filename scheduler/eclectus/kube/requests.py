@@ -16,7 +16,7 @@ once, at the end (requests.py).
 
 The API server stores many quantities as they were written: `0064`, `64e000`, `64e4294967296` (an exponent
 counts modulo 2**32) are 64 cores to a kubelet. They must be read as it reads them, or a pod would take room
-that nobody counts; and the work must not grow with the exponent.
+that no scheduler counts; and the work must not grow with the exponent.
 """
 
 from __future__ import annotations

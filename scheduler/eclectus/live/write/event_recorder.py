@@ -16,7 +16,7 @@ from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.kubeclient.api_errors import ApiError, ConflictError
 from eclectus.kubeclient.timing import elapsed
 from eclectus.live.context import Context
-from eclectus.live.write.write_queues import UNDONE, Persistence, WorkerPool
+from eclectus.live.write.write_queues import UNDONE, Persistence, Pool
 from eclectus.model.commands import Bind, Evict, Report
 
 MAX_NAME_LENGTH = 253  # of a DNS subdomain
@@ -60,7 +60,7 @@ class EventRecorder:
         self._beside_binds = connection.events_in_flight
         self._without_binds = max(connection.events_in_flight, connection.requests_in_flight)
         self._buckets = TokenBuckets()
-        self.workers: WorkerPool[dict[str, Any]] = WorkerPool("events", self._without_binds, self._write)
+        self.workers: Pool[dict[str, Any]] = Pool("events", self._without_binds, self._write)
 
     def yield_to_binds(self, are_binds_waiting: bool) -> None:
         """Leave the requests in flight to binds while any are waiting; otherwise use as many as binds may."""

@@ -21,7 +21,7 @@ from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
 from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.live.write.status_patches import Nominator
-from eclectus.live.write.write_queues import UNDONE, Persistence, WorkerPool, log_fields, pod_path
+from eclectus.live.write.write_queues import UNDONE, Persistence, Pool, log_fields, pod_path
 from eclectus.model.commands import Bind, Command, Evict, Nominate
 from eclectus.model.events import EvictRefused, NominateRefused
 
@@ -56,7 +56,7 @@ class Evictor:
         self._persistence = Persistence(context, holds_lease)
         self._recorder = recorder
         self._inbox = inbox
-        self.workers: WorkerPool[Relief] = WorkerPool("evictions", in_flight, self._relieve)
+        self.workers: Pool[Relief] = Pool("evictions", in_flight, self._relieve)
 
     def accept(self, commands: Sequence[Command]) -> None:
         """Queue the nominations and evictions of one step."""

@@ -33,7 +33,7 @@ from eclectus.live.write.binder import BOUND_SECONDS, Answer, Binder, StepBinder
 from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.live.write.evictor import Evictor
 from eclectus.live.write.status_patches import Conditions, Nominator, Plans
-from eclectus.live.write.write_queues import FairPool, Pool, WorkerPool
+from eclectus.live.write.write_queues import Pool
 from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, RecordPlan, Report, VolumeStep
 from eclectus.model.events import BindConfirmed
 
@@ -96,10 +96,10 @@ class Outbox:
         with_steps = partial(
             self._bind, StepBinder(context, binder, nominator, volume_steps, holds_lease).bind
         )
-        self._binds: WorkerPool[Sent] = WorkerPool("binds", self._in_flight, partial(self._bind, binder.bind))
-        self._stepped: WorkerPool[Sent] = WorkerPool("binds with steps", STEPPED_IN_FLIGHT, with_steps)
-        self._for_volumes: FairPool[Sent] = FairPool(
-            "binds that wait for volumes", WAIT_FOR_VOLUMES, _namespace, with_steps
+        self._binds: Pool[Sent] = Pool("binds", self._in_flight, partial(self._bind, binder.bind))
+        self._stepped: Pool[Sent] = Pool("binds with steps", STEPPED_IN_FLIGHT, with_steps)
+        self._for_volumes: Pool[Sent] = Pool(
+            "binds that wait for volumes", WAIT_FOR_VOLUMES, with_steps, lambda sent: sent[0].namespace
         )
         self._publish_depths()
 
@@ -206,10 +206,6 @@ class Outbox:
             self._recorder.failed(report)
         fields = {"pod": f"{report.namespace}/{report.name}", "reason": report.reason}
         _log.info("not scheduled: %s", report.message, extra=fields)
-
-
-def _namespace(sent: Sent) -> str:
-    return sent[0].namespace
 
 
 # -- preferences that are ignored or not met --------------------------------------------------------

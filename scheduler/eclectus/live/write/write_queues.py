@@ -1,7 +1,7 @@
 """How writes wait and are repeated.
 
-Queues are served by a bounded number of workers, which bounds what is under way at a time. A write is
-repeated until it is done or refused, has been tried for long enough, or this process leads no more.
+Pools bound what is under way at a time. A write is repeated until it is done or refused, has been tried for
+long enough, or this process leads no more.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from typing import Generic, Literal, TypeVar
 
-from typing_extensions import override
-
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError, NotDoneError, UnsureError
 from eclectus.kubeclient.timing import Backoff, elapsed
 from eclectus.live.context import Context
@@ -22,120 +20,48 @@ from eclectus.model.commands import Bind, Evict, Nominate, Report
 T = TypeVar("T")
 
 
-class Pool(ABC, Generic[T]):
-    """Items that wait or are being handled. An exception of the handler is a defect: `run` raises it."""
+class Pool(Generic[T]):
+    """Handles at most `limit` items of one key at a time, oldest first; other keys do not wait for them.
 
-    def __init__(self) -> None:
-        self._changed = asyncio.Event()
-
-    @abstractmethod
-    def __len__(self) -> int: ...
-
-    @abstractmethod
-    def put(self, item: T) -> None:
-        """Add an item; it is begun at once if the limit allows."""
-
-    @abstractmethod
-    async def run(self) -> None:
-        """Work until cancelled."""
-
-    async def wait_below(self, limit: int) -> None:
-        """Wait until fewer than `limit` items wait or are being handled."""
-        while len(self) >= limit:
-            self._changed.clear()
-            await self._changed.wait()
-
-
-class WorkerPool(Pool[T]):
-    """`workers` tasks that each handle one item at a time, oldest first; `limit_to` lets fewer work."""
-
-    def __init__(self, name: str, workers: int, handle: Callable[[T], Awaitable[None]]) -> None:
-        super().__init__()
-        self._name = name
-        self._workers = workers
-        self._handle = handle
-        self._limit = workers
-        self._queue: deque[T] = deque()
-        self._idle: deque[asyncio.Future[None]] = deque()
-        self._busy = 0
-
-    @override
-    def __len__(self) -> int:
-        return len(self._queue) + self._busy
-
-    @override
-    def put(self, item: T) -> None:
-        self._queue.append(item)
-        if self._busy < self._limit:
-            self._wake_one()
-
-    def limit_to(self, limit: int) -> None:
-        """Handle at most this many items at a time from now on, at least 1; what has begun is finished."""
-        risen, self._limit = limit > self._limit, limit
-        if risen:
-            for _ in range(min(len(self._queue), limit - self._busy)):
-                self._wake_one()
-
-    @override
-    async def run(self) -> None:
-        async with asyncio.TaskGroup() as group:
-            for number in range(self._workers):
-                group.create_task(self._work(), name=f"{self._name}-{number}")
-
-    def _wake_one(self) -> None:
-        while self._idle:
-            worker = self._idle.popleft()
-            if not worker.done():
-                worker.set_result(None)
-                return
-
-    async def _work(self) -> None:
-        while True:
-            while not self._queue or self._busy >= self._limit:
-                free = asyncio.get_running_loop().create_future()
-                self._idle.append(free)
-                await free
-            item = self._queue.popleft()
-            self._busy += 1
-            try:
-                await self._handle(item)
-            finally:
-                self._busy -= 1
-                self._changed.set()
-
-
-class FairPool(Pool[T]):
-    """Handles at most `each` items of one key at a time, oldest first; others do not wait for them.
-
-    For items that take long and cost little while they do.
+    Without `key_of` all items have the same key. An exception of the handler is a defect: `run` raises it.
     """
 
     def __init__(
-        self, name: str, each: int, key_of: Callable[[T], str], handle: Callable[[T], Awaitable[None]]
+        self,
+        name: str,
+        limit: int,
+        handle: Callable[[T], Awaitable[None]],
+        key_of: Callable[[T], str] = lambda _: "",
     ) -> None:
-        super().__init__()
         self._name = name
-        self._each = each
-        self._key_of = key_of
+        self._limit = limit
         self._handle = handle
+        self._key_of = key_of
         self._queues: dict[str, deque[T]] = {}  # by key, of items that wait
         self._busy = Counter[str]()  # by key, of those that are being handled
-        self._group: asyncio.TaskGroup | None = None  # None: it does not run
         self._count = 0
+        self._group: asyncio.TaskGroup | None = None  # None: it does not run
+        self._changed = asyncio.Event()
 
-    @override
     def __len__(self) -> int:
+        """How many items wait or are being handled."""
         return self._count
 
-    @override
     def put(self, item: T) -> None:
+        """Add an item; it is begun at once if the limit allows."""
         key = self._key_of(item)
         self._queues.setdefault(key, deque()).append(item)
         self._count += 1
         self._begin(key)
 
-    @override
+    def limit_to(self, limit: int) -> None:
+        """Handle at most this many items at a time from now on, at least 1; what has begun is finished."""
+        self._limit = limit
+        for key in list(self._queues):
+            self._begin(key)
+
     async def run(self) -> None:
+        """Work until cancelled."""
         try:
             async with asyncio.TaskGroup() as self._group:
                 for key in list(self._queues):
@@ -144,12 +70,18 @@ class FairPool(Pool[T]):
         finally:
             self._group = None
 
+    async def wait_below(self, limit: int) -> None:
+        """Wait until fewer than `limit` items wait or are being handled."""
+        while self._count >= limit:
+            self._changed.clear()
+            await self._changed.wait()
+
     def _begin(self, key: str) -> None:
         """Begin the next items of this key, as many as may be under way."""
         queue = self._queues.get(key)
-        while self._group is not None and queue and self._busy[key] < self._each:
+        while self._group is not None and queue and self._busy[key] < self._limit:
             self._busy[key] += 1
-            self._group.create_task(self._work(key, queue.popleft()), name=f"{self._name} of {key}")
+            self._group.create_task(self._work(key, queue.popleft()), name=f"{self._name} {key}")
         if queue is not None and not queue:
             del self._queues[key]
 
@@ -233,7 +165,7 @@ class NewestWriter(ABC, Generic[Value]):
         self._persistence = persistence
         self._patience = patience
         self._newest: dict[str, Value] = {}
-        self.workers: WorkerPool[str] = WorkerPool(name, in_flight, self._work)
+        self.workers: Pool[str] = Pool(name, in_flight, self._work)
 
     def put(self, key: str, value: Value) -> None:
         """Queue the value to be written."""
