@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet
 .DEFAULT_GOAL := help
-.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles report lint bench phoenix carbyne soak e2e e2e-upstream conformance differential versions images lock audit manifests clean
+.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles report lint bench phoenix carbyne soak e2e e2e-upstream conformance differential chaos versions images lock audit manifests clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -79,6 +79,9 @@ conformance: venv ## all of Kubernetes' own scheduling specs, Eclectus in kube-s
 
 differential: venv ## random clusters and pods put to kube-scheduler and Eclectus, every answer compared: 30 minutes (N=100: so many clusters)
 	@$(BIN)/python -m eclectus_e2e differential $(if $(N),--clusters $(N)) $(DIFFERENTIAL)
+
+chaos: venv ## two schedulers on a simulated API server, network and clock, with faults, every write checked: 30 minutes (N=100: so many stories)
+	@$(BIN)/python -m eclectus_e2e chaos $(if $(N),--seeds $(N)) $(CHAOS)
 
 versions: venv ## a smoke run on each supported minor version of Kubernetes: 6 minutes; the first time 5 to 10 more for each (MINOR=1.35: one)
 	@$(BIN)/python -m eclectus_e2e versions $(MINOR)

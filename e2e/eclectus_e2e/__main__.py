@@ -21,6 +21,11 @@ COMMANDS: Commands = {
         "differential",
         "random clusters and pods put to kube-scheduler and to Eclectus, every answer compared",
     ),
+    "chaos": (
+        "chaos.command",
+        "chaos",
+        "two schedulers on a simulated API server, network and clock, with faults",
+    ),
     "upstream": ("upstream.command", "upstream", "Kubernetes' own scheduling specs against Eclectus"),
     "versions": ("versions.command", "versions", "a smoke run on each supported minor version of Kubernetes"),
 }

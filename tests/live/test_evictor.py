@@ -6,6 +6,7 @@ import pytest
 from aiohttp import web
 
 from eclectus.live.inbox import Inbox
+from eclectus.live.watch.watched_pods import ConditionState
 from eclectus.model.commands import Evict
 from eclectus.model.events import EvictRefused
 from outboxes import outbox_of
@@ -17,14 +18,20 @@ EVICT = Evict("u", "d", "p", "n", "eclectus", preemptor="v", preemptor_namespace
 
 @pytest.fixture
 def evict(server, answers):
-    """Evict one pod; `lose_after` is the request with which the Lease is lost. Returns the events."""
+    """Evict one pod; returns the events.
 
-    def run(lose_after="", marked=200):
-        leads = [True]
+    `lose_after` is the request with which the Lease is lost, `placed_after` the one with which the pod that
+    is to get the room is bound.
+    """
+
+    def run(lose_after="", marked=200, placed_after=""):
+        leads, states = [True], {"v": ConditionState("1", 1, is_false=True)}
 
         def answer(request, status):
             async def respond(_):
                 leads[0] = leads[0] and request != lose_after
+                if request == placed_after:
+                    states.pop("v", None)
                 return web.json_response({}, status=status)
 
             return respond
@@ -32,7 +39,7 @@ def evict(server, answers):
         async def work():
             async with server.context() as context:
                 inbox = Inbox()
-                outbox = outbox_of(context, inbox, holds_lease=lambda: leads[0])
+                outbox = outbox_of(context, inbox, holds_lease=lambda: leads[0], states=states)
                 server.on(MARK, answer(MARK, marked), answer(MARK, 200))
                 server.on(DELETE, answer(DELETE, 200))
                 server.on("POST /apis/events.k8s.io/v1/namespaces/d/events", answers.says({}, 201))
@@ -64,6 +71,13 @@ def test_neither_is_repeated_once_the_lease_is_lost(server, evict):
     (event,) = evict(lose_after=MARK, marked=503)
     assert isinstance(event, EvictRefused)
     assert (server.count(MARK), server.count(DELETE)) == (1, 0)
+
+
+@pytest.mark.parametrize(("marked", "marks"), [(200, 1), (503, 1)], ids=["deletion", "repetition"])
+def test_nothing_more_is_written_once_the_pod_has_found_room_elsewhere(server, evict, marked, marks):
+    (event,) = evict(placed_after=MARK, marked=marked)
+    assert (event.uid, event.reason) == ("u", "the pod that needs the room waits no more")
+    assert (server.count(MARK), server.count(DELETE)) == (marks, 0)
 
 
 def test_a_mark_that_failed_is_repeated_before_the_pod_is_deleted(server, evict):

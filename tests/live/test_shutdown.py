@@ -12,6 +12,7 @@ from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.leadership import Leadership
 from eclectus.live import scheduler_process
 from eclectus.live.inbox import Inbox
+from eclectus.live.watch.watched_pods import ConditionState
 from eclectus.live.write import binder as binding
 from eclectus.model.commands import Bind, Evict
 from fake_api import FakeApi
@@ -33,7 +34,10 @@ class Leader:
         self.api, self._seconds = FakeApi(), request_seconds
         self.leadership = Leadership(self.api, "me", TIMES, Random(1), [])
         holds_lease = self.leadership.holds_lease
-        self.outbox = outbox_of(context, Inbox(), holds_lease=holds_lease, bind_seconds=request_seconds)
+        waiting = {"v": ConditionState("1", 1, is_false=True)}
+        self.outbox = outbox_of(
+            context, Inbox(), holds_lease=holds_lease, bind_seconds=request_seconds, states=waiting
+        )
 
     @property
     def holder(self):

@@ -2,7 +2,8 @@
 
 The nomination is written first: a process that dies in between has then evicted no pod for one that no other
 process knows to be waiting. Each victim gets the condition DisruptionTarget, as with kube-scheduler,
-and is deleted gracefully. The uid is a precondition of both: a new pod of the same name is left alone.
+and is deleted gracefully. The uid is a precondition of both: a new pod of the same name is left alone. By the
+time that a write is repeated the pod may have found room elsewhere: before each try it must still wait.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError
@@ -30,6 +30,10 @@ PATIENCE_SECONDS = 30.0  # a write not done for this long is given up, since the
 _log = logging.getLogger(__name__)
 
 
+class NeedlessError(Exception):
+    """The pod that was to get the room is bound or gone."""
+
+
 @dataclass
 class Relief:
     """What is written for one pod in one step of the engine."""
@@ -39,20 +43,25 @@ class Relief:
 
 
 class Evictor:
-    """Writes nominations and evictions; `workers.run()` must run."""
+    """Writes nominations and evictions; `workers.run()` must run.
+
+    `pod_state` returns None once the pod of a uid is bound or gone.
+    """
 
     def __init__(
         self,
         context: Context,
         nominator: Nominator,
+        pod_state: Callable[[str], object | None],
         holds_lease: Callable[[], bool],
+        *,
         recorder: EventRecorder,
         inbox: Inbox,
-        *,
         in_flight: int,
     ) -> None:
         self._context = context
         self._nominator = nominator
+        self._pod_state = pod_state
         self._persistence = Persistence(context, holds_lease)
         self._recorder = recorder
         self._inbox = inbox
@@ -89,9 +98,12 @@ class Evictor:
 
     async def _evict(self, evict: Evict) -> None:
         try:
-            error = await self._attempt(partial(self._mark, evict))
+            error = await self._attempt(evict, self._mark)
             # A request of its own, because the Lease may be lost between the two.
-            error = error or await self._attempt(partial(self._delete, evict))
+            error = error or await self._attempt(evict, self._delete)
+        except NeedlessError as needless:
+            self._inbox.put(EvictRefused(evict.uid, str(needless)))
+            return
         except (MissingError, ConflictError):
             return  # it is gone, and so is the need: the watch says so
         except ApiError as refused:
@@ -103,8 +115,13 @@ class Evictor:
         self._recorder.preempted(evict)
         _log.info("evicted for pod %s", evict.preemptor, extra=log_fields(evict))
 
-    async def _attempt(self, write: Callable[[], Awaitable[None]]) -> ApiError | None:
-        return await self._persistence.attempt(write, UNDONE, PATIENCE_SECONDS)
+    async def _attempt(self, evict: Evict, write: Callable[[Evict], Awaitable[None]]) -> ApiError | None:
+        async def needed() -> None:
+            if self._pod_state(evict.preemptor) is None:
+                raise NeedlessError("the pod that needs the room waits no more")
+            await write(evict)
+
+        return await self._persistence.attempt(needed, UNDONE, PATIENCE_SECONDS)
 
     async def _mark(self, evict: Evict) -> None:
         body = disruption_patch(evict, datetime.now(UTC))

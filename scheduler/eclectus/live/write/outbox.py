@@ -89,7 +89,10 @@ class Outbox:
         )
         nominator = Nominator(context, known.condition_state, holds_lease)
         evictions = connection.evictions_in_flight
-        self._evictor = Evictor(context, nominator, holds_lease, self._recorder, inbox, in_flight=evictions)
+        waits = known.condition_state
+        self._evictor = Evictor(
+            context, nominator, waits, holds_lease, recorder=self._recorder, inbox=inbox, in_flight=evictions
+        )
         self._plans = Plans(context, known.plan_state, holds_lease)
         binder = Binder(context, holds_lease, connection.request_timeout, self._relaxed.annotations)
         volume_steps = VolumeSteps(context, known.claims, known.condition_state, holds_lease, bound_seconds)

@@ -1,0 +1,126 @@
+"""The command `chaos`."""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
+from itertools import count, islice
+from pathlib import Path
+
+from eclectus_e2e.chaos.story import Action, Story, drawn, shrunk
+from eclectus_e2e.chaos.world import Outcome, play
+from eclectus_e2e.errors import UsageError
+from eclectus_e2e.paths import CHECKOUT
+from eclectus_e2e.progress import Progress
+
+FOLDER = CHECKOUT / "build" / "chaos"
+_MINUTES = 30.0
+_FOUND_MOST = 5
+_AT_A_TIME = 20  # seeds that a worker takes
+
+
+def chaos(arguments: list[str]) -> int:
+    """Run two schedulers against a simulated API server, network and clock, and hold every write to promises.
+
+    Each seed is a story of two minutes of virtual time: tenants submit and delete pods, nodes come and go,
+    replicas are killed, paused and cut off, requests and answers are lost or late, etcd is compacted. Then
+    all faults end, and everything must settle. A story that breaks a promise is shrunken, printed and
+    written to a file for --story. Exit code 0 when no promise was broken.
+    """
+    options = _parsed(arguments)
+    if os.environ.get("PYTHONHASHSEED") != "0":  # or sets would be read in another order each time
+        command = [sys.executable, "-m", "eclectus_e2e", "chaos", *arguments]
+        os.execve(sys.executable, command, {**os.environ, "PYTHONHASHSEED": "0"})  # noqa: S606 — ourselves
+    if options.story is not None:
+        return _again(options.story)
+    return _run(options)
+
+
+def _parsed(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("eclectus_e2e chaos", description=chaos.__doc__)
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=_MINUTES,
+        help="how long new stories are begun (default: %(default)g)",
+    )
+    parser.add_argument("--seeds", type=int, help="so many stories, however long they take")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="of the first story; the next has the next (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count(), help="stories at a time (default: one a core)"
+    )
+    parser.add_argument("--story", type=Path, metavar="FILE", help="play the story of a file alone")
+    parser.add_argument(
+        "--stop-after", type=int, default=_FOUND_MOST, help="so many broken promises (default: %(default)s)"
+    )
+    parser.add_argument("--no-shrink", action="store_true", help="report stories as they are drawn")
+    options = parser.parse_args(arguments)
+    numbers = (
+        options.minutes,
+        options.jobs,
+        options.stop_after,
+        1 if options.seeds is None else options.seeds,
+    )
+    if min(numbers) <= 0:
+        raise UsageError("--minutes, --seeds, --jobs and --stop-after must be positive")
+    return options
+
+
+def _run(options: argparse.Namespace) -> int:
+    totals, played, broken = Counter[str](), 0, 0
+    ends_at = time.monotonic() + 60 * options.minutes
+    with Progress("chaos") as progress, ProcessPoolExecutor(options.jobs) as pool:
+        for seeds in _batches(options):
+            for seed, outcome in zip(seeds, pool.map(_outcome, seeds), strict=True):
+                played += 1
+                totals += outcome.counts
+                if outcome.broken:
+                    broken += 1
+                    _report(seed, outcome, is_shrunken=not options.no_shrink)
+            progress.update(f"{played} stories, seed {seeds[-1]}, {broken} promises broken")
+            is_over = options.seeds is None and time.monotonic() > ends_at
+            if broken >= options.stop_after or is_over:
+                break
+    print(", ".join(f"{value:,} {name}" for name, value in [("stories", played), *sorted(totals.items())]))
+    print(f"{broken} promises broken" if broken else "no promise was broken")
+    return 1 if broken else 0
+
+
+def _batches(options: argparse.Namespace) -> Iterator[list[int]]:
+    """Seeds in order, as many at a time as the workers take."""
+    seeds = iter(
+        count(options.seed) if options.seeds is None else range(options.seed, options.seed + options.seeds)
+    )
+    while batch := list(islice(seeds, _AT_A_TIME * options.jobs)):
+        yield batch
+
+
+def _outcome(seed: int) -> Outcome:
+    return play(drawn(seed))
+
+
+def _report(seed: int, outcome: Outcome, *, is_shrunken: bool) -> None:
+    story = drawn(seed)
+    print(f"\nseed {seed}: {outcome.broken}")
+    if is_shrunken:
+        story = shrunk(story, lambda smaller: bool(play(smaller).broken))
+        print(f"shrunken to {len(story.actions)} actions: {play(story).broken}")
+    print("\n".join(f"  {action}" for action in story.actions))
+    path = FOLDER / f"seed-{seed}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(asdict(story), indent=1))
+    print(f"  again: python -m eclectus_e2e chaos --story {os.path.relpath(path)}", flush=True)
+
+
+def _again(path: Path) -> int:
+    found = json.loads(path.read_text())
+    outcome = play(Story(found["seed"], tuple(Action(**each) for each in found["actions"])))
+    print(outcome.broken or "no promise was broken")
+    return 1 if outcome.broken else 0

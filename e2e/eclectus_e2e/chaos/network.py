@@ -1,0 +1,257 @@
+"""The network between processes and the API server: it delays, loses requests and answers, and is cut.
+
+A request that is lost is never handled; an answer that is lost belongs to a request that was. A client finds
+out by its time limit, as with a real connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from contextvars import Context
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from random import Random
+from typing import Any
+
+from eclectus.kubeclient.api_errors import NotDoneError, UnsureError, error_from
+from eclectus.kubeclient.client import ApiClient
+from eclectus_e2e.chaos.api_server import ApiServer, Change, RefusedError, parsed
+from eclectus_e2e.chaos.virtual_time import Process, VirtualLoop
+
+BOOKMARK_SECONDS = 60.0
+
+
+@dataclass
+class Network:
+    """Times in seconds; shares are probabilities of a request. `cut` are the processes that reach nothing."""
+
+    loop: VirtualLoop
+    server: ApiServer
+    rng: Random
+    delay: tuple[float, float] = (0.0005, 0.005)
+    slow_share: float = 0.0  # of requests that take up to `slow_seconds` more on their way
+    slow_seconds: float = 3.0
+    lost_requests: float = 0.0
+    lost_answers: float = 0.0
+    busy_share: float = 0.0  # of requests answered with 429
+    admission_seconds: float = 0.0  # that the server thinks about a write, at most
+    cut: set[Process] = field(default_factory=set)
+    watches: list[_Watch] = field(default_factory=list)
+    requests: int = 0
+
+    def __post_init__(self) -> None:
+        self.server.watchers.append(self._forward)
+
+    def one_way(self) -> float:
+        """Seconds that a message travels."""
+        seconds = self.rng.uniform(*self.delay)
+        if self.rng.random() < self.slow_share:
+            seconds += self.rng.uniform(0.0, self.slow_seconds)
+        return seconds
+
+    def later(self, seconds: float, callback: Any, *args: Any) -> None:
+        """Call back as of no process: what is on its way is not stopped with its sender."""
+        self.loop.call_at(self.loop.time() + seconds, callback, *args, context=Context())
+
+    def connect(self, processes: Iterable[Process]) -> None:
+        """End a cut: what was sent meanwhile is lost, so the watches end."""
+        self.cut.difference_update(processes)
+        for process in processes:
+            self.break_watches(process)
+
+    def break_watches(self, process: Process | None = None) -> None:
+        """End the watches of a process, or of all, as a restarted API server or proxy does."""
+        for watch in [each for each in self.watches if process is None or each.process is process]:
+            watch.end()
+
+    def _forward(self, change: Change) -> None:
+        for watch in self.watches:
+            if watch.resource == change.resource:
+                watch.send(change)
+
+
+@dataclass(eq=False)
+class _Watch:
+    """One watch: events travel in order. `version` is that of the last one that was sent."""
+
+    network: Network
+    resource: str
+    process: Process
+    version: int
+    arrived: deque[bytes] = field(default_factory=deque)
+    has_news: asyncio.Event = field(default_factory=asyncio.Event)
+    is_over: bool = False
+    arrives_at: float = 0.0
+
+    def send(self, change: Change) -> None:
+        """One change as a line."""
+        self.version = change.revision
+        kind = "ADDED" if change.old is None else "DELETED" if change.new is None else "MODIFIED"
+        found = change.new if change.new is not None else {**(change.old or {})}
+        if change.new is None:
+            found["metadata"] = {**found["metadata"], "resourceVersion": str(change.revision)}
+        self._line({"type": kind, "object": found})
+
+    def bookmark(self) -> None:
+        """Say which revision the watch has passed; again after a while."""
+        if self in self.network.watches:
+            self.version = self.network.server.revision
+            self._line({"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(self.version)}}})
+            self.network.later(BOOKMARK_SECONDS, self.bookmark)
+
+    def error(self, code: int, message: str) -> None:
+        """A line that says why the watch cannot go on."""
+        self._line({"type": "ERROR", "object": {"kind": "Status", "code": code, "message": message}})
+
+    def end(self) -> None:
+        """Close it: what is on its way arrives before."""
+        if self in self.network.watches:
+            self.network.watches.remove(self)
+
+        def close() -> None:
+            self.is_over = True
+            self.has_news.set()
+
+        self._at_its_time(close)
+
+    def _line(self, event: dict[str, Any]) -> None:
+        line = json.dumps(event).encode() + b"\n"
+
+        def arrive() -> None:
+            if self.process not in self.network.cut:
+                self.arrived.append(line)
+                self.has_news.set()
+
+        self._at_its_time(arrive)
+
+    def _at_its_time(self, callback: Any) -> None:
+        now = self.network.loop.time()
+        self.arrives_at = max(self.arrives_at, now + self.network.one_way())
+        self.network.later(self.arrives_at - now, callback)
+
+
+class _Body:
+    """What `ApiClient.stream` yields: reads until the watch is over. Raises UnsureError after silence."""
+
+    def __init__(self, watch: _Watch, silence: float) -> None:
+        self._watch = watch
+        self._silence = silence
+
+    async def iter_any(self) -> AsyncIterator[bytes]:
+        """All that has arrived, each time something has."""
+        watch = self._watch
+        while True:
+            if watch.arrived:
+                read = b"".join(watch.arrived)
+                watch.arrived.clear()
+                yield read
+                continue
+            if watch.is_over:
+                return
+            watch.has_news.clear()
+            try:
+                async with asyncio.timeout(self._silence):
+                    await watch.has_news.wait()
+            except TimeoutError as error:
+                raise UnsureError("WATCH", message="no answer: silence") from error
+
+
+class SimulatedClient(ApiClient):
+    """An ApiClient of one process over the simulated network."""
+
+    def __init__(self, network: Network, process: Process, seconds: float) -> None:
+        self._network = network
+        self._process = process
+        self._limit = seconds
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        seconds: float | None = None,
+        **_: Any,
+    ) -> bytes:
+        """The body of one request's answer. Raises ApiError."""
+        what = f"{method} {path}"
+        answered: asyncio.Future[tuple[int, bytes]] = self._network.loop.create_future()
+        copied = None if body is None else json.loads(json.dumps(body))
+        self._network.requests += 1
+        self._travel(method, path, dict(query or {}), copied, answered)
+        try:
+            async with asyncio.timeout(seconds or self._limit):
+                status, answer = await answered
+        except TimeoutError as error:
+            raise UnsureError(what, message="no answer: TimeoutError") from error
+        if status == 0:
+            raise NotDoneError(what, message="the API server cannot be reached", is_logged=True)
+        if status >= 400:
+            raise error_from(what, status, answer, {"Retry-After": "1"} if status == 429 else {}, "")
+        return answer
+
+    @asynccontextmanager
+    async def stream(self, path: str, query: Mapping[str, str], *, silence: float) -> AsyncIterator[Any]:
+        """A watch's body as it arrives."""
+        network = self._network
+        await asyncio.sleep(network.one_way())
+        if self._process in network.cut:
+            await asyncio.sleep(5.0)
+            raise NotDoneError(f"WATCH {path}", message="no connection", is_logged=True)
+        what, version = parsed(path), int(query["resourceVersion"])
+        watch = _Watch(network, what.resource, self._process, version)
+        try:
+            missed = list(network.server.since(what.resource, version))
+        except RefusedError as error:
+            watch.error(int(error.code), error.message)
+            watch.end()
+        else:
+            for change in missed:
+                watch.send(change)
+            network.watches.append(watch)
+            network.later(BOOKMARK_SECONDS, watch.bookmark)
+            network.later(float(query.get("timeoutSeconds", 300)), watch.end)
+        try:
+            yield _Body(watch, silence)
+        finally:
+            watch.end()
+
+    def _travel(
+        self, method: str, path: str, query: dict[str, str], body: Any, answered: asyncio.Future[Any]
+    ) -> None:
+        """Let the request reach the server, and its answer the client, or not."""
+        network = self._network
+        is_lost = self._process in network.cut or network.rng.random() < network.lost_requests
+        if is_lost:
+            if network.rng.random() < 0.5:  # a refused connection; otherwise silence
+                network.later(network.one_way(), self._reply, answered, 0, b"")
+            return
+        at_server = network.one_way()
+        if method != "GET":
+            at_server += network.rng.uniform(0.0, network.admission_seconds)
+        network.later(at_server, self._handle, method, path, query, body, answered)
+
+    def _handle(
+        self, method: str, path: str, query: dict[str, str], body: Any, answered: asyncio.Future[Any]
+    ) -> None:
+        network = self._network
+        try:
+            if network.rng.random() < network.busy_share:
+                raise RefusedError(HTTPStatus.TOO_MANY_REQUESTS, "too many requests, please try again later")
+            status, found = 200, network.server.answer(method, path, query, body, self._process.name)
+        except RefusedError as error:
+            status, found = (
+                int(error.code),
+                {"kind": "Status", "code": int(error.code), "message": error.message},
+            )
+        if network.rng.random() >= network.lost_answers and self._process not in network.cut:
+            network.later(network.one_way(), self._reply, answered, status, json.dumps(found).encode())
+
+    def _reply(self, answered: asyncio.Future[Any], status: int, body: bytes) -> None:
+        if not answered.done():
+            answered.set_result((status, body))

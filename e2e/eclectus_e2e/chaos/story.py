@@ -1,0 +1,174 @@
+"""Stories: what happens when, drawn from a seed. One that breaks a promise is shrunk to what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+from eclectus_e2e.chaos.oracles import ON_ITS_WAY_SECONDS
+
+if TYPE_CHECKING:
+    from eclectus_e2e.chaos.world import World
+
+ACTING_SECONDS = 120.0  # in which things happen; then all faults end
+QUIET_SECONDS = 150.0  # for everything to settle
+REPLICAS = 2
+
+
+@dataclass(frozen=True)
+class Action:
+    """What happens at a time, by name in `ACTIONS`, with its numbers."""
+
+    at: float
+    name: str
+    which: int  # of the replicas, nodes or tenants
+    amount: float
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.at:7.3f} s  {self.name:<16} {self.which} {self.amount:.3f} {self.seconds:.3f} s"
+
+
+@dataclass(frozen=True)
+class Story:
+    """A seed decides what is not an action: delays, policies, sizes of nodes."""
+
+    seed: int
+    actions: tuple[Action, ...]
+
+    def without(self, left_out: range) -> Story:
+        """The story without some of its actions."""
+        kept = tuple(each for at, each in enumerate(self.actions) if at not in left_out)
+        return Story(self.seed, kept)
+
+
+def _kill(world: World, action: Action) -> None:
+    world.replicas[action.which % REPLICAS].kill()
+
+
+def _terminate(world: World, action: Action) -> None:
+    world.replicas[action.which % REPLICAS].terminate()
+
+
+def _pause(world: World, action: Action) -> None:
+    world.replicas[action.which % REPLICAS].pause(action.seconds)
+
+
+def _cut(world: World, action: Action) -> None:
+    world.replicas[action.which % REPLICAS].cut(action.seconds)
+
+
+def _slow_steps(world: World, action: Action) -> None:
+    replica = world.replicas[action.which % REPLICAS]
+    replica.step_seconds = action.amount * 10
+    world.network.later(action.seconds, lambda: setattr(replica, "step_seconds", 0.0))
+
+
+SLOW = ("slow_share", "admission_seconds")
+SLOW_SECONDS = 15.0  # that a request and an event can take then
+
+
+def _network(name: str, most: float) -> Callable[[World, Action], None]:
+    def act(world: World, action: Action) -> None:
+        setattr(world.network, name, action.amount * most)
+        if name in SLOW:
+            world.oracles.on_its_way_seconds = ON_ITS_WAY_SECONDS + SLOW_SECONDS
+        world.network.later(action.seconds, lambda: setattr(world.network, name, 0.0))
+
+    return act
+
+
+def _break_watches(world: World, action: Action) -> None:
+    world.network.break_watches()
+
+
+def _compact(world: World, action: Action) -> None:
+    world.server.compact()
+
+
+def _submit(world: World, action: Action) -> None:
+    world.submit(f"tenant-{action.which}", 1 + int(action.amount * 12), action.seconds)
+
+
+def _submit_urgent(world: World, action: Action) -> None:
+    world.submit(f"tenant-{action.which}", 1 + int(action.amount * 3), action.seconds, priority=1000)
+
+
+def _delete_pods(world: World, action: Action) -> None:
+    world.delete_pods(f"tenant-{action.which}", action.amount)
+
+
+def _drain(world: World, action: Action) -> None:
+    world.remove_node(action.which, action.seconds)
+
+
+def _cordon(world: World, action: Action) -> None:
+    world.cordon(action.which, action.seconds)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How often an action is drawn, and what it does."""
+
+    weight: float
+    act: Callable[[World, Action], None]
+
+
+ACTIONS: dict[str, Kind] = {
+    "submit": Kind(12, _submit),
+    "submit-urgent": Kind(3, _submit_urgent),
+    "delete-pods": Kind(3, _delete_pods),
+    "remove-node": Kind(1, _drain),
+    "cordon": Kind(1, _cordon),
+    "kill": Kind(2, _kill),
+    "terminate": Kind(1, _terminate),
+    "pause": Kind(2, _pause),
+    "cut": Kind(1.5, _cut),
+    "slow-steps": Kind(1.5, _slow_steps),
+    "break-watches": Kind(1.5, _break_watches),
+    "compact": Kind(1.5, _compact),
+    "lose-requests": Kind(1, _network("lost_requests", 0.5)),
+    "lose-answers": Kind(1.5, _network("lost_answers", 0.5)),
+    "delay": Kind(1.5, _network("slow_share", 0.5)),
+    "too-many": Kind(1, _network("busy_share", 0.7)),
+    "slow-admission": Kind(1, _network("admission_seconds", 6.0)),
+}
+
+
+def drawn(seed: int) -> Story:
+    """The story of a seed: twenty to sixty actions."""
+    rng = Random(f"story {seed}")
+    names = list(ACTIONS)
+    weights = [kind.weight for kind in ACTIONS.values()]
+    actions = [
+        Action(
+            at=rng.uniform(0.0, ACTING_SECONDS),
+            name=rng.choices(names, weights)[0],
+            which=rng.randrange(6),
+            amount=rng.random(),
+            seconds=rng.choice([0.5, 2.0, 8.0, 14.0, 16.0, 20.0, 40.0]) * rng.uniform(0.8, 1.2),
+        )
+        for _ in range(rng.randint(20, 60))
+    ]
+    return Story(seed, tuple(sorted(actions, key=lambda each: each.at)))
+
+
+def shrunk(story: Story, fails: Callable[[Story], bool], runs_most: int = 150) -> Story:
+    """The smallest story found that still fails: halves are left out, then quarters, then single actions."""
+    size, runs = max(len(story.actions) // 2, 1), 0
+    while runs < runs_most:
+        for begin in range(0, len(story.actions), size):
+            smaller = story.without(range(begin, begin + size))
+            runs += 1
+            if fails(smaller):
+                story = smaller
+                break
+            if runs >= runs_most:
+                return story
+        else:
+            if size == 1:
+                return story
+            size //= 2
+    return story

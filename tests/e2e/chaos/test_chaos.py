@@ -1,0 +1,167 @@
+"""Stories keep all promises, a seed replays to the byte, and each promise is broken by some defect."""
+
+import json
+
+import pytest
+
+from eclectus.engine.event_handlers import EventHandlers
+from eclectus.kubeclient.api_errors import StaleError, UnsureError
+from eclectus.kubeclient.election import Election
+from eclectus.live.watch.reflector import ObjectStore
+from eclectus.live.write.evictor import Evictor
+from eclectus_e2e.chaos import command
+from eclectus_e2e.chaos.story import ACTIONS, Action, Story, drawn, shrunk
+from eclectus_e2e.chaos.world import Outcome, World, play
+
+BUDGET = range(1, 41)  # seeds of every test run; `make chaos` goes on from there
+
+
+def story(*actions, seed=1):
+    """(time, name, which, amount, seconds) of each action."""
+    return Story(seed, tuple(Action(*each) for each in actions))
+
+
+def broken_by(monkeypatch, module, name, defect, *stories):
+    """The first promise that these stories break with a defect; they break none without it."""
+    for each in stories:
+        assert play(each).broken == ""
+    monkeypatch.setattr(module, name, defect)
+    return next(filter(None, (play(each).broken for each in stories)), "")
+
+
+@pytest.mark.parametrize("seed", BUDGET)
+def test_a_story_breaks_no_promise(seed):
+    outcome = play(drawn(seed))
+    assert outcome.broken == "", f"again: python -m eclectus_e2e chaos --seed {seed} --seeds 1"
+
+
+def test_a_seed_replays_to_the_byte():
+    assert play(drawn(7)) == play(drawn(7))
+    assert play(drawn(7)).digest != play(drawn(8)).digest
+
+
+def test_every_kind_of_action_is_drawn():
+    found = {action.name for seed in BUDGET for action in drawn(seed).actions}
+    assert found == set(ACTIONS)
+
+
+# -- sabotage: each promise fails with a defect that it is there for -----------------------------------
+
+BUSY = tuple((10.0 + at, "submit", 1, 0.99, 40.0) for at in range(8))
+
+
+def test_a_scheduler_that_forgets_what_it_has_bound_over_commits(monkeypatch):
+    seen = EventHandlers._task_seen
+
+    def forgets(self, event):
+        return None if event.node else seen(self, event)
+
+    killed = story(*BUSY, (20.0, "kill", 0, 0, 0), (20.1, "kill", 1, 0, 0), (60.0, "submit", 2, 0.99, 40.0))
+    assert "over-committed" in broken_by(monkeypatch, EventHandlers, "_task_seen", forgets, killed)
+
+
+def test_a_watch_that_skips_what_it_missed_leaves_pods_waiting(monkeypatch):
+    apply = ObjectStore.apply
+
+    def goes_on(self, line, now):
+        try:
+            return apply(self, line, now)
+        except StaleError as error:
+            self.resource_version = "1000000"
+            raise UnsureError("WATCH", 410) from error
+
+    compacted = [
+        story((20.0, "cut", at, 0, 8.0), (21.0, "submit", 1, 0.3, 20.0), (22.0, "compact", 0, 0, 0), seed=at)
+        for at in (2, 3)
+    ]
+    assert "waits, and node" in broken_by(monkeypatch, ObjectStore, "apply", goes_on, *compacted)
+
+
+def test_a_leader_that_never_stops_is_seen(monkeypatch):
+    paused = [story(*BUSY, (20.0, "pause", at, 0, 40.0), seed=at) for at in range(4)]
+
+    def leads(self, now):
+        self.has_led = getattr(self, "has_led", False) or self._sent_at is not None
+        return self.has_led
+
+    assert "leads" in broken_by(monkeypatch, Election, "leads", leads, *paused)
+
+
+def test_an_eviction_that_is_not_needed_any_more_is_seen(monkeypatch):
+    async def attempt(self, evict, write):
+        return await self._persistence.attempt(lambda: write(evict), (Exception,), 30.0)
+
+    lossy = [drawn(seed) for seed in (42, 71, 122, 143)]
+    assert "no waiting pod has a higher priority" in broken_by(
+        monkeypatch, Evictor, "_attempt", attempt, *lossy
+    )
+
+
+@pytest.fixture
+def found():
+    """A world in which nothing happens but what the test writes."""
+    world = World(story())
+    yield world
+    world.loop.close()
+
+
+def test_a_pod_that_is_bound_twice_is_seen(found):
+    for node in "ab":
+        found.oracles.broken = ""
+        spec = {"nodeName": node, "schedulerName": "eclectus", "containers": []}
+        metadata = {"uid": "u", "annotations": {"chaos/seconds": "1"}}
+        found.server.write("pods", "d/p", {"metadata": metadata, "spec": spec}, "admin")
+    assert "is on b, and was bound to a" in found.oracles.broken
+
+
+def test_a_pod_that_lives_again_is_seen(found):
+    for phase in ("Succeeded", "Running"):
+        pod = {"metadata": {"uid": "u"}, "spec": {"schedulerName": "eclectus"}, "status": {"phase": phase}}
+        found.server.write("pods", "d/p", pod, "kubelet")
+    assert "has Succeeded, and is Running again" in found.oracles.broken
+
+
+def test_a_crash_is_reported(monkeypatch):
+    def crash(self, event):
+        raise RuntimeError("a defect")
+
+    found = broken_by(monkeypatch, EventHandlers, "_task_seen", crash, story((5.0, "submit", 1, 0.1, 3.0)))
+    assert "has crashed: RuntimeError" in found
+
+
+# -- the command ---------------------------------------------------------------------------------------
+
+
+def test_a_story_is_shrunken_to_what_it_needs():
+    whole = drawn(3)
+    needed = whole.actions[5]
+    assert shrunk(whole, lambda smaller: needed in smaller.actions).actions == (needed,)
+
+
+def test_a_broken_promise_is_printed_and_can_be_played_again(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
+    monkeypatch.setattr(command, "FOLDER", tmp_path)
+    monkeypatch.setattr(command, "play", lambda found: Outcome("defect" if found.actions else "", "", {}))
+    monkeypatch.setattr(command, "_outcome", lambda seed: Outcome("defect", "", {}))
+    monkeypatch.setattr(command, "ProcessPoolExecutor", _InThisProcess)
+    assert command.chaos(["--seeds", "1", "--seed", "9"]) == 1
+    printed = capsys.readouterr().out
+    assert "seed 9: defect" in printed
+    assert "shrunken to 1 actions" in printed
+    kept = json.loads((tmp_path / "seed-9.json").read_text())
+    assert len(kept["actions"]) == 1
+    assert command.chaos(["--story", str(tmp_path / "seed-9.json")]) == 1
+
+
+class _InThisProcess:
+    def __init__(self, jobs):
+        del jobs
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def map(self, function, values):
+        return map(function, values)
