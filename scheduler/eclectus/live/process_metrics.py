@@ -23,6 +23,7 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
+from typing_extensions import override
 
 import eclectus
 from eclectus.explain.placement import Decision
@@ -75,8 +76,8 @@ def observed(name: str, samples: Iterable[Sample]) -> Metric:
 class BuildInfo(Collector):
     """Reads the versions at each scrape: looking them up would cost the start of the scheduler 40 ms."""
 
+    @override
     def collect(self) -> Iterable[Metric]:
-        """Called by the registry."""
         yield observed("build_info", [((eclectus.__version__, platform.python_version()), 1)])
 
     def describe(self) -> Iterable[Metric]:
@@ -96,8 +97,8 @@ class StepDurations:
         )
         gauge("longest_step_seconds", registry).set_function(self.longest)
         self._now = now
-        self._period = 0  # the number of the current period, and the longest of it and of the one before
-        self._current = self._previous = 0.0
+        self._period = 0  # the number of the current period
+        self._current = self._previous = 0.0  # the longest of it, and of the one before
 
     def observe(self, seconds: float) -> None:
         """A step has taken so long."""

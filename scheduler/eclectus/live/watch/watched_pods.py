@@ -45,7 +45,7 @@ class Ignored(Struct, frozen=True, gc=False):
 
 
 class WatchedPods:
-    """Pods, keyed by uid."""
+    """Makes events of pods, which it keys by uid."""
 
     def __init__(
         self,

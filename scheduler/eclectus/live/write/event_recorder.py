@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 import time
 from collections import OrderedDict
-from datetime import UTC, datetime
 from typing import Any
 
+from eclectus.api.common import micro_time_text
 from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.kubeclient.api_errors import ApiError, ConflictError
 from eclectus.kubeclient.timing import elapsed
@@ -119,7 +119,6 @@ def event_body(
     about: Bind | Evict | Report, fields: dict[str, str], instance: str, at_ns: int
 ) -> dict[str, Any]:
     """An events.k8s.io/v1 Event about a pod. `at_ns`, nanoseconds since the epoch, makes its name unique."""
-    at = datetime.fromtimestamp(at_ns // 1000 / 1e6, UTC)
     serial = f".{at_ns:x}"
     body = {
         "apiVersion": "events.k8s.io/v1",
@@ -128,7 +127,7 @@ def event_body(
             "namespace": about.namespace,
             "name": about.name[: MAX_NAME_LENGTH - len(serial)].rstrip("-.") + serial,
         },
-        "eventTime": at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "eventTime": micro_time_text(at_ns // 1000 / 1e6),
         "reportingController": about.profile,
         "reportingInstance": instance,
         **fields,
