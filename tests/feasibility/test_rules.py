@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eclectus.cluster.devices import DEVICE_MILLI
 from eclectus.feasibility.rules.nodes import pinned_names
 from eclectus.feasibility.rules.rule import Rule
 from eclectus.feasibility.rules.table import STATIC_RULES, USAGE_RULES
 from eclectus.feasibility.static_rules import NOT_READ_BY_RULES, NOT_READ_BY_STATIC_RULES, static_rules_of
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import (
-    DEVICE_MILLI,
     HostPort,
     Node,
     Requirement,

@@ -16,12 +16,16 @@ from eclectus.maths.load import (
     LowPercentile,
     cut_margin,
     cut_off_rate,
-    cut_seconds,
     error_aimed,
     load_ratio,
     unlikelihood,
     window_length,
 )
+
+
+def cut_seconds(samples, rate, margin):
+    """T_cut, seconds."""
+    return (1.0 + margin) * samples / rate
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from eclectus.model.objects import DEVICE_MILLI, amount_of
+from eclectus.cluster.devices import DEVICE_MILLI
+from eclectus.model.objects import amount_of
 from eclectus.sim.runs import run
 from eclectus.sim.scenario import Scenario, parse
 from eclectus.sim.world.run_record import total_allocatable

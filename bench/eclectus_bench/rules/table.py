@@ -10,10 +10,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from eclectus.cluster.devices import DEVICE_MILLI
 from eclectus.framework import Place
 from eclectus.model.events import NodeSeen
 from eclectus.model.objects import (
-    DEVICE_MILLI,
     HostPort,
     Node,
     PodAffinityTerm,

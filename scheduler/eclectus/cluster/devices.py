@@ -19,7 +19,10 @@ from numpy.typing import NDArray
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.scalars import read_only
-from eclectus.model.objects import DEVICE_MILLI, Amounts, Grant, Task, amount_of
+from eclectus.model.objects import Amounts, Grant, Task, amount_of
+
+DEVICE_MILLI = "gpu-milli"
+"""The one resource that is divided into devices, of 1000 each, which tasks can share."""
 
 WHOLE = 1000  # thousandths of a device
 

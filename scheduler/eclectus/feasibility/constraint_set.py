@@ -25,7 +25,7 @@ from eclectus.cluster.resources import FIRST_COLUMNS
 from eclectus.feasibility.rules.nodes import term_holds
 from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.static_rules import evaluation, static_part
-from eclectus.model.objects import Requirement, Spec, Term, Toleration
+from eclectus.model.objects import Requirement, Spec, Term
 
 PREFERENCES_MOST = 4  # of one pod that are counted, those of the greatest weight
 NAME_LENGTH_MOST = 120
@@ -56,7 +56,8 @@ class ConstraintSet(Struct, frozen=True, gc=False, cache_hash=True):
 @lru_cache(maxsize=SPECS_REMEMBERED)
 def constraint_set(spec: Spec) -> ConstraintSet:
     """The set of what the pod requires."""
-    tolerations = dict.fromkeys(each for each in spec.tolerations if _matters(each))
+    lasting = (each for each in spec.tolerations if not each.key.startswith(CONDITION_PREFIX))
+    tolerations = dict.fromkeys(each for each in lasting if each.effect != "PreferNoSchedule")
     ordered = sorted(tolerations, key=lambda each: (each.key, each.op, each.value, each.effect))
     resources = tuple(name for name, _ in spec.requests if name not in FIRST_COLUMNS)
     return ConstraintSet(replace(static_part(spec), tolerations=tuple(ordered)), resources)
@@ -85,18 +86,10 @@ def nodes_of(cluster: Cluster, constraints: ConstraintSet) -> Callable[[AnyRows]
         for name in constraints.resources:
             column = cluster.columns.get(name)
             found = found & (cluster.allocatable[each, column] > 0 if column is not None else False)
-        return (
-            found
-            if constraints.preferred is None
-            else found & term_holds(cluster, constraints.preferred, each)
-        )
+        preferred = constraints.preferred
+        return found if preferred is None else found & term_holds(cluster, preferred, each)
 
     return satisfied
-
-
-def _matters(toleration: Toleration) -> bool:
-    is_of_condition = toleration.key.startswith(CONDITION_PREFIX)
-    return not is_of_condition and toleration.effect != "PreferNoSchedule"
 
 
 def _term_text(term: Term) -> str:

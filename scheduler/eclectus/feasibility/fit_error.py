@@ -130,9 +130,7 @@ def without_outranked(
 ROOM_PLUGIN = "NodeResourcesFit"
 TOO_MANY_PODS = "Too many pods"
 NO_ROWS: Rows = np.zeros(0, dtype=np.intp)
-_OF_PODS = {
-    rule.plugin for rule in USAGE_RULES if rule.without is not None
-}  # what pods there hold refuses nodes
+_OF_PODS = {rule.plugin for rule in USAGE_RULES if rule.without is not None}  # refuse for what pods hold
 _UNRESOLVABLE = {Spread.absent_reason, Affinity.reason}  # no pod that leaves brings a label or another pod
 
 
@@ -304,22 +302,23 @@ def fit_error(task_class: TaskClass, cluster: Cluster, refusals: StaticRefusals 
     """
     if not len(cluster):
         return FitError(NO_NODES, NO_ROWS)
-    if reasons := _pre_filter(task_class.spec):
-        return FitError(_message(cluster, reasons), NO_ROWS)
+    # What refuses the pod on all nodes at once, as kube-scheduler's PreFilter.
+    spec = task_class.spec
+    if is_blocked_by_claims(spec):
+        return FitError(_message(cluster, volumes.BLOCKED.reason), NO_ROWS)
+    if spec.unsupported:
+        return FitError(_message(cluster, nodes.unsupported_message(spec)), NO_ROWS)
+    if _names_conflict(spec):
+        return FitError(_message(cluster, PINS_CONFLICT), NO_ROWS)
     found = funnel(task_class, cluster, StaticRefusals(cluster) if refusals is None else refusals)
-    return FitError(_message(cluster, _reasons(found.steps)), found.resolvable)
+    counts = Counter[str]()
+    for refusal in (refusal for step in found.steps for refusal in step.refusals):
+        counts[refusal.reason] += refusal.count
+    return FitError(_message(cluster, counted(counts)), found.resolvable)
 
 
 def _message(cluster: Cluster, reasons: str) -> str:
     return f"0/{len(cluster)} nodes are available:" + (f" {reasons}." if reasons else "")
-
-
-def _reasons(steps: Iterable[FilterStep]) -> str:
-    counts = Counter[str]()
-    for step in steps:
-        for refusal in step.refusals:
-            counts[refusal.reason] += refusal.count
-    return counted(counts)
 
 
 def counted(counts: Mapping[str, int]) -> str:
@@ -328,15 +327,6 @@ def counted(counts: Mapping[str, int]) -> str:
     if len(parts) > MAX_REASONS:
         parts[MAX_REASONS:] = [f"{len(parts) - MAX_REASONS} more reasons"]
     return ", ".join(parts)
-
-
-def _pre_filter(spec: Spec) -> str:
-    """What refuses the pod on all nodes at once, as kube-scheduler's PreFilter; empty if nothing does."""
-    if is_blocked_by_claims(spec):
-        return volumes.BLOCKED.reason
-    if spec.unsupported:
-        return nodes.unsupported_message(spec)
-    return PINS_CONFLICT if _names_conflict(spec) else ""
 
 
 def is_blocked_by_claims(spec: Spec) -> bool:
@@ -374,20 +364,14 @@ def reasons_without(room: RoomWithout) -> tuple[str, ...]:
     for rule in before:
         if not rule.holds_without(cluster, spec, row, removed):
             return (rule.reason,)
-    if short := _short(room):
-        return short
+    names, lacking = tuple(cluster.columns), cluster.not_offered(spec.requests)
+    if short := [*(names[column] for column in room.short_columns), *(name for name, _ in lacking)]:
+        return tuple(map(room_reason, short))
     if refused := volume_reasons_without(spec, cluster, row, removed):
         return refused
     if topology is not None and (reason := topology.refusal_without(row, removed)):
         return (reason,)
     return next(((rule.reason,) for rule in after if not rule.holds_without(cluster, spec, row, removed)), ())
-
-
-def _short(room: RoomWithout) -> tuple[str, ...]:
-    cluster = room.task_class.cluster
-    names = tuple(cluster.columns)
-    lacking = [name for name, _ in cluster.not_offered(room.task_class.spec.requests)]
-    return tuple(room_reason(name) for name in [*(names[column] for column in room.short_columns), *lacking])
 
 
 MAX_RESOURCES = 12  # named one by one; a pod may request thousands
@@ -409,7 +393,8 @@ def never_feasible(task_class: TaskClass, cluster: Cluster) -> str:
     conditions = list(predicates(task_class.spec, cluster))
     refused: Mask = np.array([~holds(cluster, rows) for _, holds in conditions])
     matter = np.flatnonzero(refused.sum(axis=1))
-    words = [_cut(conditions[at][0]) for at in matter.tolist()]
+    whole = (conditions[at][0] for at in matter.tolist())
+    words = [text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…" for text in whole]
     return _sentence(words, refused[matter], [cluster.names[row] for row in rows.tolist()])
 
 
@@ -445,10 +430,6 @@ def _request(resource: str, amount: float) -> str:
     return f"{resource} {amount:.0f}"
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…"
-
-
 def _sentence(words: Sequence[str], refused: Mask, names: Sequence[str]) -> str:
     """`refused`: which condition which node does not meet, shape [len(words), len(names)]."""
     if len(words) == 1:
@@ -456,14 +437,12 @@ def _sentence(words: Sequence[str], refused: Mask, names: Sequence[str]) -> str:
     refusals = refused.sum(axis=0)
     alone = refused[:, refusals == 1].sum(axis=1)  # nodes that only this condition keeps away
     most = [at for at in np.argsort(-alone, kind="stable").tolist() if alone[at]][:MAX_WITHOUT]
-    without = "".join(f"; without {words[at]} {_nodes(int(alone[at]))} would" for at in most)
+    without = "".join(
+        f"; without {words[at]} {alone[at]} {'node' if alone[at] == 1 else 'nodes'} would" for at in most
+    )
     nearest = int(np.argmin(refusals))
     lacks = ", ".join(words[at] for at in np.flatnonzero(refused[:, nearest]).tolist())
     return (
         f" No node, however empty, satisfies all of: {', '.join(words)}{without}; "
         f"nearest: {names[nearest]} (all but {lacks})."
     )
-
-
-def _nodes(count: int) -> str:
-    return "1 node" if count == 1 else f"{count} nodes"

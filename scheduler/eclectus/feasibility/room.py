@@ -23,7 +23,7 @@ follow the change logs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import reduce
 from math import floor, inf
 
@@ -117,16 +117,10 @@ class Room:
 
     def service_slots(self, rows: AnyRows) -> Floats:
         """Tasks that fit beside the services of each of the rows, shape [len(rows)]."""
-        slots = _reduced(np.minimum, (self._slots_of(column, rows) for column in self._columns))
+        free = ((each[0][rows] - each[3][rows], each[4]) for each in self._columns)
+        slots = _reduced(np.minimum, (np.divide(left, demand, out=left) for left, demand in free))
         np.floor(slots, out=slots)
         return np.maximum(slots, 0.0, out=slots)
-
-    @staticmethod
-    def _slots_of(column: Column, rows: AnyRows) -> Floats:
-        allocatable, _, _, long_running, demand = column
-        found: Floats = allocatable[rows] - long_running[rows]
-        found /= demand
-        return found
 
     def service_slots_at(self, row: int) -> int:
         """Tasks that fit beside the services of one row."""
@@ -203,14 +197,11 @@ class RoomArrays:
             overflow[row] = overflow_of(row)
         if self.service_cursor != self._cluster.service_changes:
             self.service_cursor = self._cluster.service_changes
-            self._update_slots(used)
-
-    def _update_slots(self, rows: Sequence[int]) -> None:
-        for row in rows:
-            slots = self.room.service_slots_at(row)
-            if (slots >= 1) != (self._service_slots_at[row] >= 1):
-                self.waitable_changes += 1
-            self._service_slots_at[row] = slots
+            for row in used:
+                slots = self.room.service_slots_at(row)
+                if (slots >= 1) != (self._service_slots_at[row] >= 1):
+                    self.waitable_changes += 1
+                self._service_slots_at[row] = slots
 
     def _refresh_arrays(self, used: list[int] | None) -> None:
         """The same for many changes; `used` are the rows whose usage has changed, None if too many."""
@@ -363,7 +354,10 @@ class Fit:
         self.room.refresh()
         self._move_cursors()
         if reshaped:
-            self._update_feasible(np.array(reshaped, dtype=np.intp))
+            rows = np.array(reshaped, dtype=np.intp)
+            feasible = self._may_run.refresh()[rows] & (self.room.empty_capacity[rows] >= 1)
+            self.feasible_count += int(np.count_nonzero(feasible) - np.count_nonzero(self.feasible[rows]))
+            self._feasible[rows], self._waitable_rows = feasible, None
         self._update_fits_now(np.array(sorted({*reshaped, *used}), dtype=np.intp))
         for rows in flipped:
             self._update_fits_now(rows)
@@ -387,12 +381,6 @@ class Fit:
     def _move_cursors(self) -> None:
         """Everything up to now is about to be evaluated."""
         self._shape_cursor, self.usage_cursor = self._cluster.shape.head, self._cluster.usage.head
-
-    def _update_feasible(self, rows: Rows) -> None:
-        feasible = self._may_run.refresh()[rows] & (self.room.empty_capacity[rows] >= 1)
-        self.feasible_count += int(np.count_nonzero(feasible) - np.count_nonzero(self.feasible[rows]))
-        self._feasible[rows] = feasible
-        self._waitable_rows = None
 
     def _update_fits_now(self, rows: Rows) -> None:
         fits = self.feasible[rows] & (self.room.overflow[rows] <= 0)

@@ -98,10 +98,7 @@ def image_locality(images: Iterable[tuple[Ints, int]], nodes: int, rows: int) ->
 
 
 def inter_pod_affinity(sums: Ints, least: int, most: int) -> Ints:
-    """The score of nodes with these sums; `least` and `most`: of those among nodes that fit.
-
-    0 for all where they are equal.
-    """
+    """The score of nodes with these sums; 0 for all if `least` and `most`, of nodes that fit, are equal."""
     if most <= least:
         return np.zeros(len(sums), dtype=np.int64)
     # The operations are in the order of kube-scheduler, because another order may round to another number.

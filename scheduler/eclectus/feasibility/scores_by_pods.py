@@ -33,7 +33,13 @@ from eclectus.feasibility.scores import (
     weight_of,
 )
 from eclectus.feasibility.static_rules import ShapeValues
-from eclectus.feasibility.topology.domains import AttractingPods, DomainCounts, Domains, SpreadPods
+from eclectus.feasibility.topology.domains import (
+    CountedPods,
+    DomainCounts,
+    Domains,
+    attracting_pods,
+    spread_pods,
+)
 from eclectus.maths.numbers import Floats
 from eclectus.model.objects import Spec, SpreadConstraint
 
@@ -81,16 +87,6 @@ class PodPreferences:
         self._start_over()
 
     @property
-    def attracts(self) -> bool:
-        """Whether there are terms about pods, of either side, with a topology key that nodes have."""
-        return bool(self.attracting)
-
-    @property
-    def spreads(self) -> bool:
-        """Whether there are constraints with ScheduleAnyway."""
-        return bool(self.spread)
-
-    @property
     def constraints(self) -> Sequence[SpreadConstraint]:
         """Those with ScheduleAnyway, in the order of `spread`."""
         return self._spec.spread
@@ -128,7 +124,15 @@ class PodPreferences:
         self.attracting = [
             DomainCounts(cluster, self._domains(key), self._attracting_pods(key), None) for key in self._keys
         ]
-        self.spread = [self._spread_counts(each) for each in spec.spread]
+        self.spread = [
+            DomainCounts(
+                cluster,
+                self._domains(each.topology_key),
+                spread_pods(cluster.pods, each),
+                self._eligible(each),
+            )
+            for each in spec.spread
+        ]
         self.counted = (*self.attracting, *self.spread)
         self.version += 1
         self.touched.record_all()
@@ -142,15 +146,11 @@ class PodPreferences:
         carries = self._cluster.labels.carries
         return tuple(key for key in dict.fromkeys((*own, *others)) if carries(key))
 
-    def _attracting_pods(self, key: str) -> AttractingPods:
+    def _attracting_pods(self, key: str) -> CountedPods:
         spec = self._spec
         own = [each for each in spec.preferred_terms if each.term.topology_key == key]
         matched = [term for term in spec.matched_preferences if term.topology_key == key]
-        return AttractingPods(self._cluster.pods, own, matched)
-
-    def _spread_counts(self, constraint: SpreadConstraint) -> DomainCounts:
-        pods, domains = SpreadPods(self._cluster.pods, constraint), self._domains(constraint.topology_key)
-        return DomainCounts(self._cluster, domains, pods, self._eligible(constraint))
+        return attracting_pods(self._cluster.pods, own, matched)
 
 
 # The nodes grouped by all that preferences about other pods can tell of them, so that scores are a few.
@@ -302,7 +302,8 @@ class NodeGroups:
         ]
         if reshaped:
             moved.append(np.array(reshaped, dtype=np.intp))
-            self._follow_shape(moved[-1])
+            for row, key in zip(moved[-1], self._keys_of(moved[-1]).T.tolist(), strict=True):
+                self._move(row, self.of_row.item(row), tuple(key))
         return moved
 
     def _follow_count(self, column: int, domain: int) -> Iterator[Rows]:
@@ -316,10 +317,6 @@ class NodeGroups:
                 moving = rows[groups == group]
                 self._move(moving, group, (*key[:at], count, *key[at + 1 :]))
                 yield moving
-
-    def _follow_shape(self, rows: Rows) -> None:
-        for row, key in zip(rows, self._keys_of(rows).T.tolist(), strict=True):
-            self._move(row, self.of_row.item(row), tuple(key))
 
     def _move(self, rows: Rows | np.intp, group: int, key: Key) -> None:
         """From this group to the one with this key."""
@@ -448,27 +445,19 @@ class ScoresByPods:
     def _of_groups_now(self) -> Floats:
         pods, groups, may_run = self.pods, self.groups, self.groups.may_run
         total, weight = self._own_weight * groups.own, self._own_weight
-        if pods.attracts:
+        if pods.attracting:
             sums = groups.attraction()
-            total, weight = total + ATTRACTION_WEIGHT * _attraction(sums, may_run), weight + ATTRACTION_WEIGHT
-        if pods.spreads:
+            least, most = range_of(sums[may_run])
+            attraction = 1.0 if least == most else _share(inter_pod_affinity(sums, least, most))
+            total, weight = total + ATTRACTION_WEIGHT * attraction, weight + ATTRACTION_WEIGHT
+        if pods.spread:
             crowded = crowding(tuple(groups.constraints(pods.weights())), len(groups))
-            spread = _spread(crowded, groups.has_keys(), may_run)
+            has_keys = groups.has_keys()
+            least, most = range_of(crowded[has_keys & may_run])
+            spread = _share(pod_topology_spread(crowded, least, most)) * has_keys
             total, weight = total + SPREAD_WEIGHT * spread, weight + SPREAD_WEIGHT
         scores: Floats = total / weight
         return scores
-
-
-def _attraction(sums: Ints, may_run: Mask) -> Floats | float:
-    least, most = range_of(sums[may_run])
-    if least == most:
-        return 1.0
-    return _share(inter_pod_affinity(sums, least, most))
-
-
-def _spread(crowded: Ints, has_keys: Mask, may_run: Mask) -> Floats:
-    least, most = range_of(crowded[has_keys & may_run])
-    return _share(pod_topology_spread(crowded, least, most)) * has_keys
 
 
 def _share(scores: Ints) -> Floats:

@@ -45,12 +45,10 @@ class _Filed:
 
     def __init__(self) -> None:
         self.holds_without: list[bool] = []
-        self.by_value: defaultdict[tuple[str, str], list[int]] = defaultdict(
-            list
-        )  # label, or field, and value
-        self.by_key: defaultdict[str, list[int]] = defaultdict(list)
-        self.greater: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)  # number and bound
-        self.less: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        self.by_value = defaultdict[tuple[str, str], list[int]](list)  # by label, or field, and value
+        self.by_key = defaultdict[str, list[int]](list)
+        self.greater = defaultdict[str, list[tuple[int, int]]](list)  # number and bound
+        self.less = defaultdict[str, list[tuple[int, int]]](list)
 
     def add(self, holds_without: bool) -> int:
         """One more requirement; its number."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -59,6 +59,10 @@ ScorePart = ShapeValues[np.float64]
 IntPart = ShapeValues[np.int64]
 
 
+Key = TypeVar("Key")
+Part = TypeVar("Part")
+
+
 class Parts:
     """The parts in use, by what they depend on."""
 
@@ -86,75 +90,57 @@ class Parts:
 
     def room(self, requests: Amounts) -> RoomArrays:
         """The room for pods with these requests."""
-        found = self._rooms.get(requests)
-        if found is None:
-            found = self._rooms[requests] = RoomArrays(self._cluster, requests)
-        return found
+        return _shared(self._rooms, requests, lambda: RoomArrays(self._cluster, requests))
 
     def fit(self, spec: Spec) -> Fit:
         """Where pods with this spec fit."""
-        cluster, part = self._cluster, replace(spec, **NOT_READ_BY_RULES)
-        found = self._fits.get(part)
-        if found is None:
-            found = Fit(cluster, part, self.room(spec.requests), self.may_run(spec), self.topology(spec))
-            self._fits[part] = found
-        return found
+        part = replace(spec, **NOT_READ_BY_RULES)
+        return _shared(self._fits, part, lambda: self._new_fit(spec, part))
+
+    def _new_fit(self, spec: Spec, part: Spec) -> Fit:
+        return Fit(self._cluster, part, self.room(spec.requests), self.may_run(spec), self.topology(spec))
 
     def may_run(self, spec: Spec) -> MaskPart:
         """Where there is a node on which all static rules hold."""
-        cluster, part = self._cluster, static_part(spec)
-        found = self._masks.get(part)
-        if found is None:
-            holds = evaluation(cluster, part)
-            found = self._masks[part] = ShapeValues(cluster, np.bool_, lambda rows: holds(_each(rows)))
-        return found
+        part = static_part(spec)
+        return _shared(self._masks, part, lambda: self._mask(evaluation(self._cluster, part)))
+
+    def _mask(self, holds: Callable[[Rows], Mask]) -> MaskPart:
+        return ShapeValues(self._cluster, np.bool_, lambda rows: holds(_each(rows)))
 
     def topology(self, spec: Spec) -> TopologyMask | None:
         """Where the rules about other pods allow pods with this spec; None if it has no such rule."""
         if not spec.has_pod_rules:
             return None
-        part = topology_part(spec)
-        found = self._topologies.get(part)
-        if found is None:
-            found = TopologyMask(self._cluster, part, self.domains, lambda each: self.eligible(part, each))
-            self._topologies[part] = found
-        return found
+        part, cluster = topology_part(spec), self._cluster
+        eligible = partial(self.eligible, part)
+        return _shared(self._topologies, part, lambda: TopologyMask(cluster, part, self.domains, eligible))
 
     def domains(self, key: str) -> Domains:
         """The topology domains of one key."""
-        found = self._domains.get(key)
-        if found is None:
-            found = self._domains[key] = Domains(self._cluster, key)
-        return found
+        return _shared(self._domains, key, lambda: Domains(self._cluster, key))
 
     def eligible(self, spec: Spec, constraint: SpreadConstraint) -> MaskPart:
         """The nodes whose pods count for one of the pod's spread constraints."""
-        cluster, key = self._cluster, eligible_nodes(spec, constraint)
-        found = self._eligible.get(key)
-        if found is None:
-            holds = evaluation(cluster, *key)
-            found = self._eligible[key] = ShapeValues(cluster, np.bool_, lambda rows: holds(_each(rows)))
-        return found
+        key = eligible_nodes(spec, constraint)
+        return _shared(self._eligible, key, lambda: self._mask(evaluation(self._cluster, *key)))
 
     def scores_by_pods(self, spec: Spec) -> ScoresByPods | None:
         """How well all preferences of pods with this spec are met; None if none is about other pods."""
         if not spec.prefers_by_pods:
             return None
-        part, own = preferences_part(spec), self.preference_scores(spec)
-        key = (part, spec.preferences, spec.tolerations, static_part(spec))
-        found = self._by_pods.get(key)
-        if found is None:
-            weight = TAINT_WEIGHT + (AFFINITY_WEIGHT if spec.preferences else 0)
-            pods, may_run = self._preferences_about_pods(part), self.may_run(spec)
-            found = self._by_pods[key] = ScoresByPods(self._cluster, pods, may_run, (own, weight))
-        return found
+        part, own, cluster = preferences_part(spec), self.preference_scores(spec), self._cluster
+        weight = TAINT_WEIGHT + (AFFINITY_WEIGHT if spec.preferences else 0)
 
-    def _preferences_about_pods(self, part: Spec) -> PodPreferences:
-        found = self._pod_preferences.get(part)
-        if found is None:
-            cluster, eligible = self._cluster, lambda each: self.eligible(part, each)
-            found = self._pod_preferences[part] = PodPreferences(cluster, part, self.domains, eligible)
-        return found
+        def new() -> ScoresByPods:
+            eligible = partial(self.eligible, part)
+            pods = _shared(
+                self._pod_preferences, part, lambda: PodPreferences(cluster, part, self.domains, eligible)
+            )
+            return ScoresByPods(cluster, pods, self.may_run(spec), (own, weight))
+
+        key = (part, spec.preferences, spec.tolerations, static_part(spec))
+        return _shared(self._by_pods, key, new)
 
     def untolerated(self, spec: Spec) -> IntPart:
         """How many PreferNoSchedule taints pods with this spec do not tolerate; not shared."""
@@ -169,10 +155,7 @@ class Parts:
     def preference_scores(self, spec: Spec) -> ScorePart:
         """How well nodes by themselves meet the preferences of pods with this spec."""
         key = (spec.preferences, spec.tolerations)
-        found = self._scores.get(key)
-        if found is None:
-            found = self._scores[key] = self._new_scores(*key)
-        return found
+        return _shared(self._scores, key, lambda: self._new_scores(*key))
 
     def _new_scores(
         self, preferences: tuple[Preference, ...], tolerations: tuple[Toleration, ...]
@@ -202,12 +185,15 @@ class Parts:
 
     def _term(self, term: Term) -> MaskPart:
         """Where a node selector term holds."""
-        cluster = self._cluster
-        found = self._masks.get(term)
-        if found is None:
-            found = ShapeValues(cluster, np.bool_, lambda rows: term_holds(cluster, term, _each(rows)))
-            self._masks[term] = found
-        return found
+        return _shared(self._masks, term, lambda: self._mask(partial(term_holds, self._cluster, term)))
+
+
+def _shared(known: WeakValueDictionary[Key, Part], key: Key, make: Callable[[], Part]) -> Part:
+    """The part under this key, made if no class has it."""
+    found = known.get(key)
+    if found is None:
+        found = known[key] = make()
+    return found
 
 
 def _each(rows: AnyRows) -> Rows:
@@ -268,21 +254,16 @@ class TaskClass:
         return self._fit.topology
 
     @property
-    def pod_preferences(self) -> PodPreferences | None:
-        """What other pods say for and against each node; None where the class has no such preferences."""
-        return None if self._by_pods is None else self._by_pods.pods
-
-    @property
     def node_groups(self) -> NodeGroups | None:
-        """The nodes grouped by what these preferences can tell of them; None where the class has none."""
+        """Nodes grouped by what preferences about other pods can tell of them; None without any."""
         return None if self._by_pods is None else self._by_pods.groups
 
     @property
     def version_of_others(self) -> int:
         """Another number when a pod that a rule or a preference of the class counts has come or left."""
-        topology, preferences = self._fit.topology, self.pod_preferences
+        topology, by_pods = self._fit.topology, self._by_pods
         of_rules = 0 if topology is None else topology.version
-        return of_rules + (0 if preferences is None else preferences.version)
+        return of_rules + (0 if by_pods is None else by_pods.pods.version)
 
     @cached_property
     def untolerated_taints(self) -> ShapeValues[np.int64]:

@@ -72,13 +72,13 @@ class Candidates:
         self._matching: dict[UnboundClaim, Mask] = {}
 
     def set(self, name: str, volume: Volume | None) -> bool:
-        """The volume of this name is free now, as given, or is not.
-
-        False: this is not followed, and the candidates are no longer valid.
-        """
+        """The volume is free now, as given, or is not. False: the candidates are no longer valid."""
         before = self._group_of.get(name)
         if before is not None:
-            self._remove(name, before)
+            self.names[before].remove(name)
+            del self._group_of[name]
+            self.counts[before] -= 1
+            self._empty += not self.names[before]
         if volume is None:
             return self._empty <= EMPTY_FEW + len(self.names) // 2
         number = self._numbers.get(_kind(volume))
@@ -86,20 +86,11 @@ class Candidates:
             if self._samples and volume.size < self._samples[-1].size:
                 return False  # its pairs would have to go before others
             number = self._add_group(volume)
-        self._add(name, number)
-        return True
-
-    def _add(self, name: str, number: int) -> None:
         self._empty -= not self.names[number]
         self.names[number].append(name)
         self._group_of[name] = number
         self.counts[number] += 1
-
-    def _remove(self, name: str, number: int) -> None:
-        self.names[number].remove(name)
-        del self._group_of[name]
-        self.counts[number] -= 1
-        self._empty += not self.names[number]
+        return True
 
     def _add_group(self, volume: Volume) -> int:
         """A group without a volume, of volumes like this one; returns its number."""
@@ -138,14 +129,9 @@ def fits_claim(volume: Volume, claim: UnboundClaim) -> bool:
 
 def _matches(volume: Volume, claim: UnboundClaim) -> bool:
     """Whether a claim can get a volume that is not reserved for it."""
-    return fits_claim(volume, claim) and _is_selected(volume, claim)
-
-
-def _is_selected(volume: Volume, claim: UnboundClaim) -> bool:
-    """What is asked of a volume that is not reserved for the claim, besides."""
     if claim.selector is not None and not selects(claim.selector, dict(volume.labels)):
         return False
-    return set(claim.access_modes) <= set(volume.access_modes)
+    return fits_claim(volume, claim) and set(claim.access_modes) <= set(volume.access_modes)
 
 
 def _kind(volume: Volume) -> Kind:
@@ -203,7 +189,8 @@ class LargestVolumes:
                 found[selected] = np.maximum(found[selected], each.largest)
         for keys, alike in by_labels.items():
             by_codes = dict(self._by_codes(keys, alike))
-            largest = [by_codes.get(codes, NONE) for codes in self._codes(keys, rows)]
+            columns = [self._cluster.labels.column(key)[rows].tolist() for key in keys]
+            largest = [by_codes.get(codes, NONE) for codes in zip(*columns, strict=True)]
             found[rows] = np.maximum(found[rows], largest)
         return found
 
@@ -214,11 +201,6 @@ class LargestVolumes:
             values = _values(each.nodes)
             if all(values[key] in codes for key, codes in zip(keys, known, strict=True)):
                 yield tuple(codes[values[key]] for key, codes in zip(keys, known, strict=True)), each.largest
-
-    def _codes(self, keys: _Keys, rows: Rows) -> Iterator[_Codes]:
-        """The codes of the values of these labels, by row."""
-        columns = [self._cluster.labels.column(key)[rows].tolist() for key in keys]
-        return zip(*columns, strict=True)
 
 
 def _equal_labels(nodes: tuple[Requirement, ...]) -> _Keys | None:
@@ -288,10 +270,7 @@ class VolumeMatching:
                 del self._candidates[storage_class]
 
     def plan(self, claims: Sequence[UnboundClaim], row: int) -> list[str]:
-        """For each of the claims the volume that it gets on a row for which `where` is true.
-
-        Empty: one that is provisioned.
-        """
+        """The volume of each claim on a row for which `where` is true; empty: one that is provisioned."""
         used, names = Used(), list[str]()
         for claim in claims:
             node, volume = self._decided(claim)
@@ -430,7 +409,10 @@ class Reaches:
             self._cluster.volumes.reach[number] = Reach(claims, self.matching.where(claims))
         elif number in self._unused:
             del self._unused[number]
-            self._catch_up(number)
+            self._follow()
+            if number in self._stale:  # a pod waits for this again, after a time in which none has
+                self._evaluate(number)
+                self._make_known(self._cluster.volumes.reach[number])
         self._pods[number] = self._pods.get(number, 0) + 1
         return number
 
@@ -461,13 +443,6 @@ class Reaches:
         self._follow()
         for number in sorted(self._stale & self._pods.keys()):
             self._evaluate(number)
-
-    def _catch_up(self, number: int) -> None:
-        """A pod waits for this again, after a time in which none has."""
-        self._follow()
-        if number in self._stale:
-            self._evaluate(number)
-            self._make_known(self._cluster.volumes.reach[number])
 
     def _evaluate(self, number: int) -> None:
         self._stale.discard(number)

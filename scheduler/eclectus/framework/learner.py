@@ -122,7 +122,4 @@ class Learn(Policy, ABC):
         return None
 
     def recall(self, learned: LearnedNode) -> None:
-        """Take over what was learned of a node before or elsewhere.
-
-        The node has a row, and `learned.at` is not after now.
-        """
+        """Take over what was learned of a node before, not after now, or elsewhere; it has a row."""

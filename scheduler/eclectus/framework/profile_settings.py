@@ -36,7 +36,9 @@ class NodeRequirement:
                 raise SettingsError("values", f"must be left out with operator {self.operator}")
         elif not self.values:
             raise SettingsError("values", f"needs a value with operator {self.operator}")
-        elif self.operator in ("Gt", "Lt") and not _is_integer(self.values):
+        elif self.operator in ("Gt", "Lt") and (
+            len(self.values) != 1 or not self.values[0].removeprefix("-").isdecimal()
+        ):
             raise SettingsError("values", f"needs exactly one whole number with operator {self.operator}")
 
     @property
@@ -110,10 +112,6 @@ class AddedAffinity:
             Preference(each.weight, each.preference.term)
             for each in self.preferred_during_scheduling_ignored_during_execution
         )
-
-
-def _is_integer(values: tuple[str, ...]) -> bool:
-    return len(values) == 1 and values[0].removeprefix("-").isdecimal()
 
 
 # -- topology spread of pods that state none -----------------------------------------------------

@@ -81,8 +81,6 @@ class Refused:
     tasks: Sequence[Task]
 
 
-# -- roles -------------------------------------------------------------------------------------
-
 # Of the plainest policies, made once: the engine reads traits in every scheduling cycle.
 _ORDER, _PLACE, _LINE, _RELIEVE = OrderTraits(), PlaceTraits(), LineTraits(), RelieveTraits()
 
@@ -104,10 +102,7 @@ class Order(Policy, ABC):
         return self.group(task)
 
     def key(self, task: Task, serial: int) -> tuple[float, ...]:
-        """Sort key of the task within its class queue, smallest first: priority, then age.
-
-        `serial` counts queue entries.
-        """
+        """Sort key within the class queue, smallest first: priority, then age; `serial` counts entries."""
         return (-task.priority, task.created, serial)
 
     def rank(self, view: View, group: str, head: Task) -> tuple[float, ...] | Wait:
@@ -214,10 +209,7 @@ class Line(Policy, ABC):
         return _LINE
 
     def next(self, view: View, row: int, queue: Sequence[Reservation]) -> Reservation | None:
-        """The reservation to dispatch next, by default the first, None for none yet.
-
-        The queue waits until its task fits.
-        """
+        """The reservation to dispatch once it fits, by default the first; None for none yet."""
         return queue[0]
 
     def steal(self, view: View, row: int) -> Iterator[tuple[int, Reservation]]:

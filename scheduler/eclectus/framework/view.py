@@ -104,7 +104,9 @@ class Ranking:
         position = (epoch, weigh_epoch, cluster.shape.head, cluster.usage.head)
         if position == self._position:
             return
-        in_cost, apart = self._logs()
+        # What other pods may have changed: in `cost`, and in what `weigh` reads.
+        rules, scores = self._class.flips, self._class.score_flips
+        in_cost, apart = ((*rules, *scores), ()) if self.weigh is None else (rules, scores)
         changed = None if epoch != self._position[0] else self._changed(in_cost)
         scored = None if weigh_epoch != self._position[1] else _since(apart, self._score_cursors)
         if changed is None:
@@ -115,11 +117,6 @@ class Ranking:
         self._score_cursors = [log.head for log in apart]
         # Last, because a cost function that raises must be called again for the same rows.
         self._position = position
-
-    def _logs(self) -> tuple[Logs, Logs]:
-        """What other pods may have changed: in `cost`, and in what `weigh` reads."""
-        rules, scores = self._class.flips, self._class.score_flips
-        return ((*rules, *scores), ()) if self.weigh is None else (rules, scores)
 
     def _changed(self, logs: Logs) -> tuple[Sequence[int], list[Rows]] | None:
         """Rows whose cost may be another one, and arrays of such rows; None if all may be."""

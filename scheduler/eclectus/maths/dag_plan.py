@@ -74,6 +74,10 @@ def remaining(stages: Sequence[StageLeft], share: Sequence[float]) -> Remaining:
     for at, above in enumerate(parents):
         for parent in above:
             children[parent].append(at)
+    tails = list(ticks)
+    for at in range(len(ticks) - 1, -1, -1):
+        if children[at]:
+            tails[at] += max(tails[child] for child in children[at])
     return Remaining(
         _quota(stages, needs, share),
         [stage.waiting for stage in stages],
@@ -82,7 +86,7 @@ def remaining(stages: Sequence[StageLeft], share: Sequence[float]) -> Remaining:
         running,
         parents,
         children,
-        _tails(ticks, children),
+        tails,
     )
 
 
@@ -106,14 +110,6 @@ def _quota(stages: Sequence[StageLeft], needs: list[Needs], share: Sequence[floa
     return quota
 
 
-def _tails(ticks: list[int], children: list[list[int]]) -> list[int]:
-    tails = list(ticks)
-    for at in range(len(ticks) - 1, -1, -1):
-        if children[at]:
-            tails[at] += max(tails[child] for child in children[at])
-    return tails
-
-
 def _check(stages: Sequence[StageLeft], share: Sequence[float]) -> None:
     for amount in share:
         if not 0.0 <= amount < inf:
@@ -130,8 +126,6 @@ def _check(stages: Sequence[StageLeft], share: Sequence[float]) -> None:
             if not (0.0 <= seconds < inf and tasks > 0):
                 raise ValueError(f"stage {at}: {tasks} running tasks cannot end in {seconds} s")
 
-
-# -- units of tasks ------------------------------------------------------------------------------
 
 # What is packed: units of tasks, as coarse as the size of a job requires.
 #
@@ -256,15 +250,11 @@ class Packing:
                 free[resource] += units * amount
             stage = row % len(work.units)
             self._unfinished[stage] -= units
-            if not self._unfinished[stage]:
-                self._release(stage)
+            for child in () if self._unfinished[stage] else work.children[stage]:
+                self._blockers[child] -= 1
+                if not self._blockers[child] and self._left[child]:
+                    insort(self.ready, (self._order[child], child))
         return now
-
-    def _release(self, stage: int) -> None:
-        for child in self._work.children[stage]:
-            self._blockers[child] -= 1
-            if not self._blockers[child] and self._left[child]:
-                insort(self.ready, (self._order[child], child))
 
 
 def packed(work: Units, order: Sequence[int], most_steps: float) -> list[Start] | None:
@@ -284,8 +274,6 @@ def packed(work: Units, order: Sequence[int], most_steps: float) -> list[Start] 
     return packing.starts
 
 
-# -- profile -------------------------------------------------------------------------------------
-
 # What is free of a share in each part of a schedule.
 
 
@@ -303,10 +291,7 @@ class FreeOverTime:
                 free[resource] -= units * amount
 
     def latest(self, end: int, ticks: int, needs: Needs, most: int) -> tuple[int, int]:
-        """The latest interval of this length until `end` in which a unit fits: its end, and how many fit.
-
-        There must be one.
-        """
+        """The latest interval of this length until `end` in which a unit fits, and how many: there is one."""
         edges, free = self.edges, self.free
         part, units = bisect_left(edges, end) - 1, most
         while True:
@@ -318,10 +303,7 @@ class FreeOverTime:
             part -= 1
 
     def earliest(self, start: int, ticks: int, needs: Needs, most: int) -> tuple[int, int]:
-        """The earliest interval of this length from `start` in which a unit fits: its start, and how many.
-
-        There must be one.
-        """
+        """The start of the earliest such interval from `start`, and how many units fit: there is one."""
         edges, free = self.edges, self.free
         part, units = bisect_right(edges, start) - 1, most
         while True:
@@ -340,8 +322,6 @@ class FreeOverTime:
             self.free.insert(at, list(self.free[at - 1]))
         return at
 
-
-# -- right justification -------------------------------------------------------------------------
 
 # Right justification: move each task of a schedule as late as its children and the share allow.
 #
@@ -379,14 +359,7 @@ def right_justified(work: Units, starts: list[Start], length: int) -> list[Start
 
 # The plan of a DAG job in a share: when it ends, and when each task must start at the latest.
 
-# -- a lower bound -------------------------------------------------------------------------------
-
 # No schedule of a job in a share is shorter: the critical path, and the work over the share.
-
-
-def least_ticks(work: Remaining) -> float:
-    """The larger of the two, in ticks."""
-    return max(_critical_path(work), _work_over_share(work))
 
 
 def _critical_path(work: Remaining) -> int:
@@ -484,7 +457,7 @@ def planned(
     spare = 0 if work.running else min((each.start for each in latest), default=0)
     return Plan(
         (length - spare) / TICKS_A_SECOND,
-        least_ticks(work) / TICKS_A_SECOND,
+        max(_critical_path(work), _work_over_share(work)) / TICKS_A_SECOND,
         _chunks(latest, spare, units, work.waiting),
     )
 

@@ -34,8 +34,6 @@ def relative_demands(demands: Floats, capacity: Floats) -> Floats:
     return np.asarray(np.divide(parts, dominant, out=np.zeros_like(parts), where=dominant > 0.0))
 
 
-# -- dominant resource fairness ------------------------------------------------------------------
-
 # Dominant resource fairness (DRF) in closed form: what each of many jobs is entitled to.
 #
 # Ghodsi and others, "Dominant Resource Fairness", NSDI 2011; the closed form is that of Parkes, Procaccia,
@@ -98,8 +96,6 @@ def _filled(rates: Floats, capacity: Floats, bounds: Floats) -> Floats:
         free -= np.where(stopping, amounts, 0.0).sum(axis=1)
         rates[stopping] = 0.0
 
-
-# -- in a tree of pools --------------------------------------------------------------------------
 
 # Dominant resource fairness in a tree of pools: what each job is entitled to, if siblings share alike.
 #

@@ -66,11 +66,6 @@ def cut_margin(samples: Floats, nodes: int, certainty: float, error: float) -> F
     return np.maximum(error, (v + np.sqrt(v * v + 4.0 * v)) / 2.0)
 
 
-def cut_seconds(samples: Floats, rate: float, margin: Floats) -> Floats:
-    """T_cut, seconds."""
-    return (1.0 + margin) * samples / rate
-
-
 def unlikelihood(nodes: int, certainty: float) -> float:
     """x ln(n): minus the logarithm of the probability n^-x of judging a healthy node wrongly."""
     return certainty * log(max(nodes, MIN_NODES))
@@ -116,8 +111,6 @@ def speed_share(rows: Rows, overruns: Floats, nodes: int, unlikelihood: float) -
 
 
 # Rates over time: of arrivals, and a low percentile of any quantity.
-
-# -- arrivals ------------------------------------------------------------------------------------
 
 # Estimator of the arrival rate: tasks a second over the last S moments of arrival.
 #
@@ -183,8 +176,6 @@ class ArrivalRate:
         seconds = max(self._times[newest] - self._times[first], now - self._times[second])
         return (gaps - 1) / gaps * tasks / seconds
 
-
-# -- a low percentile ----------------------------------------------------------------------------
 
 # A low percentile of a quantity over the last hour: a lower bound that single high values do not raise.
 #

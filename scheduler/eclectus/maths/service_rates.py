@@ -71,7 +71,9 @@ class RatioMatrix:
         """Add a workload without samples and with the typical size; returns its index."""
         self.count, self.seconds = _with_row(self.count, 0.0), _with_row(self.seconds, 0.0)
         self.tried = _with_row(self.tried, False)
-        self.size = np.append(self.size, self._typical_size())
+        sized = self.size[self.is_sized]
+        typical = float(np.exp(np.log(sized).mean())) if len(sized) else 1.0
+        self.size = np.append(self.size, typical)
         self.rate = _with_row(self.rate, self.factor / self.size[-1])
         self.is_sized.append(False)
         return len(self.size) - 1
@@ -132,10 +134,6 @@ class RatioMatrix:
         self._weighed_at = now
         return share
 
-    def own_rate(self, workload: int, row: int) -> float:
-        """The rate of a cell from its samples alone, without the prior; it must have samples."""
-        return self.count.item(workload, row) / self.seconds.item(workload, row)
-
     def speed_given(self, prior: Floats, rows: slice) -> Floats:
         """f of these rows with p instead of 1 as their prior: (k + n) / (k / p + T), T = sum_c S_ic / m_c.
 
@@ -168,10 +166,6 @@ class RatioMatrix:
             self.size[seen] = sum_of_products(self.seconds[seen], self.factor) / of_work[seen]
         self._spent = (self.seconds / self.size[:, None]).sum(axis=0)
         self._rate(slice(None))
-
-    def _typical_size(self) -> float:
-        sized = self.size[self.is_sized]
-        return float(np.exp(np.log(sized).mean())) if len(sized) else 1.0
 
     def _rate(self, workloads: slice) -> None:
         """Compute the rates of whole workloads, in place: fresh memory would take most of the time."""
@@ -212,8 +206,6 @@ def confidences(variation: float, samples: Floats) -> Floats:
     found: Floats = np.interp(TOLERANCE * np.sqrt(samples / (2.0 * variation)), _STEPS, _ERF)
     return found
 
-
-# -- location and spread of relative times -------------------------------------------------------
 
 # Location and spread of the logarithm of relative task times, for one workload.
 #
@@ -414,14 +406,6 @@ class Samples:
             self._gone = 0
         return oldest
 
-    def count_since(self, at: float) -> int:
-        """Number of samples taken at this time or later."""
-        return sum(1 for each in self._at[self._gone :] if each >= at)
-
-
-# What the speeds of some nodes, or the votes of other namespaces, say of the rest.
-
-# -- votes of other namespaces -------------------------------------------------------------------
 
 # What one namespace takes from the speeds that others have learned: a prior, robust and bounded.
 #
@@ -439,9 +423,7 @@ class Samples:
 # .. 2 ln MOST_PRIOR, so that a single node moves it little.
 
 LEAST_SAMPLES = 4.0  # weight: a speed from 4 samples of exponential times has a relative error of a half
-MOST_PRIOR = (
-    2.0  # factor on a rate, up or down: by more than its square, 4, a ratio of two rates never changes
-)
+MOST_PRIOR = 2.0  # factor on a rate, up or down: a ratio of two rates changes by its square at most
 
 
 def vote(factor: Floats, samples: Floats) -> Floats:
@@ -490,8 +472,6 @@ def prior(median: Floats, is_known: Marks) -> Floats:
     reference = bounded[is_reference if is_reference.any() else has_vote].mean()
     return np.where(has_vote, np.exp(np.clip(bounded - reference, -log(MOST_PRIOR), log(MOST_PRIOR))), 1.0)
 
-
-# -- common changes ------------------------------------------------------------------------------
 
 # Common changes: many nodes change speed at about the same time, and what is known of others is in doubt.
 #

@@ -23,8 +23,6 @@ from eclectus.maths.dag_plan import (
     units_of,
 )
 
-# -- bottom level --------------------------------------------------------------------------------
-
 # Critical path first: by the longest path from a stage to the end of the job.
 #
 # Hu, "Parallel sequencing and assembly line problems", Operations Research 9, 1961.
@@ -34,8 +32,6 @@ def bottom_level(stages: Sequence[StageLeft], share: Sequence[float]) -> list[fl
     """Minus the path, so the longest is first."""
     return [-float(tail) for tail in remaining(stages, share).tails]
 
-
-# -- breadth first -------------------------------------------------------------------------------
 
 # Breadth first: by the number of stages on the longest way from the start of the job.
 #
@@ -49,8 +45,6 @@ def breadth_first(stages: Sequence[StageLeft], share: Sequence[float]) -> list[f
         depths.append(1.0 + max((depths[parent] for parent in above), default=-1.0))
     return depths
 
-
-# -- troublesome ---------------------------------------------------------------------------------
 
 # Which stages of a job are hard to place: long ones, and ones that leave much of the share unused.
 #
@@ -95,12 +89,9 @@ def divisions(work: Remaining) -> Iterator[Parts]:
             if found not in seen:
                 seen.add(found)
                 before, after = before & everything & ~found, after & everything & ~found
-                yield Parts(
-                    *(
-                        _members(each)
-                        for each in (found, before, after, everything & ~(found | before | after))
-                    )
-                )
+                sets = (found, before, after, everything & ~(found | before | after))
+                members = ([at for at in range(each.bit_length()) if each >> at & 1] for each in sets)
+                yield Parts(*members)
 
 
 def _relatives(work: Remaining) -> tuple[list[int], list[int]]:
@@ -120,10 +111,8 @@ def _fragmentation(work: Remaining, at: int) -> float:
     """FragScore: 1 if whole waves use up the share."""
     waiting = work.waiting[at]
     waves = -(-waiting // fitting(work.quota, work.needs[at], waiting))
-    return (
-        max((waiting * amount / work.quota[resource] for resource, amount in work.needs[at]), default=1.0)
-        / waves
-    )
+    shares = (waiting * amount / work.quota[resource] for resource, amount in work.needs[at])
+    return max(shares, default=1.0) / waves
 
 
 def _thresholds(scores: list[float]) -> list[float]:
@@ -132,12 +121,6 @@ def _thresholds(scores: list[float]) -> list[float]:
     step = max(1, -(-len(ordered) // MOST_THRESHOLDS))
     return [-float("inf"), *ordered[::step]]
 
-
-def _members(bits: int) -> list[int]:
-    return [at for at in range(bits.bit_length()) if bits >> at & 1]
-
-
-# -- dagps ---------------------------------------------------------------------------------------
 
 # Troublesome stages first (DAGPS): place what is hard to place, then all else around it.
 #
@@ -232,10 +215,8 @@ class _Space:
 
     def _forwards(self, at: int) -> None:
         units = self._units
-        start, left = (
-            max([self._first, *(self._ends[parent] for parent in self._parents[at])]),
-            units.units[at],
-        )
+        start = max([self._first, *(self._ends[parent] for parent in self._parents[at])])
+        left = units.units[at]
         while left:
             start, count = self._profile.earliest(start, units.ticks[at], units.needs[at], left)
             self._enter(at, start, count)

@@ -214,10 +214,7 @@ class GangGone(Struct, frozen=True, gc=False, tag=True):
 
 
 class LoadSeen(Struct, frozen=True, gc=False, tag=True):
-    """The measured load of nodes; of a node that is not named nothing is known.
-
-    `loads`: (node, share of its cpu in use, 0..1).
-    """
+    """The measured load of nodes: (node, share of its cpu in use, 0..1). Of others nothing is known."""
 
     loads: tuple[tuple[str, float], ...]
 
@@ -236,41 +233,14 @@ class Paused(Struct, frozen=True, gc=False, tag=True):
     """A cache is incomplete or another process holds the lease: follow events, make no decisions."""
 
 
-Event = (
-    NodeSeen
-    | NodeGone
-    | TaskSeen
-    | TaskGone
-    | BindConfirmed
-    | BindRefused
-    | NominateRefused
-    | EvictRefused
-    | BudgetSeen
-    | BudgetGone
-    | VolumeClaimSeen
-    | VolumeClaimGone
-    | VolumeSeen
-    | VolumeGone
-    | StorageClassSeen
-    | StorageClassGone
-    | FreeStorageSeen
-    | FreeStorageGone
-    | StorageDriverSeen
-    | StorageDriverGone
-    | AttachLimitsSeen
-    | AttachLimitsGone
-    | AttachmentSeen
-    | AttachmentGone
-    | NamespaceSeen
-    | NamespaceGone
-    | PodSelectorSeen
-    | PodSelectorGone
-    | GangSeen
-    | GangGone
-    | JobSeen
-    | JobGone
-    | LoadSeen
-    | NodeRecalled
-    | Resumed
-    | Paused
-)
+_OfNodes = NodeSeen | NodeGone | LoadSeen | NodeRecalled
+_OfPods = TaskSeen | TaskGone | BindConfirmed | BindRefused | NominateRefused | EvictRefused
+_OfClaims = VolumeClaimSeen | VolumeClaimGone | VolumeSeen | VolumeGone | AttachmentSeen | AttachmentGone
+_OfStorage = StorageClassSeen | StorageClassGone | FreeStorageSeen | FreeStorageGone
+_OfDrivers = StorageDriverSeen | StorageDriverGone | AttachLimitsSeen | AttachLimitsGone
+_OfBudgets = BudgetSeen | BudgetGone
+_OfSelectors = NamespaceSeen | NamespaceGone | PodSelectorSeen | PodSelectorGone
+_OfJobs = GangSeen | GangGone | JobSeen | JobGone
+_OfObjects = _OfNodes | _OfPods | _OfClaims | _OfStorage | _OfDrivers | _OfBudgets | _OfSelectors | _OfJobs
+
+Event = _OfObjects | Resumed | Paused

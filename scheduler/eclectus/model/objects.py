@@ -67,9 +67,6 @@ Images = tuple[tuple[str, int], ...]
 
 Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]
 
-DEVICE_MILLI = "gpu-milli"
-"""The one resource that is divided into devices, of 1000 each, which tasks can share: cluster/devices.py."""
-
 
 class Requirement(Struct, frozen=True, gc=False):
     """One expression on a node label or field: `key op values`."""
@@ -215,9 +212,7 @@ class Spec(Struct, frozen=True, gc=False, cache_hash=True):
     unsupported: tuple[str, ...] = ()  # requested features that no rule implements
     # Anti-affinity terms of other pods, on nodes or pending, that match this pod: cluster/anti_affinity/.
     matched_terms: tuple[PodAffinityTerm, ...] = ()
-    topology_keys: tuple[
-        str, ...
-    ] = ()  # labels that a node must have, whatever their values: of the next two
+    topology_keys: tuple[str, ...] = ()  # labels that a node must have, of any value: of the next two
     spread: tuple[SpreadConstraint, ...] = ()
     affinity_terms: tuple[PodAffinityTerm, ...] = ()  # required pod affinity
     matches_itself: bool = False  # whether all of `affinity_terms` match the pod itself
@@ -259,9 +254,7 @@ class Task(Struct, frozen=True, gc=False):
     stage: str = ""  # of a DAG job: which stage the pod says it belongs to
     gates: tuple[str, ...] = ()
     labels: Pairs = ()
-    anti_affinity_terms: tuple[
-        PodAffinityTerm, ...
-    ] = ()  # which pods it keeps out of its node's topology domains
+    anti_affinity_terms: tuple[PodAffinityTerm, ...] = ()  # of pods that it keeps out of its domains
     claims: tuple[UsedClaim, ...] = ()
     gang: GangKey | None = None  # the PodGroup with whose other pods it starts
     node: str = ""
@@ -271,15 +264,11 @@ class Task(Struct, frozen=True, gc=False):
     held: Amounts | None = None  # what it holds on its node, if not spec.requests (resize)
     started: float | None = None  # container start, seconds on the caller's clock
     finished: float | None = None
-    accepted: float | None = (
-        None  # by the kubelet (status.startTime), which no restart of a container changes
-    )
+    accepted: float | None = None  # by the kubelet (status.startTime): no restart of a container changes it
     reported: str = ""  # message of the pod's condition PodScheduled=False
     estimate: float | None = None  # expected run time, given by the submitter, seconds
     path: float | None = None  # critical path from its start to the end of its job, given likewise, seconds
-    job_work: float | None = (
-        None  # work of its job not started when it was submitted, itself included, seconds
-    )
+    job_work: float | None = None  # of its job, not started when it was submitted, itself included, seconds
     notional_requests: Amounts = ()  # of a probe with zero requests: must stay free beside it
     grant: Grant = NO_GRANT  # of its node
 

@@ -235,7 +235,11 @@ class Backlog:
             waits[at] = self.wait(view, view.task_class(task), rows[at : at + 1])[0]
 
     def _update(self, view: View, row: int) -> None:
-        running = [(since, task) for task, since in view.placed_pods(row) if self._is_running_work(task)]
+        running = [
+            (since, task)
+            for task, since in view.placed_pods(row)
+            if not task.spec.long_running and self._counts(task)
+        ]
         waiting = [
             reservation.head
             for reservation in view.node_queues.get(row, ())
@@ -250,9 +254,6 @@ class Backlog:
         # fsum: placed pods come in no fixed order, and the order of a sum must not decide a tie.
         self._queued[row] = fsum(expected_seconds(view, task, row) for task in waiting)
         self._tasks[row] = len(running) + len(waiting)
-
-    def _is_running_work(self, task: Task) -> bool:
-        return not task.spec.long_running and self._counts(task)
 
 
 def expected_seconds(view: View, task: Task, row: int) -> float:
@@ -338,15 +339,10 @@ class OvertakingLine(CutOff, Line):
             rank = self.rank(view, reservation, seconds * len(reservation.tasks))
             if rank < least and seconds <= slack:
                 best, least = at, rank
-            slack = min(slack, self.slack * seconds - self._overtaken_by(reservation, row))
+            overtaken_by = self._overtaken[reservation][row] if reservation in self._overtaken else 0.0
+            slack = min(slack, self.slack * seconds - overtaken_by)
         if view.task_class(queue[best].head).fits_beside_held(row):
-            self._count(queue[:best], row, expected_seconds(view, queue[best].head, row))
+            seconds = expected_seconds(view, queue[best].head, row)
+            for overtaken in dict.fromkeys(queue[:best]):  # one that is queued twice is overtaken once
+                self._overtaken.setdefault(overtaken, defaultdict(float))[row] += seconds
         return queue[best]
-
-    def _count(self, overtaken: Sequence[Reservation], row: int, seconds: float) -> None:
-        for reservation in dict.fromkeys(overtaken):  # one that is queued twice is overtaken once
-            self._overtaken.setdefault(reservation, defaultdict(float))[row] += seconds
-
-    def _overtaken_by(self, reservation: Reservation, row: int) -> float:
-        """Seconds of work that have overtaken the reservation in this node queue."""
-        return self._overtaken[reservation][row] if reservation in self._overtaken else 0.0

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.cluster.changelog import AnyRows, Rows
-from eclectus.cluster.devices import device_milli
+from eclectus.cluster.devices import DEVICE_MILLI, device_milli
 from eclectus.cluster.host_ports import HostPorts
 from eclectus.cluster.labels import ABSENT, parse_integer
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.rules.rule import Mask, Predicate, Rule
-from eclectus.model.objects import DEVICE_MILLI, UNSUPPORTED, Requirement, Spec, Taint, Task, Term, Toleration
+from eclectus.model.objects import UNSUPPORTED, Requirement, Spec, Taint, Task, Term, Toleration
 
 # -- unsupported features, the node's name ---------------------------------------------------------
 

@@ -9,8 +9,9 @@ itself suffices.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -140,127 +141,86 @@ def eligible_nodes(spec: Spec, constraint: SpreadConstraint) -> tuple[Spec, tupl
     return part, tuple(rules)
 
 
-class SpreadPods:
+class CountedPods(NamedTuple):
+    """How much a pod of a group counts, 0 if it does not; and groups with all that count, each once."""
+
+    weight: Callable[[AlikePods], int]
+    groups: Callable[[], Iterable[AlikePods]]
+
+
+def spread_pods(pods: AlikePodGroups, constraint: SpreadConstraint) -> CountedPods:
     """The pods of a spread constraint: those that are there and stay. An empty selector counts none."""
+    selector, namespace = constraint.selector or (), constraint.namespace
 
-    def __init__(self, pods: AlikePodGroups, constraint: SpreadConstraint) -> None:
-        self._pods, self._constraint = pods, constraint
+    def weight(group: AlikePods) -> int:
+        is_counted = bool(selector) and not group.is_terminating and not group.is_nominated
+        return int(is_counted and group.namespace == namespace and selects(selector, group.labels))
 
-    def weight(self, group: AlikePods) -> int:
-        """1 for a pod that counts."""
-        constraint = self._constraint
-        return int(
-            bool(constraint.selector)
-            and not group.is_terminating
-            and not group.is_nominated
-            and group.namespace == constraint.namespace
-            and selects(constraint.selector or (), group.labels)
-        )
-
-    def groups(self) -> Iterable[AlikePods]:
-        """The groups that the selector selects."""
-        constraint = self._constraint
-        return (
-            self._pods.matching((constraint.namespace,), constraint.selector) if constraint.selector else ()
-        )
+    return CountedPods(weight, lambda: pods.matching((namespace,), selector) if selector else ())
 
 
-class PodsOfAllTerms:
+def pods_of_all_terms(pods: AlikePodGroups, terms: Sequence[PodAffinityTerm]) -> CountedPods:
     """The pods of pod affinity: those that all of its terms match, terminating ones included.
 
     A pod that is only nominated does not count: it may never come.
     """
 
-    def __init__(self, pods: AlikePodGroups, terms: Sequence[PodAffinityTerm]) -> None:
-        self._pods, self._terms = pods, terms
+    def weight(group: AlikePods) -> int:
+        return int(not group.is_nominated and all(_matches(term, group) for term in terms))
 
-    def weight(self, group: AlikePods) -> int:
-        """1 for a pod that counts."""
-        return int(not group.is_nominated and all(term_matches(term, group) for term in self._terms))
-
-    def groups(self) -> Iterable[AlikePods]:
-        """The groups that the first term matches."""
-        return self._pods.matching(self._terms[0].namespaces, self._terms[0].selector)
+    return CountedPods(weight, lambda: pods.matching(terms[0].namespaces, terms[0].selector))
 
 
-class PodsOfAnyTerm:
+def pods_of_any_term(pods: AlikePodGroups, terms: Sequence[PodAffinityTerm]) -> CountedPods:
     """The pods of anti-affinity: those that one of its terms matches, nominated ones included."""
-
-    def __init__(self, pods: AlikePodGroups, terms: Sequence[PodAffinityTerm]) -> None:
-        self._pods, self._terms = pods, terms
-
-    def weight(self, group: AlikePods) -> int:
-        """1 for a pod that counts."""
-        return int(any(term_matches(term, group) for term in self._terms))
-
-    def groups(self) -> Iterable[AlikePods]:
-        """The groups that one of the terms matches."""
-        each = (self._pods.matching(term.namespaces, term.selector) for term in self._terms)
-        return _once(group for groups in each for group in groups)
+    return CountedPods(
+        lambda group: int(any(_matches(term, group) for term in terms)),
+        lambda: _once(pods.matching(term.namespaces, term.selector) for term in terms),
+    )
 
 
-class Holders:
+def holders(pods: AlikePodGroups, terms: Sequence[PodAffinityTerm]) -> CountedPods:
     """The pods that have one of these anti-affinity terms themselves, nominated ones included."""
-
-    def __init__(self, pods: AlikePodGroups, terms: Sequence[PodAffinityTerm]) -> None:
-        self._pods, self._terms, self._set = pods, terms, frozenset(terms)
-
-    def weight(self, group: AlikePods) -> int:
-        """1 for a pod that counts."""
-        return int(not self._set.isdisjoint(group.terms))
-
-    def groups(self) -> Iterable[AlikePods]:
-        """The groups with one of the terms."""
-        return _once(group for term in self._terms for group in self._pods.with_term(term))
+    held = frozenset(terms)
+    return CountedPods(
+        lambda group: int(not held.isdisjoint(group.terms)),
+        lambda: _once(pods.with_term(term) for term in terms),
+    )
 
 
-class AttractingPods:
+def attracting_pods(
+    pods: AlikePodGroups, own: Sequence[WeightedTerm], terms: Collection[PodAffinityTerm]
+) -> CountedPods:
     """The pods that make a topology domain better for a pod or, with a weight below 0, worse; bound ones.
 
-    `own`: preferred terms of the pod. `matched`: terms of others that match it.
+    By the weights of `own`, preferred terms of the pod, that match them, and of `terms` that they have.
     """
+    matched = frozenset(terms)
 
-    def __init__(
-        self, pods: AlikePodGroups, own: Sequence[WeightedTerm], matched: Collection[PodAffinityTerm]
-    ) -> None:
-        self._pods, self._own, self._matched = pods, own, frozenset(matched)
-
-    def weight(self, group: AlikePods) -> int:
-        """The sum of the weights of the terms by which a pod counts."""
+    def weight(group: AlikePods) -> int:
         if group.is_nominated:
             return 0
-        theirs = sum(weight for term, weight in group.weights.items() if term in self._matched)
-        return theirs + sum(each.weight for each in self._own if term_matches(each.term, group))
+        theirs = sum(weight for term, weight in group.weights.items() if term in matched)
+        return theirs + sum(each.weight for each in own if _matches(each.term, group))
 
-    def groups(self) -> Iterable[AlikePods]:
-        """The groups that one of the pod's terms matches, and those with a term that matches the pod."""
-        own = (self._pods.matching(each.term.namespaces, each.term.selector) for each in self._own)
-        theirs = (self._pods.with_preference(term) for term in self._matched)
-        return _once(group for groups in (*own, *theirs) for group in groups)
+    def groups() -> Iterator[AlikePods]:
+        of_own = (pods.matching(each.term.namespaces, each.term.selector) for each in own)
+        return _once(chain(of_own, map(pods.with_preference, matched)))
+
+    return CountedPods(weight, groups)
 
 
-def term_matches(term: PodAffinityTerm, group: AlikePods) -> bool:
-    """Whether a term matches the pods of a group."""
+def _matches(term: PodAffinityTerm, group: AlikePods) -> bool:
     return term.covers(group.namespace) and selects(term.selector, group.labels)
 
 
-def _once(groups: Iterable[AlikePods]) -> Iterator[AlikePods]:
-    return iter(dict.fromkeys(groups))
+def _once(groups: Iterable[Iterable[AlikePods]]) -> Iterator[AlikePods]:
+    return iter(dict.fromkeys(chain.from_iterable(groups)))
 
 
 # Counts of pods by topology domain, from the log of pods that come and leave: no decision reads all pods.
 
 WEIGHTS_REMEMBERED = 256  # groups of pods whose weight need not be computed again
-
-
-class CountedPods(Protocol):
-    """Which pods count."""
-
-    def weight(self, group: AlikePods) -> int:
-        """How much a pod of this group counts; 0 if it does not."""
-
-    def groups(self) -> Iterable[AlikePods]:
-        """Groups on nodes, each once, among which are all that count."""
 
 
 class Change(NamedTuple):
@@ -278,6 +238,7 @@ class DomainCounts:
 
     `counts`: by the number of a domain, shape [domains or more]. A domain exists if it has an eligible node:
     `existing` says how many do, `least` is the least count of one (0 without any), `total` the sum of all.
+    `domain_at`: by row the domain in which its pods count; `ABSENT` if they count nowhere.
     A pod that comes or leaves costs O(1), whatever there are of pods, nodes and domains.
     """
 
@@ -300,10 +261,6 @@ class DomainCounts:
                 self._weights.clear()
             found = self._weights[group.serial] = self._pods.weight(group)
         return found
-
-    def domain_at(self, row: int) -> int:
-        """The domain in which pods of this row count; `ABSENT` if they count nowhere."""
-        return self._domain_at[row]
 
     # -- following the cluster -----------------------------------------------------------------
 
@@ -336,14 +293,15 @@ class DomainCounts:
             self._on_row[row] = on_row
         else:
             del self._on_row[row]
-        domain = self._domain_at[row]
+        domain = self.domain_at[row]
         if domain != ABSENT:
             self._set_count(domain, self._count_at[domain] + amount)
             touched[domain] = None
 
     def _move(self, row: int, touched: dict[int, None]) -> None:
         """The row's node may be in another domain now, or in none."""
-        before, after = self._domain_at[row], self._domain_now(row)
+        is_eligible = self._eligible is None or bool(self._eligible.refresh()[row])
+        before, after = self.domain_at[row], int(self.domains.of_row[row]) if is_eligible else ABSENT
         if before == after:
             return
         on_row = self._on_row.get(row, 0)
@@ -355,11 +313,7 @@ class DomainCounts:
             self._set_nodes(after, self._nodes_at[after] + 1)
             self._set_count(after, self._count_at[after] + on_row)
             touched[after] = None
-        self._domain_at[row] = after
-
-    def _domain_now(self, row: int) -> int:
-        is_eligible = self._eligible is None or bool(self._eligible.refresh()[row])
-        return int(self.domains.of_row[row]) if is_eligible else ABSENT
+        self.domain_at[row] = after
 
     # -- the least count -----------------------------------------------------------------------
 
@@ -402,7 +356,7 @@ class DomainCounts:
         domain: Codes = domains.of_row.copy()
         if self._eligible is not None:
             domain[~self._eligible.refresh()] = ABSENT
-        self._domain_at = domain.data
+        self.domain_at = domain.data
         self._on_row = self._count_rows()
         counted = domain != ABSENT
         nodes = np.bincount(domain[counted], minlength=domains.count)

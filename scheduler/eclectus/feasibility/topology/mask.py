@@ -20,12 +20,13 @@ from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.static_rules import ShapeValues
 from eclectus.feasibility.topology.domains import (
     Change,
+    CountedPods,
     DomainCounts,
     Domains,
-    Holders,
-    PodsOfAllTerms,
-    PodsOfAnyTerm,
-    SpreadPods,
+    holders,
+    pods_of_all_terms,
+    pods_of_any_term,
+    spread_pods,
 )
 from eclectus.model.objects import PodAffinityTerm, Spec, SpreadConstraint, Task
 
@@ -41,10 +42,7 @@ NO_LEAST, NO_MOST = 0, 2**62
 
 
 class DomainRule(ABC):
-    """One rule; `refresh` follows the counts, which must have been refreshed.
-
-    `shut`: rows that the rule refuses, shape [capacity].
-    """
+    """One rule, which follows refreshed counts. `shut`: rows that it refuses, shape [capacity]."""
 
     plugin: ClassVar[str] = "InterPodAffinity"  # name of kube-scheduler's plugin
     reason: str  # kube-scheduler's words for its refusal
@@ -75,7 +73,8 @@ class DomainRule(ABC):
             now = self._are_shut()
             flipped: list[int] = np.flatnonzero(now != self._domain_shut).tolist()
         else:
-            flipped = [each for each in change.domains if self._is_shut(each) != self._domain_shut[each]]
+            (least, most), counts, shut = bounds, self.counts.counts, self._domain_shut
+            flipped = [each for each in change.domains if (least <= counts.item(each) <= most) == shut[each]]
         changed: list[Rows] = []
         if flipped:
             for domain in flipped:
@@ -93,7 +92,7 @@ class DomainRule(ABC):
         if domain == ABSENT:
             return not self.shuts_absent
         count, row_count, freed = int(self.counts.counts[domain]), None, 0
-        if self.counts.domain_at(row) != ABSENT:
+        if self.counts.domain_at[row] != ABSENT:
             pods = self._cluster.pods
             freed = sum(self.counts.weight(pods.of_pod(pod)) for pod in removed)
             count -= freed
@@ -105,10 +104,6 @@ class DomainRule(ABC):
         """kube-scheduler's words where the rule refuses this row."""
         del row
         return self.reason
-
-    def _is_shut(self, domain: int) -> bool:
-        least, most = self._bounds
-        return not least <= self.counts.counts.item(domain) <= most
 
     def _are_shut(self) -> Mask:
         least, most = self._bounds
@@ -127,11 +122,8 @@ class DomainRule(ABC):
         if len(known) < count:
             self._set_domains(count)
             self._domain_shut[: len(known)] = known
-            self._domain_shut[len(known) :] = self._are_shut_at_first()[len(known) :]
-
-    def _are_shut_at_first(self) -> Mask:
-        least, most = self._bounds
-        return np.full(len(self._domain_shut), not least <= 0 <= most)
+            least, most = self._bounds
+            self._domain_shut[len(known) :] = not least <= 0 <= most
 
     def _set_domains(self, count: int) -> None:
         # The last place is for rows in no domain, whose number is -1.
@@ -318,23 +310,20 @@ class TopologyMask:
     def _make_rules(self) -> Iterator[DomainRule]:
         cluster, spec, pods = self._cluster, self._spec, self._cluster.pods
         for constraint in spec.spread:
-            counts = self._counts(constraint.topology_key, SpreadPods(pods, constraint), constraint)
+            counts = self._counts(constraint.topology_key, spread_pods(pods, constraint), constraint)
             yield Spread(cluster, counts, constraint)
         keys = dict.fromkeys(term.topology_key for term in spec.affinity_terms)
-        of_all_keys = [self._counts(key, PodsOfAllTerms(pods, spec.affinity_terms)) for key in keys]
+        of_all_keys = [self._counts(key, pods_of_all_terms(pods, spec.affinity_terms)) for key in keys]
         for counts in of_all_keys:
             yield Affinity(cluster, counts, of_all_keys, spec.matches_itself)
         for key, own in _by_key(spec.own_anti_affinity).items():
-            yield AntiAffinity(cluster, self._counts(key, PodsOfAnyTerm(pods, own)), OWN)
+            yield AntiAffinity(cluster, self._counts(key, pods_of_any_term(pods, own)), OWN)
         matched = _by_key(spec.matched_terms)
         for key in self._keys:
-            yield AntiAffinity(cluster, self._counts(key, Holders(pods, matched[key])), EXISTING)
+            yield AntiAffinity(cluster, self._counts(key, holders(pods, matched[key])), EXISTING)
 
     def _counts(
-        self,
-        key: str,
-        pods: SpreadPods | PodsOfAllTerms | PodsOfAnyTerm | Holders,
-        constraint: SpreadConstraint | None = None,
+        self, key: str, pods: CountedPods, constraint: SpreadConstraint | None = None
     ) -> DomainCounts:
         eligible = None if constraint is None else self._eligible(constraint)
         return DomainCounts(self._cluster, self._domains(key), pods, eligible)

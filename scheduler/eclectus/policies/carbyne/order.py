@@ -153,7 +153,7 @@ class Carbyne(JobPlanner):
     def plans(self, view: View) -> Iterator[tuple[str, JobPlan]]:
         """The plans that have changed."""
         self._planner.update(view)
-        for uid, plan in self._planner.take_plans():
+        for uid, plan in self._planner.changed_plans.take(self._planner.jobs, self._planner.offered):
             yield uid, replace(plan, reserved_node=self._reserved_nodes.node_for(view, uid))
 
     def placed(self, view: View, task: Task, row: int) -> None:
@@ -192,7 +192,7 @@ class Carbyne(JobPlanner):
         if group == SERVICES:
             return (-head.priority, DUE, 0.0, 0.0)
         demand = self._planner.vector(head.spec.requests)
-        pods = self._planner.plain_pods(path_of(head))
+        pods = self._planner.plain.by_path.get(path_of(head))
         if pods is not None and (not any(pods.usage) or fits_beside(demand, pods.usage, pods.share)):
             return (-head.priority, DUE, used_part(pods.usage, pods.share), 0.0)
         if self.leftover == "none":

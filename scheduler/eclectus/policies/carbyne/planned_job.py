@@ -9,7 +9,7 @@ Rates themselves would not do: they are tasks a second, so they have the length 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from math import inf, log2, sqrt
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import PODS
 from eclectus.framework import Amounts, Task, TaskClass, View
 from eclectus.maths.dag_plan import Deadline, Plan, StageLeft, planned
-from eclectus.maths.fair_shares import PoolTree, hierarchical_shares, pool_tree
+from eclectus.maths.fair_shares import Path, hierarchical_shares, pool_tree
 from eclectus.maths.stage_rank_rules import StageRanks
 from eclectus.model.job import JobStage
 
@@ -111,18 +111,16 @@ class PlainPods:
             self.by_path[path] = PodsOfNamespace(waiting, usage, share)
             if old is None or (old.waiting, old.usage) != (waiting, usage):
                 changed.append(path)
-        magnitudes = (tuple(self._each_magnitude()), _of_services(shares, offered))
+        of_services = shares.held(SERVICES)
+        magnitudes = (
+            tuple(
+                (path, *map(magnitude, added(each.waiting, each.usage)))
+                for path, each in self.by_path.items()
+            ),
+            tuple(magnitude(of_services.get(name, 0)) for name in offered.resources),
+        )
         differs, self._magnitudes = magnitudes != self._magnitudes, magnitudes
         return changed, differs
-
-    def _each_magnitude(self) -> Iterator[tuple[object, ...]]:
-        for path, each in self.by_path.items():
-            yield (path, *map(magnitude, added(each.waiting, each.usage)))
-
-
-def _of_services(shares: GroupShares, offered: Offered) -> tuple[int, ...]:
-    held = shares.held(SERVICES)
-    return tuple(magnitude(held.get(name, 0)) for name in offered.resources)
 
 
 PACE_SECONDS = 60.0  # for which a mean pace is good
@@ -145,7 +143,9 @@ class Paces:
         key = (stage.spec, stage.workload)
         until, pace = self._known.get(key, (-inf, 1.0))
         if until <= view.now:
-            pace = _mean_pace(view, view.classes.current(*key))
+            task_class, pace = view.classes.current(*key), 1.0
+            if task_class.feasible_count:  # a learner that has seen no node has no rates
+                pace = float(node_paces(view, task_class)[task_class.feasible].mean())
             self._known[key] = (view.now + PACE_SECONDS, pace)
         return stage.seconds / pace if pace > 0.0 else stage.seconds
 
@@ -155,12 +155,6 @@ def node_paces(view: View, task_class: TaskClass) -> NDArray[np.float64]:
     rate = view.speeds(task_class).rate
     of_all = float(rate[view.cluster.present].mean())
     return rate * task_class.background_free / of_all if of_all > 0.0 else np.ones_like(rate)
-
-
-def _mean_pace(view: View, task_class: TaskClass) -> float:
-    if not task_class.feasible_count:
-        return 1.0  # and a learner that has seen no node has no rates
-    return float(node_paces(view, task_class)[task_class.feasible].mean())
 
 
 # One DAG job in its share: its plan, its deadline, what of it is due, and what it leaves to others.
@@ -185,11 +179,7 @@ class PlannedJob:
     """
 
     def __init__(
-        self,
-        known: KnownJob,
-        capacity: Vector,
-        vector: Callable[[Amounts], Vector],
-        stage_ranks: StageRanks,
+        self, known: KnownJob, capacity: Vector, vector: Callable[[Amounts], Vector], stage_ranks: StageRanks
     ) -> None:
         self.known, job = known, known.job
         self._capacity = capacity
@@ -265,7 +255,8 @@ class PlannedJob:
             new < old * (1.0 - TOLERANCE) for new, old in zip(self.share, self._planned_share, strict=True)
         )
         is_first = not any(self._planned_share)
-        growth = inf if is_first else self._dominant(self.share) / self._dominant(self._planned_share)
+        dominant, before = (used_part(each, self._capacity) for each in (self.share, self._planned_share))
+        growth = inf if is_first else dominant / before
         stages = self._stages_left(now, since)
         if stages is not None and self._ranks is None:
             self._ranks = self._stage_ranks(stages, self.share)
@@ -278,10 +269,6 @@ class PlannedJob:
             self.deadline = self.deadline.replanned(
                 now, finish, growth=growth, excused=has_shrunk or work_lost
             )
-
-    def _dominant(self, share: Vector) -> float:
-        """The dominant share: its largest part of the cluster in any resource."""
-        return used_part(share, self._capacity)
 
     def _stages_left(self, now: float, since: Callable[[str], float | None]) -> list[StageLeft] | None:
         """What remains; None if the run time of a stage of which something remains is unknown."""
@@ -420,14 +407,12 @@ def set_shares(
     most = np.array([each for _, each in remaining] + alike)
     weights = np.array([job.known.job.weight for job in jobs.values()] + [1.0] * len(plain))
     shared = np.maximum(np.array(capacity) - np.array(services), 0.0)
-    tree = _pools(jobs, plain) if by_namespace else pool_tree([()] * len(sharing), {})
+    paths: list[Path] = [()] * len(sharing)
+    if by_namespace:  # whose the jobs are, then whose the plain pods
+        owners = [(job.known.job.namespace, job.known.job.pool) for job in jobs.values()]
+        owners += [(path.partition("/")[0], "") for path in plain]
+        paths = [(namespace, pool) if pool else (namespace,) for namespace, pool in owners]
+    tree = pool_tree(paths, {})
     shares = hierarchical_shares(work, weights, shared, tree, most)
     for each, share in zip(sharing, shares.tolist(), strict=True):
         each.share = tuple(share)
-
-
-def _pools(jobs: Mapping[str, PlannedJob], plain: Mapping[str, PodsOfNamespace]) -> PoolTree:
-    """Whose the jobs are, then whose the plain pods: namespaces, and pools within them."""
-    owners = [(job.known.job.namespace, job.known.job.pool) for job in jobs.values()]
-    owners += [(path.partition("/")[0], "") for path in plain]
-    return pool_tree([(namespace, pool) if pool else (namespace,) for namespace, pool in owners], {})

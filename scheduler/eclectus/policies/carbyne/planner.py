@@ -20,7 +20,6 @@ from eclectus.policies.carbyne.planned_job import (
     Paces,
     PlainPods,
     PlannedJob,
-    PodsOfNamespace,
     Vector,
     offered_by,
     set_shares,
@@ -166,13 +165,7 @@ class Planner:
     """
 
     def __init__(
-        self,
-        owner: object,
-        altruism: float,
-        *,
-        by_namespace: bool,
-        is_bounded: bool,
-        stage_ranks: StageRanks,
+        self, owner: object, altruism: float, *, by_namespace: bool, is_bounded: bool, stage_ranks: StageRanks
     ) -> None:
         self._owner, self._altruism, self._by_namespace = owner, altruism, by_namespace
         self._is_bounded, self._stage_ranks = is_bounded, stage_ranks
@@ -180,8 +173,8 @@ class Planner:
         self.jobs: dict[str, PlannedJob] = {}  # by uid
         self.changes = ChangeLog[str](MAX_CHANGES)  # paths whose tasks may have another rank
         self.withheld: dict[str, None] = {}  # groups that were withheld because of others
-        self._offered, self._plain = Offered(), PlainPods()
-        self._paces, self._changed_plans = Paces(), ChangedPlans()
+        self.offered, self.plain = Offered(), PlainPods()
+        self._paces, self.changed_plans = Paces(), ChangedPlans()
         self._jobs_cursor = self._shares_cursor = self._shape_cursor = -1
         self._is_stale = True  # whether shares are to be computed again
         self._next_starts = NextStarts()
@@ -216,10 +209,10 @@ class Planner:
 
     def _measure(self, view: View) -> None:
         """Nodes have changed: all amounts are measured anew."""
-        self._offered = offered_by(view.cluster)
+        self.offered = offered_by(view.cluster)
         kept, self._is_stale = self.jobs, True
         self.jobs = {}
-        self.entitlements.clear(len(self._offered.resources))
+        self.entitlements.clear(len(self.offered.resources))
         for uid, before in kept.items():
             if uid in view.jobs:
                 job = self.jobs[uid] = self._new(view.jobs[uid])
@@ -235,7 +228,10 @@ class Planner:
         for uid in sorted(changed):
             self._count(view, uid, lost, ended)
         if has_plain:
-            self._count_plain(view)
+            paths, differs = self.plain.count(view.shares(self._owner), self.offered)
+            for path in paths:
+                self.changes.record(path)
+            self._is_stale = self._is_stale or differs
         is_shared, self._is_stale = self._is_stale, False
         if is_shared:
             self._share(view)
@@ -248,7 +244,7 @@ class Planner:
             if (job := self.jobs.get(uid)) is not None:
                 self._entitle(uid, job, view.now)
                 self._has_changed(uid, job)
-                self._changed_plans.record(uid)
+                self.changed_plans.record(uid)
 
     def _has_changed(self, uid: str, job: PlannedJob) -> None:
         """What is due of the job, or may become so, has changed, and with it the ranks of its tasks."""
@@ -260,7 +256,11 @@ class Planner:
         known, job = view.jobs.get(uid), self.jobs.get(uid)
         if known is None or known.is_done:
             if job is not None:
-                self._drop(uid, job)
+                self.entitlements.drop(uid)
+                self._next_starts.drop(uid)
+                self.changed_plans.end(uid, job)
+                del self.jobs[uid]
+                self._is_stale = True
             return
         if job is None or job.known is not known:
             job = self.jobs[uid] = self._new(known)
@@ -279,23 +279,9 @@ class Planner:
         if signature != job.signature:
             job.signature, self._is_stale = signature, True
 
-    def _drop(self, uid: str, job: PlannedJob) -> None:
-        """The job is done, or gone: nothing of it is lent or borrowed any more."""
-        self.entitlements.drop(uid)
-        self._next_starts.drop(uid)
-        self._changed_plans.end(uid, job)
-        del self.jobs[uid]
-        self._is_stale = True
-
-    def _count_plain(self, view: View) -> None:
-        changed, differs = self._plain.count(view.shares(self._owner), self._offered)
-        for path in changed:
-            self.changes.record(path)
-        self._is_stale = self._is_stale or differs
-
     def _share(self, view: View) -> None:
         """Compute all shares."""
-        plain, services = self._plain.by_path, self.vector(view.shares(self._owner).held(SERVICES).items())
+        plain, services = self.plain.by_path, self.vector(view.shares(self._owner).held(SERVICES).items())
         if not self.capacity or not (self.jobs or plain):
             return
         set_shares(self.jobs, plain, self.capacity, services, by_namespace=self._by_namespace)
@@ -330,15 +316,12 @@ class Planner:
     def _draw(self, view: View, job: PlannedJob) -> None:
         """Whether the job lends until it is planned anew: one draw for each event that concerns it."""
         level = job.known.job.altruism * self._altruism
+        others_want = any(each is not job and each.wants_more for each in self.jobs.values())
+        others_want = others_want or any(any(each.waiting) for each in self.plain.by_path.values())
         job.lends = (
             job.plan is not None
-            and self._others_want(job)
+            and others_want
             and (level >= 1.0 or (level > 0.0 and view.rng.random() < level))
-        )
-
-    def _others_want(self, job: PlannedJob) -> bool:
-        return any(each is not job and each.wants_more for each in self.jobs.values()) or any(
-            any(each.waiting) for each in self._plain.by_path.values()
         )
 
     def _entitle(self, uid: str, job: PlannedJob, now: float) -> None:
@@ -350,7 +333,7 @@ class Planner:
     @property
     def capacity(self) -> Vector:
         """Of all nodes, by resource."""
-        return self._offered.capacity
+        return self.offered.capacity
 
     def stage_of(self, view: View, task: Task) -> tuple[PlannedJob, int] | None:
         """The job of a task and the index of its stage; None if it belongs to no job that is planned."""
@@ -361,21 +344,9 @@ class Planner:
 
     def vector(self, amounts: Iterable[tuple[str, int]]) -> Vector:
         """Amounts in the planner's order; of resources that no node offers nothing."""
-        return self._offered.vector(amounts)
-
-    def plain_pods(self, path: str) -> PodsOfNamespace | None:
-        """The pods of a namespace that belong to no DAG job; None if there are none."""
-        return self._plain.by_path.get(path)
+        return self.offered.vector(amounts)
 
     def leaves_room(self, view: View, uid: str, demand: Vector) -> bool:
         """Whether beside this demand what all other jobs are entitled to remains free."""
         held = self.vector(view.shares(self._owner).held("").items())
         return self.entitlements.leave_room(uid, demand, held, self.capacity)
-
-    def record_plan(self, uid: str) -> None:
-        """Something that is written with the plan of a job has changed."""
-        self._changed_plans.record(uid)
-
-    def take_plans(self) -> Iterator[tuple[str, JobPlan]]:
-        """The plans that have changed since the last call."""
-        return self._changed_plans.take(self.jobs, self._offered)

@@ -28,7 +28,9 @@ def node_with_room_soonest(view: View, task_class: TaskClass) -> tuple[int, floa
     """
     rows = np.flatnonzero(task_class.feasible)
     nearest = rows[np.argsort(task_class.overflow[rows], kind="stable")][: 2 * NODES_MOST].tolist()
-    without_others = [row for row in nearest if not _is_held_for_others(view, row)][:NODES_MOST]
+    without_others = [
+        row for row in nearest if not any(view.is_nominated(pod.uid) for pod, _ in view.placed_pods(row))
+    ][:NODES_MOST]
     paces = node_paces(view, task_class) if without_others else ()
     times = {row: room_at(view, task_class, row, paces[row]) for row in without_others}
     found = [(row, at) for row, at in times.items() if at is not None]
@@ -55,10 +57,6 @@ def room_at(
         if room.fits:
             return end
     return None
-
-
-def _is_held_for_others(view: View, row: int) -> bool:
-    return any(view.is_nominated(pod.uid) for pod, _ in view.placed_pods(row))
 
 
 NODES_PART = 0.1  # of all nodes, that are kept free at a time; one at least
@@ -106,8 +104,11 @@ class ReservedNodes:
         found = self._planner.stage_of(view, task)
         if found is None:
             return False
-        if self._may_reserve(view, task):
-            self._take_over(view, task, row)
+        if self._may_reserve(view, task):  # of a process before, of which only the task's status tells
+            task_class = view.task_class(task)
+            at_time = room_at(view, task_class, row, node_paces(view, task_class)[row], task)
+            if at_time is not None:
+                self._set(view, task, row, at_time)
         reservation = self._reserved.get(task.job)
         if reservation is None or reservation.task != task.uid:
             return False
@@ -124,7 +125,7 @@ class ReservedNodes:
         reservation = self._reserved.get(task.job)
         if reservation is not None and reservation.task == task.uid:
             del self._reserved[task.job]
-            self._planner.record_plan(task.job)
+            self._planner.changed_plans.record(task.job)
 
     def node_for(self, view: View, job: str) -> str:
         """The node that is kept free for a task of the job; empty for none."""
@@ -138,13 +139,6 @@ class ReservedNodes:
         expected = 0.0 if at == inf else MOST_TIMES * (at - view.now)
         until = view.now + max(expected, LEAST_SECONDS)
         self._reserved[task.job] = _Reservation(task.uid, view.cluster.names[row], until)
-
-    def _take_over(self, view: View, task: Task, row: int) -> None:
-        """The reservation of a process before, of which only the status of the task tells."""
-        task_class = view.task_class(task)
-        at = room_at(view, task_class, row, node_paces(view, task_class)[row], task)
-        if at is not None:
-            self._set(view, task, row, at)
 
     def _may_reserve(self, view: View, task: Task) -> bool:
         """Whether the job of the task has no node yet, and all jobs have few."""

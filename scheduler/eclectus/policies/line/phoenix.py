@@ -25,7 +25,7 @@ from typing import Annotated
 
 import numpy as np
 
-from eclectus.framework import ClassKey, Floats, Reservation, Setting, Spec, TaskClass, View
+from eclectus.framework import ClassKey, Reservation, Setting, Spec, View
 from eclectus.maths.scarcity import contention
 from eclectus.policies.shared import OvertakingLine, Rank
 
@@ -91,15 +91,10 @@ def _measured(view: View) -> dict[ClassKey, float]:
         return {}
     nodes = np.array([each.feasible for _, each in chosen])
     tasks = np.array([float(queued[key]) for key, _ in chosen])
-    free = np.array([_free_slots(each) for _, each in chosen])
+    # Tasks of the class that fit now, on all nodes.
+    free = np.array([np.floor(1.0 - each.overflow[each.fits_now]).sum() for _, each in chosen])
     ratios = contention(nodes, tasks, free)
     return {key: float(ratio) for (key, _), ratio in zip(chosen, ratios, strict=True)}
-
-
-def _free_slots(task_class: TaskClass) -> float:
-    """Tasks of the class that fit now, on all nodes."""
-    overflow: Floats = task_class.overflow[task_class.fits_now]
-    return float(np.floor(1.0 - overflow).sum())
 
 
 def _utilisation(view: View) -> float:

@@ -45,7 +45,8 @@ class Stealing(Partition, Line):
         victims = self.rows_for_long(view, view.cluster.present.nonzero()[0])
         for _ in range(self.attempts):
             victim = int(victims[view.rng.randrange(len(victims))])
-            stolen = [each for each in self._behind_long(view, victim) if _may_run(view, each, row)]
+            behind = self._behind_long(view, victim)
+            stolen = [each for each in behind if view.classes.current(*each.class_key).may_wait(row)]
             for reservation in stolen:
                 yield victim, reservation
             if stolen:
@@ -58,7 +59,3 @@ class Stealing(Partition, Line):
             queue = tuple(dropwhile(lambda each: not self.is_long(each.head), queue))
         behind = dropwhile(lambda each: self.is_long(each.head), queue)
         return list(takewhile(lambda each: not self.is_long(each.head), behind))
-
-
-def _may_run(view: View, reservation: Reservation, row: int) -> bool:
-    return view.classes.current(*reservation.class_key).may_wait(row)

@@ -39,8 +39,7 @@ class DominantShare(Order):
     label: Annotated[
         str,
         Setting(
-            "key of the label for by: label; pods without it form one group",
-            why="only by: label needs one",
+            "key of the label for by: label; pods without it form one group", why="only by: label needs one"
         ),
     ] = ""
     weights: Annotated[

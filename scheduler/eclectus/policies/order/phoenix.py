@@ -43,9 +43,8 @@ class Delays:
     """The delays of a first come, first served queue by tasks of other queues."""
 
     def __init__(self) -> None:
-        self._overtakers: list[
-            tuple[float, float]
-        ] = []  # when each arrived and by how much it delays: a heap
+        # A heap: when each arrived and by how much it delays.
+        self._overtakers: list[tuple[float, float]] = []
         self._sum = 0.0  # seconds
 
     def add(self, arrived: float, seconds: float) -> None:

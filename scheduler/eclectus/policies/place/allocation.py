@@ -22,19 +22,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from eclectus.cluster.nodes import Cluster
-from eclectus.framework import (
-    AnyRows,
-    Floats,
-    Ranking,
-    Rows,
-    Setting,
-    SettingsError,
-    Spec,
-    TaskClass,
-    View,
-    Weigh,
-)
+from eclectus.framework import AnyRows, Floats, Ranking, Rows, Setting, SettingsError, TaskClass, View, Weigh
 from eclectus.model.errors import Problems
 from eclectus.model.objects import amount_of
 from eclectus.policies.shared import ByCost
@@ -51,7 +39,8 @@ def allocated_shares(
     Shapes [len(rows), resources] and [resources]. A node that offers none of a resource counts as full.
     """
     cluster, spec = task_class.cluster, task_class.spec
-    others = [name for name in weights if name not in SCORED and _counts(cluster, spec, name)]
+    counted = (_OF_EVERY_POD, *(name for name, _ in spec.requests))
+    others = [name for name in weights if name in counted and name in cluster.columns and name not in SCORED]
     columns = [cluster.columns[name] for name in (*SCORED, *others)]
     allocatable = cluster.allocatable.take(rows, axis=0).take(columns, axis=1)
     held = cluster.scored[rows] + spec.score_requests
@@ -62,16 +51,7 @@ def allocated_shares(
     return shares, np.array([weights.get(name, 0.0) for name in (*SCORED, *others)])
 
 
-def _counts(cluster: Cluster, spec: Spec, resource: str) -> bool:
-    is_asked = resource == _OF_EVERY_POD or amount_of(spec.requests, resource) > 0
-    return is_asked and resource in cluster.columns
-
-
 PREFERENCE_WEIGHT = 5.0
-
-
-def _cpu_and_memory() -> dict[str, int]:
-    return {"cpu": 1, "memory": 1}
 
 
 @dataclass(eq=False)
@@ -95,7 +75,7 @@ class LeastAllocated(ByCost):
             least=1,
             most=100,
         ),
-    ] = field(default_factory=_cpu_and_memory)
+    ] = field(default_factory=lambda: {"cpu": 1, "memory": 1})
 
     def __post_init__(self) -> None:
         if not self.resources:

@@ -121,10 +121,7 @@ class PreferredNodes:
         wait_seconds = (ahead + 1) * service_seconds / preferred.slots
         since = view.deferred_since.get(task.uid)
         is_relaxed = relaxes(
-            wait_seconds,
-            service_seconds,
-            elsewhere_seconds=elsewhere_seconds,
-            is_waiting=since is not None,
+            wait_seconds, service_seconds, elsewhere_seconds=elsewhere_seconds, is_waiting=since is not None
         )
         # Other classes may come first, so what is gained bounds the wait, whatever was expected.
         gained_seconds = elsewhere_seconds - service_seconds
@@ -132,12 +129,7 @@ class PreferredNodes:
 
     def _of(self, view: View, task_class: TaskClass) -> _Preferred:
         speeds, cluster = view.speeds(task_class), view.cluster
-        known_at = (
-            speeds.epoch,
-            cluster.shape.head,
-            cluster.service_changes,
-            cluster.usage.head // CHANGES,
-        )
+        known_at = (speeds.epoch, cluster.shape.head, cluster.service_changes, cluster.usage.head // CHANGES)
         found: _Preferred | None = task_class.derived.get(self)
         if found is None or found.known_at != known_at:
             found = task_class.derived[self] = _preferred(task_class, speeds.rate, known_at)
@@ -190,7 +182,12 @@ class ScarceNodesLast(Place):
         deferred = Counter[TaskClass]()
         for task in pending:
             task_class = view.task_class(task)
-            row = self._cheapest(view, task_class) if task_class.fits_now_count else None
+            row = None
+            if task_class.fits_now_count:
+                prices = view.node_prices()
+                cost = partial(self._cost, prices.price)
+                best = view.ranking(task_class, cost, self, prices.epoch).best()
+                row = None if best is None else best[0]
             if row is None:
                 yield Unschedulable(task)
             elif (until := self._waits_until(view, task, task_class, row, deferred[task_class])) > view.now:
@@ -200,11 +197,6 @@ class ScarceNodesLast(Place):
                     pending.skip(task, maxsize)
             else:
                 yield Bind(task, row)
-
-    def _cheapest(self, view: View, task_class: TaskClass) -> int | None:
-        prices = view.node_prices()
-        best = view.ranking(task_class, partial(self._cost, prices.price), self, prices.epoch).best()
-        return None if best is None else best[0]
 
     def _cost(self, price: Floats, task_class: TaskClass, rows: Rows) -> Floats:
         """Preferences not met, then the price, then the load with this task, 0..1; inf without room."""

@@ -17,10 +17,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Bind, Enqueue, Place, PlaceTraits, Unschedulable, View
 from eclectus.maths.sampling import draw_marked
-from eclectus.model.objects import NO_GRANT, Grant, Task
+from eclectus.model.objects import Task
 from eclectus.model.settings import Setting
 from eclectus.policies.shared import TRAITS_BY_QUEUE, Queue
 
@@ -56,20 +55,15 @@ class Uniform(Place):
         rows = [row for row in drawn if row is not None]
         if not rows:
             return Unschedulable(task)
-        row = min(rows, key=lambda row: self._load(task_class, row))
+        # Running and queued tasks per slot.
+        overflow, slots = task_class.overflow, task_class.empty_capacity
+        row = min(rows, key=lambda row: float(1.0 + overflow[row] / slots[row]))
         if self.queue != "central":
             return Enqueue(task, row)
-        return Bind(task, row, self._grant(view, task, row))
-
-    def _grant(self, view: View, task: Task, row: int) -> Grant:
-        table = view.cluster.devices
-        if table is None or self.devices == "fullest":
-            return NO_GRANT
-        return table.choose(row, task.spec.requests, view.rng)
-
-    def _load(self, task_class: TaskClass, row: int) -> float:
-        """Running and queued tasks per slot."""
-        return float(1.0 + task_class.overflow[row] / task_class.empty_capacity[row])
+        devices = view.cluster.devices
+        if devices is None or self.devices == "fullest":
+            return Bind(task, row)
+        return Bind(task, row, devices.choose(row, task.spec.requests, view.rng))
 
 
 @dataclass(eq=False)

@@ -17,8 +17,8 @@ from typing import Annotated
 
 import numpy as np
 
+from eclectus.cluster.devices import DEVICE_MILLI
 from eclectus.framework import Floats, Rows, Setting, TaskClass
-from eclectus.model.objects import DEVICE_MILLI
 from eclectus.policies.shared import ByCost
 
 

@@ -51,7 +51,8 @@ class Candidates:
             if (len(candidates) >= enough and is_harmless) or view.budgets.has_compared_enough:
                 break
             found = victims_on(view, task_class, row, self._gives_way)
-            if not _has_binds_under_way(view, row):  # which may end without a change of what is held
+            # A bind under way may end without a change of what is held.
+            if all(pod.node or view.is_nominated(pod.uid) for pod, _ in view.placed_pods(row)):
                 self._found[row] = found
             if found is not None:
                 candidates[row] = found
@@ -82,10 +83,6 @@ class Candidates:
                 del self._found[row]
         self._usage_cursor, self._shape_cursor = cluster.usage.head, cluster.shape.head
         self._budget_changes, self._topology_version = budgets.changes, version
-
-
-def _has_binds_under_way(view: View, row: int) -> bool:
-    return any(not pod.node and not view.is_nominated(pod.uid) for pod, _ in view.placed_pods(row))
 
 
 TABLES_MOST = 64  # kinds of preemptors whose candidates are remembered; the one used longest ago is dropped

@@ -203,7 +203,11 @@ class Demand:
                 yield
                 cells = 0
             cells += self._capacity
-            pace = _pace(view, view.classes.current(*key))
+            task_class = view.classes.current(*key)
+            # Tasks of the class a second with all slots, rates in steps; 0 where it may not run.
+            speed = in_steps(np.maximum(view.speeds(task_class).rate, DEAD_RATE))
+            pace = task_class.service_slots * speed * task_class.background_free
+            pace = np.where(task_class.feasible, pace, 0.0)
             if rate > 0.0 and pace.any():
                 paces.append(pace)
                 arrivals[key] = rate
@@ -223,7 +227,10 @@ class Demand:
             yield
         last = steps - (steps - 1) // at_once * at_once
         worth, load = improved_worth(worth, pace, nodes, arrivals, last)
-        self._set(keys, worth, load, in_steps(_work_factor(worth, pace)), group_of)
+        factor = disadvantage(worth, pace)  # by what the service time counts as longer, from 0 to 1 here
+        factor *= MAX_FACTOR - 1.0
+        factor += 1.0
+        self._set(keys, worth, load, in_steps(factor), group_of)
         self._rest = ClassDemand(float(sum_of_products(load, arrivals) / arrivals.sum()), 0.0, None, 0)
 
     def _set(
@@ -234,23 +241,11 @@ class Demand:
         for at, key in enumerate(keys):
             own = None if (factor[at] == 1.0).all() else factor[at][group_of]
             last = before.get(key, NOTHING)
-            version = last.version + (not _same(own, last.factor))
+            is_same = own is last.factor or (
+                own is not None and last.factor is not None and np.array_equal(own, last.factor)
+            )
+            version = last.version + (not is_same)
             self._classes[key] = ClassDemand(float(load[at]), float(worth[at]), own, version)
-
-
-def _work_factor(worth: Floats, pace: Floats) -> Floats:
-    """By what the service time of each class counts as longer on each group, 1..MAX_FACTOR."""
-    factor = disadvantage(worth, pace)
-    factor *= MAX_FACTOR - 1.0
-    factor += 1.0
-    return factor
-
-
-def _pace(view: View, task_class: TaskClass) -> Floats:
-    """Tasks of the class a second with all slots, rates in steps; 0 where it may not run."""
-    rate = np.maximum(view.speeds(task_class).rate, DEAD_RATE)
-    pace = task_class.service_slots * in_steps(rate) * task_class.background_free
-    return np.where(task_class.feasible, pace, 0.0)
 
 
 def _grouped(paces: Floats) -> tuple[Floats, Floats, Rows]:
@@ -262,12 +257,6 @@ def _grouped(paces: Floats) -> tuple[Floats, Floats, Rows]:
         mixed ^= mixed >> np.uint64(29)
     _, first, group_of, count = np.unique(mixed, return_index=True, return_inverse=True, return_counts=True)
     return paces[:, first], count.astype(float), group_of
-
-
-def _same(one: Floats | None, other: Floats | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return np.array_equal(one, other)
 
 
 # What it costs a task, in weighed seconds, to run on a node with room or to wait for a busy one.

@@ -52,29 +52,25 @@ class FailureDetector:
         mean = float(sum_of_products(speed, slots)) / slots.sum() if slots.any() else float(speed.mean())
         limit = cut_off_rate(mean * nodes, seen.load, nodes, self.spare_share)
         margin = cut_margin(matrix.samples[rows], nodes, self.certainty, error_aimed(seen.load))
-        speed = np.where(_has_mixed_samples(space)[rows], np.maximum(speed, 1.0), speed)
+        # Whether tasks with different requests have ended of workloads of which the row has samples.
+        is_mixed = np.any(matrix.count[space.rates.ended.mixed()] > NEGLIGIBLE, axis=0)
+        speed = np.where(is_mixed[rows], np.maximum(speed, 1.0), speed)
         # What overdue tasks bound is the speed itself: the learned one cancels out, and with it its error.
         is_silent = (share[rows] < 1.0) & (speed * share[rows] < limit)
-        is_slow = (speed * (1.0 + margin) < limit) & ~liveness.is_dead_or_on_trial(rows)
+        is_slow = (speed * (1.0 + margin) < limit) & ~liveness.marked(liveness.deaths)[rows]
         changed = liveness.mark_dead(rows[is_silent | is_slow], seen.now)
-        changed += self._reset_idle(space, running, seen.now)
+        # Dead nodes on which nothing has run for long are reset.
+        idle = liveness.idle_dead_rows(running.rows, seen.now, self.reset_after)
+        for row in idle:
+            liveness.reset(row)
+            space.rates.clear(row)
+        changed += idle
         liveness.apply_shares(share, nodes)
         return changed
 
-    def _reset_idle(self, space: Knowledge, running: RunningTasks, now: float) -> list[int]:
-        """Reset dead nodes on which nothing has run for long."""
-        rows = space.liveness.idle_dead_rows(running.rows, now, self.reset_after)
-        for row in rows:
-            space.liveness.reset(row)
-            space.rates.clear(row)
-        return rows
-
 
 def _silence_shares(space: Knowledge, running: RunningTasks, seen: Seen, unlikelihood: float) -> Floats:
-    """The upper bound of each row's speed that overdue tasks give, as a share of its learned speed, 0..1.
-
-    1 for dead rows, which are not checked.
-    """
+    """What overdue tasks leave of each row's learned speed at most, 0..1; 1 for dead rows, not checked."""
     liveness, matrix = space.liveness, space.rates.matrix
     rows, kinds, since = running.columns()
     if not len(rows):
@@ -99,13 +95,6 @@ def _by_kind(space: Knowledge, running: RunningTasks) -> tuple[NDArray[np.intp],
         if pace is not None:
             works[number], paces[number] = index, pace
     return works, paces
-
-
-def _has_mixed_samples(space: Knowledge) -> NDArray[np.bool_]:
-    """Which rows have samples of workloads of which tasks with different requests have ended."""
-    count = space.rates.matrix.count
-    mixed = space.rates.ended.mixed()
-    return np.asarray((count[mixed] > NEGLIGIBLE).any(axis=0))
 
 
 def _size_correction(

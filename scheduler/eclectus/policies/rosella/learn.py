@@ -25,7 +25,7 @@ without an end only lowers the effective rates of its node until a task ends the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -231,20 +231,25 @@ class Load:
         return load_ratio(self.arrivals(now), self.capacity)
 
 
-class Exports:
-    """Reads the learner's state and changes nothing."""
+class LearnerExports(Learn):
+    """Reads the learner's state, which `RosellaLearn` keeps, and changes nothing."""
 
-    def __init__(self, namespaces: KnowledgeByNamespace, load: Load, tally: Tally) -> None:
-        self._namespaces, self._load, self._tally = namespaces, load, tally
+    load: Load
+    namespaces: KnowledgeByNamespace
+    tally: Tally
+    _names: dict[int, str]  # by row
+    _rows: dict[str, int]
+    _epochs: dict[int, int]  # by row, of the knowledge of its node
+    _now: float
 
-    def learned_cells(self, nodes: Mapping[int, str], after: str) -> Iterator[LearnedCell]:
+    def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
         """Every cell with samples, of dead nodes too. Removed nodes are left out, as by `learned_nodes`."""
-        for node, row in sorted((node, row) for row, node in nodes.items() if node > after):
-            if nodes.get(row) == node:
+        for node, row in sorted((node, row) for row, node in self._names.items() if node > after):
+            if self._names.get(row) == node:
                 yield from list(self._cells(row, node))
 
     def _cells(self, row: int, node: str) -> Iterator[LearnedCell]:
-        state = self._namespaces.state(row)
+        state = self.namespaces.state(row)
         for rates in self._rates():
             names = _names(rates)
             for workload, samples in rates.scalars(row):
@@ -258,21 +263,27 @@ class Exports:
                     newest_at=samples.newest_at,
                 )
 
-    def learned_nodes(
-        self, nodes: Mapping[int, str], epochs: Mapping[int, int], now: float
-    ) -> Iterator[LearnedNode]:
-        """Every node with samples. Nodes may change while this is read: removed nodes are left out."""
-        for row, node in sorted(nodes.items()):
-            if nodes.get(row) == node and (found := self.learned_node(row, node, epochs[row], now)).work:
+    def learned_nodes(self) -> Iterator[LearnedNode]:
+        """Every node with samples, as a value that another process can recall.
+
+        Nodes may change while this is read: removed nodes are left out.
+        """
+        now = self._now
+        for row, node in sorted(self._names.items()):
+            if self._names.get(row) == node and (found := self._learned(row, node, now)).work:
                 yield found
 
-    def learned_node(self, row: int, node: str, epoch: int, now: float) -> LearnedNode:
-        """One node. Without samples it counts as typical; it may be dead all the same."""
-        work, state, speed, sure = tuple(self._work(row)), self._namespaces.state(row), 1.0, 0.0
+    def learned_node(self, node: str) -> LearnedNode | None:
+        """One node; None if there is no such node. Without samples it counts as typical, but may be dead."""
+        row = self._rows.get(node)
+        return None if row is None else self._learned(row, node, self._now)
+
+    def _learned(self, row: int, node: str, now: float) -> LearnedNode:
+        work, state, speed, sure = tuple(self._work(row)), self.namespaces.state(row), 1.0, 0.0
         if work:
-            rates = self._namespaces.median_knowledge(row).rates
+            rates = self.namespaces.median_knowledge(row).rates
             speed, sure = rates.matrix.factor.item(row), rates.node_confidence(row)
-        return LearnedNode(node, epoch, now, state, speed, sure, work)
+        return LearnedNode(node, self._epochs[row], now, state, speed, sure, work)
 
     def learned_load(self, now: float) -> LearnedLoad:
         """Arrival rate (upper estimate), capacity of all nodes together, and recent shares of workloads."""
@@ -283,36 +294,36 @@ class Exports:
         }
         total = sum(recent.values())
         shares = tuple((workload, count / total) for workload, count in recent.items()) if total > 0 else ()
-        return LearnedLoad(self._load.arrivals_upper(now), self._load.capacity, shares)
+        return LearnedLoad(self.load.arrivals_upper(now), self.load.capacity, shares)
 
-    def summary(self, nodes: Mapping[int, str], groups: NDArray[np.intp], now: float) -> LearnedSummary:
+    def summary(self, groups: NDArray[np.intp], now: float) -> LearnedSummary:
         """Totals by group of nodes. `groups`: by row, -1 for none."""
-        load = self._load
-        states = Counter((groups.item(row), self._namespaces.state(row)) for row in nodes)
+        states = Counter((groups.item(row), self.namespaces.state(row)) for row in self._names)
         return LearnedSummary(
-            arrivals=load.arrivals(now),
-            capacity=load.capacity,
-            arrived=load.count,
-            samples=self._tally.samples,
-            alarms=self._tally.alarms,
+            arrivals=self.load.arrivals(now),
+            capacity=self.load.capacity,
+            arrived=self.load.count,
+            samples=self.tally.samples,
+            alarms=self.tally.alarms,
             states=tuple((group, state, count) for (group, state), count in sorted(states.items())),
             work=tuple(each for rates in self._rates() for each in _by_group(rates, groups)),
         )
 
     def _work(self, row: int) -> Iterator[LearnedWork]:
         for rates in self._rates():
-            names = _names(rates)
+            names, matrix = _names(rates), rates.matrix
             for workload, _ in rates.scalars(row):
                 yield LearnedWork(
                     workload=names[workload],
-                    rate=rates.matrix.own_rate(workload, row),
-                    samples=max(1, round(rates.matrix.count.item(workload, row))),
+                    # From its samples alone, without the prior.
+                    rate=matrix.count.item(workload, row) / matrix.seconds.item(workload, row),
+                    samples=max(1, round(matrix.count.item(workload, row))),
                     confidence=rates.confidence(workload, row),
                 )
 
     def _rates(self) -> list[Rates]:
         """Of all namespaces, in the order of their names."""
-        return [space.rates for _, space in self._namespaces.items()]
+        return [space.rates for _, space in self.namespaces.items()]
 
 
 def _names(rates: Rates) -> dict[int, str]:
@@ -346,7 +357,7 @@ CELLS_A_SECOND = 200_000  # rows times namespaces; with more, fits are rarer: ea
 
 
 @dataclass(eq=False)
-class RosellaLearn(LearnSettings, Learn):
+class RosellaLearn(LearnSettings, LearnerExports):
     """Rates by node and workload from the completions of ordinary pods."""
 
     traits = Traits(needs=frozenset({"task arrivals", "start times", "task ends"}))
@@ -355,11 +366,8 @@ class RosellaLearn(LearnSettings, Learn):
         apply_implied(self)
         self.load, self.occupancy, self.tally = Load(self.capacity), Occupancy(), Tally()
         self.namespaces = KnowledgeByNamespace(self._new_rates, self.untried_share, self.most_workloads)
-        self._exports = Exports(self.namespaces, self.load, self.tally)
         self._failure_detector = FailureDetector(self.certainty, self.spare_share, self.half_life)
-        self._names: dict[int, str] = {}
-        self._rows: dict[str, int] = {}
-        self._epochs: dict[int, int] = {}  # by row, of the knowledge of its node
+        self._names, self._rows, self._epochs = {}, {}, {}
         self._now = self._refreshed_at = float("-inf")
         self._is_stale = False  # whether there is reason for a fit before rates are read
 
@@ -403,7 +411,7 @@ class RosellaLearn(LearnSettings, Learn):
     def observe(self, done: Completion) -> None:
         """A task has ended: a sample of the node, unless the node died while it ran."""
         row, now, workload = done.row, done.at, self._learned_as(done.workload)
-        is_due, was_lowered = self._is_due(now), self.namespaces.is_lowered(row)
+        is_due, was_lowered = self._is_due(now), row in self.namespaces.lowered
         self.occupancy.last_end[row] = now
         if not self.namespaces.ended(workload, row, now - done.seconds, now):
             self._update_row(row)
@@ -486,28 +494,7 @@ class RosellaLearn(LearnSettings, Learn):
         """The same as of the last fit, also if one is due: a fit may also find nodes dead."""
         return self.namespaces.speeds(self._learned_as(workload))
 
-    # -- reading and restoring ----------------------------------------------------
-
-    def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
-        """Every cell with samples, of dead nodes too."""
-        return self._exports.learned_cells(self._names, after)
-
-    def learned_nodes(self) -> Iterator[LearnedNode]:
-        """Every node with samples, as a value that another process can recall."""
-        return self._exports.learned_nodes(self._names, self._epochs, self._now)
-
-    def learned_node(self, node: str) -> LearnedNode | None:
-        """One node, without samples too; None if there is no such node."""
-        row = self._rows.get(node)
-        return None if row is None else self._exports.learned_node(row, node, self._epochs[row], self._now)
-
-    def learned_load(self, now: float) -> LearnedLoad:
-        """Arrival rate (upper estimate), capacity of all nodes together, and recent shares of workloads."""
-        return self._exports.learned_load(now)
-
-    def summary(self, groups: NDArray[np.intp], now: float) -> LearnedSummary:
-        """Totals by group of nodes. `groups`: by row, -1 for none."""
-        return self._exports.summary(self._names, groups, now)
+    # -- restoring -----------------------------------------------------------------------------
 
     def recall(self, known: LearnedNode) -> None:
         """Restore the knowledge of a node, unless this learner has a later epoch of it.

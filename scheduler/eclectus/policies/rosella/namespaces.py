@@ -54,7 +54,7 @@ class Liveness:
 
     def __init__(self, rows: int = 0) -> None:
         self.share: Floats = np.ones(rows)  # of its learned speed with which a node counts; 0: dead
-        self._deaths: dict[int, Death] = {}
+        self.deaths: dict[int, Death] = {}
 
     # -- rows ----------------------------------------------------------------------------------
 
@@ -67,14 +67,14 @@ class Liveness:
     def reset(self, row: int) -> None:
         """The row is not dead and counts with its full learned speed."""
         self.share[row] = 1.0
-        self._deaths.pop(row, None)
+        self.deaths.pop(row, None)
 
     # -- tasks ---------------------------------------------------------------------------------
 
     def left(self, row: int, now: float) -> None:
         """A task no longer runs on the row."""
-        if row in self._deaths:
-            self._deaths[row].quiet_since = now
+        if row in self.deaths:
+            self.deaths[row].quiet_since = now
 
     def ended(self, row: int, began: float, now: float) -> bool:
         """A task has run to its end; returns whether its time is a sample of the node.
@@ -82,7 +82,7 @@ class Liveness:
         On a dead node, only tasks that started after its death are samples, since others stood still with it.
         But any end is a sign of life, after which the node gets a little real work.
         """
-        death = self._deaths.get(row)
+        death = self.deaths.get(row)
         if death is None:
             self.share[row] = 1.0
             return True
@@ -94,7 +94,7 @@ class Liveness:
 
     def revived_since(self, row: int) -> float | None:
         """Make the node live again if it has enough new samples; returns when it died, else None."""
-        death = self._deaths.get(row)
+        death = self.deaths.get(row)
         if death is None or death.new_samples < REVIVAL_SAMPLES:
             return None
         self.reset(row)
@@ -104,15 +104,11 @@ class Liveness:
 
     def is_dead(self, row: int) -> bool:
         """Whether the node counts as dead: it died and has shown no sign of life since."""
-        return row in self._deaths and not self._deaths[row].has_sign_of_life
+        return row in self.deaths and not self.deaths[row].has_sign_of_life
 
     def dead_rows(self) -> list[int]:
         """The rows of dead nodes."""
-        return [row for row in self._deaths if self.is_dead(row)]
-
-    def lowered_rows(self) -> set[int]:
-        """The rows that count with less than their learned speed, or have died and not come back."""
-        return {*np.flatnonzero(self.share != 1.0).tolist(), *self._deaths}
+        return [row for row in self.deaths if self.is_dead(row)]
 
     def marked(self, rows: Iterable[int]) -> NDArray[np.bool_]:
         """True for these rows; shape [capacity]."""
@@ -124,14 +120,14 @@ class Liveness:
         """These rows count as dead from now on; returns those that did not before."""
         died = [row for row in rows.tolist() if not self.is_dead(row)]
         for row in died:
-            self._deaths[row] = Death(now)
+            self.deaths[row] = Death(now)
         return died
 
     def apply_shares(self, share: Floats, nodes: int) -> None:
         """Take over the shares. Dead rows get 0, unless all nodes are dead, which must be an error."""
         dead = self.dead_rows()
         self.share = share
-        for row, death in self._deaths.items():
+        for row, death in self.deaths.items():
             if death.has_sign_of_life:
                 share[row] = min(share[row], TRIAL_SHARE)
         if len(dead) < nodes:
@@ -140,19 +136,15 @@ class Liveness:
     def silent_since(self, last_end: Floats) -> Floats:
         """Since when each row is silent: since a task ended there; after a death also since one left."""
         found = last_end.copy()
-        for row, death in self._deaths.items():
+        for row, death in self.deaths.items():
             found[row] = max(found[row], death.quiet_since)
         return found
 
     def idle_dead_rows(self, busy: Container[int], now: float, after: float) -> list[int]:
         """Dead rows, none of them `busy`, where no task has ended or left for `after` seconds."""
         return [
-            row for row, death in self._deaths.items() if row not in busy and now - death.quiet_since >= after
+            row for row, death in self.deaths.items() if row not in busy and now - death.quiet_since >= after
         ]
-
-    def is_dead_or_on_trial(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Which of the rows are dead, or have shown a sign of life since but too few samples."""
-        return self.marked(self._deaths)[rows]
 
 
 # Effective rates: what placement uses of one namespace's learned rates.
@@ -229,9 +221,8 @@ class EffectiveRates:
     def _discounts(self, rows: slice) -> Floats:
         """What the rates of all workloads on these rows are multiplied by: less than 1 where untried."""
         matrix = self._matrix
-        is_known = np.array(matrix.is_sized, dtype=bool)[
-            :, None
-        ]  # a workload that no node has run gives no node an advantage
+        # A workload that no node has run gives no node an advantage.
+        is_known = np.array(matrix.is_sized, dtype=bool)[:, None]
         is_untried = ~matrix.tried[:, rows] & is_known & (matrix.samples[rows] > NEGLIGIBLE)
         return np.where(is_untried, self._untried_share, 1.0)
 
@@ -382,7 +373,7 @@ class KnowledgeByNamespace:
         self._rows: set[int] = set()  # of all nodes
         self._capacity = 0
         self._agreed: Floats | None = None  # shares of nodes that hold for all, with two namespaces or more
-        self._lowered: set[int] = set()  # rows with a share below 1, or a death
+        self.lowered: set[int] = set()  # rows with a share below 1 for any namespace, or a death
         self._weighed_at, self._epoch = 0.0, 0
         self._by_name = {EVERYBODY: self._new()}
         self._newcomer = self._new()  # what a namespace without samples believes
@@ -456,13 +447,9 @@ class KnowledgeByNamespace:
 
     # -- tasks ---------------------------------------------------------------------------------
 
-    def is_lowered(self, row: int) -> bool:
-        """Whether the row counts with less than its learned speed for any namespace."""
-        return row in self._lowered
-
     def ended(self, workload: str, row: int, began: float, now: float) -> bool:
         """A task has run to its end; returns whether its time is a sample for its namespace."""
-        if row not in self._lowered:
+        if row not in self.lowered:
             return True
         own, is_sample = self._find(workload), True
         for space in self._by_name.values():
@@ -470,12 +457,12 @@ class KnowledgeByNamespace:
             is_sample = is_own_sample if space is own else is_sample
         self._agree_on(row)
         if all(space.share(row) == 1.0 for space in self._by_name.values()):
-            self._lowered.discard(row)
+            self.lowered.discard(row)
         return is_sample
 
     def left(self, row: int, now: float) -> None:
         """A task no longer runs on the row."""
-        if row in self._lowered:
+        if row in self.lowered:
             for space in self._by_name.values():
                 space.liveness.left(row, now)
 
@@ -501,12 +488,14 @@ class KnowledgeByNamespace:
 
     def exchange(self) -> None:
         """Exchange what holds for all, and what others know of the nodes; after a check for failures."""
-        self._agreed = _second_lowest(self._voters())
-        self._set_priors(self._voters())
-        self._lowered = set()
+        voters, self._agreed = self._voters(), None
+        if len(voters) > 1:
+            self._agreed = np.partition([space.liveness.share for space in voters], 1, axis=0)[1]
+        self._set_priors(voters)
+        self.lowered = set()
         for space in self._all():
             space.agreed = self._agreed
-            self._lowered |= space.liveness.lowered_rows()
+            self.lowered.update(np.flatnonzero(space.liveness.share != 1.0).tolist(), space.liveness.deaths)
         self.rebuild()
 
     def _voters(self) -> list[Knowledge]:
@@ -558,7 +547,7 @@ class KnowledgeByNamespace:
         Samples of probes contradict no namespace: they are as old as the silence, and none has ended since.
         """
         spaces = self._by_name.values()
-        if row in self._lowered:
+        if row in self.lowered:
             dead = [space for space in spaces if space.liveness.is_dead(row)]
             knowing = [
                 space
@@ -576,12 +565,3 @@ class KnowledgeByNamespace:
         knowing = [space for _, space in self.items() if space.rates.has_samples(row)]
         ranked = sorted(knowing, key=lambda space: space.rates.matrix.factor.item(row))
         return ranked[(len(ranked) - 1) // 2]
-
-
-def _second_lowest(voters: list[Knowledge]) -> Floats | None:
-    """Of the shares of each row; None with fewer than two namespaces."""
-    if len(voters) < 2:
-        return None
-    shares = np.array([space.liveness.share for space in voters])
-    found: Floats = np.partition(shares, 1, axis=0)[1]
-    return found

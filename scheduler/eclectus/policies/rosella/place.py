@@ -253,7 +253,7 @@ class Rosella(Place):
 
     def class_prices(self) -> Mapping[ClassKey, Floats]:
         """Those of re-planning."""
-        return self._replan.class_prices()
+        return self._replan.demand.factors()
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         """One action for each task; re-planning skips some, which then wait."""

@@ -258,10 +258,7 @@ class NodeCells:
             each.sums = AT_REST
 
     def check_alarm(self, workload: int, threshold: float) -> Stale:
-        """What the newest score, of this workload, has shown to be outdated; empty without an alarm.
-
-        A test that raised an alarm starts again from 0.
-        """
+        """What the newest score has shown to be outdated, after which the test starts again from 0."""
         since = changed_since(self.sums, threshold + log(len(self.by_workload)))
         if since is not None:
             self.reset_tests()
@@ -386,16 +383,15 @@ class Rates:
 
     def workload(self, name: str) -> int:
         """The index of a workload."""
-        if name not in self.index:
-            self.index[name] = self._free.pop() if self._free else self._new_index()
+        if name not in self.index and self._free:
+            self.index[name] = self._free.pop()
+        elif name not in self.index:
+            self._spread.append(Spread())
+            self._sample_counts.append(0)
+            self._window_lengths.append(self._window)
+            self.recent = np.append(self.recent, 0.0)
+            self.index[name] = self.matrix.open_workload()
         return self.index[name]
-
-    def _new_index(self) -> int:
-        self._spread.append(Spread())
-        self._sample_counts.append(0)
-        self._window_lengths.append(self._window)
-        self.recent = np.append(self.recent, 0.0)
-        return self.matrix.open_workload()
 
     def forget(self, name: str) -> None:
         """Drop all samples of a workload; its index may be used for another."""
@@ -419,11 +415,12 @@ class Rates:
         """
         row, seconds, at = done.row, done.seconds, done.at
         cell = self._nodes[row].cell(workload)
-        self._test_for_change(workload, done, running)
+        score = self._spread[workload].score(seconds * self.matrix.rate.item(workload, row))
+        scores = self._scores_so_far(done, running)
+        self._nodes[row].add_score(workload, score, scores, at, self._test.slack)
         beyond = len(cell.samples) + 1 - self._window_lengths[workload]
-        gone, took = self._remove_oldest(
-            cell, min(beyond, 2)
-        )  # a window that became shorter shrinks next_sums by next_sums
+        # A window that became shorter shrinks step by step.
+        gone, took = self._remove_oldest(cell, min(beyond, 2))
         cell.samples.add(at, seconds)
         weight = self.matrix.weight(at)
         is_first = self.matrix.add(workload, row, weight - gone, weight * seconds - took)
@@ -436,11 +433,6 @@ class Rates:
         # The first samples of a workload come from its shortest tasks, which end first: its size is fitted
         # again each time the number of samples has doubled, however little time has passed.
         return is_first or is_common or self._sample_counts[workload].bit_count() == 1
-
-    def _test_for_change(self, workload: int, done: Completion, running: Mapping[str, Running]) -> None:
-        score = self._spread[workload].score(done.seconds * self.matrix.rate.item(workload, done.row))
-        scores = self._scores_so_far(done, running)
-        self._nodes[done.row].add_score(workload, score, scores, done.at, self._test.slack)
 
     def _heed_alarm(self, workload: int, done: Completion, running: Mapping[str, Running]) -> bool:
         """Drop the samples that an alarm shows to be outdated; whether those of other nodes are, too."""
@@ -469,14 +461,7 @@ class Rates:
     def drop_before(self, workload: int, row: int, since: float) -> None:
         """Drop the samples of one cell from before that time."""
         samples = self._nodes[row].by_workload[workload].samples
-        self._drop(workload, row, len(samples) - samples.count_since(since))
-
-    def _drop_outdated(self) -> None:
-        """Drop samples from before a common change; their nodes' tests begin again."""
-        for row, since in self._common_changes.take_outdated():
-            for workload in self._nodes[row].by_workload:
-                self.drop_before(workload, row, since)
-            self._nodes[row].reset_tests()
+        self._drop(workload, row, sum(at < since for at, _ in samples))
 
     def _drop(self, workload: int, row: int, count: int) -> None:
         gone, took = self._remove_oldest(self._nodes[row].by_workload[workload], count)
@@ -510,8 +495,14 @@ class Rates:
         return share
 
     def refresh(self, nodes: int, error: float) -> None:
-        """Fit all rates to all samples, and window lengths to the target relative error."""
-        self._drop_outdated()
+        """Fit all rates to all samples, and window lengths to the target relative error.
+
+        Samples from before a common change are dropped first; their nodes' tests begin again.
+        """
+        for row, since in self._common_changes.take_outdated():
+            for workload in self._nodes[row].by_workload:
+                self.drop_before(workload, row, since)
+            self._nodes[row].reset_tests()
         self.matrix.refresh()
         self._window_lengths = [
             window_length(nodes, error, spread.variation, most=self._window) for spread in self._spread
@@ -560,8 +551,6 @@ class Rates:
         count = self.matrix.count[:, row]
         samples = float(count.sum())
         each = np.array([spread.variation for spread in self._spread])
-        return (
-            confidence(relative_error(float(sum_of_products(count, each)) / samples, samples))
-            if samples
-            else 0.0
-        )
+        if not samples:
+            return 0.0
+        return confidence(relative_error(float(sum_of_products(count, each)) / samples, samples))

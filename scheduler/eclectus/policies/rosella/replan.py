@@ -54,7 +54,6 @@ from eclectus.cluster.scalars import read_only
 from eclectus.framework import (
     Action,
     Bind,
-    ClassKey,
     Defer,
     Floats,
     PendingTasks,
@@ -105,7 +104,10 @@ class ReleaseRates:
             is_new, self._epoch = epoch != self._epoch, epoch
             self._follow(view, self._changed(view))
             if is_new:
-                self._update(view, self._in_turn(len(cluster.names)))
+                first, rows = self._next, len(cluster.names)
+                end = min(first + ROWS_IN_TURN, rows)
+                self._next = 0 if first + ROWS_IN_TURN >= rows else end
+                self._update(view, range(first, end))
             self._shape_cursor, self._usage_cursor, self._held_cursor = shape, usage, cluster.held.head
         if self._behind and view is not self._view:
             self._catch_up(view)
@@ -142,12 +144,6 @@ class ReleaseRates:
         for row in rows:
             del self._behind[row]
         self.version += 1
-
-    def _in_turn(self, rows: int) -> Iterable[int]:
-        first, self._next = self._next, self._next + ROWS_IN_TURN
-        if self._next >= rows:
-            self._next = 0
-        return range(first, min(first + ROWS_IN_TURN, rows))
 
     def _update(self, view: View, rows: Iterable[int]) -> None:
         for row in rows:
@@ -192,16 +188,12 @@ class Replan:
 
     def __init__(self, theta: float | None, preference_weight: float) -> None:
         self._preference_weight = preference_weight
-        self._demand, self._release, self._scarcity = Demand(), ReleaseRates(), ScarcityFactors()
-        self._weight = WaitingWeight(theta, self._demand)
+        self.demand, self._release, self._scarcity = Demand(), ReleaseRates(), ScarcityFactors()
+        self._weight = WaitingWeight(theta, self.demand)
 
     def epoch(self, view: View) -> int:
         """Another number when loads or prices have been computed again."""
-        return self._demand.refresh(view) + view.node_prices().epoch
-
-    def class_prices(self) -> dict[ClassKey, Floats]:
-        """Of classes for which some nodes are better used for others; shape [capacity] each."""
-        return self._demand.factors()
+        return self.demand.refresh(view) + view.node_prices().epoch
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         """Place each task or defer it to a busy node; unschedulable if no node has room for its class."""
@@ -235,13 +227,10 @@ class Replan:
         if view.now >= until and not waiting.answered:
             waiting.ended_seconds = max(waiting.ended_seconds, view.now - since)
         is_over = view.now >= until or run_seconds <= waiting.ended_seconds
-        if is_over or self._has_enough_waiting(view, task_class, waiting):
+        # No array counts the skipped tasks: they may be all for which waiting is better.
+        if is_over or 0 < waiting.skipped >= self._worth_waiting(view, task_class):
             return Bind(task, row)
         return Defer(task, Wait(until=until, row=busy[0]))
-
-    def _has_enough_waiting(self, view: View, task_class: TaskClass, waiting: DeferredTasks) -> bool:
-        """Whether the skipped tasks, which no array counts, are all for which waiting is better."""
-        return waiting.skipped > 0 and self._worth_waiting(view, task_class) <= waiting.skipped
 
     def _worth_waiting(self, view: View, task_class: TaskClass) -> int:
         """For how many tasks beyond the deferred ones waiting for a busy node is better."""
@@ -288,7 +277,7 @@ class Replan:
 
     def _costs(self, view: View, task_class: TaskClass) -> ClassCosts:
         """Those of a class, as all is now."""
-        speeds, demand = view.speeds(task_class), self._demand.of(task_class)
+        speeds, demand = view.speeds(task_class), self.demand.of(task_class)
         factors = (demand.factor, self._scarcity.of(view, task_class))
         return ClassCosts(
             task_class,

@@ -9,8 +9,9 @@ from math import inf
 from msgspec import Struct
 from msgspec.structs import replace
 
+from eclectus.cluster.devices import DEVICE_MILLI
 from eclectus.model.errors import EclectusError
-from eclectus.model.objects import DEVICE_MILLI, NO_GRANT, Amounts, Grant, Node, Task
+from eclectus.model.objects import NO_GRANT, Amounts, Grant, Node, Task
 from eclectus.sim.base.work import ONE_POD, WorkClass
 
 

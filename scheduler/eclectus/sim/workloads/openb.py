@@ -22,8 +22,9 @@ from typing import Annotated
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from eclectus.cluster.devices import DEVICE_MILLI
 from eclectus.model.errors import SettingsError
-from eclectus.model.objects import DEVICE_MILLI, Requirement, Spec, Term
+from eclectus.model.objects import Requirement, Spec, Term
 from eclectus.model.settings import Setting
 from eclectus.sim.base.files import read_rows, row_error
 from eclectus.sim.base.machine import Machine
