@@ -82,7 +82,8 @@ def simulate(
     with Progress(f"reading {path.name}"):
         read = _read(path, changes)
     for file in (json_file, plot_file, tape_file):
-        _check_folder_exists(file)
+        if file is not None and not file.absolute().parent.is_dir():
+            raise SettingsError(str(file), "its folder does not exist")  # now rather than after all runs
     if plot_file is not None:
         check_drawable(plot_file)
     profiles, run_seeds = _chosen_profiles(read, names), _seeds(read, seeds, exact_seeds)
@@ -98,9 +99,22 @@ def simulate(
     with stop.on_interrupt(), Progress("simulating", read.tasks * len(specs), "tasks") as progress:
         results = run_batch(specs, jobs, progress, stop)
     failures = [each for each in results if isinstance(each, RunFailure)]
-    _print_failures(failures)
+    for each in failures:
+        where = f"profile {each.profile}, seed {each.seed}"
+        click.echo(f"{each.traceback}error: {where}: {each.reason}", err=True)
     if runs := [each for each in results if isinstance(each, RunResult)]:
-        _write(_report(read, path, specs, runs, failures), json_file, plot_file)
+        report = ComparisonReport(
+            eclectus=__version__,
+            scenario=path.stem,
+            about=read.about,
+            load=read.load,
+            load_is_exact=read.load_is_exact,
+            seeds=list(dict.fromkeys(spec.seed for spec in specs)),
+            summaries=summarise(runs),
+            runs=runs,
+            failures=failures,
+        )
+        _write(report, json_file, plot_file)
     elif not failures:
         click.echo("stopped before any run had begun", err=True)
     if failures or stop.requested:
@@ -124,12 +138,6 @@ def _path(scenario: str) -> Path:
             scenario, f"is not a file and not a shipped scenario; {nearest(scenario, list(known))}"
         )
     return known[scenario]
-
-
-def _check_folder_exists(file: Path | None) -> None:
-    """Fail now rather than after all runs."""
-    if file is not None and not file.absolute().parent.is_dir():
-        raise SettingsError(str(file), "its folder does not exist")
 
 
 def _read(path: Path, changes: tuple[str, ...]) -> Scenario:
@@ -167,13 +175,6 @@ def _check_tape_possible(profiles: Sequence[ComparedProfile], seeds: Sequence[in
         raise click.UsageError("--tape: stale views (dispatchers.age) cannot be replayed without their world")
 
 
-def _print_failures(failures: Sequence[RunFailure]) -> None:
-    for each in failures:
-        click.echo(
-            f"{each.traceback}error: profile {each.profile}, seed {each.seed}: {each.reason}", err=True
-        )
-
-
 def _write(report: ComparisonReport, json_file: Path | None, plot_file: Path | None) -> None:
     """Print the tables, and write the files."""
     click.echo("\n".join(text_lines(report)))
@@ -182,23 +183,3 @@ def _write(report: ComparisonReport, json_file: Path | None, plot_file: Path | N
     if plot_file is not None:
         with Progress(f"drawing {plot_file.name}"):
             draw(report, plot_file)
-
-
-def _report(
-    scenario: Scenario,
-    path: Path,
-    specs: Sequence[RunSpec],
-    runs: list[RunResult],
-    failures: list[RunFailure],
-) -> ComparisonReport:
-    return ComparisonReport(
-        eclectus=__version__,
-        scenario=path.stem,
-        about=scenario.about,
-        load=scenario.load,
-        load_is_exact=scenario.load_is_exact,
-        seeds=list(dict.fromkeys(spec.seed for spec in specs)),
-        summaries=summarise(runs),
-        runs=runs,
-        failures=failures,
-    )

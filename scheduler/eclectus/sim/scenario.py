@@ -126,13 +126,6 @@ class Scenario:
         by_rate = self.plan.tasks_a_second * self.measure.horizon
         return int(min(by_rate, self.plan.tasks or by_rate))
 
-    @property
-    def _task_limit(self) -> float:
-        """The number of tasks after which arrivals end, unless the workload ends before."""
-        if self.measure.tasks is not None:
-            return self.measure.tasks
-        return TASKS if self.plan.tasks is None else inf
-
     def window(self) -> Window:
         """The measured window."""
         measured = self.plan.measured
@@ -151,7 +144,8 @@ class Scenario:
     def arrivals(self, seed: int) -> Iterator[Arrival]:
         """The jobs of one run with this seed."""
         horizon = self.measure.horizon
-        left = inf if self.plan.measured is not None else self._task_limit
+        limit = self.measure.tasks or (TASKS if self.plan.tasks is None else inf)
+        left = inf if self.plan.measured is not None else limit  # tasks until arrivals end
         for job in self.plan.arrivals(seed):
             if job.at > horizon if horizon is not None else left <= 0:
                 return
@@ -207,18 +201,7 @@ def _key(at: Any, step: str, where: str) -> str | int:
 
 SCENARIO_KIND = "Scenario"
 _SCALARS = ["about", "seeds", "allowUnstable"]
-_FIELDS = [
-    "apiVersion",
-    "kind",
-    "cluster",
-    "workload",
-    "events",
-    "profiles",
-    "learn",
-    "probes",
-    "measure",
-    *_SCALARS,
-]
+_SECTIONS = ["apiVersion", "kind", "cluster", "workload", "events", "profiles", "learn", "probes", "measure"]
 
 
 @dataclass(frozen=True)
@@ -278,9 +261,10 @@ def _document(text: str, changes: tuple[str, ...]) -> dict[str, Any]:
     for key, wanted in (("apiVersion", API_VERSION), ("kind", SCENARIO_KIND)):
         if mapping.get(key) != wanted:
             raise SettingsError(key, f"must be {wanted}, not {mapping.get(key)!r}")
+    fields = [*_SECTIONS, *_SCALARS]
     for key in mapping:
-        if key not in _FIELDS:
-            raise SettingsError(key, f"unknown field; {nearest(key, _FIELDS)}")
+        if key not in fields:
+            raise SettingsError(key, f"unknown field; {nearest(key, fields)}")
     return mapping
 
 

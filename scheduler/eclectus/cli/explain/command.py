@@ -260,11 +260,9 @@ def formatted(body: bytes, target: Target, output: Output, asked: Asked = NOTHIN
         return msgspec.json.format(body, indent=2).decode()
     if output == "yaml":
         return structured(msgspec.json.decode(body), output)
-    return "\n".join(_lines(body, target) if asked == NOTHING_ELSE else _what_if_lines(body))
-
-
-def _what_if_lines(body: bytes) -> Iterator[str]:
-    return what_if_lines(msgspec.json.decode(body, type=WhatIfExplanation))
+    if asked == NOTHING_ELSE:
+        return "\n".join(_lines(body, target))
+    return "\n".join(what_if_lines(msgspec.json.decode(body, type=WhatIfExplanation)))
 
 
 def _lines(body: bytes, target: Target) -> Iterator[str]:

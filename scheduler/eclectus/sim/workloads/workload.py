@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
@@ -192,41 +192,29 @@ class Workload(ABC):
 # -- recorded jobs ----------------------------------------------------------------------------------
 
 
-class _Sum:
-    """Number and total size of tasks; tasks that never end add no size."""
-
-    def __init__(self) -> None:
-        self.tasks = self.ending = 0
-        self.work = 0.0  # seconds at speed 1
-
-    def add(self, sizes: tuple[float, ...]) -> None:
-        ending = [size for size in sizes if size < inf]
-        self.tasks += len(sizes)
-        self.ending += len(ending)
-        self.work += sum(ending)
-
-    @property
-    def mean(self) -> float:
-        return self.work / self.ending if self.ending else 1.0  # not used if no task ends
-
-
 def recorded_plan(jobs: Iterable[Arrival], arrivals: Callable[[int], Iterator[Arrival]]) -> ArrivalPlan:
     """The plan of recorded jobs, in order of time; `arrivals` yields the same jobs for every seed.
 
     Classes with the same name get one mean size, because a learner cannot distinguish them. If all jobs
     arrive at once, rates are inf; without a job, the plan has no task.
     """
-    by_class: dict[WorkClass, _Sum] = defaultdict(_Sum)
-    by_name: dict[str, _Sum] = defaultdict(_Sum)
+    counts, ending = Counter[WorkClass](), Counter[str]()
+    work: dict[WorkClass, float] = defaultdict(float)  # seconds at speed 1; tasks that never end add none
+    work_by_name: dict[str, float] = defaultdict(float)
     last = 0.0
     for job in jobs:
-        last = job.at
-        by_class[job.work_class].add(job.sizes)
-        by_name[job.work_class.name].add(job.sizes)
-    tasks = sum(each.tasks for each in by_class.values())
+        last, work_class = job.at, job.work_class
+        sizes = [size for size in job.sizes if size < inf]
+        counts[work_class] += len(job.sizes)
+        work[work_class] += sum(sizes)
+        ending[work_class.name] += len(sizes)
+        work_by_name[work_class.name] += sum(sizes)
+    # The mean of a class of which no task ends is not used.
+    means = {name: total / ending[name] if ending[name] else 1.0 for name, total in work_by_name.items()}
+    tasks = counts.total()
     return ArrivalPlan(
-        mean_sizes={work_class: by_name[work_class.name].mean for work_class in by_class},
-        work_rates={work_class: each.work / last if last else inf for work_class, each in by_class.items()},
+        mean_sizes={work_class: means[work_class.name] for work_class in work},
+        work_rates={work_class: total / last if last else inf for work_class, total in work.items()},
         tasks_a_second=tasks / last if last else inf,
         tasks=tasks,
         arrivals=arrivals,

@@ -127,20 +127,14 @@ class RunRecord:
         """Tasks that have ended, were dropped or never end."""
         return self.ended + self.dropped + self.never_ending
 
-    @property
-    def has_measured_all(self) -> bool:
-        """Whether all measured tasks have ended, so that arrivals may stop."""
-        return self.arrived >= self.window.until_task and not self._open_jobs
-
     def measures(self, number: int) -> bool:
         """Whether the job is measured and has not ended."""
         return number in self._open_jobs
 
     def until_measured(self, jobs: Iterator[Arrival]) -> Iterator[Arrival]:
         """The jobs that arrive before all measured tasks have ended."""
-        return (
-            jobs if self.window.until_task == inf else takewhile(lambda job: not self.has_measured_all, jobs)
-        )
+        until = self.window.until_task
+        return takewhile(lambda job: self.arrived < until or bool(self._open_jobs), jobs)
 
     def arrive(self, number: int, job: Arrival, now: float) -> None:
         """A job arrives. Its tasks count from `submit` on."""
@@ -200,10 +194,6 @@ class RunRecord:
         """A waiting task is withdrawn."""
         self.in_system -= 1
         self.dropped += 1
-        self.response_seconds += now - run.arrived
-
-    def close_never_ending(self, run: TaskRun, now: float) -> None:
-        """At the end of the run: a task that never ends was in the system until now."""
         self.response_seconds += now - run.arrived
 
     def lose(self, run: TaskRun) -> None:

@@ -236,18 +236,12 @@ class World:
             self._jobs.start(run, self.now)
         if run.due < inf:
             self._schedule(run.due, self._end, run)
-            if self._failures is not None:
-                self._fail_later(self._failures, run)
+            if self._failures is not None and (done := self._failures.share_done(run.task.uid)) is not None:
+                at = self.now + done * (run.due - self.now)
+                self._schedule(at, self._stop, (run, run.task.uid, self.record.lose))
         self._notify(BindConfirmed(bind.uid, bind.node))
         if self._shows_starts:
             self._notify(TaskSeen(as_running(run, bind.node, self.now)))
-
-    def _fail_later(self, failures: Failures, run: TaskRun) -> None:
-        """Let the attempt fail on the way, if it is to fail."""
-        done = failures.share_done(run.task.uid)
-        if done is not None:
-            at = self.now + done * (run.due - self.now)
-            self._schedule(at, self._stop, (run, run.task.uid, self.record.lose))
 
     def _terminate(self, evict: Evict) -> None:
         """The pod of a task is deleted; its container runs on until the termination period has passed."""
