@@ -391,7 +391,8 @@ def _why(
     open_parents = [
         f"{name} ({known[name].succeeded if name in known else 0} of {parent.tasks} tasks have succeeded)"
         for name in stage.depends_on
-        if (parent := job.spec.find_stage(name)) and not _is_done(parent, known)
+        if (parent := job.spec.find_stage(name))
+        and (name not in known or known[name].succeeded < parent.tasks)
     ]
     if open_parents:
         yield f"waits for {', '.join(open_parents)}"
@@ -402,10 +403,6 @@ def _why(
     without = status.waiting - len(messages)
     if without > 0:
         yield f"{_count(without, 'task')} without a pod yet: the operator creates a bounded number ahead"
-
-
-def _is_done(stage: Stage, known: Mapping[str, StageStatus]) -> bool:
-    return stage.name in known and known[stage.name].succeeded >= stage.tasks
 
 
 def _count(number: int, noun: str) -> str:

@@ -80,7 +80,10 @@ def simulate(
     """
     path = _path(scenario)
     with Progress(f"reading {path.name}"):
-        read = _read(path, changes)
+        try:
+            read = parse(read_file(path), path.parent, changes)
+        except SettingsError as error:
+            raise SettingsError(str(path), str(error)) from None
     for file in (json_file, plot_file, tape_file):
         if file is not None and not file.absolute().parent.is_dir():
             raise SettingsError(str(file), "its folder does not exist")  # now rather than after all runs
@@ -138,13 +141,6 @@ def _path(scenario: str) -> Path:
             scenario, f"is not a file and not a shipped scenario; {nearest(scenario, list(known))}"
         )
     return known[scenario]
-
-
-def _read(path: Path, changes: tuple[str, ...]) -> Scenario:
-    try:
-        return parse(read_file(path), path.parent, changes)
-    except SettingsError as error:
-        raise SettingsError(str(path), str(error)) from None
 
 
 def _seeds(scenario: Scenario, count: int | None, exact_seeds: tuple[int, ...]) -> Sequence[int]:

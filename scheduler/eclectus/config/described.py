@@ -109,7 +109,7 @@ def described(settings_class: type[Any]) -> Iterator[Described]:
             key=key,
             values=_values(hint, setting),
             default=written(defaults[name], setting),
-            means=_sentence(setting.means) if setting else "",
+            means=f"{setting.means[0].upper()}{setting.means[1:]}." if setting else "",
             why=setting.why if setting else "",
         )
 
@@ -175,7 +175,3 @@ def written(value: object, setting: Setting | None) -> str:
     if isinstance(value, dict):
         return f"{{{', '.join(f'{key}: {written(each, setting)}' for key, each in value.items())}}}"
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."

@@ -85,12 +85,14 @@ class ForeignPolicy:
             raise SettingsError("", f"is not named by a role and a name, such as place/{self.entry.name}")
         if self.is_taken:
             raise SettingsError("", "has the name of another policy")
+        base = _BASES[self.role]
         try:
             kind: type[Any] = self.entry.load()
-            if not _is_whole(kind, _BASES[self.role]):
-                raise SettingsError("", f"is no dataclass with all methods of {_BASES[self.role].__name__}")
+            is_policy = isinstance(kind, type) and issubclass(kind, base) and not isabstract(kind)
+            if not (is_policy and is_dataclass(kind)):
+                raise SettingsError("", f"is no dataclass with all methods of {base.__name__}")
             policy = kind()
-            problem = contradiction(policy, _TRAITS[_BASES[self.role]])
+            problem = contradiction(policy, _TRAITS[base])
         except SettingsError:
             raise
         except Exception as error:  # a plug-in's defect must not stop the others
@@ -98,11 +100,6 @@ class ForeignPolicy:
         if problem:
             raise SettingsError("", problem)
         return kind
-
-
-def _is_whole(kind: Any, base: type[Any]) -> bool:
-    is_policy = isinstance(kind, type) and issubclass(kind, base) and not isabstract(kind)
-    return is_policy and is_dataclass(kind)
 
 
 def foreign_policies() -> Iterator[ForeignPolicy]:

@@ -130,7 +130,10 @@ def read_value(hint: Any, setting: Setting | None, value: object, path: str) -> 
         return read(hint, value, path)  # type: ignore[arg-type]
     if hint in (int, float):
         return _number(hint, setting, value, path)
-    return _of_type(value, hint, {bool: "true or false", str: "text", object: "anything"}[hint], path)
+    if not isinstance(value, hint):
+        called = {bool: "true or false", str: "text", object: "anything"}[hint]
+        raise SettingsError(path, f"must be {called}, not {show(value)}")
+    return value
 
 
 def _collection(kind: Any, parts: tuple[Any, ...], setting: Setting | None, values: object, path: str) -> Any:
@@ -177,12 +180,6 @@ def _seconds(text: str, path: str) -> float:
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise SettingsError(path, f"{text!r} is not a duration; write 15s, 250ms, 2m or 1h30m")
     return sum(float(number) * _SECONDS[unit] for number, unit in parts)
-
-
-def _of_type(value: object, kind: type[Any], called: str, path: str) -> Any:
-    if not isinstance(value, kind):
-        raise SettingsError(path, f"must be {called}, not {show(value)}")
-    return value
 
 
 def show(value: object) -> str:

@@ -14,7 +14,6 @@ instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Literal, NamedTuple, TypeVar, get_args
 
 from msgspec.structs import replace
@@ -30,7 +29,6 @@ from eclectus.explain.what_if import (
     Question,
     TaskEdit,
 )
-from eclectus.framework import Place
 from eclectus.kube.requests import FieldError, amounts, counted, parsed
 from eclectus.model.errors import QuestionError
 from eclectus.model.objects import Amounts, Node, Taint, Task, Toleration, amount_of
@@ -164,17 +162,18 @@ NODE_ITEMS: Mapping[str, Callable[[Item], NodeEdit]] = {
 
 
 def _request(item: Item) -> TaskEdit:
-    return partial(_with_request, resource=item.name, requested=amount(item))
+    resource, requested = item.name, amount(item)
 
+    def edit(task: Task) -> Task:
+        cpu, memory = task.spec.score_requests
+        if resource == "cpu":
+            cpu = requested or cpu  # a pod without a request keeps Kubernetes' default there
+        elif resource == "memory":
+            memory = requested or memory
+        requests = with_amount(task.spec.requests, resource, requested)
+        return replace(task, spec=replace(task.spec, requests=requests, score_requests=(cpu, memory)))
 
-def _with_request(task: Task, *, resource: str, requested: int) -> Task:
-    cpu, memory = task.spec.score_requests
-    if resource == "cpu":
-        cpu = requested or cpu  # a pod without a request keeps Kubernetes' default there
-    elif resource == "memory":
-        memory = requested or memory
-    requests = with_amount(task.spec.requests, resource, requested)
-    return replace(task, spec=replace(task.spec, requests=requests, score_requests=(cpu, memory)))
+    return edit
 
 
 def _drop_selector(item: Item) -> TaskEdit:
@@ -228,14 +227,11 @@ def read_question(texts: Sequence[str], as_policy: str, namespace: str) -> Quest
     if not texts and not as_policy:
         raise QuestionError("nothing is asked: say what would be other (what-if), or which policy decides")
     changes = tuple(_change(text, namespace) for text in texts)
-    return Question(changes, tuple(texts), _policy(as_policy) if as_policy else None)
-
-
-def _policy(name: str) -> Place:
-    """A Place policy with its defaults. Raises QuestionError."""
-    if name not in table.PLACE:
-        raise QuestionError(f"there is no Place policy {name!r}; {nearest(name, list(table.PLACE))}")
-    return table.PLACE[name]()
+    if as_policy and as_policy not in table.PLACE:
+        raise QuestionError(
+            f"there is no Place policy {as_policy!r}; {nearest(as_policy, list(table.PLACE))}"
+        )
+    return Question(changes, tuple(texts), table.PLACE[as_policy]() if as_policy else None)
 
 
 # -- what changes ----------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from eclectus.model.explanation import (
     ResourceUse,
     Waiting,
 )
-from eclectus.model.learned import ConstraintDemand, LearnedNode, NodePrice
+from eclectus.model.learned import LearnedNode, NodePrice
 
 _BYTES = ("memory", "ephemeral-storage")
 _UNITS = (("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
@@ -131,7 +131,9 @@ def _pod_head(pod: PodExplanation) -> Iterator[Field]:
             f"{span(pod.expected_wait)} more" if pod.expected_wait else "less than it has waited",
         )
     if pod.constraint_demand is not None:
-        yield "Constraints", _demand(pod.constraint_demand)
+        of = pod.constraint_demand
+        demand = f"pods with these demand {of.demand:.0%} of all nodes, and may use {of.supply:.0%}"
+        yield "Constraints", f"{of.constraints}: {demand}"
     if pod.dead_with_room:
         yield "Believed dead", f"{', '.join(pod.dead_with_room)}: they have room, and are the last choice"
     if pod.nomination is not None:
@@ -156,12 +158,6 @@ def _waiting(waiting: Waiting) -> Iterator[Field]:
     if waiting.class_pods:
         group = f" of group {waiting.group}" if waiting.group else ""
         yield "Queue", f"{waiting.ahead} ahead{group}, in a class of {waiting.class_pods}"
-
-
-def _demand(of: ConstraintDemand) -> str:
-    return (
-        f"{of.constraints}: pods with these demand {of.demand:.0%} of all nodes, and may use {of.supply:.0%}"
-    )
 
 
 def _attempts(pod: PodExplanation) -> Iterator[Field]:

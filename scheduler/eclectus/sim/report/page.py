@@ -188,8 +188,7 @@ def _panels(every: list[Panel]) -> str:
 
 
 def _figure(panel: Panel) -> str:
-    notes = [*(["shaded: not measured"] if panel.shades else []), *([panel.note] if panel.note else [])]
-    below = f"<figcaption>{escape('; '.join(notes))}</figcaption>" if notes else ""
+    below = f"<figcaption>{escape('; '.join(panel.notes))}</figcaption>" if panel.notes else ""
     return f"<figure><h3>{escape(panel.title)}</h3>{render_svg(panel)}{below}</figure>"
 
 

@@ -95,6 +95,11 @@ class Panel:
     reference: float | None = None  # x of a reference line
     note: str = ""  # how to read the panel, and what it cuts off or leaves out
 
+    @property
+    def notes(self) -> list[str]:
+        """What stands below the panel."""
+        return [*(["shaded: not measured"] if self.shades else []), *([self.note] if self.note else [])]
+
 
 def style(profile: int) -> tuple[int, tuple[int, ...]]:
     """The index of a profile's colour in the palettes, and its dashes."""
@@ -250,7 +255,7 @@ def _by_machines(report: ComparisonReport) -> Panel:
     bars = []
     for profile, found in enumerate(by_profile):
         for group in (group for group in found if group in shown):
-            at = shown.index(group) + _beside(learners.index(profile), len(learners))
+            at = shown.index(group) + 0.7 * ((learners.index(profile) + 0.5) / len(learners) - 0.5)
             bars.append(Bar(profile, at, *map(float, np.quantile(found[group], (0.1, 0.5, 0.9)))))
     far = max(2.0, *(max(bar.high, 1 / bar.low) for bar in bars)) * 1.1
     x = Axis("learned / true speed: 1 is correct", 1 / far, far, log=True)
@@ -260,11 +265,6 @@ def _by_machines(report: ComparisonReport) -> Panel:
     y = Axis("", len(shown) - 0.5, -0.5, names=tuple(shown))
     title = "Learned over true speeds, at the end"
     return Panel(title, x, y, bars=tuple(bars), reference=1.0, note=note)
-
-
-def _beside(at: int, count: int) -> float:
-    """Vertical offset of a profile within its group."""
-    return 0.7 * ((at + 0.5) / count - 0.5)
 
 
 SHOWN_LEAST = 1e-4  # least share drawn of a tail: below it the line depends on single tasks

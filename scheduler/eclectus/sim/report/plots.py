@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from math import ceil
 from pathlib import Path
 from textwrap import fill
@@ -111,16 +110,11 @@ def _frame(axes: Axes, panel: Panel) -> None:
     for side, ticks in ((axes.xaxis, panel.x.ticks()), (axes.yaxis, panel.y.ticks())):
         side.set_ticks([at for at, _ in ticks], [name for _, name in ticks], fontsize=8)
         side.set_ticks([], minor=True)
-    shaded = ["shaded: not measured"] if panel.shades else []
-    words = chain([panel.x.label], map(_wrapped, [*shaded, panel.note] if panel.note else shaded))
-    axes.set_xlabel("\n".join(words), fontsize=8)
+    notes = (fill(each, 80) for each in panel.notes)
+    axes.set_xlabel("\n".join([panel.x.label, *notes]), fontsize=8)
     axes.set_ylabel(panel.y.label, fontsize=8)
     axes.grid(visible=True, alpha=0.25, lw=0.6)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def _wrapped(words: str) -> str:
-    return fill(words, 80)
 
 
 def _colour(profile: int) -> str:

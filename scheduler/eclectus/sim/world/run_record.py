@@ -138,18 +138,13 @@ class RunRecord:
 
     def arrive(self, number: int, job: Arrival, now: float) -> None:
         """A job arrives. Its tasks count from `submit` on."""
-        if self.arrived < self.window.until_task and (
-            self.window_start is not None or self._opens_window(now)
-        ):
-            self._open_jobs[number] = self._open_job(job, now)
+        window = self.window
+        if self.arrived < window.until_task:
+            if self.window_start is None and self.arrived >= window.from_task and now >= window.from_seconds:
+                self.window_start = self._integrals(now)
+            if self.window_start is not None:
+                self._open_jobs[number] = self._open_job(job, now)
         self.arrived += len(job.sizes)
-
-    def _opens_window(self, now: float) -> bool:
-        """Open the window if it starts with this job; returns whether it did."""
-        if self.arrived < self.window.from_task or now < self.window.from_seconds:
-            return False
-        self.window_start = self._integrals(now)
-        return True
 
     def _open_job(self, job: Arrival, now: float) -> _OpenJob:
         length = self.grouping.length(job)
