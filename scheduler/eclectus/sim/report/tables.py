@@ -239,24 +239,24 @@ def remarks(runs: Sequence[RunResult]) -> Iterator[str]:
 
 
 def _overview(summaries: Sequence[ProfileSummary]) -> Table:
+    """A row for each profile; a column that no profile has a value for is left out."""
     scale, unit = scale_of(summaries)
+    found: list[tuple[str, list[Interval | None], float]] = [
+        ("preferences met, %", [each.all.met for each in summaries], 0.01),
+        ("probes, %", [each.probe_share for each in summaries], 0.01),
+        ("evictions", [each.evictions for each in summaries], 1.0),
+    ]
+    more = [column for column in found if any(column[1])]
     times = [f"{name}, {unit}" for name in ("response", "median", "p99", "wait")]
-    heads = ["profile", *times, "slowdown", "in system", "slots, %"]
-    rows = [_row(each, scale) for each in summaries]
-    _add_column(heads, rows, "preferences met, %", [each.all.met for each in summaries], scale=0.01)
-    _add_column(heads, rows, "probes, %", [each.probe_share for each in summaries], scale=0.01)
-    _add_column(heads, rows, "evictions", [each.evictions for each in summaries], scale=1.0)
+    heads = ["profile", *times, "slowdown", "in system", "slots, %", *(head for head, _, _ in more)]
+    rows = []
+    for at, each in enumerate(summaries):
+        mean, median, _, p99 = times_cells(each.all.response, scale)
+        numbers = [optional_cell(each.all.slowdown), format_interval(each.in_system_mean)]
+        numbers.append(format_interval(each.utilisation, scale=0.01))
+        numbers += [optional_cell(values[at], per_unit) for _, values, per_unit in more]
+        rows.append([each.profile, mean, median, p99, times_cells(each.all.wait, scale)[0], *numbers])
     return Table(heads, rows)
-
-
-def _add_column(
-    heads: list[str], rows: list[list[str]], head: str, values: Sequence[Interval | None], scale: float
-) -> None:
-    """A column of the table, if any profile has a value in it."""
-    if any(values):
-        heads.append(head)
-        for row, value in zip(rows, values, strict=True):
-            row.append(optional_cell(value, scale))
 
 
 def _allocation_table(report: ComparisonReport) -> Table:
@@ -266,19 +266,6 @@ def _allocation_table(report: ComparisonReport) -> Table:
         allocated = (format_interval(each.allocation[x], digits=4) for x in shown)
         rows.append([each.profile, format_interval(each.dropped, digits=6), *allocated])
     return Table(["allocated, %, by requested, %", "dropped", *map(str, shown)], rows)
-
-
-def _row(each: ProfileSummary, scale: float) -> list[str]:
-    response, wait = each.all.response, each.all.wait
-    return [
-        each.profile,
-        *times_cells(response, scale)[:2],
-        times_cells(response, scale)[3],
-        times_cells(wait, scale)[0],
-        optional_cell(each.all.slowdown),
-        format_interval(each.in_system_mean),
-        format_interval(each.utilisation, scale=0.01),
-    ]
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
