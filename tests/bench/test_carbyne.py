@@ -9,14 +9,19 @@ import pytest
 from msgspec.structs import replace as with_fields
 
 from eclectus.sim.base.results import DagJob, DagResult, Interval, RunResult
-from eclectus_bench.carbyne.cases import SECTIONS, Case, Section
-from eclectus_bench.carbyne.contestants import BASELINE, CONTESTANTS, MEANS
-from eclectus_bench.carbyne.data import missing
-from eclectus_bench.carbyne.figures import BESIDE, OWN, Row, rows_of
-from eclectus_bench.carbyne.page import COLUMNS, MAY_LACK, Facts, page
-from eclectus_bench.carbyne.report import main
-from eclectus_bench.carbyne.runs import Size, load_at_rate_1, loads, run_section, scenario_text
-from eclectus_bench.carbyne.targets import loss_lines, target_lines
+from eclectus_bench.carbyne.cases import BASELINE, CONTESTANTS, MEANS, SECTIONS, Case, Section, missing
+from eclectus_bench.carbyne.report import COLUMNS, MAY_LACK, Facts, loss_lines, main, page, target_lines
+from eclectus_bench.carbyne.runs import (
+    BESIDE,
+    OWN,
+    Row,
+    Size,
+    load_at_rate_1,
+    loads,
+    rows_of,
+    run_section,
+    scenario_text,
+)
 from published_data import published
 from short_scenarios import poisson, runs, scenario
 from staged_jobs import DIAMOND, job, written

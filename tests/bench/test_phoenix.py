@@ -10,8 +10,17 @@ from msgspec.structs import replace as with_fields
 
 from eclectus.sim.base.results import GroupResult, RunResult
 from eclectus.sim.scenario import parse, shipped_scenarios
-from eclectus_bench.phoenix.cases import SECTIONS, Case, Section
-from eclectus_bench.phoenix.contestants import BASELINE, CENTRAL, DISTRIBUTED, MEANS, WHY, only
+from eclectus_bench.phoenix.cases import (
+    BASELINE,
+    CENTRAL,
+    DISTRIBUTED,
+    MEANS,
+    SECTIONS,
+    WHY,
+    Case,
+    Section,
+    only,
+)
 from eclectus_bench.phoenix.measure import (
     CUT_OFF,
     FIGURES,
@@ -25,7 +34,7 @@ from eclectus_bench.phoenix.measure import (
     rows_of,
     scenario_text,
 )
-from eclectus_bench.phoenix.page import Facts, page
+from eclectus_bench.phoenix.report import Facts, page
 from short_scenarios import poisson, runs, scenario
 
 SECTION = replace(SECTIONS[0], columns=("con wait", "free mean", "work x wait"))

@@ -14,8 +14,7 @@ from eclectus.model.errors import EclectusError
 from eclectus.sim.base.results import GroupResult, RunFailure, RunResult
 from eclectus.sim.runs import RunSpec, StopRequest, run_batch
 from eclectus.sim.scenario import shipped_scenarios
-from eclectus_bench.phoenix.cases import Case, Section
-from eclectus_bench.phoenix.contestants import BASELINE, Contestant
+from eclectus_bench.phoenix.cases import BASELINE, Case, Contestant, Section
 
 GROUPS = "measure.groups=[class, length, constrained, set]"
 CUT_OFF = "measure.cutOff=20s"
