@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+
 import pytest
 
-from builders import make_node, make_task
+from builders import make_engine, make_node, make_task
 from eclectus.cluster import budgets as budgets_module
 from eclectus.engine import reports
+from eclectus.engine.engine import Engine
 from eclectus.framework import Place
+from eclectus.model.commands import Bind, Command, Evict
 from eclectus.model.events import (
     BudgetGone,
     BudgetSeen,
+    Event,
+    EvictRefused,
+    NodeSeen,
+    Resumed,
+    TaskGone,
     TaskSeen,
 )
 from eclectus.model.objects import Budget, HostPort, PodAffinityTerm, Requirement, Taint
+from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.clwl import CentralLeastWait
 from eclectus.policies.place.fit import BestFit
 from eclectus.policies.place.power_of_two import PowerOfTwo, Uniform
+from eclectus.policies.relieve.preemption import Preemption
 from eclectus.policies.rosella import Rosella
 from preemption_worlds import bound, budget, world_of
 from worlds import numbered
@@ -388,3 +399,67 @@ def test_budgets_of_pods_that_differ_do_not_make_a_step_long(
     assert max(compared) <= 400 + 4 * 60, "one node more than there are comparisons left for"
     assert world.victims(), "the search ends all the same"
     assert not world.faults
+
+
+def drive(
+    engine: Engine, events: Iterable[Event], answer: Callable[[Command], Iterable[Event]]
+) -> list[Evict]:
+    """Half an hour of a cluster that answers each command; all evictions that were asked for."""
+    evictions, pending, now = list[Evict](), list(events), 1.0
+    while now < 1800.0:
+        commands = engine.step(pending, now)
+        pending = [event for command in commands for event in answer(command)]
+        evictions += [command for command in commands if isinstance(command, Evict)]
+        due = engine.next_step_at()
+        now = max(now + 0.01, now if pending else min(now + 30.0, now + 30.0 if due is None else due))
+    return evictions
+
+
+def test_a_victim_that_may_not_be_evicted_is_left_alone_and_another_node_serves() -> None:
+    protected, others = (
+        bound("protected", "n0", 3),
+        [bound(f"low{at}", "n1", 2, priority=5) for at in range(2)],
+    )
+    binds = []
+
+    def answer(command: Command) -> Iterator[Event]:
+        if isinstance(command, Evict):
+            refused = command.name == "protected"
+            yield EvictRefused(command.uid, "the webhook said no") if refused else TaskGone(command.uid)
+        elif isinstance(command, Bind):
+            binds.append(command.node)
+
+    engine = make_engine(LeastAllocated(), relieve=Preemption())
+    nodes = [NodeSeen(make_node(name, 4)) for name in ("n0", "n1")]
+    pods = map(TaskSeen, [protected, *others, make_task("high", 3, priority=9)])
+    evictions = drive(engine, [*nodes, Resumed(), *pods], answer)
+    assert binds == ["n1"]
+    assert [evict.name for evict in evictions].count("protected") == 1
+
+
+def test_a_victim_that_may_not_be_evicted_is_tried_ever_more_rarely() -> None:
+    engine = make_engine(LeastAllocated(), relieve=Preemption())
+    pods = map(TaskSeen, [bound("protected", "n0", 3), make_task("high", 3, priority=9)])
+    evictions = drive(
+        engine,
+        [NodeSeen(make_node("n0", 4)), Resumed(), *pods],
+        lambda command: [EvictRefused(command.uid, "no")] if isinstance(command, Evict) else [],
+    )
+    assert 3 <= len(evictions) <= 12
+
+
+def test_evictions_whose_room_others_take_become_ever_rarer() -> None:
+    """As beside a second scheduler that at once places what was evicted (kubernetes #130429)."""
+    count = 0
+
+    def answer(command: Command) -> Iterator[Event]:
+        nonlocal count
+        if isinstance(command, Evict):
+            count += 1
+            yield TaskGone(command.uid)
+            yield TaskSeen(bound(f"again{count}", "n0", 2))
+
+    engine = make_engine(LeastAllocated(), relieve=Preemption())
+    pods = map(TaskSeen, [*(bound(f"low{at}", "n0", 2) for at in range(2)), make_task("high", 4, priority=9)])
+    evictions = drive(engine, [NodeSeen(make_node("n0", 4)), Resumed(), *pods], answer)
+    assert 6 <= len(evictions) <= 40

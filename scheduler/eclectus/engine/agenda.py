@@ -22,7 +22,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from heapq import heapify, heappop, heappush
 from math import inf
 from operator import itemgetter
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey
@@ -247,6 +247,18 @@ FIRST_RELIEF_SECONDS = 1.0  # until a class for which nothing could be done is a
 RELIEF_SECONDS_MOST = 30.0  # up to this: the period of kube-scheduler's own rechecks
 
 
+DISAPPOINTED_SECONDS_MOST = 300.0  # likewise, of a class for which room was made again and again in vain
+FORGET_SECONDS = 2 * DISAPPOINTED_SECONDS_MOST
+
+
+class _Disappointed(NamedTuple):
+    """Room was made for a class, and did not come."""
+
+    times: int  # in succession
+    at: float  # the last time, seconds
+    not_before: float  # when it may be asked about again, seconds; -inf for at once
+
+
 class ReliefSchedule:
     """When policies are asked about which refused class: at once, later again, or not at all.
 
@@ -261,15 +273,18 @@ class ReliefSchedule:
         self.waiting: Mapping[RefusedKey, object] = self._due.keys  # the classes that are due at some time
         self.next_due = self._due.next_due  # when the first class is due, seconds, -inf for at once
         self._wait: dict[RefusedKey, float] = {}  # of classes that were asked about in vain, seconds
+        self._disappointed: dict[RefusedKey, _Disappointed] = {}
 
     def due_at(self, key: RefusedKey) -> float | None:
         """When a class is due, seconds, -inf for at once; None if it is not due before something changes."""
         return self._due.at(key)
 
     def add(self, key: RefusedKey) -> None:
-        """Make the class due."""
-        if self._due.at(key) != -inf:
-            self._due.set(key, -inf)
+        """Make the class due; after repeated disappointments not before its time."""
+        known = self._disappointed.get(key)
+        when = -inf if known is None else known.not_before
+        if self._due.at(key) != when:
+            self._due.set(key, when)
 
     def add_waiting(self, key: RefusedKey) -> None:
         """Make the class due unless it was asked about in vain: tasks of it wait for busy nodes."""
@@ -289,6 +304,31 @@ class ReliefSchedule:
         wait = self._wait[key] = min(2 * self._wait.get(key, FIRST_RELIEF_SECONDS / 2), RELIEF_SECONDS_MOST)
         if key not in self._due.keys:
             self._due.set(key, now + wait)
+
+    def disappoint(self, key: RefusedKey, now: float) -> None:
+        """Room was made for a task of the class and does not come: others have taken it, or no victim goes.
+
+        The first time nothing but the usual wait follows. Then the class is asked about ever more rarely, so
+        that evictions which do not help are bounded, whatever takes the room.
+        """
+        self.ask_again(key, now)
+        known = self._disappointed.get(key)
+        if known is not None and known.at == now:
+            return  # several of its tasks in one step
+        times = 1 if known is None or now - known.at > FORGET_SECONDS else known.times + 1
+        wait = min(FIRST_RELIEF_SECONDS * 2.0 ** min(times - 1, DOUBLINGS_MOST), DISAPPOINTED_SECONDS_MOST)
+        not_before = -inf if times == 1 else now + wait
+        self._disappointed.pop(key, None)
+        self._disappointed[key] = _Disappointed(times, now, not_before)
+        eldest = next(iter(self._disappointed))
+        if now - self._disappointed[eldest].at > FORGET_SECONDS:
+            del self._disappointed[eldest]
+        if (due := self._due.at(key)) is not None and due < not_before:
+            self._due.set(key, not_before)
+
+    def succeeded(self, key: RefusedKey) -> None:
+        """A task of the class has got the room that was made for it."""
+        self._disappointed.pop(key, None)
 
     def expedite(self, now: float) -> None:
         """Evictions may have become allowed: no class waits for longer than after its first refusal."""

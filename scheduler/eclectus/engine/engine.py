@@ -86,6 +86,8 @@ class Engine:
             self._recheck_at = now + RECHECK_SECONDS
             self._placement.recheck()
             self._nominations.review_kept()
+            if state.spared:
+                state.review_spared()
         #    Gangs whose pods have come or gone, or whose back-off is over, get or lose their turn.
         gangs = state.gangs
         if gangs.changed or (gangs.retries and gangs.next_due() <= now):

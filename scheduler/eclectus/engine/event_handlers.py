@@ -187,7 +187,7 @@ class EventHandlers:
             BindConfirmed: self._bind_confirmed,
             BindRefused: self._bind_refused,
             NominateRefused: self._nominate_refused,
-            EvictRefused: self._evict_refused,
+            EvictRefused: lambda event: state.eviction_refused(event.uid),
             BudgetSeen: self._budget_seen,
             BudgetGone: self._budget_gone,
             **storage_handlers(state.cluster),
@@ -393,14 +393,6 @@ class EventHandlers:
         task = state.pending.get(event.uid)
         if task is not None and event.node and state.placed.is_nominated(event.uid):
             self._nominations.withdraw(task)
-
-    def _evict_refused(self, event: EvictRefused) -> None:
-        """The pod that needs the room may never get it: its node is looked at again."""
-        state = self._state
-        state.eviction_ended(event.uid)
-        row = state.cluster.rows.get(state.placed.node_of(event.uid))
-        if row is not None:
-            state.cluster.usage.record(row)
 
     # -- PodDisruptionBudgets ------------------------------------------------------------------
 

@@ -89,7 +89,7 @@ class Nominations:
         state.nominate(task, "")
         key = (task.profile, (task.spec, task.workload))
         if profile.relieve.traits.evicts:
-            state.relief.ask_again(key, state.now)
+            state.relief.disappoint(key, state.now)
         if profile.order.traits.reserves_nodes:
             state.reserving.ask_again(key, state.now)
 
@@ -129,6 +129,7 @@ class Nominations:
         row = self._state.cluster.rows.get(node)
         for task in sorted(self._ours_on(node), key=_importance):
             if row is not None and self._fits(task, row):
+                self._state.relief.succeeded((task.profile, (task.spec, task.workload)))
                 self.bind(task, row)
             elif row is None or not self._may_get_room(task, row):
                 self.withdraw(task)

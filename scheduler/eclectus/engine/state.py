@@ -13,6 +13,7 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     gangs           pods that wait to be placed together
     backoff         pods whose last attempt failed
     evicted         pods for which an eviction was sent, as long as they exist
+    spared          pods of which an eviction was refused lately
     budgets         PodDisruptionBudgets
     relief          classes of refused tasks, and when Relieve policies are asked about them
     reserving       likewise, and when Orders that reserve nodes are
@@ -135,6 +136,9 @@ class Places:
         self._of.pop(uid, None)
 
 
+SPARED_SECONDS = 30.0  # for which a pod is no victim after its eviction was refused, doubled each time
+SPARED_SECONDS_MOST = 300.0  # up to this
+
 FailureReason = Literal["Unschedulable", "SchedulerError"]
 ReportReason = Literal["Unschedulable", "SchedulerError", "WaitingForNode", "WaitingForGang"]
 
@@ -180,6 +184,10 @@ class State:
         self.placed = PlacedPods(self.cluster, self.accounts.of_placed)
         self._evicted: dict[str, str] = {}
         self.evicted: Mapping[str, str] = self._evicted  # uid -> uid of the pod that needs the room
+        self._spared: dict[str, float] = {}
+        # uid of a pod of which an eviction was refused -> until when it is no victim, seconds
+        self.spared: Mapping[str, float] = self._spared
+        self._refusal_waits: dict[str, float] = {}  # uid -> for how long it was spared last, seconds
         self.view = View(
             now=self.now,
             cluster=self.cluster,
@@ -191,6 +199,7 @@ class State:
             deferred_since=self.deferrals.since,
             placed=self.placed,
             evicted=self.evicted,
+            spared=self.spared,
             budgets=self.budgets,
             shares_by_policy=self.accounts.shares,
             job_work=self.accounts.job_work,
@@ -411,8 +420,30 @@ class State:
         self._commands.append(Evict(*pod, victim.node, task.profile, *needs_room))
 
     def eviction_ended(self, uid: str) -> None:
-        """The pod is gone, or its eviction was refused; no error if none was sent."""
+        """The pod is gone; no error if no eviction was sent."""
         self._evicted.pop(uid, None)
+        if self._refusal_waits.pop(uid, None) is not None:
+            self._spared.pop(uid, None)
+
+    def eviction_refused(self, uid: str) -> None:
+        """The pod is no victim for a time, which grows with every refusal; its node is looked at again."""
+        self._evicted.pop(uid, None)
+        if uid in self.placed:
+            wait = min(2 * self._refusal_waits.get(uid, SPARED_SECONDS / 2), SPARED_SECONDS_MOST)
+            self._refusal_waits[uid] = wait
+            self._spared[uid] = self.now + wait
+        self._look_again_at(uid)
+
+    def review_spared(self) -> None:
+        """Pods that have been spared for long enough may be victims again."""
+        for uid in [uid for uid, until in self._spared.items() if until <= self.now]:
+            del self._spared[uid]
+            self._look_again_at(uid)
+
+    def _look_again_at(self, uid: str) -> None:
+        row = self.cluster.rows.get(self.placed.node_of(uid))
+        if row is not None:
+            self.cluster.usage.record(row)
 
     def refused(self, profile: str, class_key: ClassKey) -> None:
         """Tasks of this profile and class were refused: its policies are to be asked about them."""

@@ -21,7 +21,7 @@ from eclectus.feasibility.fit_error import ROOM_PLUGIN, counted, left_over, shor
 from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.static_rules import FEW_TERMS, static_rules_of
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework.victims import Victims, victims_on
+from eclectus.framework.victims import Victims, may_be_victim, victims_on
 from eclectus.model.explanation import (
     EvictionCandidate,
     Lack,
@@ -216,7 +216,7 @@ def _search(state: State, task: Task, task_class: TaskClass) -> _Search:
     examined, planned = list[int](), 0
     for row in nearest.tolist():
         examined.append(row)
-        victims = victims_on(state.view, task_class, row, partial(outranks, task))
+        victims = victims_on(state.view, task_class, row, partial(may_be_victim, state.view, task))
         if victims is not None and victims.is_room_free:
             planned += 1
         elif victims is not None:

@@ -19,7 +19,7 @@ from math import inf
 from eclectus.feasibility.fit_error import RoomWithout
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.view import View
-from eclectus.model.objects import Task
+from eclectus.model.objects import Task, outranks
 
 GivesWay = Callable[[Task], bool]
 PRIORITY_OFFSET = 2**31  # added to each priority, so that more victims are never a smaller sum
@@ -52,6 +52,11 @@ class _LowerPod:
     def rank(self) -> tuple[float, ...]:
         """Most important first."""
         return (-self.pod.priority, self.is_going, self.since)
+
+
+def may_be_victim(view: View, task: Task, pod: Task) -> bool:
+    """Whether a pod may have to make room for the task: not soon after its eviction was refused."""
+    return outranks(task, pod) and (pod.deleting or pod.uid not in view.spared)
 
 
 def victims_on(view: View, task_class: TaskClass, row: int, gives_way: GivesWay) -> Victims | None:

@@ -217,7 +217,8 @@ class View(Struct, frozen=True, eq=False):
     `node_queues`: row -> the reservations in its node queue, in order of arrival.
     `queued_tasks`: class -> its tasks that wait in node queues, each once however many reservations it has.
     `deferred_since`: uid -> since when the task has been deferred in every cycle, seconds.
-    `evicted`: pods of which the eviction was sent, as long as they exist. `budgets`: PodDisruptionBudgets.
+    `evicted`: pods of which the eviction was sent, as long as they exist. `spared`: pods of which it was
+    refused lately, which are no victims now. `budgets`: PodDisruptionBudgets.
     `shares_by_policy`: the accounts of `shares`, by the identity of the policy that asks for them.
     `arrivals`: how many tasks of each class arrive; None unless a policy wants it. `known_jobs`: likewise.
     """
@@ -232,6 +233,7 @@ class View(Struct, frozen=True, eq=False):
     deferred_since: Mapping[str, float]
     placed: PlacedPods
     evicted: Container[str]
+    spared: Container[str]
     budgets: Budgets
     shares_by_policy: Mapping[int, GroupShares]
     job_work: JobWork | None

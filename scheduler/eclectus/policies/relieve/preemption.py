@@ -22,8 +22,8 @@ from typing import Annotated
 import numpy as np
 
 from eclectus.framework import Evict, Nominate, Refused, ReliefAction, Relieve, RelieveTraits, TaskClass, View
-from eclectus.framework.victims import GivesWay, Victims, victims_on
-from eclectus.model.objects import Spec, Task, may_outrank, outranks
+from eclectus.framework.victims import Victims, may_be_victim, victims_on
+from eclectus.model.objects import Spec, Task, may_outrank
 from eclectus.model.settings import Setting
 
 ROWS_MOST = 2_000  # nodes examined in one search, some tens of milliseconds; the next search examines others
@@ -32,8 +32,8 @@ ROWS_MOST = 2_000  # nodes examined in one search, some tens of milliseconds; th
 class Candidates:
     """Row -> victims, of the rows examined so far."""
 
-    def __init__(self, gives_way: GivesWay) -> None:
-        self._gives_way = gives_way
+    def __init__(self, task: Task) -> None:
+        self._task = task  # one of those that outrank the same pods
         self._found: dict[int, Victims | None] = {}  # None: no eviction there helps
         self._usage_cursor = self._shape_cursor = self._budget_changes = -1
         self._topology_version = -1
@@ -47,10 +47,11 @@ class Candidates:
         self._forget_changed(view, task_class)
         candidates = {row: found for row, found in self._found.items() if found is not None}
         is_harmless = any(not found.cost[0] for found in candidates.values())
+        gives_way = partial(may_be_victim, view, self._task)
         for row in self._unexamined(view, task_class):
             if (len(candidates) >= enough and is_harmless) or view.budgets.has_compared_enough:
                 break
-            found = victims_on(view, task_class, row, self._gives_way)
+            found = victims_on(view, task_class, row, gives_way)
             # A bind under way may end without a change of what is held.
             if all(pod.node or view.is_nominated(pod.uid) for pod, _ in view.placed_pods(row)):
                 self._found[row] = found
@@ -135,7 +136,7 @@ class Preemption(Relieve):
 
     def _table(self, task: Task) -> Candidates:
         kind = (task.spec, task.priority)  # tasks of one kind outrank the same pods
-        found = self._tables.pop(kind, None) or Candidates(partial(outranks, task))
+        found = self._tables.pop(kind, None) or Candidates(task)
         self._tables[kind] = found
         if len(self._tables) > TABLES_MOST:
             del self._tables[next(iter(self._tables))]
