@@ -434,7 +434,8 @@ def test_a_victim_that_may_not_be_evicted_is_left_alone_and_another_node_serves(
     pods = map(TaskSeen, [protected, *others, make_task("high", 3, priority=9)])
     evictions = drive(engine, [*nodes, Resumed(), *pods], answer)
     assert binds == ["n1"]
-    assert [evict.name for evict in evictions].count("protected") == 1
+    asked = [evict.name for evict in evictions].count("protected")
+    assert asked == 2, "the first refusal may be a conflict"
 
 
 def test_a_victim_that_may_not_be_evicted_is_tried_ever_more_rarely() -> None:

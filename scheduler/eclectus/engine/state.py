@@ -13,7 +13,7 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     gangs           pods that wait to be placed together
     backoff         pods whose last attempt failed
     evicted         pods for which an eviction was sent, as long as they exist
-    spared          pods of which an eviction was refused lately
+    spared          pods of which evictions were refused lately
     budgets         PodDisruptionBudgets
     relief          classes of refused tasks, and when Relieve policies are asked about them
     reserving       likewise, and when Orders that reserve nodes are
@@ -136,7 +136,7 @@ class Places:
         self._of.pop(uid, None)
 
 
-SPARED_SECONDS = 30.0  # for which a pod is no victim after its eviction was refused, doubled each time
+SPARED_SECONDS = 30.0  # for which a pod is no victim after a second refusal, doubled each time
 SPARED_SECONDS_MOST = 300.0  # up to this
 
 FailureReason = Literal["Unschedulable", "SchedulerError"]
@@ -185,9 +185,11 @@ class State:
         self._evicted: dict[str, str] = {}
         self.evicted: Mapping[str, str] = self._evicted  # uid -> uid of the pod that needs the room
         self._spared: dict[str, float] = {}
-        # uid of a pod of which an eviction was refused -> until when it is no victim, seconds
+        # uid of a pod of which evictions were refused -> until when it is no victim, seconds
         self.spared: Mapping[str, float] = self._spared
-        self._refusal_waits: dict[str, float] = {}  # uid -> for how long it was spared last, seconds
+        self._refusal_waits: dict[
+            str, float
+        ] = {}  # uid -> for how long it is spared after the next refusal, seconds
         self.view = View(
             now=self.now,
             cluster=self.cluster,
@@ -426,12 +428,17 @@ class State:
             self._spared.pop(uid, None)
 
     def eviction_refused(self, uid: str) -> None:
-        """The pod is no victim for a time, which grows with every refusal; its node is looked at again."""
+        """Its node is looked at again. Where it was no passing conflict, the pod is spared for a time.
+
+        The time grows with every refusal after the first one.
+        """
         self._evicted.pop(uid, None)
-        if uid in self.placed:
-            wait = min(2 * self._refusal_waits.get(uid, SPARED_SECONDS / 2), SPARED_SECONDS_MOST)
-            self._refusal_waits[uid] = wait
+        wait = self._refusal_waits.get(uid)
+        if wait is not None:
             self._spared[uid] = self.now + wait
+            self._refusal_waits[uid] = min(2 * wait, SPARED_SECONDS_MOST)
+        elif uid in self.placed:
+            self._refusal_waits[uid] = SPARED_SECONDS
         self._look_again_at(uid)
 
     def review_spared(self) -> None:
