@@ -40,7 +40,6 @@ class Jobtrace(Workload):
 
     def plan(self, machines: Mapping[str, Machine], folder: Path) -> ArrivalPlan:
         """Read the trace once and check every line. Raises SettingsError naming the line."""
-        del machines
         plan = recorded_plan(self._arrivals(folder, 0), partial(self._arrivals, folder))
         if not plan.tasks:
             raise SettingsError("file", f"{self.file} contains no job")
@@ -48,7 +47,6 @@ class Jobtrace(Workload):
 
     def _arrivals(self, folder: Path, seed: int) -> Iterator[Arrival]:
         """The jobs in the order of the file, the same for every seed."""
-        del seed
         names, last = ("short", "long") if self.cut_off is not None else ("work",), 0.0
         work_classes = {name: self.tasks.work_class(name) for name in names}
         for number, line in islice(read_lines(folder, self.file), self.most_jobs):

@@ -155,7 +155,6 @@ class Kubernetes(Workload):
 
     def plan(self, machines: Mapping[str, Machine], folder: Path) -> ArrivalPlan:
         """Read the manifest. Raises SettingsError naming the document, the object and the field."""
-        del machines
         try:
             text = (folder / self.file).read_text(encoding="utf-8")
             jobs = read_manifest(text, frozenset(self.shared_workloads))

@@ -108,7 +108,6 @@ class Tape(Workload):
 
     def plan(self, machines: Mapping[str, Machine], folder: Path) -> ArrivalPlan:
         """Read the tape. Raises SettingsError."""
-        del machines
         record = self._record(folder)
         check_patterns(self.speeds, record.nodes, "on the tape")
         jobs = list(self._jobs(record))

@@ -143,7 +143,6 @@ class Poisson(Workload):
 
     def with_speeds(self, cluster: ClusterSettings, folder: Path) -> ClusterSettings:
         """The cluster with the gains of classes whose preferences a machine meets."""
-        del folder
         gaining = (each for each in self.classes if each.gain != 1.0)
         return cluster.with_gains([Gain(each.name, each.generated.spec, each.gain) for each in gaining])
 

@@ -178,7 +178,6 @@ class Workload(ABC):
 
         Raises SettingsError like `plan`.
         """
-        del folder
         return cluster
 
     @abstractmethod

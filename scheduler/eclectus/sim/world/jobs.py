@@ -14,6 +14,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from statistics import median
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -22,7 +23,7 @@ from eclectus.model.events import Event, JobGone, JobSeen
 from eclectus.model.job import Job, JobPlan, JobStage
 from eclectus.model.objects import Phase, Task
 from eclectus.sim.base.machine import TaskRun
-from eclectus.sim.base.work import Arrival, Dag
+from eclectus.sim.base.work import Arrival, Dag, WorkClass
 from eclectus.sim.world.dag_record import DagRecord
 
 NAMESPACE = "default"  # of all jobs and their pods
@@ -204,21 +205,8 @@ class StagedJobs:
         self.record.submit(job.number, len(job.sizes[at]), now)
         for index, size in enumerate(job.sizes[at]):
             name = f"{job.name}-{at}.{index}"
-            task = Task(
-                uid=name,
-                namespace=NAMESPACE,
-                name=name,
-                profile=job.profile,
-                spec=stage.work_class.spec,
-                priority=stage.work_class.priority,
-                created=now,
-                workload=stage.work_class.name,
-                job=job.name,
-                stage=stage.name,
-                estimate=job.estimates[at],
-                path=job.paths[at],
-                job_work=work,
-            )
+            of_stage = {"stage": stage.name, "estimate": job.estimates[at], "path": job.paths[at]}
+            task = _pod(name, job.name, job.profile, stage.work_class, now, **of_stage, job_work=work)
             yield StageTaskRun(task, stage.work_class, job.number, size, now, stage=at)
 
 
@@ -275,20 +263,25 @@ class Jobs:
         profile = self._profiles[number % len(self._profiles)]
         for at, size in tasks:
             name = f"{owner}-{at}"
-            task = Task(
-                uid=name,
-                namespace="default",
-                name=name,
-                profile=profile,
-                spec=work_class.spec,
-                priority=work_class.priority,
-                created=now,
-                workload=work_class.name,
-                job=owner,
-                estimate=job.estimate,
-            )
+            task = _pod(name, owner, profile, work_class, now, estimate=job.estimate)
             new.append(TaskRun(task, work_class, number, size, now))
         return new
+
+
+def _pod(name: str, job: str, profile: str, work_class: WorkClass, now: float, **more: Any) -> Task:
+    """A new pod of a job; `more`: its estimate, and what is known of its stage."""
+    return Task(
+        uid=name,
+        namespace=NAMESPACE,
+        name=name,
+        profile=profile,
+        spec=work_class.spec,
+        priority=work_class.priority,
+        created=now,
+        workload=work_class.name,
+        job=job,
+        **more,
+    )
 
 
 def as_running(run: TaskRun, node: str, now: float) -> Task:

@@ -251,7 +251,6 @@ class AllocationCurve:
 
     def record_step(self, now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
         """Take in one step of the engine: its events and the commands it returned."""
-        del now
         seen = [event.task for event in events if isinstance(event, TaskSeen)]
         arrived = [task for task in seen if not task.ended and task.uid not in self._amounts]
         gone = [task.uid for task in seen if task.ended]
