@@ -309,7 +309,9 @@ class NodeVolumes:
         self.attached = AttachedVolumes(capacity)
         self.claim_users = ClaimUsers(self.storage.attached_as, self.attached)
         self.attachments = Attachments(rows, self.storage.volumes, self.attached)
-        self.reach: dict[int, Reach] = {}  # where unbound claims can get volumes; feasibility/volumes/
+        self.reach: dict[
+            int, Reach
+        ] = {}  # where unbound claims can get volumes; feasibility/volume_reaches.py
         self._limits: dict[str, AttachLimits] = {}  # by node, whether it has a row or not
 
     def detach(self, rows: Mapping[str, int], usage: ChangeLog[int]) -> Self:

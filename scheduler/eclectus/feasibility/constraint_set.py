@@ -56,8 +56,8 @@ class ConstraintSet(Struct, frozen=True, gc=False, cache_hash=True):
 @lru_cache(maxsize=SPECS_REMEMBERED)
 def constraint_set(spec: Spec) -> ConstraintSet:
     """The set of what the pod requires."""
-    lasting = (each for each in spec.tolerations if not each.key.startswith(CONDITION_PREFIX))
-    tolerations = dict.fromkeys(each for each in lasting if each.effect != "PreferNoSchedule")
+    kept = (each for each in spec.tolerations if not each.key.startswith(CONDITION_PREFIX))
+    tolerations = dict.fromkeys(each for each in kept if each.effect != "PreferNoSchedule")
     ordered = sorted(tolerations, key=lambda each: (each.key, each.op, each.value, each.effect))
     resources = tuple(name for name, _ in spec.requests if name not in FIRST_COLUMNS)
     return ConstraintSet(replace(static_part(spec), tolerations=tuple(ordered)), resources)

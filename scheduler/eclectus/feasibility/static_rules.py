@@ -26,7 +26,7 @@ from eclectus.model.objects import NO_VOLUME_USE, Requirement, Spec, Term
 
 # Node selector terms of a pod that states thousands of them, evaluated for a few nodes at a time.
 #
-# The columns of labels (rules/node_affinity.py) cost a vector operation for each requirement, however few
+# The columns of labels (rules/nodes.py) cost a vector operation for each requirement, however few
 # nodes have changed: a tenth of a second for 20,000 terms and one node. Here requirements are filed by the
 # label that decides about them, so a node costs a lookup for each of its own labels, and one pass over an
 # array.

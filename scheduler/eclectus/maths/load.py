@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Sequence
 from math import ceil, inf, log
 from random import Random
 
@@ -209,14 +208,11 @@ class LowPercentile:
         """Add a reading."""
         self._readings.append(quantity)
         self._due = now + PERIOD_SECONDS
-        self.value = _percentile(sorted(self._readings), PERCENTILE)
-
-
-def _percentile(ascending: Sequence[float], percent: float) -> float:
-    """Interpolated as by numpy.percentile, whose first call imports numpy.ma: 60 ms within a step."""
-    at, part = divmod(percent / 100.0 * (len(ascending) - 1), 1.0)
-    low, high = ascending[int(at)], ascending[ceil(at + part)]
-    return low + part * (high - low)
+        # Interpolated as by numpy.percentile, whose first call imports numpy.ma: 60 ms within a step.
+        ascending = sorted(self._readings)
+        at, part = divmod(PERCENTILE / 100.0 * (len(ascending) - 1), 1.0)
+        low, high = ascending[int(at)], ascending[ceil(at + part)]
+        self.value = low + part * (high - low)
 
 
 # How many probes to send, and where: Rosella's benchmark dispatcher.

@@ -154,7 +154,7 @@ def predict(settings: Settings, layout: Layout) -> Prediction:
     The first task begun after the change ends after t, and D more come at c a time. In the worst case all
     that arrives meanwhile waits, and is worked off with the capacity that the load a leaves.
 
-    Silence (rosella/learn/failure_detector.py): j tasks that stand still bound a node's speed by
+    Silence (rosella/failure_detector.py): j tasks that stand still bound a node's speed by
     n^(x/j) / y, where y is their time so far over their expected time. The node counts as dead when that is
     below the cut-off, a share c0 (1 - a) m / s of its speed s, where m is the mean speed. Long tasks take
     longest to show it, and of the biggest tasks the fewest fit, so with w the longest work and j the number

@@ -281,7 +281,10 @@ class DomainCounts:
             if weight := self.weight(group):
                 self._add(row, weight * times, touched)
         if reshaped:
-            self._widen()
+            more = self.domains.count - len(self.counts)  # there may be more domains than places for them
+            if more > 0:
+                more = max(more, len(self.counts))
+                self._set_arrays(np.pad(self.counts, (0, more)), np.pad(self._nodes, (0, more)))
             for row in reshaped:
                 self._move(row, touched)
         return Change(touched, reshaped)
@@ -379,13 +382,6 @@ class DomainCounts:
                 for row, pods in group.pods.items():
                     found[row] = found.get(row, 0) + weight * pods
         return found
-
-    def _widen(self) -> None:
-        """There may be more domains than places for them."""
-        more = self.domains.count - len(self.counts)
-        if more > 0:
-            more = max(more, len(self.counts))
-            self._set_arrays(np.pad(self.counts, (0, more)), np.pad(self._nodes, (0, more)))
 
     def _set_arrays(self, counts: NDArray[np.int64], nodes: NDArray[np.int64]) -> None:
         self.counts, self._nodes = counts, nodes
