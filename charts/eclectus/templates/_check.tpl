@@ -92,8 +92,8 @@ scheduler refuses the same; tests/charts/test_configuration.py compares them.
 {{- if ge (mulf $retry 1.2) $renew }}
 {{- fail (printf "config.leaderElection.retryPeriod: %vs times 1.2 must be less than renewDeadline, which is %vs." $retry $renew) }}
 {{- end }}
-{{- if and $election.leaderElect (gt $request (subf $lease $renew)) }}
-{{- fail (printf "config.clientConnection.requestTimeout: %vs must be at most leaseDuration - renewDeadline = %vs, or two leaders could bind." $request (subf $lease $renew)) }}
+{{- if and $election.leaderElect (not $election.bindFence) (gt $request (subf $lease $renew)) }}
+{{- fail (printf "config.clientConnection.requestTimeout: %vs must be at most leaseDuration - renewDeadline = %vs, or two leaders could bind without bindFence." $request (subf $lease $renew)) }}
 {{- end }}
 {{- end }}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import Context
 from dataclasses import dataclass, field
@@ -40,6 +40,7 @@ class Network:
     busy_share: float = 0.0  # of requests answered with 429
     admission_seconds: float = 0.0  # that the server thinks about a write, at most
     cut: set[Process] = field(default_factory=set)
+    before_bind: dict[Process, Callable[[], None]] = field(default_factory=dict)  # of the next one, once
     watches: list[_Watch] = field(default_factory=list)
     requests: int = 0
 
@@ -179,11 +180,14 @@ class SimulatedClient(ApiClient):
         **_: Any,
     ) -> bytes:
         """The body of one request's answer. Raises ApiError."""
-        what = f"{method} {path}"
-        answered: asyncio.Future[tuple[int, bytes]] = self._network.loop.create_future()
+        what, network = f"{method} {path}", self._network
+        answered: asyncio.Future[tuple[int, bytes]] = network.loop.create_future()
         copied = None if body is None else json.loads(json.dumps(body))
-        self._network.requests += 1
-        self._travel(method, path, dict(query or {}), copied, answered)
+        network.requests += 1
+        if path.endswith("/binding") and self._process in network.before_bind:
+            network.before_bind.pop(self._process)()
+        # As of this process: one that is paused here sends when it goes on.
+        network.loop.call_soon(self._travel, method, path, dict(query or {}), copied, answered)
         try:
             async with asyncio.timeout(seconds or self._limit):
                 status, answer = await answered

@@ -95,6 +95,10 @@ class Replica:
         for process in processes:
             self.network.later(seconds, self.loop.go_on, process)
 
+    def pause_in_write(self, seconds: float) -> None:
+        """SIGSTOP between the check of the Lease and the next bind, which is sent after SIGCONT."""
+        self.network.before_bind[self.main] = lambda: self.pause(seconds)
+
     def cut(self, seconds: float) -> None:
         """No packet passes for a while."""
         processes = (self.main, self.front)

@@ -56,6 +56,10 @@ def _pause(world: World, action: Action) -> None:
     world.replicas[action.which % REPLICAS].pause(action.seconds)
 
 
+def _pause_in_write(world: World, action: Action) -> None:
+    world.replicas[action.which % REPLICAS].pause_in_write(action.seconds)
+
+
 def _cut(world: World, action: Action) -> None:
     world.replicas[action.which % REPLICAS].cut(action.seconds)
 
@@ -125,6 +129,7 @@ ACTIONS: dict[str, Kind] = {
     "kill": Kind(2, _kill),
     "terminate": Kind(1, _terminate),
     "pause": Kind(2, _pause),
+    "pause-in-write": Kind(1.5, _pause_in_write),
     "cut": Kind(1.5, _cut),
     "slow-steps": Kind(1.5, _slow_steps),
     "break-watches": Kind(1.5, _break_watches),

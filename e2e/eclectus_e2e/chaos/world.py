@@ -11,23 +11,31 @@ import pickle
 import traceback
 from collections import Counter
 from dataclasses import dataclass
+from http import HTTPStatus
 from random import Random
 
-from eclectus_e2e.chaos.api_server import ApiServer, Change, Object, has_ended, stamp
+from eclectus.api.names import API_VERSION, LEADER_SINCE
+from eclectus_e2e.chaos.api_server import ApiServer, Change, Object, Path, RefusedError, has_ended, stamp
 from eclectus_e2e.chaos.network import Network
-from eclectus_e2e.chaos.oracles import Oracles, is_waiting, nothing_waits_beside_room
+from eclectus_e2e.chaos.oracles import LEASE, LEASES, Oracles, is_waiting, nothing_waits_beside_room
 from eclectus_e2e.chaos.replicas import Replica, SimulatedMachine
 from eclectus_e2e.chaos.story import ACTING_SECONDS, ACTIONS, QUIET_SECONDS, REPLICAS, Story
 from eclectus_e2e.chaos.virtual_time import EPOCH_SECONDS, VirtualLoop
 
-CONFIGURATION = """
-apiVersion: eclectus.dev/v1alpha1
+CONFIGURATION = f"""
+apiVersion: {API_VERSION}
 kind: SchedulerConfiguration
-leaderElection: {resourceNamespace: eclectus-system, resourceName: eclectus}
-nodeProfiles: {enabled: false}
+leaderElection:
+  resourceNamespace: eclectus-system
+  resourceName: eclectus
+  leaseDuration: 5s
+  renewDeadline: 3500ms
+  retryPeriod: 500ms
+  bindFence: true
+nodeProfiles: {{enabled: false}}
 profiles:
 - schedulerName: eclectus
-  relieve: {policy: preemption}
+  relieve: {{policy: preemption}}
 """
 
 
@@ -49,6 +57,7 @@ class World:
         self.rng = Random(f"world {story.seed}")
         self.server = ApiServer(now=lambda: EPOCH_SECONDS + self.loop.time())
         self.network = Network(self.loop, self.server, self.rng)
+        self.server.admission = self._bind_fence
         self.oracles = Oracles(self.server)
         self.server.watchers.append(self._kubelets)
         self._digest = hashlib.sha256()
@@ -165,6 +174,17 @@ class World:
             if key.startswith(f"{namespace}/") and self.rng.random() < share:
                 path = "/api/v1/namespaces/{}/pods/{}".format(*key.split("/"))
                 self.server.answer("DELETE", path, {}, {}, namespace)
+
+    # -- the chart's ValidatingAdmissionPolicy ---------------------------------------------------------
+
+    def _bind_fence(self, method: str, what: Path, body: Object, by: str) -> None:
+        """Refuse the bind of a former leader, as charts/eclectus/templates/bindfence.yaml does."""
+        if what.sub != "binding":
+            return
+        lease = self.server.stored(LEASES).get(LEASE)
+        since = body["metadata"].get("annotations", {}).get(LEADER_SINCE, "")
+        if lease is not None and since < lease["spec"]["acquireTime"]:
+            raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, f"its leader led since {since}")
 
     # -- kubelets ------------------------------------------------------------------------------------
 

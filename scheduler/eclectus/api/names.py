@@ -22,6 +22,7 @@ ESTIMATED_SECONDS = f"{GROUP}/estimated-seconds"  # expected run time on an aver
 PATH_SECONDS = f"{GROUP}/path-seconds"  # longest chain of work from the pod's start to the end of its job
 JOB_WORK_SECONDS = f"{GROUP}/job-work-seconds"  # work of its job not begun when it came, its own included
 RELAXED_PREFERENCES = f"{GROUP}/relaxed-preferences"  # written with the bind: what its node does not meet
+LEADER_SINCE = f"{GROUP}/leader-since"  # written with the bind: the acquireTime of its leader's Lease
 
 # On the pods of a DagJob.
 DAG_JOB_LABEL = f"{GROUP}/dag-job"  # its name

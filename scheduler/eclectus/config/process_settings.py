@@ -108,6 +108,14 @@ class LeaderElection:
         float,
         Setting("time between two attempts to acquire or renew the Lease", unit="s", least=0.1, most=600),
     ] = 2.0
+    bind_fence: Annotated[
+        bool,
+        Setting(
+            "the API server refuses late binds of a former leader, as the chart's policy does; "
+            "clientConnection.requestTimeout is not limited by the times above then",
+            "without that policy only the time limit of a request keeps a late bind from being done",
+        ),
+    ] = False
 
     def __post_init__(self) -> None:
         problems = Problems()
@@ -265,6 +273,8 @@ class ProcessSettings:
     def __post_init__(self) -> None:
         election = self.leader_election
         gap = election.lease_duration - election.renew_deadline
-        if election.leader_elect and self.client_connection.request_timeout > gap:
-            problem = f"must be at most leaseDuration - renewDeadline = {gap:g}s, or two leaders could bind"
+        is_limited = election.leader_elect and not election.bind_fence
+        if is_limited and self.client_connection.request_timeout > gap:
+            most = f"must be at most leaseDuration - renewDeadline = {gap:g}s"
+            problem = f"{most}, or two leaders could bind without bindFence"
             raise SettingsError("clientConnection.requestTimeout", problem)

@@ -12,8 +12,9 @@ between the two times, because no request may last longer than it (the settings 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
@@ -70,6 +71,11 @@ class Election:
         """Who held the Lease when it was last observed."""
         return self._lease.holder if self._lease else ""
 
+    @property
+    def since(self) -> str:
+        """When the Lease was acquired, as last observed; each holder's time is later than the last one's."""
+        return self._lease.acquired if self._lease else ""
+
     def observed(self, lease: Lease | None, now: float) -> None:
         """A GET has returned this Lease; None: there is no such Lease."""
         if lease != self._lease:
@@ -90,7 +96,8 @@ class Election:
         # A Lease that names us, but whose write we never saw succeed, is acquired anew, as a new term.
         if not is_free and lease.holder != self.identity:
             return None
-        return Lease(self.identity, duration, stamp, stamp, lease.transitions + 1, lease.version)
+        acquired = _later(wall, lease.acquired)
+        return Lease(self.identity, duration, acquired, stamp, lease.transitions + 1, lease.version)
 
     def committed(self, lease: Lease, sent_at: float, now: float) -> None:
         """The API server accepted our write. The term counts from its sending, not from its answer."""
@@ -105,6 +112,13 @@ class Election:
         if not is_ours or lease is None:
             return None
         return Lease("", 1, lease.acquired, lease.renewed, lease.transitions, lease.version)
+
+
+def _later(wall: datetime, before: str) -> str:
+    """The time of now as a MicroTime; a later one if another clock has written a later one before."""
+    with suppress(ValueError):
+        wall = max(wall, datetime.fromisoformat(before) + timedelta(microseconds=1))
+    return micro_time(wall)
 
 
 def micro_time(wall: datetime) -> str:

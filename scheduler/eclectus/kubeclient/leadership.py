@@ -90,6 +90,11 @@ class Elector:
         """The holder of the Lease when it was last observed; empty if there was none."""
         return self._election.holder
 
+    @property
+    def since(self) -> str:
+        """When the Lease was acquired by its holder, when it was last observed."""
+        return self._election.since
+
     def holds_lease(self) -> bool:
         """Whether anything may be written now. Cheap, and may be called from any thread."""
         return not self._settings.enabled or self._election.leads(elapsed())
@@ -244,6 +249,7 @@ class Leadership:
             for claim in sorted(claims, key=lambda each: each.lease)
             if settings.enabled
         ]
+        self._is_elected = settings.enabled
         self._running = [self._elector]
         self._tasks: list[asyncio.Task[None]] = []
         self._on_change = on_change
@@ -261,6 +267,13 @@ class Leadership:
         """Whether anything may be written now. Cheap, and may be called from any thread."""
         leases = (self._elector, *(elector for _, elector in self._claims))
         return self._may_write and all(each.holds_lease() for each in leases)
+
+    def since(self) -> str:
+        """When the installation's Lease was acquired, by which the API server knows a former leader.
+
+        Empty without an election.
+        """
+        return self._elector.since if self._is_elected else ""
 
     def why_standby(self) -> str:
         """Why this process does not lead, with the name of the leader; empty while it leads."""

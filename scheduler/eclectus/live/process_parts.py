@@ -100,6 +100,7 @@ def build(
         take_ignored=pods.take_ignored,
         unmet_preferences=partial(engine.read, unmet_by),
         plan_state=jobs.plan_states.get,
+        leader_since=leadership.since,
     )
     instance = f"eclectus-{socket.gethostname()}"[:128]
     outbox = Outbox(context, inbox, known, holds_lease, settings.client_connection, instance=instance)

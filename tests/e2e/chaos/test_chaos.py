@@ -87,6 +87,11 @@ def test_a_leader_that_never_stops_is_seen(monkeypatch):
     assert "leads" in broken_by(monkeypatch, Election, "leads", leads, *paused)
 
 
+def test_a_bind_that_a_paused_leader_sends_late_is_seen_without_the_fence(monkeypatch):
+    paused = [drawn(seed) for seed in (31, 57)]
+    assert "leads" in broken_by(monkeypatch, World, "_bind_fence", lambda *_: None, *paused)
+
+
 def test_an_eviction_that_is_not_needed_any_more_is_seen(monkeypatch):
     async def attempt(self, evict, write):
         return await self._persistence.attempt(lambda: write(evict), (Exception,), 30.0)

@@ -22,7 +22,7 @@ from typing import Any
 
 from prometheus_client import Counter
 
-from eclectus.api.names import RELAXED_PREFERENCES
+from eclectus.api.names import LEADER_SINCE, RELAXED_PREFERENCES
 from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.kubeclient.timing import elapsed
 from eclectus.live.context import Context
@@ -55,6 +55,7 @@ class Known:
     unmet_preferences: Callable[[str], Sequence[str]]  # of the node of a pod that was just decided about
     plan_state: Callable[[str], PlanState | None]  # None: the job has ended or is gone
     claims: ClaimStates = field(default_factory=ClaimStates)
+    leader_since: Callable[[], str] = lambda: ""  # empty: no replica but this one ever leads
 
 
 class Outbox:
@@ -76,6 +77,7 @@ class Outbox:
         bound_seconds: float = BOUND_SECONDS,
     ) -> None:
         self._inbox = inbox
+        self._leader_since = known.leader_since
         self._condition_state = known.condition_state
         self._metrics = context.metrics
         self._in_flight = connection.requests_in_flight
@@ -94,7 +96,7 @@ class Outbox:
             context, nominator, waits, holds_lease, recorder=self._recorder, inbox=inbox, in_flight=evictions
         )
         self._plans = Plans(context, known.plan_state, holds_lease)
-        binder = Binder(context, holds_lease, connection.request_timeout, self._relaxed.annotations)
+        binder = Binder(context, holds_lease, connection.request_timeout, self._annotations)
         volume_steps = VolumeSteps(context, known.claims, known.condition_state, holds_lease, bound_seconds)
         with_steps = partial(
             self._bind, StepBinder(context, binder, nominator, volume_steps, holds_lease).bind
@@ -105,6 +107,11 @@ class Outbox:
             "binds that wait for volumes", WAIT_FOR_VOLUMES, with_steps, lambda sent: sent[0].namespace
         )
         self._publish_depths()
+
+    def _annotations(self, uid: str) -> Mapping[str, str]:
+        """What a pod gets with its bind; by the time a late bind of a former leader is refused."""
+        since = self._leader_since()
+        return {**self._relaxed.annotations(uid), **({LEADER_SINCE: since} if since else {})}
 
     async def run(self) -> None:
         """Send until cancelled."""
