@@ -39,7 +39,10 @@ class GroupShares:
     def __init__(
         self, cluster: Cluster, group: Callable[[Task], str], fault: Fault, *, by_path: bool = False
     ) -> None:
-        self._cluster, self._group, self._fault, self.by_path = cluster, group, fault, by_path
+        self._cluster = cluster
+        self._group = group
+        self._fault = fault
+        self.by_path = by_path
         self._held: dict[str, Counter[str]] = {}
         self._counted: dict[str, _Counted] = {}  # by uid
         # Of paths: what tasks without a node request, and all pending tasks by uid.

@@ -112,7 +112,8 @@ class _Pod:
     __slots__ = ("holds", "key", "stage", "waits")
 
     def __init__(self, key: tuple[str, str], stage: str) -> None:
-        self.key, self.stage = key, stage
+        self.key = key
+        self.stage = stage
         self.waits = self.holds = False
 
 

@@ -67,7 +67,8 @@ class SetDemand:
         self._counted: dict[str, _Counted] = {}
         self._waiting: set[str] = set()
         self._holding: set[str] = set()
-        self._estimates, self._mean_estimate = 0, 0.0  # seconds
+        self._estimates = 0
+        self._mean_estimate = 0.0  # seconds
 
     def is_long(self, uid: str) -> bool:
         """Whether a task was long among its like when it was first seen; without an estimate it is not."""
@@ -211,7 +212,8 @@ class NodePricing:
     """The account of prices; `update` is called when a step begins, the readers in it."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self._cluster, self.demand = cluster, SetDemand(cluster)
+        self._cluster = cluster
+        self.demand = SetDemand(cluster)
         self._mean: Floats = np.zeros_like(self.demand.amounts)  # not divided by `_weight`
         self._weight = 0.0  # of the samples so far in the mean, 0..1
         self._sampled_at: float | None = None

@@ -2,7 +2,7 @@
 
 Pods of one template are one group, with the number of its pods on each row. So a rule compares groups with a
 selector, not pods, and follows a log of pods that have come and left: a pod costs each rule that is used
-again one entry, and a rule that nobody uses nothing.
+again one entry, and a rule that is not used nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from eclectus.cluster.changelog import EntryLog
 from eclectus.cluster.pod_terms import HeldTerms
 from eclectus.model.objects import Pairs, PodAffinityTerm, Selector, Spec, Task, WeightedTerm, selects
 
-MAX_CHANGES = 16_384  # pods that come or leave; who is further behind counts all groups again
+MAX_CHANGES = 16_384  # pods that come or leave; a reader that is further behind counts all groups again
 MAX_KEYS = 256  # labels by which groups are filed; any pod may ask for any label
 
 K = TypeVar("K", bound=Hashable)
@@ -44,7 +44,8 @@ class AlikePods:
     def __init__(self, key: GroupKey, weights: Mapping[PodAffinityTerm, int], serial: int) -> None:
         self.namespace, labels, self.terms, _, _, self.is_terminating, self.is_nominated = key
         self.weights = weights
-        self.labels, self.serial = dict(labels), serial  # `serial`: another one for every group ever made
+        self.labels = dict(labels)
+        self.serial = serial  # another one for every group ever made
         self.pods: dict[int, int] = {}
 
 
@@ -60,7 +61,8 @@ class AlikePodGroups:
     """
 
     def __init__(self, terms: HeldTerms, preferences: HeldTerms) -> None:
-        self._terms, self._preferences = terms, preferences
+        self._terms = terms
+        self._preferences = preferences
         self._groups: dict[GroupKey, AlikePods] = {}
         self._in_namespace: dict[str, Groups] = {}
         self._with_term: dict[PodAffinityTerm, Groups] = {}

@@ -1,4 +1,4 @@
-"""A log of what has changed, rows or groups: whoever keeps derived values pays for changes only."""
+"""A log of what has changed, rows or groups: what keeps derived values pays for changes only."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ class Memo(dict[K, V]):
 
     def __init__(self, compute: Callable[[K], V], keeps: Callable[[K], bool] | None = None) -> None:
         super().__init__()
-        self._compute, self._keeps = compute, keeps
+        self._compute = compute
+        self._keeps = keeps
 
     def __missing__(self, key: K) -> V:
         value = self._compute(key)

@@ -114,7 +114,9 @@ class Attachments:
     def __init__(
         self, rows: Mapping[str, int], volumes: Mapping[str, Volume], attached: AttachedVolumes
     ) -> None:
-        self._rows, self._volumes, self._attached = rows, volumes, attached
+        self._rows = rows
+        self._volumes = volumes
+        self._attached = attached
         self._seen: dict[str, Attachment] = {}
         self._of_node: dict[str, dict[str, None]] = {}  # node -> names
         self._of_volume: dict[str, dict[str, None]] = {}  # volume -> names
@@ -201,11 +203,12 @@ class ClaimUsers:
     def __init__(
         self, attached_as: Callable[[str], AttachedVolume | None], attached: AttachedVolumes
     ) -> None:
-        self._attached_as, self._attached = attached_as, attached
+        self._attached_as = attached_as
+        self._attached = attached
         self._users: dict[str, dict[int, int]] = {}  # key of a claim -> row -> pods
         self._held: dict[str, AttachedVolume] = {}  # key of a claim that is used -> as what it is counted
         self._changed: dict[str, None] = {}
-        self._contended: dict[str, int] = {}  # key of a claim -> pods that wait whose rules read who uses it
+        self._contended: dict[str, int] = {}  # key of a claim -> pods that wait whose rules read what uses it
 
     def detach(self, attached: AttachedVolumes) -> Self:
         """Itself, a shallow copy, for a copy of the volumes; it shares nothing that changes."""
@@ -245,7 +248,7 @@ class ClaimUsers:
         return self._is_contended(task)
 
     def contend(self, key: str, pods: int) -> None:
-        """So many more pods wait (or fewer, if negative) whose rules read who uses this claim."""
+        """So many more pods wait (or fewer, if negative) whose rules read what uses this claim."""
         self._contended[key] = self._contended.get(key, 0) + pods
         if not self._contended[key]:
             del self._contended[key]
@@ -304,7 +307,8 @@ class NodeVolumes:
     """Volumes by row. `rows`: node name -> row; rows on which the counts change are recorded in `usage`."""
 
     def __init__(self, rows: Mapping[str, int], usage: ChangeLog[int], capacity: int) -> None:
-        self._rows, self._usage = rows, usage
+        self._rows = rows
+        self._usage = usage
         self.storage = Storage()
         self.attached = AttachedVolumes(capacity)
         self.claim_users = ClaimUsers(self.storage.attached_as, self.attached)

@@ -51,7 +51,8 @@ class Cluster(ResourceTable):
         self.labels = LabelColumns(rows)
         self.host_ports = HostPorts()
         self.images = NodeImages()
-        self.anti_affinity, self.preferences = HeldTerms(), HeldTerms()
+        self.anti_affinity = HeldTerms()
+        self.preferences = HeldTerms()
         self.pods = AlikePodGroups(self.anti_affinity, self.preferences)
         self.volumes = NodeVolumes(self._rows, self.usage, rows)
         self.service_changes = 0  # grows when a service takes or gives back room; written here only

@@ -1,4 +1,4 @@
-"""Other views of an array's memory: single numbers, by row or by column and row, and views nobody can write.
+"""Other views of an array's memory: single numbers, by row or by column and row, and views to read.
 
 Reading one number through a memoryview takes a third to half of the time that numpy takes, and gives Python's
 own float or bool, with which a formula goes on several times as fast. The engine deals with single rows

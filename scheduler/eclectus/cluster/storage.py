@@ -267,7 +267,9 @@ class Reach:
     __slots__ = ("claims", "known", "now")
 
     def __init__(self, claims: tuple[UnboundClaim, ...], now: Places) -> None:
-        self.claims, self.now, self.known = claims, now, now
+        self.claims = claims
+        self.now = now
+        self.known = now
 
     def resemble(self, row: int, other: int) -> None:
         """The claims can get volumes on a row where they can on another one."""

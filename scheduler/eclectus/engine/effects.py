@@ -61,7 +61,8 @@ class Placing:
     """Two methods for each action: `validate_…`, which changes nothing, and the one that applies it."""
 
     def __init__(self, state: State, node_dispatch: NodeDispatch) -> None:
-        self._state, self._node_dispatch = state, node_dispatch
+        self._state = state
+        self._node_dispatch = node_dispatch
 
     # -- Place -------------------------------------------------------------------------------------
 
@@ -187,7 +188,8 @@ class Relieving:
     """Two methods for each action: `validate_…`, which changes nothing, and the one that applies it."""
 
     def __init__(self, state: State, nominations: Nominations) -> None:
-        self._state, self._nominations = state, nominations
+        self._state = state
+        self._nominations = nominations
 
     def validate_reserve(self, refused: Refused, reserve: Nominate) -> None:
         """The task was refused and is not nominated, and the node is feasible for it."""
@@ -246,7 +248,8 @@ class Effects:
     """Puts actions in force."""
 
     def __init__(self, state: State, node_dispatch: NodeDispatch, nominations: Nominations) -> None:
-        placing, relieving = Placing(state, node_dispatch), Relieving(state, nominations)
+        placing = Placing(state, node_dispatch)
+        relieving = Relieving(state, nominations)
         self._table: Mapping[type, Effect] = {
             Bind: Effect((Place,), placing.validate_place, placing.place),
             Defer: Effect((Place,), placing.validate_defer, placing.defer),

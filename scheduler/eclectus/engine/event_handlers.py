@@ -170,7 +170,9 @@ class EventHandlers:
     """`handlers`: type of event -> what updates the state."""
 
     def __init__(self, state: State, learner: LearnerFeed, nominations: Nominations) -> None:
-        self._state, self._learner, self._nominations = state, learner, nominations
+        self._state = state
+        self._learner = learner
+        self._nominations = nominations
         self._budget_generation = 0
         self._profile_rules = ProfileRules(state.profiles.values())
         self._selectors = NamespaceSelectors()

@@ -40,7 +40,8 @@ class GangTurns:
     """Moves the pods of gangs between queues, once a step."""
 
     def __init__(self, state: State, nominations: Nominations) -> None:
-        self._state, self._nominations = state, nominations
+        self._state = state
+        self._nominations = nominations
 
     def update(self) -> None:
         """Look after every gang that has changed, or whose back-off is over."""
@@ -93,7 +94,9 @@ class GangAttempts:
     """Tries gangs whose turn has come."""
 
     def __init__(self, state: State, effects: Effects) -> None:
-        self._state, self._effects, self._best = state, effects, BestNode(state)
+        self._state = state
+        self._effects = effects
+        self._best = BestNode(state)
 
     def attempt(self, profile: Profile, outer: SchedulingCycle, turn: Offered) -> None:
         """Try the gang whose lead was taken from its queue in the `outer` cycle.
@@ -278,7 +281,8 @@ class Transaction:
     """Begins when it is made; ends, in the same step, with `commit` or `abandon`."""
 
     def __init__(self, state: State) -> None:
-        self._state, self._random = state, state.view.rng.getstate()
+        self._state = state
+        self._random = state.view.rng.getstate()
         self._assumed: list[AssumedBind] = []
 
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
 """What the learner is informed of: nodes, completions, arrivals, starts and departures of tasks.
 
 A learner that does not need an optional hook is not called for it. An exception in a learner becomes a
-Fault; it costs the learner one piece of information and nobody else anything.
+Fault; it costs the learner one piece of information, and nothing else anything.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ class LearnerFeed:
     """Calls the learner's hooks."""
 
     def __init__(self, state: State) -> None:
-        self._state, self._learn = state, state.learn
+        self._state = state
+        self._learn = state.learn
         needs = state.learn.traits.needs
         self._needs_arrivals = "task arrivals" in needs
         self._needs_starts = "start times" in needs

@@ -15,7 +15,8 @@ class NodeDispatch:
     """Starts tasks from node queues. Cursors remember how much of the change logs has been handled."""
 
     def __init__(self, state: State) -> None:
-        self._state, self._classes = state, state.view.classes
+        self._state = state
+        self._classes = state.view.classes
         self._queues = state.node_queues.by_row
         # How far changes have been handled: the heads of `usage` and `shape`, and `service_changes`. The
         # engine moves it on while there are no queues.

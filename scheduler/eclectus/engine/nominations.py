@@ -26,7 +26,8 @@ class Nominations:
     """Holds room for pending pods of our profiles, and binds them when it is free."""
 
     def __init__(self, state: State) -> None:
-        self._state, self._placed = state, state.placed
+        self._state = state
+        self._placed = state.placed
         self._usage_cursor = self._shape_cursor = 0
         # Nodes with nominated pods that have changed since the last placement.
         self._changed: set[str] = set()

@@ -44,7 +44,8 @@ class PlacedPods:
     """Every pod that holds room on a node, whether the node is known yet or not."""
 
     def __init__(self, cluster: Cluster, accounts: Iterable[HoldingAccount] = ()) -> None:
-        self._cluster, self._accounts = cluster, tuple(accounts)
+        self._cluster = cluster
+        self._accounts = tuple(accounts)
         self._placed: dict[str, _Placed] = {}
         self._on: dict[str, dict[str, None]] = defaultdict(dict)  # node name -> uids, in order of arrival
         self._nominated: dict[str, dict[str, None]] = defaultdict(dict)
@@ -166,7 +167,9 @@ class PlacedPods:
             if _is_counted_otherwise(placed, after):
                 self._cluster.pods.release(row, before, is_nominated=placed.is_nominated)
                 self._cluster.pods.hold(row, task, is_nominated=after.is_nominated)
-                self._cluster.usage.record(row)  # for rules about pods, and for whoever chooses victims there
+                self._cluster.usage.record(
+                    row
+                )  # for rules about pods, and for policies that choose victims there
                 self._cluster.held.record(row)
             elif task.priority != before.priority:
                 self._cluster.usage.record(row)
@@ -282,8 +285,10 @@ class Binds:
     def __init__(
         self, cluster: Cluster, placed: PlacedPods, volumes: PodVolumes, probe_validity: ProbeValidity
     ) -> None:
-        self._cluster, self._placed = cluster, placed
-        self._volumes, self._probe_validity = volumes, probe_validity
+        self._cluster = cluster
+        self._placed = placed
+        self._volumes = volumes
+        self._probe_validity = probe_validity
 
     def assume(
         self, task: Task, row: int, grant: Grant, instead_of: Iterable[Task], now: float

@@ -33,7 +33,9 @@ class Placement:
     """The scheduling cycles of all profiles."""
 
     def __init__(self, state: State, effects: Effects, nominations: Nominations) -> None:
-        self._state, self._effects, self._nominations = state, effects, nominations
+        self._state = state
+        self._effects = effects
+        self._nominations = nominations
         self._gang_attempts = GangAttempts(state, effects)
         self._slices = CycleSlices()
         self._faults_before = 0  # the cycle began

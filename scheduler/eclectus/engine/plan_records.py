@@ -133,7 +133,8 @@ class PlanRecords:
         self.orders: Sequence[JobPlanner] = [
             each.order for each in profiles if isinstance(each.order, JobPlanner) and jobs is not None
         ]
-        self._jobs, self._fault = jobs, fault
+        self._jobs = jobs
+        self._fault = fault
         self._lending = Lending(counters)
         self._written: dict[str, tuple[float, JobPlan]] = {}  # by job: when, seconds, and what
         self._unwritten: dict[str, JobPlan] = {}

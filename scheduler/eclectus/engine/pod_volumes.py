@@ -160,8 +160,10 @@ class PodVolumes:
     def __init__(
         self, cluster: Cluster, pending: Mapping[str, Task], is_placed: Callable[[str], bool]
     ) -> None:
-        self._volumes, self._storage = cluster.volumes, cluster.volumes.storage
-        self._pending, self._is_placed = pending, is_placed
+        self._volumes = cluster.volumes
+        self._storage = cluster.volumes.storage
+        self._pending = pending
+        self._is_placed = is_placed
         self._reaches = Reaches(cluster)
         self._waiting: dict[str, _Waiting] = {}
         self.waiting: Mapping[str, object] = self._waiting  # by uid, of the pods with claims
@@ -211,7 +213,7 @@ class PodVolumes:
         changed, classes = self._storage.take_changed()
         for key in changed:
             self._volumes.claim_changed(key)
-        # Where several pods wait for a claim they share it, whoever else uses it.
+        # Where several pods wait for a claim they share it, whatever else uses it.
         used = self._volumes.claim_users.take_changed()
         used = {key: None for key in used if len(self._by_key.get(key, ())) == 1}
         keys = {**changed, **used, **self._stale}

@@ -32,10 +32,11 @@ class Relief:
     """Asks about the classes that are due: Relieve policies, and Orders that reserve nodes."""
 
     def __init__(self, state: State, effects: Effects) -> None:
-        self._state, self._effects = state, effects
+        self._state = state
+        self._effects = effects
 
     def relieve(self) -> None:
-        """Ask about the classes that are due: so many, and all for which nobody could be evicted."""
+        """Ask about the classes that are due: so many, and all for which no pod could be evicted."""
         state, asked = self._state, 0
         state.budgets.renew()
         for key in state.relief.take_due(state.now):

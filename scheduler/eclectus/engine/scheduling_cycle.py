@@ -137,7 +137,9 @@ class SchedulingCycle(PendingTasks):
         queues: ClassQueues | None = None,
     ) -> None:
         """`queues`: those of the classes, if they are not the engine's."""
-        self._profile, self._state, self._classes = profile, state, classes
+        self._profile = profile
+        self._state = state
+        self._classes = classes
         self._queues = state.class_queues if queues is None else queues
         self._gangs: list[Found] = []  # whose turn has come
         self._order: CycleOrder | None = None
@@ -282,7 +284,7 @@ class SchedulingCycle(PendingTasks):
         """No node for the task's class now: the whole class is unschedulable until the cluster changes."""
         state, pending = self._state, self.offered.pop(task.uid).pending
         if pending.unschedulable_since is not None:
-            return  # an earlier task of this cycle has marked it: who takes all tasks may answer each
+            return  # an earlier task of this cycle has marked it: a policy may answer each
         never_feasible = not state.view.task_class(task).feasible_count
         if never_feasible:
             for waiting in pending:

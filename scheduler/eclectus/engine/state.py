@@ -462,7 +462,7 @@ class State:
     def waits(self, task: Task) -> None:
         """The task waits for a busy node by a policy: other pods may have to make room for it too.
 
-        In a node queue nobody is asked about it again, and pods of lower priority may start elsewhere later.
+        In a node queue it is not asked about again, and pods of lower priority may start elsewhere later.
         """
         may_have_to = self.places.of(task.uid) == "nodeQueue" or self._may_outrank(task)
         if may_have_to and self.profiles[task.profile].relieve.traits.evicts:

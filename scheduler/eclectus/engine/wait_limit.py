@@ -26,7 +26,9 @@ class WaitLimit:
     """Places pods that have waited beside room, whatever queue they are in."""
 
     def __init__(self, state: State, nominations: Nominations) -> None:
-        self._state, self._nominations, self._best = state, nominations, BestNode(state)
+        self._state = state
+        self._nominations = nominations
+        self._best = BestNode(state)
 
     def place_overdue(self) -> None:
         """Check the pods that are due, after policies have answered, and bind those that are overdue."""

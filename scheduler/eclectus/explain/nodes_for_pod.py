@@ -189,7 +189,7 @@ def preemption(state: State, task: Task, task_class: TaskClass, now: float) -> P
 
 
 def _blocked(state: State, task: Task, task_class: TaskClass) -> tuple[PreemptionState, str] | None:
-    """Why nobody is looked for; None where somebody is."""
+    """Why no victim is looked for; None where one is."""
     if state.placed.is_nominated(task.uid):
         return "nominated", f"room is held for it on node {state.placed.node_of(task.uid)}"
     if task_class.fits_now_count:

@@ -94,8 +94,8 @@ Change = ChangeNode | AddNodes | DeletePod | ChangeTask
 class Question:
     """The changes, in the order in which they are made.
 
-    `words`: the changes as they were asked for. `policy`: who places the pod then, None for the policy of its
-    profile.
+    `words`: the changes as they were asked for. `policy`: the kind that places the pod then, None for that of
+    its profile.
     """
 
     changes: tuple[Change, ...] = ()
@@ -170,7 +170,9 @@ class KnownSpeeds(Learn):
     """
 
     def __init__(self, learn: Learn, rows: int, like: Mapping[int, int]) -> None:
-        self._learn, self._rows, self._like = learn, rows, like
+        self._learn = learn
+        self._rows = rows
+        self._like = like
 
     def add_node(self, row: int, node: str, capacity: int) -> None:
         """Nothing to do."""
@@ -298,7 +300,7 @@ NODE_QUEUES = "it queues pods at nodes, and which node will be the first to star
 
 
 def answer_of(state: State, task: Task, policy: Place) -> PolicyAnswer:
-    """What the policy answers in the state's view, which nobody else uses.
+    """What the policy answers in the state's view, which is not used elsewhere.
 
     Raises nothing: a policy that fails cannot say.
     """
@@ -384,7 +386,7 @@ class _Queue(ClassQueue):
 
     @property
     def group(self) -> str:
-        """None."""
+        """It has no group."""
         return ""
 
     @property
@@ -469,7 +471,7 @@ def _waiting(state: State, namespace: str, name: str) -> Task:
 
 
 def _policy(state: State, task: Task, asked: Place | None) -> Place:
-    """Who places the pod: the policy of its profile, unless another kind is asked for."""
+    """The policy that places the pod: that of its profile, unless another kind is asked for."""
     own = state.profiles[task.profile].place
     return own if asked is None or type(own) is type(asked) else asked
 

@@ -59,8 +59,10 @@ class RoomWithout:
 
     def __init__(self, task_class: TaskClass, row: int) -> None:
         cluster = task_class.cluster
-        used, allocatable = cluster.used[row], cluster.allocatable[row]
-        self.task_class, self.row = task_class, row
+        used = cluster.used[row]
+        allocatable = cluster.allocatable[row]
+        self.task_class = task_class
+        self.row = row
         # Column of each demanded resource -> by how much the node is too full for the task.
         self._excess = {
             column: float(used[column] + demand - allocatable[column])

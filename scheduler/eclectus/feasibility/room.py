@@ -53,7 +53,8 @@ class Room:
     __slots__ = ("_cluster", "_columns", "_names", "_not_offered", "_resources")
 
     def __init__(self, cluster: Cluster, requests: Amounts) -> None:
-        parts, names = cluster.parts(requests), tuple(cluster.columns)
+        parts = cluster.parts(requests)
+        names = tuple(cluster.columns)
         self._cluster = cluster
         self._not_offered = [name for name, _ in cluster.not_offered(requests)]
         self._names = [names[column] for column, _ in parts]  # of the resources that nodes offer
@@ -160,7 +161,8 @@ class RoomArrays:
     """
 
     def __init__(self, cluster: Cluster, requests: Amounts) -> None:
-        self._cluster, self._requests = cluster, requests
+        self._cluster = cluster
+        self._requests = requests
         self.waitable_changes = 0  # grows when the services of a node leave the first slot, or take the last
         self._shape_cursor = self._usage_cursor = self.service_cursor = -1
         self._make_arrays()
@@ -258,8 +260,12 @@ class Fit:
         topology: TopologyMask | None = None,
     ) -> None:
         """`topology`: the rules about other pods; None where there is none."""
-        self._cluster, self._spec, self.room, self._may_run = cluster, spec, room, may_run
-        self.topology, self._flip_cursor = topology, -1
+        self._cluster = cluster
+        self._spec = spec
+        self.room = room
+        self._may_run = may_run
+        self.topology = topology
+        self._flip_cursor = -1
         self.usage_rules = tuple(rule for rule in USAGE_RULES if rule.applies(spec))
         self._shape_cursor = self.usage_cursor = self._waitable_changes = -1
         self._waitable_rows: Rows | None = None

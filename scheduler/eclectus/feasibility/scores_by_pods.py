@@ -49,7 +49,7 @@ from eclectus.model.objects import Spec, SpreadConstraint
 # (NodeGroups). Pods with the same preferences share them, whatever they request. A pod that comes or
 # leaves costs O(1).
 
-MAX_TOUCHED = 256  # domains whose count has changed; who is further behind starts over
+MAX_TOUCHED = 256  # domains whose count has changed; a reader that is further behind starts over
 HOSTNAME = "kubernetes.io/hostname"
 
 
@@ -76,7 +76,10 @@ class PodPreferences:
         eligible: Callable[[SpreadConstraint], ShapeValues[np.bool_]],
     ) -> None:
         """`spec`: made by `preferences_part`. `domains`: by topology key; `eligible`: see `TopologyMask`."""
-        self._cluster, self._spec, self._domains, self._eligible = cluster, spec, domains, eligible
+        self._cluster = cluster
+        self._spec = spec
+        self._domains = domains
+        self._eligible = eligible
         self.touched = EntryLog[Touched](MAX_TOUCHED)
         self.version = 0
         self._pods_cursor = self._shape_cursor = -1
@@ -184,7 +187,10 @@ class NodeGroups:
         own: ShapeValues[np.float64],
     ) -> None:
         """`own`: how well the nodes themselves are liked."""
-        self._cluster, self._pods, self._may_run, self._own = cluster, pods, may_run, own
+        self._cluster = cluster
+        self._pods = pods
+        self._may_run = may_run
+        self._own = own
         self._shape_cursor = self._touched_cursor = -1
         self._numbers: dict[Key, int] = {}
         self._keys: list[Key] = []  # by number
@@ -386,7 +392,7 @@ def _numbered(keys: Floats) -> Ints:
 
 ATTRACTION_WEIGHT, SPREAD_WEIGHT = 2, 2
 
-MAX_FLIPS = 256  # entries of rows; who is further behind starts over
+MAX_FLIPS = 256  # entries of rows; a reader that is further behind starts over
 
 
 class ScoresByPods:
@@ -405,7 +411,8 @@ class ScoresByPods:
     ) -> None:
         """`own`: the scores of the nodes themselves, and what they weigh."""
         scores, self._own_weight = own
-        self._cluster, self.pods = cluster, pods
+        self._cluster = cluster
+        self.pods = pods
         self.groups = NodeGroups(cluster, pods, may_run, scores)
         self.flips = EntryLog[Rows](MAX_FLIPS)
         self._version = pods.version

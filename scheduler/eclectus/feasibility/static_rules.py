@@ -83,8 +83,10 @@ class ManyTerms:
     """Terms, as `term_holds` evaluates them."""
 
     def __init__(self, cluster: Cluster, terms: Sequence[Term]) -> None:
-        self._cluster, self._terms = cluster, terms
-        filed, term_of = _Filed(), list[int]()
+        self._cluster = cluster
+        self._terms = terms
+        filed = _Filed()
+        term_of = list[int]()
         for at, term in enumerate(terms):
             if not term.expressions and not term.fields:
                 filed.add(holds_without=False)

@@ -1,7 +1,7 @@
 """Classes of tasks that no rule can tell apart, each with what the rules say of every node.
 
 A class follows the cluster's change logs. A pod that is bound costs each class that is used again one
-row; a class that nobody uses costs nothing. Most of a class is made of parts that it shares (`Parts`).
+row; a class that is not used costs nothing. Most of a class is made of parts that it shares (`Parts`).
 """
 
 from __future__ import annotations
@@ -230,13 +230,17 @@ class TaskClass:
     def __init__(self, cluster: Cluster, spec: Spec, workload: str, parts: Parts | None = None) -> None:
         """Without `parts` the class shares nothing."""
         parts = Parts(cluster) if parts is None else parts
-        self.cluster, self.spec, self.workload = cluster, spec, workload
+        self.cluster = cluster
+        self.spec = spec
+        self.workload = workload
         self.last_used = 0  # number of the scheduling cycle; written by ClassCache only
         self.derived: dict[object, Any] = {}
-        self._fit, self._parts = parts.fit(spec), parts
+        self._fit = parts.fit(spec)
+        self._parts = parts
         self._by_pods = parts.scores_by_pods(spec)
         self._preference_scores = self._by_pods or parts.preference_scores(spec)
-        topology, by_pods = self._fit.topology, self._by_pods
+        topology = self._fit.topology
+        by_pods = self._by_pods
         self.flips: Sequence[EntryLog[Rows]] = () if topology is None else (topology.flips,)
         self.score_flips: Sequence[EntryLog[Rows]] = () if by_pods is None else (by_pods.flips,)
         self._follow_shape()
@@ -385,7 +389,8 @@ class ClassCache:
     def __init__(self, cluster: Cluster, max_bytes: int = MAX_BYTES) -> None:
         self.cluster = cluster
         self._cycle = 0  # number of the scheduling cycle
-        self._max_bytes, self._free_bytes = max_bytes, min(FREE_BYTES, max_bytes // 4)
+        self._max_bytes = max_bytes
+        self._free_bytes = min(FREE_BYTES, max_bytes // 4)
         self._limit = self._free_bytes
         self._parts = Parts(cluster)
         self._classes: dict[ClassKey, TaskClass] = {}
@@ -437,7 +442,7 @@ class ClassCache:
             self._keep_newest(len(self) // 2)
         needed = self._bytes()
         limit = min(max(2 * needed, self._free_bytes), self._max_bytes)
-        self._limit = max(limit, needed + needed // 8)  # what somebody still holds is not freed
+        self._limit = max(limit, needed + needed // 8)  # what is still referred to is not freed
 
     def _keep_newest(self, count: int) -> None:
         by_age = sorted(self._classes, key=lambda key: self._classes[key].last_used)

@@ -228,7 +228,8 @@ class VolumeMatching:
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        self._cluster, self._storage = cluster, cluster.volumes.storage
+        self._cluster = cluster
+        self._storage = cluster.volumes.storage
         self._rows: dict[tuple[Term, ...] | None, Rows] = {}
         self._candidates: dict[str, Candidates] = {}
         self._largest = LargestVolumes(cluster)

@@ -61,7 +61,9 @@ class Ranking:
     """
 
     def __init__(self, task_class: TaskClass, cost: Cost, epoch: Hashable = None) -> None:
-        self._class, self.cost, self.epoch = task_class, cost, epoch
+        self._class = task_class
+        self.cost = cost
+        self.epoch = epoch
         self.cost_of_few: CostOfFew | None = None
         self.weigh: Weigh | None = None
         self._position: Position = (-1, None, -1, -1)

@@ -68,7 +68,7 @@ class Election:
 
     @property
     def holder(self) -> str:
-        """Who held the Lease when it was last observed."""
+        """The holder of the Lease when it was last observed."""
         return self._lease.holder if self._lease else ""
 
     @property

@@ -215,9 +215,12 @@ class Packing:
         self.starts: list[Start] = []
         self.ends = list(work.running)  # (tick, row, units) of what has started, as a heap
         heapify(self.ends)
-        self._work, self._order = work, order
-        self._free, self._left = list(work.quota), list(work.units)
-        self._unfinished, self._blockers = list(work.units), list(work.blockers)
+        self._work = work
+        self._order = order
+        self._free = list(work.quota)
+        self._left = list(work.units)
+        self._unfinished = list(work.units)
+        self._blockers = list(work.blockers)
         for _, row, tasks in work.running:
             self._unfinished[row - len(work.units)] += tasks
             for resource, amount in work.needs[row]:
@@ -281,7 +284,8 @@ class FreeOverTime:
     """What is free of a quota, by time: `free[i]` from `edges[i]` to `edges[i + 1]`."""
 
     def __init__(self, quota: Sequence[int], length: int) -> None:
-        self.edges, self.free = [0, length], [list(quota)]
+        self.edges = [0, length]
+        self.free = [list(quota)]
 
     def take(self, start: int, end: int, needs: Needs, units: int) -> None:
         """Units run from start to end."""

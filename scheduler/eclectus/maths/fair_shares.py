@@ -171,10 +171,14 @@ class _Filling:
     def __init__(self, growing: Floats, capacity: Floats, bounds: Floats, tree: PoolTree) -> None:
         self.shares = np.zeros_like(growing)  # of all jobs; of `jobs` those in `_current` count
         self._jobs = np.arange(growing.shape[1])
-        self._growing, self._bounds, self._pool_of = growing, bounds, tree.pool_of
+        self._growing = growing
+        self._bounds = bounds
+        self._pool_of = tree.pool_of
         self._current = np.zeros_like(growing)
-        self._capacity, self._free = capacity, capacity.astype(float)
-        self._tree, self._step = tree, 0.0
+        self._capacity = capacity
+        self._free = capacity.astype(float)
+        self._tree = tree
+        self._step = 0.0
 
     def grow(self) -> bool:
         """Raise the level of all until a resource is used up or bounds are reached; False if none grows."""

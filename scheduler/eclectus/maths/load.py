@@ -135,7 +135,8 @@ class ArrivalRate:
     """Keeps the newest moments of arrival, at most `slow` + 1 of them."""
 
     def __init__(self, fast: int = 100, slow: int = 1000) -> None:
-        self._fast, self._slow = fast, slow
+        self._fast = fast
+        self._slow = slow
         self._times = array("d")
         self._counts = array("d")  # tasks that had arrived up to and including this moment
         self._next = 0  # where the next moment goes once the memory is full

@@ -42,7 +42,8 @@ class RatioMatrix:
     """Counts, sums and rates of C workloads by N rows. Both grow on demand."""
 
     def __init__(self, prior_samples: float, rows: int = 0, half_life: float = inf) -> None:
-        self.prior_samples, self.half_life = prior_samples, half_life
+        self.prior_samples = prior_samples
+        self.half_life = half_life
         self.count: Floats = np.zeros((0, rows))  # weight of the samples; 1 is a sample of age 0
         self.seconds: Floats = np.zeros((0, rows))
         self.size: Floats = np.zeros(0)  # m, reference seconds
@@ -246,8 +247,11 @@ class Spread:
     __slots__ = ("_first", "_samples", "_second", "location", "spread")
 
     def __init__(self) -> None:
-        self.location, self.spread = -0.5772, 1.2825  # of ln of an exponential time
-        self._first, self._second, self._samples = 1.0, 2.0, 0
+        self.location = -0.5772  # location and spread: of ln of an exponential time
+        self.spread = 1.2825
+        self._first = 1.0
+        self._second = 2.0
+        self._samples = 0
 
     @property
     def variation(self) -> float:
@@ -370,7 +374,8 @@ class Samples:
     __slots__ = ("_at", "_gone", "_seconds")
 
     def __init__(self) -> None:
-        self._at, self._seconds = array("d"), array("d")
+        self._at = array("d")
+        self._seconds = array("d")
         self._gone = 0  # removed samples at the beginning of the arrays, which are not yet cut off
 
     def __len__(self) -> int:

@@ -195,7 +195,8 @@ class _Space:
     """Resources and time; the troublesome stages begin in the middle of it."""
 
     def __init__(self, units: Units, tails: Sequence[int]) -> None:
-        self._units, self._tails = units, tails
+        self._units = units
+        self._tails = tails
         whole = sum(ticks * count for ticks, count in zip(units.ticks, units.units, strict=True))
         self._profile = FreeOverTime(units.quota, 3 * whole + 1)
         self._parents: list[list[int]] = [[] for _ in units.units]
@@ -204,7 +205,8 @@ class _Space:
                 self._parents[child].append(at)
         self.starts: list[float] = [inf] * len(units.units)
         self._ends = [0] * len(units.units)
-        self._first, self._last = whole, whole  # of all that has a place
+        self._first = whole  # first and last: of all that has a place
+        self._last = whole
 
     def place(self, members: list[int], *, forwards: bool) -> None:
         """Place these stages, those with the longest path to the end first, or last."""

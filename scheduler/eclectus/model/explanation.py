@@ -149,7 +149,7 @@ class Nomination(Struct, frozen=True, rename="camel"):
     node: str
     since: float  # seconds
     leaving: tuple[OtherPod, ...] = ()  # pods on that node that are on their way out
-    reserved: bool = False  # nobody is evicted: the Order keeps the node free until pods there have ended
+    reserved: bool = False  # no pod is evicted: the Order keeps the node free until pods there have ended
 
 
 class Attempts(Struct, frozen=True, rename="camel"):

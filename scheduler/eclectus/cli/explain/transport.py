@@ -123,7 +123,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Leader:
-    """Who leads, the Lease that says so as `namespace/name`, and its server."""
+    """The leader, the Lease that says so as `namespace/name`, and its server."""
 
     lease: str
     identity: str

@@ -24,7 +24,9 @@ class _Alike:
     __slots__ = ("key", "labels", "matched", "serials")
 
     def __init__(self, key: tuple[str, Pairs], matched: tuple[PodAffinityTerm, ...]) -> None:
-        self.key, self.labels, self.matched = key, dict(key[1]), matched
+        self.key = key
+        self.labels = dict(key[1])
+        self.matched = matched
         self.serials: dict[str, int] = {}  # uid -> its place in the order of arrival
 
 

@@ -40,7 +40,8 @@ class SortedClassQueue:
     __slots__ = ("_skipped", "answered", "cursor", "entries", "group", "serial")
 
     def __init__(self, group: str, serial: int) -> None:
-        self.group, self.serial = group, serial  # `serial`: that of its first task
+        self.group = group
+        self.serial = serial  # that of its first task
         self.entries: list[Entry] = []
         self.answered: set[int] = set()  # serials of tasks that were taken and wait here no more
         self.cursor = 0  # how many of them this scheduling cycle has taken or skipped
@@ -132,7 +133,9 @@ class PendingClass:
     _heaps: tuple[HeadHeap[SortedClassQueue], ...] = ()  # those of the two that have been needed
 
     def __init__(self, key: PendingKey, groups: GroupIndex | None) -> None:
-        self.key, self.profile, self.gang = key, key[0], key[3]
+        self.key = key
+        self.profile = key[0]
+        self.gang = key[3]
         self.queues: dict[str, SortedClassQueue] = {}  # by group
         self.waits: dict[str, Wait] = {}  # uid -> its wait, of the tasks last answered with Defer
         self._moved: list[SortedClassQueue] = []  # queues whose cursor has moved in this cycle

@@ -38,7 +38,10 @@ class CycleOrder:
         accounts: Sequence[ChangeLog[str]],
     ) -> None:
         """`groups`: None if all are equal. `accounts`: tell which groups' ranks may have changed."""
-        self._order, self._view, self._groups, self._accounts = order, view, groups, accounts
+        self._order = order
+        self._view = view
+        self._groups = groups
+        self._accounts = accounts
         self._classes = dict.fromkeys(classes)
         # Rank, key of the head, serial of the queue; then False, the serial of the entry and a class and its
         # queue, for a queue of a group not met yet; or True, the serial and a group that was met.

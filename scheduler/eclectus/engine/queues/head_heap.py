@@ -59,7 +59,9 @@ class _Level(ValueHeap[Any]):
 
     def __init__(self, name: str, parent: ValueHeap[Any], rank: tuple[float, ...]) -> None:
         super().__init__()
-        self.name, self.parent, self.rank = name, parent, rank
+        self.name = name
+        self.parent = parent
+        self.rank = rank
 
 
 class PathHeap(Generic[T]):
@@ -200,7 +202,8 @@ class RankedHeads(HeadHeap[Q]):
         super().__init__(value, ())
         self._by_path = by_path
         self.paths = None if rank_prefix is None else PathHeap[Q](rank_prefix)
-        self._queues, self._logs = queues, logs  # `queues`: by group
+        self._queues = queues  # by group
+        self._logs = logs
         self._cursors = [log.head for log in logs]
         self._stale: dict[str, None] = {}  # prefixes whose rank may have changed
         # By each prefix of a group that is a path: the queues below it.

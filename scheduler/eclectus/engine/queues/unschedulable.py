@@ -43,7 +43,8 @@ class UnschedulableClasses:
     """
 
     def __init__(self, classes: ClassCache) -> None:
-        self._classes, self._cluster = classes, classes.cluster
+        self._classes = classes
+        self._cluster = classes.cluster
         self._slots: dict[ClassKey, int] = {}
         self._keys: dict[int, ClassKey] = {}
         # By slot: the spec without the fields that no static rule reads, and what evaluates it on rows.

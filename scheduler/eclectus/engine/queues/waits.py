@@ -128,7 +128,8 @@ class DeferredClasses:
         self.view = view  # of this step
         self._class_queues = class_queues
         self._deferrals = deferrals
-        self._profiles, self._job_work = profiles, job_work
+        self._profiles = profiles
+        self._job_work = job_work
         # Active: their deferrals end when the next cycle begins.
         self._to_ask: dict[PendingClass, Answered] = {}
         self._deferred: dict[PendingClass, Conditions] = {}
@@ -310,7 +311,8 @@ class WithheldClasses:
     def __init__(
         self, class_queues: ClassQueues, profiles: Mapping[str, Profile], job_work: JobWork | None
     ) -> None:
-        self._class_queues, self._job_work = class_queues, job_work
+        self._class_queues = class_queues
+        self._job_work = job_work
         self._profiles = {
             name: _OfProfile(profile.order)
             for name, profile in profiles.items()

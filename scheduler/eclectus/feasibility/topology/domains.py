@@ -38,7 +38,8 @@ class Domains:
     """
 
     def __init__(self, cluster: Cluster, key: str) -> None:
-        self._cluster, self.key = cluster, key
+        self._cluster = cluster
+        self.key = key
         self._cursor = -1
         self.generation = 0
         self._only_row: list[int] = []  # of each domain: the row that is alone in it, or `SEVERAL`
@@ -246,7 +247,10 @@ class DomainCounts:
         self, cluster: Cluster, domains: Domains, pods: CountedPods, eligible: ShapeValues[np.bool_] | None
     ) -> None:
         """`eligible`: the nodes whose pods count; None for all that have the label."""
-        self._cluster, self.domains, self._pods, self._eligible = cluster, domains, pods, eligible
+        self._cluster = cluster
+        self.domains = domains
+        self._pods = pods
+        self._eligible = eligible
         self._weights: dict[int, int] = {}  # by the serial of a group
         self._pods_cursor = self._shape_cursor = self._generation = -1
         self._with_count: dict[int, int] = {}  # count -> how many existing domains have it

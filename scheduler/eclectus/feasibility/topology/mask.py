@@ -49,7 +49,8 @@ class DomainRule(ABC):
     shuts_absent: ClassVar[bool]  # whether it refuses nodes without the label
 
     def __init__(self, cluster: Cluster, counts: DomainCounts) -> None:
-        self._cluster, self.counts = cluster, counts
+        self._cluster = cluster
+        self.counts = counts
         self._bounds = self.bounds()
         self._start_over()
 
@@ -174,7 +175,8 @@ class Affinity(DomainRule):
         of_all_keys: Sequence[DomainCounts],
         matches_itself: bool,
     ) -> None:
-        self._of_all_keys, self._matches_itself = of_all_keys, matches_itself
+        self._of_all_keys = of_all_keys
+        self._matches_itself = matches_itself
         super().__init__(cluster, counts)
 
     def bounds(self, row_count: int | None = None, freed: int = 0) -> Bounds:
@@ -194,7 +196,7 @@ class AntiAffinity(DomainRule):
         super().__init__(cluster, counts)
 
     def bounds(self, row_count: int | None = None, freed: int = 0) -> Bounds:
-        """None."""
+        """Only domains without such a pod are allowed."""
         del row_count, freed
         return NO_LEAST, 0
 
@@ -202,7 +204,7 @@ class AntiAffinity(DomainRule):
 OWN = "node(s) didn't match pod anti-affinity rules"
 EXISTING = "node(s) didn't satisfy existing pods anti-affinity rules"
 
-MAX_FLIPS = 256  # entries of rows; who is further behind starts over
+MAX_FLIPS = 256  # entries of rows; a reader that is further behind starts over
 
 DomainsOf = Callable[[str], Domains]
 EligibleFor = Callable[[SpreadConstraint], ShapeValues[np.bool_]]
@@ -218,7 +220,10 @@ class TopologyMask:
 
     def __init__(self, cluster: Cluster, spec: Spec, domains: DomainsOf, eligible: EligibleFor) -> None:
         """`domains`: by topology key. `eligible`: the nodes whose pods count for a constraint."""
-        self._cluster, self._spec, self._domains, self._eligible = cluster, spec, domains, eligible
+        self._cluster = cluster
+        self._spec = spec
+        self._domains = domains
+        self._eligible = eligible
         self.flips = EntryLog[Rows](MAX_FLIPS)
         self.version = 0
         self._pods_cursor = self._shape_cursor = -1

@@ -1,7 +1,7 @@
 """Pages that cost little of the loop's time, however many clients ask for them.
 
 A page is made in parts, and other tasks run between two of them. Only one page of a path is made at a time,
-and after each part the loop is left to others for nine times as long. Whoever asks for a page that is being
+and after each part the loop is left to others for nine times as long. A request for a page that is being
 made gets that one; when too many different ones are asked for, more are refused.
 """
 

@@ -89,7 +89,9 @@ class PodsOfNamespace:
     """What they wait for and hold, and their share."""
 
     def __init__(self, waiting: Vector, usage: Vector, share: Vector) -> None:
-        self.waiting, self.usage, self.share = waiting, usage, share
+        self.waiting = waiting
+        self.usage = usage
+        self.share = share
 
 
 class PlainPods:
@@ -181,7 +183,8 @@ class PlannedJob:
     def __init__(
         self, known: KnownJob, capacity: Vector, vector: Callable[[Amounts], Vector], stage_ranks: StageRanks
     ) -> None:
-        self.known, job = known, known.job
+        self.known = known
+        job = known.job
         self._capacity = capacity
         self.path = f"{job.namespace}/{job.uid}"
         self.demands = [vector(stage.spec.requests) for stage in job.stages]

@@ -167,14 +167,19 @@ class Planner:
     def __init__(
         self, owner: object, altruism: float, *, by_namespace: bool, is_bounded: bool, stage_ranks: StageRanks
     ) -> None:
-        self._owner, self._altruism, self._by_namespace = owner, altruism, by_namespace
-        self._is_bounded, self._stage_ranks = is_bounded, stage_ranks
+        self._owner = owner
+        self._altruism = altruism
+        self._by_namespace = by_namespace
+        self._is_bounded = is_bounded
+        self._stage_ranks = stage_ranks
         self.entitlements = Entitlements()
         self.jobs: dict[str, PlannedJob] = {}  # by uid
         self.changes = ChangeLog[str](MAX_CHANGES)  # paths whose tasks may have another rank
         self.withheld: dict[str, None] = {}  # groups that were withheld because of others
-        self.offered, self.plain = Offered(), PlainPods()
-        self._paces, self.changed_plans = Paces(), ChangedPlans()
+        self.offered = Offered()
+        self.plain = PlainPods()
+        self._paces = Paces()
+        self.changed_plans = ChangedPlans()
         self._jobs_cursor = self._shares_cursor = self._shape_cursor = -1
         self._is_stale = True  # whether shares are to be computed again
         self._next_starts = NextStarts()

@@ -82,7 +82,8 @@ class ReservedNodes:
     """
 
     def __init__(self, planner: Planner, after: float) -> None:
-        self._planner, self._after = planner, after
+        self._planner = planner
+        self._after = after
         self._waits: dict[str, dict[int, _Wait]] = {}  # by job and stage
         self._reserved: dict[str, _Reservation] = {}  # by job
 

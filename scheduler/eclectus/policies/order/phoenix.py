@@ -34,9 +34,9 @@ from eclectus.framework import Order, OrderTraits, Setting, Task, TaskClass, Vie
 
 # By how much a queue's first task has been delayed by tasks that came later and went first.
 #
-# Behind the first task stand tasks that came later than it. Whoever overtakes one of them overtakes the first
-# as well, as long as that waits; and when it has left, only those count that came later than the next one. So
-# one heap by time of arrival is enough for all tasks of the queue.
+# Behind the first task stand tasks that came later than it. A task that overtakes one of them overtakes the
+# first as well, as long as that waits; and when it has left, only those count that came later than the next
+# one. So one heap by time of arrival is enough for all tasks of the queue.
 
 
 class Delays:

@@ -322,7 +322,8 @@ class WaitingWeight:
     """theta by class and the node with room that a task would run on instead of waiting."""
 
     def __init__(self, fixed: float | None, demand: Demand) -> None:
-        self._fixed, self._demand = fixed, demand
+        self._fixed = fixed
+        self._demand = demand
 
     def of(self, view: View, task_class: TaskClass, row: int) -> float:
         """theta as set, or of this node with room."""
@@ -425,7 +426,8 @@ class ClassCosts:
         preference_weight: float,
         version: tuple[int, ...],
     ) -> None:
-        self.speeds, self.version = speeds, version
+        self.speeds = speeds
+        self.version = version
         self.of_many: Formulas[AnyRows, Floats] = Formulas(
             np, in_steps, task_class, speeds.rate, release, factors, preference_weight
         )

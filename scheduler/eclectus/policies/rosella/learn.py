@@ -227,7 +227,7 @@ class Load:
         return self.measured_capacity.value if self._capacity is None else self._capacity
 
     def ratio(self, now: float) -> float:
-        """alpha, clamped."""
+        """The load ratio alpha, clamped."""
         return load_ratio(self.arrivals(now), self.capacity)
 
 

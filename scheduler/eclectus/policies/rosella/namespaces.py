@@ -46,7 +46,8 @@ class Death:
 
     def __init__(self, since: float) -> None:
         self.since = self.quiet_since = since  # quiet: no task has ended or left
-        self.new_samples, self.has_sign_of_life = 0, False
+        self.new_samples = 0
+        self.has_sign_of_life = False
 
 
 class Liveness:
@@ -161,11 +162,13 @@ class EffectiveRates:
     """Rates by node, for all workloads together and for each; between two fits single rows are updated."""
 
     def __init__(self, matrix: RatioMatrix, untried_share: float) -> None:
-        self._matrix, self._untried_share = matrix, untried_share
+        self._matrix = matrix
+        self._untried_share = untried_share
         self._rate: Floats = np.ones((1, 0))  # row 0: all workloads together; then one row for each workload
         self._prior: Floats | None = None  # of the nodes' speeds, from other namespaces
         self._speeds: dict[int | None, Speeds] = {}
-        self._epoch, self._most = 0, 1.0
+        self._epoch = 0
+        self._most = 1.0
 
     @property
     def rows(self) -> int:
@@ -237,7 +240,8 @@ class Knowledge:
     """`rates` and `liveness` are its own; `agreed` and `prior` are what others know, None without others."""
 
     def __init__(self, rates: Rates, untried_share: float) -> None:
-        self.rates, self.liveness = rates, Liveness()
+        self.rates = rates
+        self.liveness = Liveness()
         self.runs_work = False  # whether a task of it has ended that is no probe
         self.effective_rates = EffectiveRates(rates.matrix, untried_share)
         self.agreed: Floats | None = None  # shares of the nodes that hold for all namespaces
@@ -331,7 +335,7 @@ class Kinds:
                 worth[workload] *= share
 
     def _loser(self, workload: str, worth: float) -> str | None:
-        """Who gets no place if this workload comes; None while one is free."""
+        """The workload that loses its place if this one comes; None while one is free."""
         if len(self._worth) < self._places:
             return None
         own = namespace_of(workload)
@@ -368,13 +372,15 @@ class KnowledgeByNamespace:
     """By name; EVERYBODY is always there. `most` is the number of workloads of all of them together."""
 
     def __init__(self, make_rates: Callable[[], Rates], untried_share: float, most: int) -> None:
-        self._make_rates, self._untried_share = make_rates, untried_share
+        self._make_rates = make_rates
+        self._untried_share = untried_share
         self._kinds = Kinds(most)
         self._rows: set[int] = set()  # of all nodes
         self._capacity = 0
         self._agreed: Floats | None = None  # shares of nodes that hold for all, with two namespaces or more
         self.lowered: set[int] = set()  # rows with a share below 1 for any namespace, or a death
-        self._weighed_at, self._epoch = 0.0, 0
+        self._weighed_at = 0.0
+        self._epoch = 0
         self._by_name = {EVERYBODY: self._new()}
         self._newcomer = self._new()  # what a namespace without samples believes
 

@@ -95,8 +95,10 @@ class Sampling:
     """Places one task at a time, by a query rule and an assignment rule."""
 
     def __init__(self, query: Query, choices: int, distinct: bool, cost: Cost) -> None:
-        self._query, self._cost = query, partial(cost, numbers)
-        self._choices, self._distinct = choices, distinct
+        self._query = query
+        self._cost = partial(cost, numbers)
+        self._choices = choices
+        self._distinct = distinct
 
     def answer(self, view: View, task: Task) -> Action:
         """Enqueue the task at the drawn node of least cost; the first drawn wins a tie."""

@@ -54,7 +54,9 @@ class RunningTasks:
         self._on_row: dict[int, dict[str, Running]] = {}  # by uid; only rows with tasks
         self._position: dict[str, int] = {}  # uid -> position in the columns
         self._uids: list[str] = []
-        self._rows, self._numbers, self._since = array("q"), array("q"), array("d")
+        self._rows = array("q")
+        self._numbers = array("q")
+        self._since = array("d")
         self._number_of: dict[Kind, int] = {}  # kind -> its number here,
         self._users: list[int] = []  # by number: running tasks of it
         self._free: list[int] = []  # unused numbers
@@ -206,7 +208,9 @@ class Cell:
     __slots__ = ("running", "samples", "sums")
 
     def __init__(self) -> None:
-        self.samples, self.sums, self.running = Samples(), AT_REST, 0.0
+        self.samples = Samples()
+        self.sums = AT_REST
+        self.running = 0.0
 
 
 class NodeCells:
@@ -224,7 +228,8 @@ class NodeCells:
 
     def __init__(self) -> None:
         self.by_workload: dict[int, Cell] = {}
-        self.sums, self.running = AT_REST, 0.0
+        self.sums = AT_REST
+        self.running = 0.0
 
     def cell(self, workload: int) -> Cell:
         """The cell of this workload, created on demand."""
@@ -352,7 +357,9 @@ class Rates:
         self.index: dict[str, int] = {}  # workload -> index
         self.recent: Floats = np.zeros(0)  # ended tasks of each workload, older ones with less weight
         self.ended = EndedShapes()
-        self._window, self._test, self._tally = window, test, tally
+        self._window = window
+        self._test = test
+        self._tally = tally
         self._free: list[int] = []  # indices of forgotten workloads
         # By index of the workload: spread, number of samples ever taken, number of them kept of each node.
         self._spread: list[Spread] = []

@@ -188,7 +188,9 @@ class Replan:
 
     def __init__(self, theta: float | None, preference_weight: float) -> None:
         self._preference_weight = preference_weight
-        self.demand, self._release, self._scarcity = Demand(), ReleaseRates(), ScarcityFactors()
+        self.demand = Demand()
+        self._release = ReleaseRates()
+        self._scarcity = ScarcityFactors()
         self._weight = WaitingWeight(theta, self.demand)
 
     def epoch(self, view: View) -> int:
