@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from builders import make_engine, make_node
+from builders import make_engine, make_node, make_task
 from dag_world import DagWorld, job, stage
 from eclectus.accounts.known_jobs import KnownJob
 from eclectus.framework import Place
 from eclectus.maths.stage_rank_rules import STAGE_RANKS
 from eclectus.model.job import Job
+from eclectus.model.objects import Spec
 from eclectus.policies.carbyne import Carbyne
-from eclectus.policies.carbyne.planned_job import PlannedJob
+from eclectus.policies.carbyne.planned_job import SERVICES, PlannedJob, path_of
 from eclectus.policies.place.fit import BestFit
 
 RANKS = STAGE_RANKS["cp"]
@@ -150,3 +151,8 @@ def test_what_is_withheld_says_why() -> None:
             "its job holds its share, and other jobs need the room again before this pod would end",
         )
     ]
+
+
+def test_a_pod_with_the_label_of_probes_that_asks_for_room_shares_as_the_others_of_its_namespace() -> None:
+    assert path_of(make_task("t", probe=True)) == "default/"
+    assert path_of(make_task("t", spec=Spec(requests=(("pods", 1),), probe=True))) == SERVICES

@@ -73,14 +73,16 @@ def offered_by(cluster: Cluster) -> Offered:
 
 # Pods that belong to no DAG job: those of a namespace share as one job that lends nothing.
 #
-# Services and probes do not share; what they hold is not there to be shared.
+# Services and probes do not share; what they hold is not there to be shared. A probe asks for nothing: one
+# that asks for something counts to its namespace, where anybody may have given it the label.
 
 SERVICES = "-"  # the path of pods that take part in no sharing; no namespace has this name
 
 
 def path_of(task: Task) -> str:
     """The path by which a task is counted: `namespace/job`, without a job for pods that belong to none."""
-    if task.spec.long_running or task.spec.probe:
+    is_probe = task.spec.probe and all(name == PODS for name, _ in task.spec.requests)
+    if task.spec.long_running or is_probe:
         return SERVICES
     return f"{task.namespace}/{task.job if task.stage else ''}"
 
