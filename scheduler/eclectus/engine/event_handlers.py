@@ -47,6 +47,7 @@ from eclectus.model.events import (
     NominateRefused,
     PodSelectorGone,
     PodSelectorSeen,
+    PodsListed,
     StorageClassGone,
     StorageClassSeen,
     StorageDriverGone,
@@ -184,6 +185,7 @@ class EventHandlers:
         self.handlers: Mapping[type, Callable[[Any], None]] = {
             NodeSeen: self._node_seen,
             NodeGone: self._node_gone,
+            PodsListed: lambda event: self._forget_tombstones(),
             TaskSeen: lambda event: self._task_seen(event.task),
             TaskGone: lambda event: self._gone(event.uid),
             BindConfirmed: self._bind_confirmed,
@@ -233,7 +235,7 @@ class EventHandlers:
     def _task_seen(self, task: Task) -> None:
         state = self._state
         if task.uid in self._tombstones:
-            return  # late: a uid is never used twice
+            return  # late: a uid is used again only where etcd was restored, and then all pods are listed
         if has_terms(task) or task.uid in self._selectors.pods:
             task = self._selectors.resolved(task)
         has_ended = task.ended
@@ -320,6 +322,10 @@ class EventHandlers:
         state.eviction_ended(uid)
         state.placed.confirm(uid)
         state.placed.remove(uid)
+
+    def _forget_tombstones(self) -> None:
+        self._tombstones.clear()
+        self._tombstone_order.clear()
 
     def _add_tombstone(self, uid: str) -> None:
         if uid in self._tombstones:

@@ -233,8 +233,15 @@ class Paused(Struct, frozen=True, gc=False, tag=True):
     """A cache is incomplete or another process holds the lease: follow events, make no decisions."""
 
 
+class PodsListed(Struct, frozen=True, gc=False, tag=True):
+    """A new list of all pods begins: a pod on it exists, also one that has gone before.
+
+    As after a restore of etcd from a backup.
+    """
+
+
 _OfNodes = NodeSeen | NodeGone | LoadSeen | NodeRecalled
-_OfPods = TaskSeen | TaskGone | BindConfirmed | BindRefused | NominateRefused | EvictRefused
+_OfPods = PodsListed | TaskSeen | TaskGone | BindConfirmed | BindRefused | NominateRefused | EvictRefused
 _OfClaims = VolumeClaimSeen | VolumeClaimGone | VolumeSeen | VolumeGone | AttachmentSeen | AttachmentGone
 _OfStorage = StorageClassSeen | StorageClassGone | FreeStorageSeen | FreeStorageGone
 _OfDrivers = StorageDriverSeen | StorageDriverGone | AttachLimitsSeen | AttachLimitsGone

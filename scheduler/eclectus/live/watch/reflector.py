@@ -60,6 +60,7 @@ class WatchedKind:
     """The object as observed at a time (seconds). Raises MalformedError."""
     gone: Callable[[str], Event]
     """The event of the deletion of the object with this key."""
+    listing: Event | None = None  # says that a new list begins
     need: Need | None = None  # of policies without which the kind is not watched; None: it always is
     older_paths: tuple[str, ...] = ()  # of earlier versions of its API, newest first, if `path` is not served
     list_query: Mapping[str, str] = field(default_factory=dict)  # restricts the list, not the watch
@@ -100,6 +101,8 @@ class Reflector:
         """Report what exists, page by page, then what is gone."""
         await self._find_version()
         self._store.start_list()
+        if self._kind.listing is not None:
+            await self._inbox.put_all([self._kind.listing])
         client, query = self._context.client, self._kind.list_query
         async for page in decoded_pages(client, self._path, query, decode_list, LIST_SECONDS):
             await self._inbox.put_all(self._store.page(page, self._now()))

@@ -66,7 +66,8 @@ def pods_kind(pods: WatchedPods) -> WatchedKind:
     DELETED, **with the object as it was before**, and neither its end nor its times would be seen.
     """
     running = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
-    return WatchedKind("pods", "/api/v1/pods", pods.key, pods.observe, pods.gone, list_query=running)
+    path, listing = "/api/v1/pods", events.PodsListed()
+    return WatchedKind("pods", path, pods.key, pods.observe, pods.gone, listing=listing, list_query=running)
 
 
 def jobs_kind(jobs: WatchedDagJobs) -> WatchedKind:
