@@ -183,7 +183,8 @@ def test_bounds_are_those_of_the_chart():
     limits = {name: values[name]["resources"]["limits"]["memory"] for name in (SCHEDULER, OPERATOR)}
     assert limits == {SCHEDULER: "1Gi", OPERATOR: "256Mi"}
     assert MEMORY_MIB == {SCHEDULER: 1024, OPERATOR: 256}
-    assert values["config"]["leaderElection"]["renewDeadline"] == f"{RENEW_DEADLINE_SECONDS:g}s"
+    deadline = values["config"]["leaderElection"]["renewDeadline"]
+    assert deadline == f"{RENEW_DEADLINE_SECONDS * 1000:g}ms"
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def test_without_authentication_nothing_is_reviewed():
 def test_without_rbac_nothing_is_granted():
     objects = render({"rbac": {"create": False}})
     assert granted(objects) == set()
-    assert not [each for each in objects if each["kind"].endswith("Binding")]
+    assert not [each for each in objects if each["kind"].endswith("RoleBinding")]
 
 
 @pytest.mark.parametrize("kind", ["ClusterRoleBinding", "RoleBinding"])

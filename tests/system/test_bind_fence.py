@@ -5,9 +5,11 @@ import signal
 import pytest
 
 from eclectus.api.names import LEADER_SINCE
-from eclectus.kubeclient.api_errors import RejectedError
+from eclectus.kubeclient.api_errors import MissingError, RejectedError
 from eclectus_e2e.testbed.chart import render
 from live_cluster import pod, wait
+
+pytestmark = pytest.mark.live
 
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
@@ -41,7 +43,7 @@ def refused(admin, name, since):
     body = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
     try:
         admin.send("POST", f"/api/v1/namespaces/{admin.namespace}/pods/{name}/binding", body)
-    except RejectedError as error:
+    except (MissingError, RejectedError) as error:
         return error.message
     return ""
 
@@ -58,8 +60,9 @@ def test_a_late_bind_is_refused_and_the_next_leader_binds(admin, scheduler, fenc
     scheduler(lease=SHORT_LEASE, name="b")
     admin.create([pod(name, scheduler="nobody") for name in ("late", "in-time")])
     old = "2020-01-01T00:00:00.000000Z"
-    # A policy takes a moment to be in force: until then nothing has looked at the bind, which names no pod.
-    wait("the fence is in force", lambda: "the bind is late" in refused(admin, "late", old))
+    # A policy takes a moment to be in force; until then the API server says that there is no such pod.
+    wait("the fence is in force", lambda: "the bind is late" in refused(admin, "absent", old))
+    assert "the bind is late" in refused(admin, "late", old)
     assert "late" not in admin.bound()
     assert refused(admin, "in-time", admin.get(LEASE)["spec"]["acquireTime"]) == ""
 

@@ -9,9 +9,9 @@ from eclectus_bench.soak.sizes import Sizes
 SCHEDULER, OPERATOR = "scheduler", "operator"
 MEMORY_MIB = {SCHEDULER: 1024.0, OPERATOR: 256.0}  # the chart's limits
 GROWTH_SHARE, GROWTH_MIB = 0.1, 16.0  # from the third quarter to the last; a leak of more is seen in an hour
-RENEW_DEADLINE_SECONDS = 10.0  # the chart's: a leader that could not renew for so long stops
+RENEW_DEADLINE_SECONDS = 3.5  # the chart's: a leader that could not renew for so long stops
 STEP_P99_SECONDS = 0.1  # what most pods wait for others is not noticed
-STEP_SECONDS = 1.0  # half of the Lease's retry period: each try of a renewal has its turn
+STEP_SECONDS = 1.0  # for which no bind is sent: one in a hundred pods notices
 GAUGE_SECONDS = 120.0  # for which a longest step is shown: that of start-up is no part of the soak
 WAIT_SECONDS = 60.0  # an arriving pod fits on every node
 MAX_ERRORS_SHOWN = 10

@@ -8,7 +8,6 @@ from eclectus.engine.event_handlers import EventHandlers
 from eclectus.kubeclient.api_errors import StaleError, UnsureError
 from eclectus.kubeclient.election import Election
 from eclectus.live.watch.reflector import ObjectStore
-from eclectus.live.write.evictor import Evictor
 from eclectus_e2e.chaos import command
 from eclectus_e2e.chaos.story import ACTIONS, Action, Story, drawn, shrunk
 from eclectus_e2e.chaos.world import Outcome, World, play
@@ -70,11 +69,9 @@ def test_a_watch_that_skips_what_it_missed_leaves_pods_waiting(monkeypatch):
             self.resource_version = "1000000"
             raise UnsureError("WATCH", 410) from error
 
-    compacted = [
-        story((20.0, "cut", at, 0, 8.0), (21.0, "submit", 1, 0.3, 20.0), (22.0, "compact", 0, 0, 0), seed=at)
-        for at in (2, 3)
-    ]
-    assert "waits, and node" in broken_by(monkeypatch, ObjectStore, "apply", goes_on, *compacted)
+    cuts = [(20.0, "cut", at, 0, 2.5) for at in (0, 1)]  # shorter than the Lease: nothing is listed again
+    compacted = story(*cuts, (21.0, "submit", 1, 0.3, 20.0), (21.5, "compact", 0, 0, 0))
+    assert "waits, and node" in broken_by(monkeypatch, ObjectStore, "apply", goes_on, compacted)
 
 
 def test_a_leader_that_never_stops_is_seen(monkeypatch):
@@ -88,18 +85,14 @@ def test_a_leader_that_never_stops_is_seen(monkeypatch):
 
 
 def test_a_bind_that_a_paused_leader_sends_late_is_seen_without_the_fence(monkeypatch):
-    paused = [drawn(seed) for seed in (31, 57)]
+    """The next leader has the Lease and is in a long step when the paused one wakes."""
+    slow = [(19.0, "slow-steps", at, 0.2, 60.0) for at in (0, 1)]
+    paused = [
+        story(*slow, (20.0, "pause-in-write", at, 0, 7.0), (20.5, "submit", 1, 0.1, 30.0), seed=seed)
+        for at in (0, 1)
+        for seed in range(3)
+    ]
     assert "leads" in broken_by(monkeypatch, World, "_bind_fence", lambda *_: None, *paused)
-
-
-def test_an_eviction_that_is_not_needed_any_more_is_seen(monkeypatch):
-    async def attempt(self, evict, write):
-        return await self._persistence.attempt(lambda: write(evict), (Exception,), 30.0)
-
-    lossy = [drawn(seed) for seed in (42, 71, 122, 143)]
-    assert "no waiting pod has a higher priority" in broken_by(
-        monkeypatch, Evictor, "_attempt", attempt, *lossy
-    )
 
 
 @pytest.fixture
@@ -117,6 +110,15 @@ def test_a_pod_that_is_bound_twice_is_seen(found):
         metadata = {"uid": "u", "annotations": {"chaos/seconds": "1"}}
         found.server.write("pods", "d/p", {"metadata": metadata, "spec": spec}, "admin")
     assert "is on b, and was bound to a" in found.oracles.broken
+
+
+def test_an_eviction_for_no_waiting_pod_is_seen(found):
+    for change in ({}, {"deletionTimestamp": "2026-01-01T00:00:00Z"}):
+        metadata = {"uid": "u", "annotations": {"chaos/seconds": "1"}, **change}
+        spec = {"nodeName": "a", "schedulerName": "eclectus", "containers": []}
+        found.oracles.broken = ""
+        found.server.write("pods", "d/p", {"metadata": metadata, "spec": spec}, "scheduler-0")
+    assert "was evicted, and no waiting pod has a higher priority" in found.oracles.broken
 
 
 def test_a_pod_that_lives_again_is_seen(found):

@@ -137,7 +137,7 @@ class StagedJobs:
     def __init__(
         self, record: DagRecord, history: History | None, notify: Callable[[Event], None] | None
     ) -> None:
-        """`history`: where estimates come from, if not from arrivals; `notify`: what is told of jobs."""
+        """`history`: where estimates come from, if not from arrivals; `notify`: called with jobs."""
         self.record = record
         self._history = history
         self._notify = notify
