@@ -143,7 +143,7 @@ app.kubernetes.io/component: operator
 {{- $_ := set $server "tlsCertFile" (include "eclectus.tls.certificate" .) }}
 {{- $_ := set $server "tlsPrivateKeyFile" (include "eclectus.tls.key" .) }}
 {{- end }}
-{{- $lease := dict "resourceNamespace" .Release.Namespace "resourceName" (include "eclectus.fullname" .) }}
+{{- $lease := dict "resourceNamespace" .Release.Namespace "resourceName" (include "eclectus.fullname" .) "bindFence" true }}
 {{- $identity := dict "apiVersion" "eclectus.dev/v1alpha1" "kind" "SchedulerConfiguration" "leaderElection" $lease "server" $server }}
 {{- mergeOverwrite $identity (deepCopy .Values.config) | toYaml }}
 {{- end }}
