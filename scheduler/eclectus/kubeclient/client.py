@@ -28,7 +28,6 @@ from eclectus.kubeclient.api_errors import (
     error_from,
 )
 from eclectus.kubeclient.credentials import RENEWAL_SECONDS, Credentials
-from eclectus.kubeclient.timing import TroubleLog
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -72,8 +71,8 @@ async def connected(
 class ApiClient:
     """Requests to one API server; see `connected`.
 
-    A server that cannot be reached, or does not accept the credentials, is logged here, once for all callers:
-    `ApiError.is_logged` tells them to be silent.
+    A server that cannot be reached, or does not accept the credentials, is logged here, once for all callers
+    and all clients with these credentials: `ApiError.is_logged` tells callers to be silent.
     """
 
     def __init__(
@@ -83,7 +82,6 @@ class ApiClient:
         self._credentials = credentials
         self._seconds = seconds
         self._advice = advice
-        self._trouble = TroubleLog(_log)
 
     async def get(self, path: str, query: Query | None = None, *, seconds: float | None = None) -> bytes:
         """The body of a GET's answer. Raises ApiError."""
@@ -117,7 +115,7 @@ class ApiClient:
                     whole = response.read() if most_bytes is None else _read(response, most_bytes)
                     answer = await whole
             if response.status != 401:
-                self._trouble.succeeded("the API server answers again")
+                self._credentials.trouble.succeeded("the API server answers again")
             return response.status, response.headers, answer
 
         renewals = self._credentials.renewals
@@ -175,7 +173,7 @@ class ApiClient:
         error = error_from(what, status, body, headers, self._advice)
         if status == 401:
             error.is_logged = True
-            self._trouble.failed("401", _unauthenticated(self._credentials))
+            self._credentials.trouble.failed("401", _unauthenticated(self._credentials))
         return error
 
     @contextmanager
@@ -186,7 +184,7 @@ class ApiClient:
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             kind, why = _problem(error, self._credentials.source or "the kubeconfig")
             problem = f"the API server at {self._credentials.endpoint.url} cannot be reached: {why}"
-            self._trouble.failed(kind, problem)
+            self._credentials.trouble.failed(kind, problem)
             raise NotDoneError(what, message=problem, is_logged=True) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise UnsureError(what, message=f"no answer: {error or type(error).__name__}") from error

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import logging
 import os
 import ssl
 import tempfile
@@ -23,6 +24,7 @@ from urllib.request import proxy_bypass
 
 from eclectus.kubeclient.addresses import is_loopback
 from eclectus.kubeclient.api_errors import CredentialsError
+from eclectus.kubeclient.timing import TroubleLog
 
 _UNVERIFIED = (
     "sets insecure-skip-tls-verify, so anybody could answer for the API server: put the cluster's CA into "
@@ -65,6 +67,7 @@ class Credentials:
         self.renewals = 0  # how often they were read again, with success or not
         self._renew = renew
         self._renew_tls = renew_tls
+        self.trouble = TroubleLog(logging.getLogger(__name__))  # with the API server that they are for
         self._renewing = Lock()  # of threads: clients on several event loops may share the credentials
 
     async def refresh_after(self, renewals: int) -> None:
