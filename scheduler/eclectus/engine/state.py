@@ -187,28 +187,9 @@ class State:
         self._spared: dict[str, float] = {}
         # uid of a pod of which evictions were refused -> until when it is no victim, seconds
         self.spared: Mapping[str, float] = self._spared
-        self._refusal_waits: dict[
-            str, float
-        ] = {}  # uid -> for how long it is spared after the next refusal, seconds
-        self.view = View(
-            now=self.now,
-            cluster=self.cluster,
-            classes=ClassCache(self.cluster),
-            learn=learn,
-            rng=Random(seed),
-            node_queues=self.node_queues.by_row,
-            queued_tasks=self.node_queues.tasks_by_class,
-            deferred_since=self.deferrals.since,
-            placed=self.placed,
-            evicted=self.evicted,
-            spared=self.spared,
-            budgets=self.budgets,
-            shares_by_policy=self.accounts.shares,
-            job_work=self.accounts.job_work,
-            pricing=self.accounts.pricing,
-            arrivals=self.accounts.arrivals,
-            known_jobs=self.accounts.jobs,
-        )
+        # uid -> for how long it is spared after the next refusal, seconds
+        self._refusal_waits: dict[str, float] = {}
+        self.view = self._made_view(seed)
         self.class_queues = ClassQueues(self.view.classes, profiles)
         self._pending: dict[str, Task] = {}
         self.pending: Mapping[str, Task] = self._pending  # uid -> task, as last seen
@@ -225,6 +206,28 @@ class State:
             "backOff": lambda uid, _: self.backoff.discard(uid),
         }
         self._commands: list[Command] = []
+
+    def _made_view(self, seed: int) -> View:
+        """What policies see: it refers to the parts, and so changes with them."""
+        return View(
+            now=self.now,
+            cluster=self.cluster,
+            classes=ClassCache(self.cluster),
+            learn=self.learn,
+            rng=Random(seed),
+            node_queues=self.node_queues.by_row,
+            queued_tasks=self.node_queues.tasks_by_class,
+            deferred_since=self.deferrals.since,
+            placed=self.placed,
+            evicted=self.evicted,
+            spared=self.spared,
+            budgets=self.budgets,
+            shares_by_policy=self.accounts.shares,
+            job_work=self.accounts.job_work,
+            pricing=self.accounts.pricing,
+            arrivals=self.accounts.arrivals,
+            known_jobs=self.accounts.jobs,
+        )
 
     # -- the step --------------------------------------------------------------------------------
 

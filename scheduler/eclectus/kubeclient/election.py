@@ -5,8 +5,9 @@ and stops by itself after `renew_deadline`. A standby takes over no earlier than
 **observed** that renewal, which was later than its sending. Since renew_deadline < lease_duration, the old
 leader has stopped before. Each measures elapsed time on its own clock only: no two clocks are ever compared,
 and a process that was suspended finds, at its first look at the clock, that its time is over. If two replicas
-try at once, the resourceVersion lets one write succeed. A request that the leader sent ends within the gap
-between the two times, because no request may last longer than it (the settings ensure that).
+try at once, the resourceVersion lets one write succeed. A bind that the leader sent ends within the gap
+between the two times, because no request may last longer than it (the settings ensure that); with `bindFence`
+the API server refuses it as late instead.
 """
 
 from __future__ import annotations

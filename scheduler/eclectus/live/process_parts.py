@@ -83,16 +83,8 @@ def build(
     pods = WatchedPods(is_ours, shared, engine.needs.get("images", frozenset()))
     jobs = WatchedDagJobs(is_ours, shared)
     register_collectors(context.metrics.registry, engine, clock.now, settings.metrics)
-    leadership = Leadership(
-        lease_api,
-        f"{socket.gethostname()}_{uuid.uuid4()}",
-        _election_settings(settings.leader_election, names),
-        Random(context.rng.random()),  # of its own: it runs on another thread
-        [_claim(name) for name in names],
-        on_change=context.metrics.leader.set,
-        annotations=advertised.annotations,
-        hung=watchdog.trouble,
-    )
+    election = settings.leader_election
+    leadership = _leadership(election, names, lease_api, context, advertised=advertised, watchdog=watchdog)
     holds_lease = leadership.holds_lease
     profiles = settings.node_profiles
     known = Known(
@@ -127,6 +119,27 @@ def build(
         load_signal=LoadSignal(settings.load_signal, inbox, context.metrics)
         if settings.load_signal.url
         else None,
+    )
+
+
+def _leadership(
+    election: LeaderElection,
+    names: frozenset[str],
+    api: ObjectApi,
+    context: Context,
+    *,
+    advertised: AdvertisedServer,
+    watchdog: Watchdog,
+) -> Leadership:
+    return Leadership(
+        api,
+        f"{socket.gethostname()}_{uuid.uuid4()}",
+        _election_settings(election, names),
+        Random(context.rng.random()),  # of its own: it runs on another thread
+        [_claim(name) for name in names],
+        on_change=context.metrics.leader.set,
+        annotations=advertised.annotations,
+        hung=watchdog.trouble,
     )
 
 
