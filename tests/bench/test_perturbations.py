@@ -41,6 +41,7 @@ from eclectus_e2e.testbed.kubelet.pod_times import PodRecord
 BUILD = CLASSES[1]
 SETTINGS = Settings(nodes_per_group=1)
 LAYOUT = make_layout(SETTINGS)
+(FROZEN,) = LAYOUT.freezing
 PLAN = Plan(SETTINGS, LAYOUT, Prediction(learning=5.0, recovery=10.0, cut_off=20.0))
 
 
@@ -104,11 +105,18 @@ def test_learned_is_when_95_percent_are_within_a_third():
 # -- plan and predictions ---------------------------------------------------------------------------
 
 
+def test_with_two_nodes_a_speed_either_may_freeze_and_both_are_probed():
+    layout = make_layout(Settings(nodes_per_group=2))
+    probed = {node.name: node.speed for node in layout.nodes if PROBED_LABEL in node.labels}
+    assert [probed[name] for name in layout.freezing] == [2.0, 2.0]
+    assert len(probed) == 4
+
+
 def test_the_layout_has_an_idle_node_one_that_freezes_and_one_to_compare_them_with():
     probed = {node.name: node.speed for node in LAYOUT.nodes if PROBED_LABEL in node.labels}
     assert len(probed) == 3
-    assert probed[LAYOUT.frozen] == 2.0
-    assert LAYOUT.swapped[LAYOUT.frozen] == 8.0
+    assert probed[FROZEN] == 2.0
+    assert LAYOUT.swapped[FROZEN] == 8.0
     assert IDLE in probed
     assert [node.taints for node in LAYOUT.nodes if node.taints] == [[RESERVED]]
 
@@ -150,11 +158,11 @@ def observations():
     entries += [
         entry(f"probe-{at}", IDLE, at, at + 1.0, klass=BENCHMARK) for at in (30.0, 60.0, 130.0, 160.0)
     ]
-    entries.append(entry("probe-back", LAYOUT.frozen, 241.0, 242.0, klass=BENCHMARK))
+    entries.append(entry("probe-back", FROZEN, 241.0, 242.0, klass=BENCHMARK))
     speeds = {node.name: node.speed for node in LAYOUT.nodes}
     changes = [speed_change(0.0, name, speed) for name, speed in speeds.items()]
     changes += [speed_change(100.1, name, speed) for name, speed in LAYOUT.swapped.items()]
-    changes += [speed_change(200.1, LAYOUT.frozen, 0.0), speed_change(240.1, LAYOUT.frozen, 8.0)]
+    changes += [speed_change(200.1, FROZEN, 0.0), speed_change(240.1, FROZEN, 8.0)]
     readings = [
         RatesAt(10.0, learned(speeds, "live")),
         RatesAt(104.0, learned(speeds, "live")),
@@ -164,13 +172,13 @@ def observations():
         RatesAt(250.0, learned(LAYOUT.swapped, "live")),
     ]
     events = {"swap": 100.0, "freeze": 200.0, "resend": 220.0, "thaw": 240.0, "end": 260.0}
-    return Observations(sent, arrivals, changes, readings, events, set(), entries)
+    return Observations(sent, arrivals, changes, readings, events, FROZEN, set(), entries)
 
 
 def learned(speeds, frozen_state):
     """Rates of every node: of builds on the workers, and of the benchmark on all nodes."""
     return [
-        LearnedRate(node, kind, 0.1 * speed, 9, frozen_state if node == LAYOUT.frozen else "live")
+        LearnedRate(node, kind, 0.1 * speed, 9, frozen_state if node == FROZEN else "live")
         for node, speed in speeds.items()
         for kind in (("build", BENCHMARK) if node != IDLE else (BENCHMARK,))
     ]
@@ -203,7 +211,7 @@ def test_a_real_pod_on_the_frozen_node_before_its_first_probe_is_no_return_by_pr
     early = Arrival(len(seen.arrivals), 230.0, BUILD, 1.0, None)
     seen.arrivals.append(early)
     seen.sent.at[pod_name(early)] = 230.0
-    seen.entries = [*seen.entries, entry(pod_name(early), LAYOUT.frozen, 230.5, 240.5)]
+    seen.entries = [*seen.entries, entry(pod_name(early), FROZEN, 230.5, 240.5)]
     found = make_report(PLAN, seen)
     assert found.frozen.starts_while_out == 1
     assert found.frozen.last_start_seconds == pytest.approx(30.5)

@@ -92,7 +92,7 @@ def _event_names(axes: Axes, series: _Series) -> None:
 
 def _workers(axes: Axes, series: _Series) -> None:
     """Every node that takes real pods, but for the one that freezes."""
-    others = [node for node in series.plan.layout.nodes if node.name not in (IDLE, series.plan.layout.frozen)]
+    others = [node for node in series.plan.layout.nodes if node.name not in (IDLE, series.seen.frozen)]
     learned = [(node.speed, [one.learned or np.nan for one in series.of(node.name)]) for node in others]
     draw_speeds(axes, series.at, learned)
     draw_swapped_speeds(axes, series.event("swap"), series.at[-1])
@@ -102,7 +102,7 @@ def _workers(axes: Axes, series: _Series) -> None:
 
 def _special_nodes(axes: Axes, series: _Series) -> None:
     """The node that freezes and the idle one, with every probe that succeeded there."""
-    frozen = series.plan.layout.frozen
+    frozen = series.seen.frozen
     for node, colour, text in ((frozen, FROZEN_COLOUR, "freezes"), (IDLE, IDLE_COLOUR, "is only probed")):
         speeds = series.of(node)
         true = [max(one.true, LOWEST_SPEED_SHOWN) for one in speeds]

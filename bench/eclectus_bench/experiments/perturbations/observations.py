@@ -54,6 +54,7 @@ class Observations:
     changes: list[SpeedChange] = field(default_factory=list)
     readings: list[RatesAt] = field(default_factory=list)
     events: dict[str, float] = field(default_factory=dict)  # swap, freeze, resend, thaw, end
+    frozen: str = ""  # the node that froze
     resent: set[str] = field(default_factory=set)  # names of frozen pods that were deleted and sent again
     entries: Sequence[PodRecord] = ()
     counters: Counters = NOTHING_COUNTED

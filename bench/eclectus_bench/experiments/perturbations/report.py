@@ -116,7 +116,7 @@ class Intervals:
 
     def frozen_node(self) -> FrozenNode:
         """From the freeze to the end."""
-        events, node = self._seen.events, self._plan.layout.frozen
+        events, node = self._seen.events, self._seen.frozen
         starts = [one.started for one in self.pods if one.node == node and one.started]
         late = [at - events["freeze"] for at in starts if events["freeze"] < at < events["thaw"]]
         dead = self._first_state("dead", events["freeze"], events["thaw"])
@@ -159,8 +159,8 @@ class Intervals:
 
     def _first_state(self, state: str, since: float, until: float) -> float | None:
         """When the frozen node first had this state."""
-        frozen = self._plan.layout.frozen
-        return next((one.at for one in self.readings(since, until) if one.state(frozen) == state), None)
+        readings = self.readings(since, until)
+        return next((one.at for one in readings if one.state(self._seen.frozen) == state), None)
 
 
 def _succeeded(entries: Sequence[PodRecord], node: str, since: float, until: float) -> list[PodRecord]:

@@ -116,14 +116,14 @@ class _Timeline:
 
     async def _events(self, api: Api) -> None:
         seen, settings = self.seen, self.plan.settings
-        frozen, swapped = self.plan.layout.frozen, self.plan.layout.swapped
+        swapped = self.plan.layout.swapped
         # 1. The speeds are learned.
         await _sleep_until(seen.sent.began + settings.learn_seconds)
         # 2. The fast nodes become slow, the slow ones fast, and so does what each is good at.
         await self._set_speeds("swap", "speeds are swapped", swapped)
         await _sleep_until(seen.events["swap"] + settings.recover_seconds)
         # 3. One node freezes: its containers stand still, and its kubelet goes on to report Ready.
-        await self._until_busy(api, frozen)
+        frozen = seen.frozen = await self._busy_node(api)
         await self._set_speeds("freeze", f"{frozen} freezes", {frozen: 0.0})
         limit = TIMEOUT_FACTOR * PREDICTION_FACTOR * self.plan.prediction.cut_off
         await self._wait_for(lambda: self._state() == "dead", limit)
@@ -136,13 +136,17 @@ class _Timeline:
         await self._wait_for(lambda: self._state() == "live", TIMEOUT_FACTOR * RETURN_SECONDS)
         await asyncio.sleep(settings.after_seconds)
 
-    async def _until_busy(self, api: Api, node: str) -> None:
-        """Wait until so many pods run on the node that its silence will show, or until BUSY_SECONDS."""
+    async def _busy_node(self, api: Api) -> str:
+        """Wait for a node that may freeze with so many pods that its silence will show, or BUSY_SECONDS."""
         deadline = time.time() + BUSY_SECONDS
-        while await load.running_on_node(api, node) < SILENT_PODS:
+        while True:
+            running = {node: await load.running_on_node(api, node) for node in self.plan.layout.freezing}
+            busiest = max(running, key=running.__getitem__)
+            if running[busiest] >= SILENT_PODS:
+                return busiest
             if time.time() > deadline:
-                self.screen.say(f"fewer than {SILENT_PODS} pods run on {node}: its silence may not show")
-                return
+                self.screen.say(f"fewer than {SILENT_PODS} pods run on {busiest}: its silence may not show")
+                return busiest
             await asyncio.sleep(POLL_SECONDS)
 
     async def _set_speeds(self, event: str, text: str, speeds: Mapping[str, float]) -> None:
@@ -162,7 +166,7 @@ class _Timeline:
             await asyncio.sleep(READ_EVERY_SECONDS)
 
     def _state(self) -> str:
-        return self.seen.readings[-1].state(self.plan.layout.frozen)
+        return self.seen.readings[-1].state(self.seen.frozen)
 
     async def _read_speeds(self) -> None:
         """Record the learned rates and show a snapshot, every second until cancelled."""
