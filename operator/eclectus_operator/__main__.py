@@ -33,10 +33,9 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _option(field: dataclasses.Field[Any], hint: Any) -> Any:
-    setting: Setting = hint.__metadata__[0]
+def _option(field: dataclasses.Field[Any], kind: Any) -> Any:
+    setting: Setting = field.metadata[Setting]
     meaning = f"{setting.means} ({setting.why})" if setting.why else setting.means
-    kind: Any = hint.__origin__
     if get_origin(kind) is Literal:
         kind = click.Choice(get_args(kind))
     elif kind in (int, float):

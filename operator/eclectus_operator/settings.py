@@ -1,13 +1,12 @@
 """The settings of one operator process. The chart passes every one as a command-line option."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
 from eclectus.api.probe_names import ProbeId
 from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.leadership import JITTER
 from eclectus.kubeclient.serving import server_settings
-from eclectus.model.settings import Setting
+from eclectus.model.settings import REQUIRED, setting
 from eclectus_operator import node_labels
 
 REQUEST_SECONDS = 4.0  # time limit of a leader's request
@@ -17,82 +16,69 @@ REQUEST_SECONDS = 4.0  # time limit of a leader's request
 class Settings:
     """How the operator works."""
 
-    instance: Annotated[
-        str, Setting("name of this installation: 1 to 16 lower-case letters and digits, in every pod's name")
-    ]
-    namespace: Annotated[str, Setting("namespace of the probe pods")]
-    unit_image: Annotated[
-        str, Setting("image of the built-in benchmark", why="none by default: there is no public one")
-    ] = ""
-    pull_secrets: Annotated[
-        str, Setting("names of Secrets in that namespace to pull images with, separated by commas")
-    ] = ""
-    priority_class: Annotated[
-        str, Setting("PriorityClass of probe pods", why="the chart's own has the lowest priority there is")
-    ] = ""
-    most_running: Annotated[
-        int,
-        Setting(
-            "most probe pods at a time, of all NodeProbes together",
-            why="on top of each NodeProbe's own limits; the chart's ResourceQuota has the same number",
-            unit="pods",
-            least=1,
-            most=500,
-        ),
-    ] = 10
-    node_labels: Annotated[
-        str,
-        Setting(
-            "labels that nodes get from other labels of theirs: LABEL=SOURCE, separated by commas; a source "
-            "is a label, or a text with labels in braces",
-            why="none by default: it takes the permission to patch nodes",
-        ),
-    ] = ""
-    orphan_seconds: Annotated[
-        float,
-        Setting(
-            "age at which a probe pod that belongs to no NodeProbe is deleted",
-            why="longer than any write can be in flight",
-            unit="s",
-            least=0,
-        ),
-    ] = 60.0
-    look_seconds: Annotated[
-        float,
-        Setting(
-            "longest time between two syncs",
-            why="finds what no watch has reported; a sync without runs costs two lists",
-            unit="s",
-            least=1,
-        ),
-    ] = 60.0
+    instance: str = setting(
+        REQUIRED, "name of this installation: 1 to 16 lower-case letters and digits, in every pod's name"
+    )
+    namespace: str = setting(REQUIRED, "namespace of the probe pods")
+    unit_image: str = setting(
+        "", "image of the built-in benchmark", why="none by default: there is no public one"
+    )
+    pull_secrets: str = setting(
+        "", "names of Secrets in that namespace to pull images with, separated by commas"
+    )
+    priority_class: str = setting(
+        "", "PriorityClass of probe pods", why="the chart's own has the lowest priority there is"
+    )
+    most_running: int = setting(
+        10,
+        "most probe pods at a time, of all NodeProbes together",
+        why="on top of each NodeProbe's own limits; the chart's ResourceQuota has the same number",
+        unit="pods",
+        least=1,
+        most=500,
+    )
+    node_labels: str = setting(
+        "",
+        "labels that nodes get from other labels of theirs: LABEL=SOURCE, separated by commas; a source "
+        "is a label, or a text with labels in braces",
+        why="none by default: it takes the permission to patch nodes",
+    )
+    orphan_seconds: float = setting(
+        60.0,
+        "age at which a probe pod that belongs to no NodeProbe is deleted",
+        why="longer than any write can be in flight",
+        unit="s",
+        least=0,
+    )
+    look_seconds: float = setting(
+        60.0,
+        "longest time between two syncs",
+        why="finds what no watch has reported; a sync without runs costs two lists",
+        unit="s",
+        least=1,
+    )
 
-    dag_jobs: Annotated[
-        bool,
-        Setting(
-            "whether DagJobs are run", why="takes the permission to create and delete pods in all namespaces"
-        ),
-    ] = False
-    dag_waiting: Annotated[
-        int,
-        Setting(
-            "most pods of a DagJob that exist and have not started; those of a gang are all created",
-            why="enough for a scheduler to choose from; more cost etcd and quota and start nothing earlier",
-            unit="pods",
-            least=1,
-            most=10_000,
-        ),
-    ] = 100
-    dag_kept: Annotated[
-        int,
-        Setting(
-            "most pods of a DagJob that are kept after they have ended, while the job runs",
-            why="for their logs; what has succeeded is recorded in the status",
-            unit="pods",
-            least=0,
-            most=100_000,
-        ),
-    ] = 200
+    dag_jobs: bool = setting(
+        False,
+        "whether DagJobs are run",
+        why="takes the permission to create and delete pods in all namespaces",
+    )
+    dag_waiting: int = setting(
+        100,
+        "most pods of a DagJob that exist and have not started; those of a gang are all created",
+        why="enough for a scheduler to choose from; more cost etcd and quota and start nothing earlier",
+        unit="pods",
+        least=1,
+        most=10_000,
+    )
+    dag_kept: int = setting(
+        200,
+        "most pods of a DagJob that are kept after they have ended, while the job runs",
+        why="for their logs; what has succeeded is recorded in the status",
+        unit="pods",
+        least=0,
+        most=100_000,
+    )
 
     def __post_init__(self) -> None:
         ProbeId(self.instance, "run", 0)  # raises NamingError, which says what an instance may be
@@ -103,19 +89,19 @@ class Settings:
 class LeaseSettings:
     """The Lease by which one replica leads, and its times."""
 
-    lease_namespace: Annotated[
-        str, Setting("namespace of the Lease by which one replica of the operator leads")
-    ]
-    lease_name: Annotated[str, Setting("name of that Lease")] = "eclectus-operator"
-    lease_duration: Annotated[
-        float, Setting("how long a silent leader keeps the Lease", unit="s", least=2, most=3600)
-    ] = 15.0
-    renew_deadline: Annotated[
-        float, Setting("a leader that could not renew for this long stops", unit="s", least=1, most=3600)
-    ] = 10.0
-    retry_period: Annotated[
-        float, Setting("pause between two tries to acquire or renew it", unit="s", least=0.1, most=600)
-    ] = 2.0
+    lease_namespace: str = setting(
+        REQUIRED, "namespace of the Lease by which one replica of the operator leads"
+    )
+    lease_name: str = setting("eclectus-operator", "name of that Lease")
+    lease_duration: float = setting(
+        15.0, "how long a silent leader keeps the Lease", unit="s", least=2, most=3600
+    )
+    renew_deadline: float = setting(
+        10.0, "a leader that could not renew for this long stops", unit="s", least=1, most=3600
+    )
+    retry_period: float = setting(
+        2.0, "pause between two tries to acquire or renew it", unit="s", least=0.1, most=600
+    )
 
     def __post_init__(self) -> None:
         if not self.retry_period * JITTER < self.renew_deadline < self.lease_duration:
@@ -139,12 +125,10 @@ class LeaseSettings:
 class ServerSettings(server_settings.ServerSettings):
     """Where the process serves its health checks and metrics, and who may read the metrics."""
 
-    port: Annotated[
-        int,
-        Setting(
-            "TCP port; with 0 a free one is chosen and logged",
-            "not the scheduler's, so that both can run on one machine",
-            least=0,
-            most=65535,
-        ),
-    ] = 10279
+    port: int = setting(
+        10279,
+        "TCP port; with 0 a free one is chosen and logged",
+        "not the scheduler's, so that both can run on one machine",
+        least=0,
+        most=65535,
+    )

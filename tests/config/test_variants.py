@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 import pytest
 
 from eclectus.config.described import Statement, statement, variants
 from eclectus.model.errors import SettingsError
-from eclectus.model.settings import Setting
+from eclectus.model.settings import setting
 from eclectus.policies.rosella import Rosella
 
 
@@ -17,9 +17,9 @@ from eclectus.policies.rosella import Rosella
 class Two:
     """Settings of which some contradict each other."""
 
-    kind: Annotated[Literal["plain", "round", "long"], Setting("a")] = "plain"
-    is_new: Annotated[bool | None, Setting("b")] = None
-    size: Annotated[float, Setting("c")] = 1.0
+    kind: Literal["plain", "round", "long"] = setting("plain", "a")
+    is_new: bool | None = setting(None, "b")
+    size: float = setting(1.0, "c")
 
     def __post_init__(self) -> None:
         if self.kind == "long" and self.is_new:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 import pytest
 
 from eclectus.model.errors import SettingsError
-from eclectus.model.settings import Setting, apply_implied, implied_by
+from eclectus.model.settings import apply_implied, implied_by, setting
 
 
 @dataclass
 class Oven:
-    program: Annotated[
-        Literal["own", "bread"],
-        Setting("what is baked", implies={"bread": {"heat": 230.0, "steam": True}}),
-    ] = "own"
-    heat: Annotated[float, Setting("how hot")] = 180.0
-    steam: Annotated[bool, Setting("whether wet")] = False
-    minutes: Annotated[int, Setting("how long")] = 60
+    program: Literal["own", "bread"] = setting(
+        "own", "what is baked", implies={"bread": {"heat": 230.0, "steam": True}}
+    )
+    heat: float = setting(180.0, "how hot")
+    steam: bool = setting(False, "whether wet")
+    minutes: int = setting(60, "how long")
 
     def __post_init__(self) -> None:
         apply_implied(self)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Annotated
 
 from eclectus.api.names import CLASS_LABEL
 from eclectus.kubeclient.serving.server_settings import ServerSettings
 from eclectus.model.errors import Problems, SettingsError
-from eclectus.model.settings import Setting
+from eclectus.model.settings import setting
 
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 
@@ -18,104 +17,82 @@ _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 class ClientConnectionSettings:
     """Limits of the requests to the API server."""
 
-    requests_in_flight: Annotated[
-        int,
-        Setting(
-            "binds in flight at the same time",
-            "64 saturate a single API server; more would only queue there",
-            least=1,
-        ),
-    ] = 64
-    events_in_flight: Annotated[
-        int,
-        Setting(
-            "events in flight at the same time while binds are; without binds, as many as requestsInFlight",
-            "few, so that events do not take capacity from binds",
-            least=1,
-        ),
-    ] = 8
-    conditions_in_flight: Annotated[
-        int,
-        Setting(
-            "patches of PodScheduled=False in flight at the same time",
-            "few: people and autoscalers read them, and no bind depends on them",
-            least=1,
-        ),
-    ] = 8
-    evictions_in_flight: Annotated[
-        int,
-        Setting(
-            "pods for which room is being made at the same time: one nomination, then its evictions",
-            "a quarter of the binds: each pod that makes room costs two writes",
-            least=1,
-        ),
-    ] = 16
-    request_timeout: Annotated[
-        float,
-        Setting(
-            "time after which an answer counts as lost",
-            "a bind sent by the leader must have ended before another process may lead",
-            unit="s",
-            least=0.1,
-            most=60,
-        ),
-    ] = 5.0
-    events_waiting: Annotated[
-        int,
-        Setting(
-            "events that wait while the API server is busy; more are dropped and counted",
-            "about 1 kB of memory each",
-            least=1,
-        ),
-    ] = 20_000
+    requests_in_flight: int = setting(
+        64,
+        "binds in flight at the same time",
+        "64 saturate a single API server; more would only queue there",
+        least=1,
+    )
+    events_in_flight: int = setting(
+        8,
+        "events in flight at the same time while binds are; without binds, as many as requestsInFlight",
+        "few, so that events do not take capacity from binds",
+        least=1,
+    )
+    conditions_in_flight: int = setting(
+        8,
+        "patches of PodScheduled=False in flight at the same time",
+        "few: people and autoscalers read them, and no bind depends on them",
+        least=1,
+    )
+    evictions_in_flight: int = setting(
+        16,
+        "pods for which room is being made at the same time: one nomination, then its evictions",
+        "a quarter of the binds: each pod that makes room costs two writes",
+        least=1,
+    )
+    request_timeout: float = setting(
+        5.0,
+        "time after which an answer counts as lost",
+        "a bind sent by the leader must have ended before another process may lead",
+        unit="s",
+        least=0.1,
+        most=60,
+    )
+    events_waiting: int = setting(
+        20_000,
+        "events that wait while the API server is busy; more are dropped and counted",
+        "about 1 kB of memory each",
+        least=1,
+    )
 
 
 @dataclass(frozen=True)
 class LeaderElection:
     """Leader election among replicas. The default times are kube-scheduler's."""
 
-    leader_elect: Annotated[
-        bool,
-        Setting(
-            "schedule only while holding the Lease", "two processes that schedule would over-commit nodes"
-        ),
-    ] = True
-    resource_namespace: Annotated[str, Setting("namespace of the Lease")] = "kube-system"
-    resource_name: Annotated[
-        str, Setting("name of the Lease", "not kube-scheduler's, so that both can run in one cluster")
-    ] = "eclectus"
-    lease_duration: Annotated[
-        float,
-        Setting(
-            "time after the last renewal it has observed at which a standby takes over; whole seconds",
-            "kube-scheduler's",
-            unit="s",
-            least=1,
-            most=3600,
-        ),
-    ] = 15.0
-    renew_deadline: Annotated[
-        float,
-        Setting(
-            "time after it sent its last successful renewal at which the leader stops",
-            "less than leaseDuration by a margin, so that there are never two leaders",
-            unit="s",
-            least=0.5,
-            most=3600,
-        ),
-    ] = 10.0
-    retry_period: Annotated[
-        float,
-        Setting("time between two attempts to acquire or renew the Lease", unit="s", least=0.1, most=600),
-    ] = 2.0
-    bind_fence: Annotated[
-        bool,
-        Setting(
-            "the API server refuses late binds of a former leader, as the chart's policy does; "
-            "clientConnection.requestTimeout is not limited by the times above then",
-            "without that policy only the time limit of a request keeps a late bind from being done",
-        ),
-    ] = False
+    leader_elect: bool = setting(
+        True, "schedule only while holding the Lease", "two processes that schedule would over-commit nodes"
+    )
+    resource_namespace: str = setting("kube-system", "namespace of the Lease")
+    resource_name: str = setting(
+        "eclectus", "name of the Lease", "not kube-scheduler's, so that both can run in one cluster"
+    )
+    lease_duration: float = setting(
+        15.0,
+        "time after the last renewal it has observed at which a standby takes over; whole seconds",
+        "kube-scheduler's",
+        unit="s",
+        least=1,
+        most=3600,
+    )
+    renew_deadline: float = setting(
+        10.0,
+        "time after it sent its last successful renewal at which the leader stops",
+        "less than leaseDuration by a margin, so that there are never two leaders",
+        unit="s",
+        least=0.5,
+        most=3600,
+    )
+    retry_period: float = setting(
+        2.0, "time between two attempts to acquire or renew the Lease", unit="s", least=0.1, most=600
+    )
+    bind_fence: bool = setting(
+        False,
+        "the API server refuses late binds of a former leader, as the chart's policy does; "
+        "clientConnection.requestTimeout is not limited by the times above then",
+        "without that policy only the time limit of a request keeps a late bind from being done",
+    )
 
     def __post_init__(self) -> None:
         problems = Problems()
@@ -135,36 +112,26 @@ class LeaderElection:
 class LoadSignalSettings:
     """The measured load of nodes, from a Prometheus server. Off unless a URL is given."""
 
-    url: Annotated[
-        str,
-        Setting(
-            "URL of the Prometheus server, such as http://prometheus.monitoring:9090; empty: no load signal"
-        ),
-    ] = ""
-    query: Annotated[
-        str,
-        Setting(
-            "PromQL query for all nodes at once; its values are the share of each node in use, 0 to 1",
-            "the CPU use of each node, from the node exporter",
-        ),
-    ] = '1 - avg by (instance) (rate(node_cpu_seconds_total{mode="idle"}[2m]))'
-    node_label: Annotated[str, Setting("label of the samples that identifies the node")] = "instance"
-    node_pattern: Annotated[
-        str,
-        Setting(
-            "regular expression for the label's value; its first group, or all of it, is the node's name",
-            "a name with or without a port",
-        ),
-    ] = r"([^:]+)(?::\d+)?"
-    interval: Annotated[
-        float,
-        Setting(
-            "time between two queries", "shorter bursts of load do not matter", unit="s", least=1, most=3600
-        ),
-    ] = 30.0
-    timeout: Annotated[
-        float, Setting("time limit of a query", "the client has none by default", unit="s", least=0.1)
-    ] = 5.0
+    url: str = setting(
+        "", "URL of the Prometheus server, such as http://prometheus.monitoring:9090; empty: no load signal"
+    )
+    query: str = setting(
+        '1 - avg by (instance) (rate(node_cpu_seconds_total{mode="idle"}[2m]))',
+        "PromQL query for all nodes at once; its values are the share of each node in use, 0 to 1",
+        "the CPU use of each node, from the node exporter",
+    )
+    node_label: str = setting("instance", "label of the samples that identifies the node")
+    node_pattern: str = setting(
+        r"([^:]+)(?::\d+)?",
+        "regular expression for the label's value; its first group, or all of it, is the node's name",
+        "a name with or without a port",
+    )
+    interval: float = setting(
+        30.0, "time between two queries", "shorter bursts of load do not matter", unit="s", least=1, most=3600
+    )
+    timeout: float = setting(
+        5.0, "time limit of a query", "the client has none by default", unit="s", least=0.1
+    )
 
     def __post_init__(self) -> None:
         problems = Problems()
@@ -181,57 +148,47 @@ class LoadSignalSettings:
 class NodeProfilesSettings:
     """Keeping what is learned in NodeProfile objects, so that it survives restarts."""
 
-    enabled: Annotated[
-        bool, Setting("read NodeProfiles when this process begins to lead, and write what is learned")
-    ] = True
-    interval: Annotated[
-        float,
-        Setting(
-            "time between two rounds of writes",
-            "a crash loses at most a minute of learning",
-            unit="s",
-            least=1,
-        ),
-    ] = 60.0
-    writes_a_round: Annotated[
-        int,
-        Setting(
-            "objects written in one round; the others wait for the next round",
-            "18,000 per hour at most",
-            least=1,
-        ),
-    ] = 300
+    enabled: bool = setting(
+        True, "read NodeProfiles when this process begins to lead, and write what is learned"
+    )
+    interval: float = setting(
+        60.0,
+        "time between two rounds of writes",
+        "a crash loses at most a minute of learning",
+        unit="s",
+        least=1,
+    )
+    writes_a_round: int = setting(
+        300,
+        "objects written in one round; the others wait for the next round",
+        "18,000 per hour at most",
+        least=1,
+    )
 
 
 @dataclass(frozen=True)
 class MetricsSettings:
     """The resolution of the learned speeds at /metrics: three series per group of nodes and class of work."""
 
-    node_group_label: Annotated[
-        str,
-        Setting(
-            "node label whose values are the groups of nodes",
-            "nodes of one type should be equally fast; metrics show where they are not",
-        ),
-    ] = "node.kubernetes.io/instance-type"
-    most_groups: Annotated[
-        int,
-        Setting(
-            "number of groups; beyond it the smallest groups are merged into `other`",
-            "bounds the number of series, even for a label such as the hostname",
-            least=1,
-            most=200,
-        ),
-    ] = 16
-    most_classes: Annotated[
-        int,
-        Setting(
-            "number of classes of work; beyond it those with the fewest samples are merged into `other`",
-            "bounds the number of series, because pods name their classes freely",
-            least=1,
-            most=200,
-        ),
-    ] = 16
+    node_group_label: str = setting(
+        "node.kubernetes.io/instance-type",
+        "node label whose values are the groups of nodes",
+        "nodes of one type should be equally fast; metrics show where they are not",
+    )
+    most_groups: int = setting(
+        16,
+        "number of groups; beyond it the smallest groups are merged into `other`",
+        "bounds the number of series, even for a label such as the hostname",
+        least=1,
+        most=200,
+    )
+    most_classes: int = setting(
+        16,
+        "number of classes of work; beyond it those with the fewest samples are merged into `other`",
+        "bounds the number of series, because pods name their classes freely",
+        least=1,
+        most=200,
+    )
 
     def __post_init__(self) -> None:
         if not self.node_group_label:
@@ -242,13 +199,11 @@ class MetricsSettings:
 class TenancySettings:
     """What the namespaces of the cluster share. What is learned of other work stays in its namespace."""
 
-    shared_workloads: Annotated[
-        tuple[str, ...],
-        Setting(
-            f"classes of work (values of the label {CLASS_LABEL}) that are the same in all namespaces",
-            "whoever may create pods in any namespace teaches a shared class to everybody",
-        ),
-    ] = ()
+    shared_workloads: tuple[str, ...] = setting(
+        (),
+        f"classes of work (values of the label {CLASS_LABEL}) that are the same in all namespaces",
+        "whoever may create pods in any namespace teaches a shared class to everybody",
+    )
 
     def __post_init__(self) -> None:
         problems = Problems()

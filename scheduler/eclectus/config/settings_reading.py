@@ -1,7 +1,7 @@
 """From plain YAML values to typed settings, with an error for every unknown field, wrong type or bound.
 
-A settings class is a dataclass with fields of type `Annotated[type, Setting(...)]`. Files spell the fields
-in camelCase, as Kubernetes does. Seconds may be written as numbers or as durations: 250ms, 15s, 2m.
+A settings class is a dataclass whose fields are made by `setting`. Files spell the fields in camelCase, as
+Kubernetes does. Seconds may be written as numbers or as durations: 250ms, 15s, 2m.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from math import isfinite
 from reprlib import Repr
 from types import UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from eclectus.model.errors import Problems, SettingsError
 from eclectus.model.settings import Setting, implied_by, types_of
@@ -54,17 +54,11 @@ def join(path: str, key: str | int) -> str:
 def settings_of(kind: type[Any]) -> dict[str, tuple[str, Any, Setting | None]]:
     """Spelling in files -> (field name, type, Setting) of a settings class."""
     hints = types_of(kind)
-    found = {}
-    for field in fields(kind):
-        if not field.init:
-            continue
-        hint = hints[field.name]
-        setting = None
-        if get_origin(hint) is Annotated:
-            hint, *notes = get_args(hint)
-            setting = next((note for note in notes if isinstance(note, Setting)), None)
-        found[camel(field.name)] = (field.name, hint, setting)
-    return found
+    return {
+        camel(each.name): (each.name, hints[each.name], each.metadata.get(Setting))
+        for each in fields(kind)
+        if each.init
+    }
 
 
 def read(kind: type[T], values: object, path: str, outside: Sequence[str] = (), where: str = "") -> T:

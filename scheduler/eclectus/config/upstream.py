@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from textwrap import fill
-from typing import Annotated, Any, get_args, get_origin
+from typing import Any
 
 import yaml
 
@@ -18,10 +18,10 @@ from eclectus.config.document import read_yaml
 from eclectus.config.settings_reading import camel, join, read, read_mapping, show
 from eclectus.config.upstream_fields import (
     ARGUMENTS,
+    REASON,
     DefaultPreemptionArgs,
     KubeSchedulerConfiguration,
     LeaderElection,
-    NoCounterpart,
     NodeAffinityArgs,
     NodeResourcesFitArgs,
     PluginConfig,
@@ -33,7 +33,6 @@ from eclectus.config.upstream_fields import (
 )
 from eclectus.framework.profile_settings import AddedAffinity, SpreadDefaults, is_extended
 from eclectus.model.errors import Problems, SettingsError
-from eclectus.model.settings import types_of
 
 
 @dataclass(frozen=True)
@@ -49,10 +48,9 @@ class Note:
 
 def marked(values: Any, path: str) -> Iterator[Note]:
     """The fields of `values`, read by upstream_fields.py, that are given and have no counterpart."""
-    hints = types_of(type(values))
     for field in fields(values):
         value, where = getattr(values, field.name), join(path, camel(field.name))
-        reason = _reason(hints[field.name])
+        reason = field.metadata.get(REASON)
         if value == field.default:
             continue
         if reason is not None and isinstance(value, tuple):
@@ -64,12 +62,6 @@ def marked(values: Any, path: str) -> Iterator[Note]:
         elif isinstance(value, tuple) and value and is_dataclass(value[0]):
             for at, each in enumerate(value):
                 yield from marked(each, join(where, at))
-
-
-def _reason(hint: Any) -> str | None:
-    if get_origin(hint) is not Annotated:
-        return None
-    return next((each.reason for each in get_args(hint)[1:] if isinstance(each, NoCounterpart)), None)
 
 
 PREEMPTION = "DefaultPreemption"

@@ -1,48 +1,46 @@
 """The fields of a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1), and which have no counterpart.
 
-A field annotated with `NoCounterpart` is reported with these words where a file has it. upstream.py
+A field made by `no_counterpart` is reported with its words where a file has it. upstream.py
 translates the others. As in kube-scheduler, a file is read strictly: an unknown field is an error.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from eclectus.model.settings import Setting
+from eclectus.model.settings import Setting, setting
 
-
-@dataclass(frozen=True)
-class NoCounterpart:
-    """Why a field is not translated, and what to do."""
-
-    reason: str
+REASON = "why it has no counterpart"  # in the metadata of a field
 
 
-_ALL_NODES = NoCounterpart(
+def no_counterpart(reason: str, default: Any = None, unit: str = "") -> Any:
+    """A field that is not translated: why, and what to do."""
+    return field(default=default, metadata={REASON: reason, Setting: Setting("", unit=unit)})
+
+
+_ALL_NODES = (
     "every node is compared, also in large clusters; leave it out (`place: {policy: rosella, view: sample}` "
     "samples nodes)"
 )
-_BACKOFF = NoCounterpart(
+_BACKOFF = (
     "the back-off is fixed: 1 s, doubling up to 10 s, after a refused bind or a failure alone; a pod without "
     "room is tried again when something changes that can help"
 )
-_JSON = NoCounterpart("requests are JSON")
-_IN_FLIGHT = NoCounterpart(
+_JSON = "requests are JSON"
+_IN_FLIGHT = (
     "requests in flight are limited, not their rate: set clientConnection.requestsInFlight if the API server "
     "needs a lower limit than 64"
 )
-_PROFILING = NoCounterpart("there is no page for profiles of the process; metrics have the times of steps")
-_OWN_LEASE = NoCounterpart(
+_PROFILING = "there is no page for profiles of the process; metrics have the times of steps"
+_OWN_LEASE = (
     "Eclectus has a Lease of its own and never takes kube-scheduler's; set leaderElection.resourceName and "
     "resourceNamespace here if the default does not do"
 )
-_CLAIMS = NoCounterpart("pods with resource claims are refused; leave them to kube-scheduler")
-_VOLUMES = NoCounterpart("a bind waits 600 s for its volumes, and nodes are not scored by them; leave it out")
-_BALANCED = NoCounterpart("balance is that of cpu and memory; leave it out")
-_PREFERRED_TERMS = NoCounterpart(
-    "terms of pods on nodes always count, required ones with weight 1; leave it out"
-)
+_CLAIMS = "pods with resource claims are refused; leave them to kube-scheduler"
+_VOLUMES = "a bind waits 600 s for its volumes, and nodes are not scored by them; leave it out"
+_BALANCED = "balance is that of cpu and memory; leave it out"
+_PREFERRED_TERMS = "terms of pods on nodes always count, required ones with weight 1; leave it out"
 
 
 @dataclass(frozen=True)
@@ -50,28 +48,25 @@ class LeaderElection:
     """leaderElection."""
 
     leader_elect: bool | None = None
-    lease_duration: Annotated[float | None, Setting("", unit="s")] = None
-    renew_deadline: Annotated[float | None, Setting("", unit="s")] = None
-    retry_period: Annotated[float | None, Setting("", unit="s")] = None
-    resource_lock: Annotated[str | None, NoCounterpart("the lock is a Lease always; leave it out")] = None
-    resource_name: Annotated[str | None, _OWN_LEASE] = None
-    resource_namespace: Annotated[str | None, _OWN_LEASE] = None
+    lease_duration: float | None = setting(None, "", unit="s")
+    renew_deadline: float | None = setting(None, "", unit="s")
+    retry_period: float | None = setting(None, "", unit="s")
+    resource_lock: str | None = no_counterpart("the lock is a Lease always; leave it out")
+    resource_name: str | None = no_counterpart(_OWN_LEASE)
+    resource_namespace: str | None = no_counterpart(_OWN_LEASE)
 
 
 @dataclass(frozen=True)
 class ClientConnection:
     """clientConnection."""
 
-    kubeconfig: Annotated[
-        str | None,
-        NoCounterpart(
-            "the chart's pods use their ServiceAccount; elsewhere `eclectus scheduler --kubeconfig`"
-        ),
-    ] = None
-    accept_content_types: Annotated[str | None, _JSON] = None
-    content_type: Annotated[str | None, _JSON] = None
-    qps: Annotated[float | None, _IN_FLIGHT] = None
-    burst: Annotated[int | None, _IN_FLIGHT] = None
+    kubeconfig: str | None = no_counterpart(
+        "the chart's pods use their ServiceAccount; elsewhere `eclectus scheduler --kubeconfig`"
+    )
+    accept_content_types: str | None = no_counterpart(_JSON)
+    content_type: str | None = no_counterpart(_JSON)
+    qps: float | None = no_counterpart(_IN_FLIGHT)
+    burst: int | None = no_counterpart(_IN_FLIGHT)
 
 
 @dataclass(frozen=True)
@@ -124,7 +119,7 @@ class Profile:
     """An entry of profiles."""
 
     scheduler_name: str = "default-scheduler"
-    percentage_of_nodes_to_score: Annotated[int | None, _ALL_NODES] = None
+    percentage_of_nodes_to_score: int | None = no_counterpart(_ALL_NODES)
     plugins: Plugins | None = None
     plugin_config: tuple[PluginConfig, ...] = ()
 
@@ -136,22 +131,20 @@ class KubeSchedulerConfiguration:
     profiles: tuple[Profile, ...] = ()
     leader_election: LeaderElection | None = None
     client_connection: ClientConnection | None = None
-    parallelism: Annotated[int | None, NoCounterpart("nodes are compared in one thread, as arrays")] = None
-    percentage_of_nodes_to_score: Annotated[int | None, _ALL_NODES] = None
-    pod_initial_backoff_seconds: Annotated[int | None, _BACKOFF] = None
-    pod_max_backoff_seconds: Annotated[int | None, _BACKOFF] = None
-    enable_profiling: Annotated[bool | None, _PROFILING] = None
-    enable_contention_profiling: Annotated[bool | None, _PROFILING] = None
-    delay_cache_until_active: Annotated[
-        bool | None, NoCounterpart("a standby follows the cluster always, so that it takes over at once")
-    ] = None
-    extenders: Annotated[
-        tuple[object, ...],
-        NoCounterpart(
-            "no extender is called: nodes that it would refuse are used, and it binds nothing; "
-            "keep kube-scheduler for pods that need it"
-        ),
-    ] = ()
+    parallelism: int | None = no_counterpart("nodes are compared in one thread, as arrays")
+    percentage_of_nodes_to_score: int | None = no_counterpart(_ALL_NODES)
+    pod_initial_backoff_seconds: int | None = no_counterpart(_BACKOFF)
+    pod_max_backoff_seconds: int | None = no_counterpart(_BACKOFF)
+    enable_profiling: bool | None = no_counterpart(_PROFILING)
+    enable_contention_profiling: bool | None = no_counterpart(_PROFILING)
+    delay_cache_until_active: bool | None = no_counterpart(
+        "a standby follows the cluster always, so that it takes over at once"
+    )
+    extenders: tuple[object, ...] = no_counterpart(
+        "no extender is called: nodes that it would refuse are used, and it binds nothing; "
+        "keep kube-scheduler for pods that need it",
+        (),
+    )
 
 
 # -- arguments of plugins ----------------------------------------------------------------------------
@@ -225,31 +218,31 @@ class PodTopologySpreadArgs:
 class InterPodAffinityArgs:
     """Scores by pods of the neighbourhood."""
 
-    hard_pod_affinity_weight: Annotated[int | None, _PREFERRED_TERMS] = None
-    ignore_preferred_terms_of_existing_pods: Annotated[bool | None, _PREFERRED_TERMS] = None
+    hard_pod_affinity_weight: int | None = no_counterpart(_PREFERRED_TERMS)
+    ignore_preferred_terms_of_existing_pods: bool | None = no_counterpart(_PREFERRED_TERMS)
 
 
 @dataclass(frozen=True)
 class NodeResourcesBalancedAllocationArgs:
     """Scores by balance."""
 
-    resources: Annotated[tuple[ResourceWeight, ...], _BALANCED] = ()
+    resources: tuple[ResourceWeight, ...] = no_counterpart(_BALANCED, ())
 
 
 @dataclass(frozen=True)
 class VolumeBindingArgs:
     """Binding of volumes."""
 
-    bind_timeout_seconds: Annotated[int | None, _VOLUMES] = None
-    shape: Annotated[tuple[ShapePoint, ...], _VOLUMES] = ()
+    bind_timeout_seconds: int | None = no_counterpart(_VOLUMES)
+    shape: tuple[ShapePoint, ...] = no_counterpart(_VOLUMES, ())
 
 
 @dataclass(frozen=True)
 class DynamicResourcesArgs:
     """Allocation of claims."""
 
-    filter_timeout: Annotated[float | None, Setting("", unit="s"), _CLAIMS] = None
-    binding_timeout: Annotated[float | None, Setting("", unit="s"), _CLAIMS] = None
+    filter_timeout: float | None = no_counterpart(_CLAIMS, unit="s")
+    binding_timeout: float | None = no_counterpart(_CLAIMS, unit="s")
 
 
 ARGUMENTS: dict[str, type] = {

@@ -52,14 +52,14 @@ from eclectus.model.errors import SettingsError
 from eclectus.model.job import JobPlan
 from eclectus.model.objects import Amounts, Spec, Task
 from eclectus.model.reservation import ClassKey, Reservation
-from eclectus.model.settings import Setting
+from eclectus.model.settings import REQUIRED, Setting, setting
 
 __all__ = [
-    "NEEDS", "Action", "Amounts", "AnyRows", "Bind", "ChangeLog", "ClassKey", "ClassQueue", "Completion",
-    "Defer", "Enqueue", "Evict", "Floats", "JobPlan", "JobPlanner", "Learn", "LearnedCell", "Line",
-    "LineTraits", "Need", "NodePrices", "Nominate", "Order", "OrderTraits", "PendingTasks", "Place",
+    "NEEDS", "REQUIRED", "Action", "Amounts", "AnyRows", "Bind", "ChangeLog", "ClassKey", "ClassQueue",
+    "Completion", "Defer", "Enqueue", "Evict", "Floats", "JobPlan", "JobPlanner", "Learn", "LearnedCell",
+    "Line", "LineTraits", "Need", "NodePrices", "Nominate", "Order", "OrderTraits", "PendingTasks", "Place",
     "PlaceTraits", "Policy", "Profile", "ProfileSettings", "Ranking", "Reason", "Refused", "ReliefAction",
     "Relieve", "RelieveTraits", "Reservation", "ReserveMany", "Rows", "Setting", "SettingsError", "Spec",
     "Speeds", "Task", "TaskClass", "Traits", "Unschedulable", "View", "Wait", "Weigh", "groupings_of",
-    "needs_of",
+    "needs_of", "setting",
 ]  # fmt: skip

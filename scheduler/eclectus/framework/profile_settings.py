@@ -9,13 +9,13 @@ those that the Services and the controller of a pod select (engine/pod_specs/def
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from eclectus.feasibility.scores_by_pods import HOSTNAME
 from eclectus.model.errors import Problems, SettingsError
 from eclectus.model.objects import Preference, Requirement, Term
-from eclectus.model.settings import Setting
+from eclectus.model.settings import REQUIRED, setting
 
 # -- node affinity of every pod ------------------------------------------------------------------
 
@@ -88,8 +88,8 @@ class RequiredNodes:
 class PreferredNodes:
     """A term that should hold, and how much it counts beside others."""
 
-    weight: Annotated[int, Setting("weight beside the preferences of the pod", least=1, most=100)]
-    preference: NodeTerm
+    weight: int = setting(REQUIRED, "weight beside the preferences of the pod", least=1, most=100)
+    preference: NodeTerm = REQUIRED
 
 
 @dataclass(frozen=True)
@@ -128,11 +128,11 @@ class DefaultConstraint:
     """How unequally the pods of one Service or controller may, or should, be spread over domains."""
 
     topology_key: str
-    max_skew: Annotated[int, Setting("by how many pods a domain may exceed the least one", least=1)]
-    when_unsatisfiable: WhenUnsatisfiable
-    min_domains: Annotated[
-        int | None, Setting("with fewer domains the least count is 0; with DoNotSchedule alone", least=1)
-    ] = None
+    max_skew: int = setting(REQUIRED, "by how many pods a domain may exceed the least one", least=1)
+    when_unsatisfiable: WhenUnsatisfiable = REQUIRED
+    min_domains: int | None = setting(
+        None, "with fewer domains the least count is 0; with DoNotSchedule alone", least=1
+    )
     node_affinity_policy: NodePolicy = "Honor"
     node_taints_policy: NodePolicy = "Ignore"
 
@@ -195,48 +195,38 @@ _NO_GROUP = "is not the group of extended resources, such as example.com for exa
 class ProfileSettings:
     """What holds in a profile whatever its policies are."""
 
-    wait_limit: Annotated[
-        float | None,
-        Setting(
-            "the longest time for which a pod waits while a node that may run it has room, whatever the "
-            "policies expect of waiting; then it is placed on the fastest node with room. null: no limit",
-            why="waits by which pods gain are seconds to minutes, and kube-scheduler also tries every pod "
-            "again after five minutes; longer if pods run for hours and nodes differ much in speed",
-            unit="s",
-            least=1,
-        ),
-    ] = 300.0
-    added_affinity: Annotated[
-        AddedAffinity | None,
-        Setting(
-            "node affinity that every pod of the profile has besides its own, in the form of "
-            "spec.affinity.nodeAffinity. null: none",
-            why="a profile may use all nodes",
-        ),
-    ] = None
-    topology_spread: Annotated[
-        SpreadDefaults,
-        Setting(
-            "topology spread constraints of pods that state none and that a Service or their ReplicaSet, "
-            "StatefulSet or ReplicationController selects, in the form of kube-scheduler's "
-            "PodTopologySpreadArgs. System: its soft defaults. List without constraints: none",
-            why="as in kube-scheduler: the pods of one Service should not share a node or a zone",
-        ),
-    ] = field(default_factory=SpreadDefaults)
-    ignored_resources: Annotated[
-        tuple[str, ...],
-        Setting(
-            "extended resources that are not compared with what nodes have, such as example.com/licence",
-            why="what a pod requests, its node must have; list what another component accounts for",
-        ),
-    ] = ()
-    ignored_resource_groups: Annotated[
-        tuple[str, ...],
-        Setting(
-            "groups of extended resources that are treated alike: example.com is all of example.com/...",
-            why="none",
-        ),
-    ] = ()
+    wait_limit: float | None = setting(
+        300.0,
+        "the longest time for which a pod waits while a node that may run it has room, whatever the "
+        "policies expect of waiting; then it is placed on the fastest node with room. null: no limit",
+        why="waits by which pods gain are seconds to minutes, and kube-scheduler also tries every pod "
+        "again after five minutes; longer if pods run for hours and nodes differ much in speed",
+        unit="s",
+        least=1,
+    )
+    added_affinity: AddedAffinity | None = setting(
+        None,
+        "node affinity that every pod of the profile has besides its own, in the form of "
+        "spec.affinity.nodeAffinity. null: none",
+        why="a profile may use all nodes",
+    )
+    topology_spread: SpreadDefaults = setting(
+        SpreadDefaults(),
+        "topology spread constraints of pods that state none and that a Service or their ReplicaSet, "
+        "StatefulSet or ReplicationController selects, in the form of kube-scheduler's "
+        "PodTopologySpreadArgs. System: its soft defaults. List without constraints: none",
+        why="as in kube-scheduler: the pods of one Service should not share a node or a zone",
+    )
+    ignored_resources: tuple[str, ...] = setting(
+        (),
+        "extended resources that are not compared with what nodes have, such as example.com/licence",
+        why="what a pod requests, its node must have; list what another component accounts for",
+    )
+    ignored_resource_groups: tuple[str, ...] = setting(
+        (),
+        "groups of extended resources that are treated alike: example.com is all of example.com/...",
+        why="none",
+    )
 
     def __post_init__(self) -> None:
         problems = Problems()

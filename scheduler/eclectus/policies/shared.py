@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum, inf
-from typing import Annotated, Literal
+from typing import Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -31,36 +31,29 @@ from eclectus.framework import (
     Unschedulable,
     View,
     Weigh,
+    setting,
 )
 from eclectus.maths import numbers
 from eclectus.maths.sampling import draw_rows
 
-Queue = Annotated[
-    Literal["central", "lines"],
-    Setting(
-        "where a task waits: in one central queue until a node has room, or in the node queue (line) of a "
-        "node chosen on arrival",
-        why="a central queue never leaves a node idle while tasks wait that fit there; the papers analyse "
-        "node queues",
-    ),
-]
+Queue = Literal["central", "lines"]
+QUEUE = Setting(
+    "where a task waits: in one central queue until a node has room, or in the node queue (line) of a "
+    "node chosen on arrival",
+    why="a central queue never leaves a node idle while tasks wait that fit there; the papers analyse "
+    "node queues",
+)
 TRAITS_BY_QUEUE = {"central": PlaceTraits(), "lines": PlaceTraits(joins_node_queues=True)}
-Ratio = Annotated[
-    float,
-    Setting(
-        "reservations for each task of a job",
-        why="2 in all published simulations; more gains little",
-        least=1,
-        most=100,
-    ),
-]
-Distinct = Annotated[
-    bool,
-    Setting(
-        "draw different nodes for the reservations of a job",
-        why="Sparrow's daemon draws different nodes; the published simulators draw with replacement",
-    ),
-]
+RATIO = Setting(
+    "reservations for each task of a job",
+    why="2 in all published simulations; more gains little",
+    least=1,
+    most=100,
+)
+DISTINCT = Setting(
+    "draw different nodes for the reservations of a job",
+    why="Sparrow's daemon draws different nodes; the published simulators draw with replacement",
+)
 
 
 class ByCost(Place):
@@ -127,15 +120,13 @@ def group_by_job(pending: Iterable[Task]) -> Iterator[tuple[Task, ...]]:
 class CutOff:
     """Which tasks are long."""
 
-    cut_off: Annotated[
-        float,
-        Setting(
-            "a task is long if its estimate is greater than this; a task without an estimate is short",
-            unit="s",
-            why="published cut-offs are 77, 91, 273 and 1130 s, by trace; set the same for place and line",
-            least=0,
-        ),
-    ] = 90.0
+    cut_off: float = setting(
+        90.0,
+        "a task is long if its estimate is greater than this; a task without an estimate is short",
+        unit="s",
+        why="published cut-offs are 77, 91, 273 and 1130 s, by trace; set the same for place and line",
+        least=0,
+    )
 
     def is_long(self, task: Task) -> bool:
         """Whether the task is long."""
@@ -146,15 +137,13 @@ class CutOff:
 class Partition(CutOff):
     """Long tasks may use the last `long_share` of the nodes, in the order of their rows."""
 
-    long_share: Annotated[
-        float,
-        Setting(
-            "share of the nodes that long tasks may use; the other nodes run short tasks only",
-            why="published with 0.83 to 0.98, by trace; set the same for place and line",
-            least=0.01,
-            most=1,
-        ),
-    ] = 0.9
+    long_share: float = setting(
+        0.9,
+        "share of the nodes that long tasks may use; the other nodes run short tasks only",
+        why="published with 0.83 to 0.98, by trace; set the same for place and line",
+        least=0.01,
+        most=1,
+    )
 
     def rows_for_long(self, view: View, rows: Rows) -> Rows:
         """Those of `rows` that long tasks may use; all of `rows` if there is none."""
@@ -267,8 +256,8 @@ def expected_seconds(view: View, task: Task, row: int) -> float:
 class Hybrid(Partition, ByJob):
     """Long tasks join the node queue of least estimated wait in the long partition."""
 
-    ratio: Ratio = 2.0
-    distinct: Distinct = False
+    ratio: float = setting(2.0, RATIO)
+    distinct: bool = setting(False, DISTINCT)
 
     def __post_init__(self) -> None:
         self.long = Backlog(self.is_long)
@@ -307,14 +296,12 @@ Rank = tuple[float, ...]
 class OvertakingLine(CutOff, Line):
     """Short tasks in the order of their ranks, with a limit on overtaking."""
 
-    slack: Annotated[
-        float,
-        Setting(
-            "how much work may overtake a job in a node queue, in multiples of the job's own estimate",
-            why="as in the paper",
-            least=0,
-        ),
-    ] = 5.0
+    slack: float = setting(
+        5.0,
+        "how much work may overtake a job in a node queue, in multiples of the job's own estimate",
+        why="as in the paper",
+        least=0,
+    )
 
     def __post_init__(self) -> None:
         self._overtaken: WeakKeyDictionary[Reservation, defaultdict[int, float]] = WeakKeyDictionary()

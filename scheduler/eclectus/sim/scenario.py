@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf, isfinite
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import yaml
 
@@ -23,7 +23,7 @@ from eclectus.config.configuration import parse as parse_configuration
 from eclectus.config.document import read_file, read_yaml
 from eclectus.config.settings_reading import join, nearest, read, read_list, read_mapping
 from eclectus.model.errors import SettingsError
-from eclectus.model.settings import Setting
+from eclectus.model.settings import setting
 from eclectus.sim.base.results import DIMENSIONS, Grouping, dimensions_of
 from eclectus.sim.base.work import Arrival, ArrivalPlan
 from eclectus.sim.workloads import WORKLOADS
@@ -43,22 +43,17 @@ TASKS = 20_000  # default number of tasks per run of an endless workload
 class Measure:
     """When arrivals end, what is measured, and how results are grouped."""
 
-    warm_up: Annotated[
-        float,
-        Setting("share of the run before measuring starts", why="queues start empty", least=0, most=0.95),
-    ] = 0.3
-    tasks: Annotated[int | None, Setting("arrivals end after so many tasks", least=1)] = None
-    horizon: Annotated[float | None, Setting("arrivals end at this time", unit="s", least=1e-9)] = None
-    groups: Annotated[
-        tuple[str, ...],
-        Setting("groupings of results: class, length, constrained, set, or several crossed by a +"),
-    ] = ("class",)
-    cut_off: Annotated[
-        float | None,
-        Setting(
-            "length: jobs with a smaller mean task size are short; not shown to policies", unit="s", least=0
-        ),
-    ] = None
+    warm_up: float = setting(
+        0.3, "share of the run before measuring starts", why="queues start empty", least=0, most=0.95
+    )
+    tasks: int | None = setting(None, "arrivals end after so many tasks", least=1)
+    horizon: float | None = setting(None, "arrivals end at this time", unit="s", least=1e-9)
+    groups: tuple[str, ...] = setting(
+        ("class",), "groupings of results: class, length, constrained, set, or several crossed by a +"
+    )
+    cut_off: float | None = setting(
+        None, "length: jobs with a smaller mean task size are short; not shown to policies", unit="s", least=0
+    )
 
     def __post_init__(self) -> None:
         if self.tasks is not None and self.horizon is not None:
@@ -208,11 +203,11 @@ _SECTIONS = ["apiVersion", "kind", "cluster", "workload", "events", "profiles", 
 class _TopLevelFields:
     """The scalar fields at the top level of a scenario."""
 
-    about: Annotated[str, Setting("one sentence on what the scenario shows")] = ""
-    seeds: Annotated[
-        int, Setting("runs of each profile", why="an interval needs several runs", least=1, most=10_000)
-    ] = 5
-    allow_unstable: Annotated[bool, Setting("allow a load of 1 or more")] = False
+    about: str = setting("", "one sentence on what the scenario shows")
+    seeds: int = setting(
+        5, "runs of each profile", why="an interval needs several runs", least=1, most=10_000
+    )
+    allow_unstable: bool = setting(False, "allow a load of 1 or more")
 
 
 def load(path: Path, changes: tuple[str, ...] = ()) -> Scenario:

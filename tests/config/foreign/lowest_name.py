@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated
 
 from eclectus.framework import (
     Action,
@@ -11,10 +10,10 @@ from eclectus.framework import (
     OrderTraits,
     PendingTasks,
     Place,
-    Setting,
     Task,
     Unschedulable,
     View,
+    setting,
 )
 
 
@@ -22,7 +21,7 @@ from eclectus.framework import (
 class LowestName(Place):
     """The node with the lowest name, among those with room."""
 
-    from_the_end: Annotated[bool, Setting("the highest name instead", why="names have an order")] = False
+    from_the_end: bool = setting(False, "the highest name instead", why="names have an order")
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         names = view.cluster.names

@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
-from typing import Annotated, Literal
+from typing import Literal
 
 from msgspec.structs import replace
 from typing_extensions import override
@@ -47,7 +47,7 @@ from eclectus.framework import JobPlanner, Nominate, OrderTraits, Reason, Refuse
 from eclectus.maths.stage_rank_rules import STAGE_RANKS
 from eclectus.model.job import JobPlan
 from eclectus.model.objects import Task
-from eclectus.model.settings import Setting
+from eclectus.model.settings import setting
 from eclectus.policies.carbyne.planned_job import SERVICES, Vector, fits_beside, path_of, size_of, used_part
 from eclectus.policies.carbyne.planner import Planner
 from eclectus.policies.carbyne.reserved_nodes import ReservedNodes
@@ -63,55 +63,43 @@ OVERHANG = Reason("its job holds its share, and other jobs need the room again b
 class Carbyne(JobPlanner):
     """Priority, then what is due within its job's share, then the job with the least remaining work."""
 
-    altruism: Annotated[
-        float,
-        Setting(
-            "probability with which a job lends what it need not start now, times its own `spec.altruism`",
-            why="the paper's default; the gain grows with it",
-            least=0,
-            most=1,
-        ),
-    ] = 1.0
-    leftover: Annotated[
-        Literal["srtf", "none"],
-        Setting(
-            "who gets what is left over: the job with the least remaining work, or nobody",
-            why="as in the paper; none, with altruism 0, is strict fair sharing, for comparison",
-        ),
-    ] = "srtf"
-    overhang: Annotated[
-        Literal["free", "bounded"],
-        Setting(
-            "whether a start above a job's share must end before other jobs need the room again",
-            why="as in the paper. bounded keeps every job within the time of its own share, but leaves much "
-            "idle: in an overload of 60 jobs the mean completion time was a quarter longer",
-        ),
-    ] = "free"
-    intra: Annotated[
-        Literal["cp", "bfs", "dagps"],
-        Setting(
-            "which of a job's ready stages is planned first: that of the longest path to the job's end (cp), "
-            "the one with the fewest stages before it (bfs), or what is hard to pack (dagps)",
-            why="plans by dagps are 1 to 2 % shorter, but the first of a job takes some milliseconds",
-        ),
-    ] = "cp"
-    by: Annotated[
-        Literal["namespace", "job"],
-        Setting(
-            "what has equal shares: namespaces, and jobs within them, or all jobs",
-            why="a tenant gains nothing by dividing its work into more jobs",
-        ),
-    ] = "namespace"
-    reserve_after: Annotated[
-        float,
-        Setting(
-            "for how long a due task finds no room before one node is kept free for it; 0: none is",
-            why="TPC-H's queries, whose tasks are alike, never come to it; beside small tasks of 7 to 12 s a "
-            "large one waited 37 s instead of 72, and they took 0.3 % longer",
-            unit="s",
-            least=0,
-        ),
-    ] = 30.0
+    altruism: float = setting(
+        1.0,
+        "probability with which a job lends what it need not start now, times its own `spec.altruism`",
+        why="the paper's default; the gain grows with it",
+        least=0,
+        most=1,
+    )
+    leftover: Literal["srtf", "none"] = setting(
+        "srtf",
+        "who gets what is left over: the job with the least remaining work, or nobody",
+        why="as in the paper; none, with altruism 0, is strict fair sharing, for comparison",
+    )
+    overhang: Literal["free", "bounded"] = setting(
+        "free",
+        "whether a start above a job's share must end before other jobs need the room again",
+        why="as in the paper. bounded keeps every job within the time of its own share, but leaves much "
+        "idle: in an overload of 60 jobs the mean completion time was a quarter longer",
+    )
+    intra: Literal["cp", "bfs", "dagps"] = setting(
+        "cp",
+        "which of a job's ready stages is planned first: that of the longest path to the job's end (cp), "
+        "the one with the fewest stages before it (bfs), or what is hard to pack (dagps)",
+        why="plans by dagps are 1 to 2 % shorter, but the first of a job takes some milliseconds",
+    )
+    by: Literal["namespace", "job"] = setting(
+        "namespace",
+        "what has equal shares: namespaces, and jobs within them, or all jobs",
+        why="a tenant gains nothing by dividing its work into more jobs",
+    )
+    reserve_after: float = setting(
+        30.0,
+        "for how long a due task finds no room before one node is kept free for it; 0: none is",
+        why="TPC-H's queries, whose tasks are alike, never come to it; beside small tasks of 7 to 12 s a "
+        "large one waited 37 s instead of 72, and they took 0.3 % longer",
+        unit="s",
+        least=0,
+    )
 
     def __post_init__(self) -> None:
         self._planner = Planner(

@@ -21,11 +21,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from heapq import nlargest
 from math import inf
-from typing import Annotated
 
 import numpy as np
 
-from eclectus.framework import ClassKey, Reservation, Setting, Spec, View
+from eclectus.framework import ClassKey, Reservation, Spec, View, setting
 from eclectus.maths.scarcity import contention
 from eclectus.policies.shared import OvertakingLine, Rank
 
@@ -109,32 +108,26 @@ def _utilisation(view: View) -> float:
 class ContendedFirst(OvertakingLine):
     """The most contended constraints first, then the shortest remaining work, with a limit on overtaking."""
 
-    heartbeat: Annotated[
-        float,
-        Setting(
-            "time between two measurements of demand and supply",
-            unit="s",
-            why="the monitor interval of Eagle's published commands",
-            least=0.1,
-        ),
-    ] = 5.0
-    busy: Annotated[
-        float,
-        Setting(
-            "utilisation up to which queues stay in Eagle's order",
-            why="as in the public simulator; below it hardly anything waits",
-            least=0,
-            most=1,
-        ),
-    ] = 0.8
-    contended: Annotated[
-        float,
-        Setting(
-            "tasks that wait for a free slot of their constraints up to which queues stay in Eagle's order",
-            why="with less there is a slot for everybody",
-            least=0,
-        ),
-    ] = 1.0
+    heartbeat: float = setting(
+        5.0,
+        "time between two measurements of demand and supply",
+        unit="s",
+        why="the monitor interval of Eagle's published commands",
+        least=0.1,
+    )
+    busy: float = setting(
+        0.8,
+        "utilisation up to which queues stay in Eagle's order",
+        why="as in the public simulator; below it hardly anything waits",
+        least=0,
+        most=1,
+    )
+    contended: float = setting(
+        1.0,
+        "tasks that wait for a free slot of their constraints up to which queues stay in Eagle's order",
+        why="with less there is a slot for everybody",
+        least=0,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

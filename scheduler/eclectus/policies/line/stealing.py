@@ -16,9 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile, takewhile
-from typing import Annotated
 
-from eclectus.framework import Line, LineTraits, Reservation, Setting, View
+from eclectus.framework import Line, LineTraits, Reservation, View, setting
 from eclectus.policies.shared import Partition
 
 
@@ -28,15 +27,13 @@ class Stealing(Partition, Line):
 
     traits = LineTraits(first_come=True, steals=True)
 
-    attempts: Annotated[
-        int,
-        Setting(
-            "nodes that an idle node asks; 0: nothing is stolen, which the paper compares with",
-            why="as in the paper",
-            least=0,
-            most=1000,
-        ),
-    ] = 10
+    attempts: int = setting(
+        10,
+        "nodes that an idle node asks; 0: nothing is stolen, which the paper compares with",
+        why="as in the paper",
+        least=0,
+        most=1000,
+    )
 
     def steal(self, view: View, row: int) -> Iterator[tuple[int, Reservation]]:
         """Everything that can be taken from the first node asked that has something to take."""

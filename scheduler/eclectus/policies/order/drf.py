@@ -17,10 +17,10 @@ Departures:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Literal
 
-from eclectus.framework import Order, OrderTraits, Setting, SettingsError, Task, View
+from eclectus.framework import Order, OrderTraits, SettingsError, Task, View, setting
 
 
 @dataclass(eq=False)
@@ -29,28 +29,21 @@ class DominantShare(Order):
 
     traits = OrderTraits(needs_one_at_a_time=True, needs=frozenset({"shares"}))
 
-    by: Annotated[
-        Literal["namespace", "job", "label"],
-        Setting(
-            "what forms a group: a namespace, a job, or the pods with the same value of a label",
-            why="a namespace is a tenant",
-        ),
-    ] = "namespace"
-    label: Annotated[
-        str,
-        Setting(
-            "key of the label for by: label; pods without it form one group", why="only by: label needs one"
-        ),
-    ] = ""
-    weights: Annotated[
-        dict[str, float],
-        Setting(
-            "weight of a group, by its name: a group of weight 2 may hold twice as much as one of weight 1",
-            why="1 for every group that is not listed",
-            least=1e-3,
-            most=1e6,
-        ),
-    ] = field(default_factory=dict)
+    by: Literal["namespace", "job", "label"] = setting(
+        "namespace",
+        "what forms a group: a namespace, a job, or the pods with the same value of a label",
+        why="a namespace is a tenant",
+    )
+    label: str = setting(
+        "", "key of the label for by: label; pods without it form one group", why="only by: label needs one"
+    )
+    weights: dict[str, float] = setting(
+        {},
+        "weight of a group, by its name: a group of weight 2 may hold twice as much as one of weight 1",
+        why="1 for every group that is not listed",
+        least=1e-3,
+        most=1e6,
+    )
 
     def __post_init__(self) -> None:
         if (self.by == "label") != bool(self.label):

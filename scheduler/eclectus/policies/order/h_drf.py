@@ -16,10 +16,9 @@ Departures:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated
+from dataclasses import dataclass
 
-from eclectus.framework import Order, OrderTraits, Setting, Spec, Task, View
+from eclectus.framework import Order, OrderTraits, Spec, Task, View, setting
 
 
 @dataclass(eq=False)
@@ -28,15 +27,13 @@ class HierarchicalShare(Order):
 
     traits = OrderTraits(needs_one_at_a_time=True, ranks_prefixes=True, needs=frozenset({"shares"}))
 
-    weights: Annotated[
-        dict[str, float],
-        Setting(
-            "weight of a namespace, by its name: one of weight 2 is entitled to twice as much as one of 1",
-            why="1 for every namespace that is not listed",
-            least=1e-3,
-            most=1e6,
-        ),
-    ] = field(default_factory=dict)
+    weights: dict[str, float] = setting(
+        {},
+        "weight of a namespace, by its name: one of weight 2 is entitled to twice as much as one of 1",
+        why="1 for every namespace that is not listed",
+        least=1e-3,
+        most=1e6,
+    )
 
     def group(self, task: Task) -> str:
         """The job, below its namespace; a pod without one is a job of its own."""

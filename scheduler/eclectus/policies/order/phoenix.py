@@ -27,10 +27,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import frexp, ldexp
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 from eclectus.feasibility.constraint_set import constraint_set
-from eclectus.framework import Order, OrderTraits, Setting, Task, TaskClass, View
+from eclectus.framework import Order, OrderTraits, Task, TaskClass, View, setting
 
 # By how much a queue's first task has been delayed by tasks that came later and went first.
 #
@@ -87,14 +87,12 @@ class FewestNodesFirst(Order):
 
     traits = OrderTraits(ranks_by_time=True, needs=frozenset({"binds"}))
 
-    slack: Annotated[
-        float,
-        Setting(
-            "how often a pod's own estimate it may be delayed by later pods that go first",
-            why="the slack of Eagle, which Phoenix keeps",
-            least=0,
-        ),
-    ] = 5.0
+    slack: float = setting(
+        5.0,
+        "how often a pod's own estimate it may be delayed by later pods that go first",
+        why="the slack of Eagle, which Phoenix keeps",
+        least=0,
+    )
 
     def __post_init__(self) -> None:
         self._delays: dict[str, Delays] = {}  # by group; a loss costs only what is counted so far

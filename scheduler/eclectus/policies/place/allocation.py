@@ -17,12 +17,23 @@ Departures:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from eclectus.framework import AnyRows, Floats, Ranking, Rows, Setting, SettingsError, TaskClass, View, Weigh
+from eclectus.framework import (
+    REQUIRED,
+    AnyRows,
+    Floats,
+    Ranking,
+    Rows,
+    SettingsError,
+    TaskClass,
+    View,
+    Weigh,
+    setting,
+)
 from eclectus.model.errors import Problems
 from eclectus.model.objects import amount_of
 from eclectus.policies.shared import ByCost
@@ -60,22 +71,18 @@ class LeastAllocated(ByCost):
 
     sign = 1.0
 
-    ties: Annotated[
-        Literal["first", "random"],
-        Setting(
-            "which of the nodes with equal scores: the first, or any, as kube-scheduler does",
-            why="what was recorded before this setting existed replays unchanged",
-        ),
-    ] = "first"
-    resources: Annotated[
-        dict[str, int],
-        Setting(
-            "weight of each resource that counts; extended ones count for pods that request them",
-            why="kube-scheduler's",
-            least=1,
-            most=100,
-        ),
-    ] = field(default_factory=lambda: {"cpu": 1, "memory": 1})
+    ties: Literal["first", "random"] = setting(
+        "first",
+        "which of the nodes with equal scores: the first, or any, as kube-scheduler does",
+        why="what was recorded before this setting existed replays unchanged",
+    )
+    resources: dict[str, int] = setting(
+        {"cpu": 1, "memory": 1},
+        "weight of each resource that counts; extended ones count for pods that request them",
+        why="kube-scheduler's",
+        least=1,
+        most=100,
+    )
 
     def __post_init__(self) -> None:
         if not self.resources:
@@ -117,8 +124,8 @@ class MostAllocated(LeastAllocated):
 class ShapePoint:
     """A point of the line from utilization to score."""
 
-    utilization: Annotated[int, Setting("share of a resource that is allocated", unit="%", least=0, most=100)]
-    score: Annotated[int, Setting("how much such a node is wanted", least=0, most=10)]
+    utilization: int = setting(REQUIRED, "share of a resource that is allocated", unit="%", least=0, most=100)
+    score: int = setting(REQUIRED, "how much such a node is wanted", least=0, most=10)
 
 
 @dataclass(eq=False)
@@ -128,14 +135,12 @@ class RequestedToCapacityRatio(LeastAllocated):
     As in kube-scheduler, a resource with score 0 is left out of a node's mean.
     """
 
-    shape: Annotated[
-        tuple[ShapePoint, ...],
-        Setting(
-            "points of the line from utilization (0 to 100 %, rising) to score (0 to 10); straight between "
-            "them, level beyond them",
-            why="packs: the fuller a node, the more it is wanted",
-        ),
-    ] = (ShapePoint(0, 0), ShapePoint(100, 10))
+    shape: tuple[ShapePoint, ...] = setting(
+        (ShapePoint(0, 0), ShapePoint(100, 10)),
+        "points of the line from utilization (0 to 100 %, rising) to score (0 to 10); straight between "
+        "them, level beyond them",
+        why="packs: the fuller a node, the more it is wanted",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

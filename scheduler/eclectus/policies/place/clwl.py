@@ -17,11 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
 
-from eclectus.framework import Action, ClassKey, Enqueue, Floats, Rows, Setting, Task, TaskClass, View
+from eclectus.framework import Action, ClassKey, Enqueue, Floats, Rows, Task, TaskClass, View, setting
 from eclectus.policies.shared import Backlog, ByJob, Partition, expected_seconds
 
 
@@ -48,15 +47,13 @@ class CentralLeastWait(Partition, ByJob):
 class DistributedLeastWait(CentralLeastWait):
     """The node queue of least estimated wait, as of the last heartbeat (DLWL)."""
 
-    heartbeat: Annotated[
-        float,
-        Setting(
-            "time between two updates of the estimated waits; a random time of up to as much is added",
-            unit="s",
-            why="as in the published example",
-            least=0,
-        ),
-    ] = 8.0
+    heartbeat: float = setting(
+        8.0,
+        "time between two updates of the estimated waits; a random time of up to as much is added",
+        unit="s",
+        why="as in the published example",
+        least=0,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -23,11 +23,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Annotated
 
 import numpy as np
 
-from eclectus.framework import ReserveMany, Rows, Setting, Task, View
+from eclectus.framework import ReserveMany, Rows, Task, View, setting
 from eclectus.policies.shared import Hybrid
 
 
@@ -35,9 +34,9 @@ from eclectus.policies.shared import Hybrid
 class Eagle(Hybrid):
     """Long tasks centrally; short jobs by sticky reservations on nodes without long tasks."""
 
-    least_probes: Annotated[
-        int, Setting("least number of reservations of a short job", why="as in the paper", least=1)
-    ] = 20
+    least_probes: int = setting(
+        20, "least number of reservations of a short job", why="as in the paper", least=1
+    )
 
     def reserve(self, view: View, tasks: Sequence[Task], rows: Rows) -> ReserveMany:
         """Sticky reservations on nodes without long tasks, as far as there are such nodes."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from eclectus.framework import Action, Bind, Place, PlaceTraits, Unschedulable, 
 from eclectus.framework.view import Ranking
 from eclectus.maths.numbers import Floats
 from eclectus.model.objects import Task, amount_of
-from eclectus.model.settings import Setting
+from eclectus.model.settings import Setting, setting
 
 GREATEST_AMOUNT = 2.0**53  # that takes part in whole arithmetic, of what nodes claim
 
@@ -57,13 +57,13 @@ def _weight(plugin: str) -> Setting:
 class KubeScores(Place):
     """The node with the greatest sum of kube-scheduler's scores."""
 
-    taint_toleration: Annotated[int, _weight("TaintToleration, PreferNoSchedule taints")] = 3
-    node_affinity: Annotated[int, _weight("NodeAffinity, preferred node affinity")] = 2
-    pod_topology_spread: Annotated[int, _weight("PodTopologySpread, ScheduleAnyway")] = 2
-    inter_pod_affinity: Annotated[int, _weight("InterPodAffinity, preferred pod affinity")] = 2
-    node_resources_fit: Annotated[int, _weight("NodeResourcesFit, LeastAllocated")] = 1
-    balanced_allocation: Annotated[int, _weight("NodeResourcesBalancedAllocation")] = 1
-    image_locality: Annotated[int, _weight("ImageLocality, images that nodes have already")] = 1
+    taint_toleration: int = setting(3, _weight("TaintToleration, PreferNoSchedule taints"))
+    node_affinity: int = setting(2, _weight("NodeAffinity, preferred node affinity"))
+    pod_topology_spread: int = setting(2, _weight("PodTopologySpread, ScheduleAnyway"))
+    inter_pod_affinity: int = setting(2, _weight("InterPodAffinity, preferred pod affinity"))
+    node_resources_fit: int = setting(1, _weight("NodeResourcesFit, LeastAllocated"))
+    balanced_allocation: int = setting(1, _weight("NodeResourcesBalancedAllocation"))
+    image_locality: int = setting(1, _weight("ImageLocality, images that nodes have already"))
 
     @property
     def traits(self) -> PlaceTraits:

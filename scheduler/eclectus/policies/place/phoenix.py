@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from sys import maxsize
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,12 +44,12 @@ from eclectus.framework import (
     Place,
     PlaceTraits,
     Rows,
-    Setting,
     Task,
     TaskClass,
     Unschedulable,
     View,
     Wait,
+    setting,
 )
 
 # When a task gives up a preference: the choice between waiting for preferred nodes and starting elsewhere.
@@ -167,13 +167,11 @@ class ScarceNodesLast(Place):
     # Pods that are to spare dear nodes are deferred, and those that gain on the nodes they prefer.
     traits = PlaceTraits(defers=True, needs=frozenset({"prices"}))
 
-    spare_dear: Annotated[
-        bool,
-        Setting(
-            "long pods that can run on many nodes wait for a cheap one, at most for their own estimate",
-            why="one of them on a scarce node keeps many short pods waiting that can run nowhere else",
-        ),
-    ] = True
+    spare_dear: bool = setting(
+        True,
+        "long pods that can run on many nodes wait for a cheap one, at most for their own estimate",
+        why="one of them on a scarce node keeps many short pods waiting that can run nowhere else",
+    )
 
     _preferred: PreferredNodes = field(init=False, default_factory=PreferredNodes)
 

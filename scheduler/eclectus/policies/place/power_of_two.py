@@ -15,27 +15,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 from eclectus.framework import Action, Bind, Enqueue, Place, PlaceTraits, Unschedulable, View
 from eclectus.maths.sampling import draw_marked
 from eclectus.model.objects import Task
-from eclectus.model.settings import Setting
-from eclectus.policies.shared import TRAITS_BY_QUEUE, Queue
+from eclectus.model.settings import setting
+from eclectus.policies.shared import QUEUE, TRAITS_BY_QUEUE, Queue
 
 
 @dataclass(eq=False)
 class Uniform(Place):
     """One node, drawn uniformly."""
 
-    queue: Queue = "central"
-    devices: Annotated[
-        Literal["random", "fullest"],
-        Setting(
-            "which of a node's devices with room a task gets, with a central queue",
-            why="random, like the choice of the node; fullest keeps whole devices free",
-        ),
-    ] = "random"
+    queue: Queue = setting("central", QUEUE)
+    devices: Literal["random", "fullest"] = setting(
+        "random",
+        "which of a node's devices with room a task gets, with a central queue",
+        why="random, like the choice of the node; fullest keeps whole devices free",
+    )
     choices = 1
 
     @property

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eclectus.framework import Action, Bind, Enqueue, Place, PlaceTraits, Task, Unschedulable, View
-from eclectus.policies.shared import TRAITS_BY_QUEUE, Queue
+from eclectus.framework import Action, Bind, Enqueue, Place, PlaceTraits, Task, Unschedulable, View, setting
+from eclectus.policies.shared import QUEUE, TRAITS_BY_QUEUE, Queue
 
 
 @dataclass(eq=False)
 class RoundRobin(Place):
     """The next node after the last one chosen."""
 
-    queue: Queue = "central"
+    queue: Queue = setting("central", QUEUE)
 
     def __post_init__(self) -> None:
         self._last = -1

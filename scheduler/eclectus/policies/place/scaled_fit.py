@@ -13,12 +13,11 @@ GPU of a node by itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
 
 from eclectus.cluster.devices import DEVICE_MILLI
-from eclectus.framework import Floats, Rows, Setting, TaskClass
+from eclectus.framework import Floats, Rows, TaskClass, setting
 from eclectus.policies.shared import ByCost
 
 
@@ -26,12 +25,12 @@ from eclectus.policies.shared import ByCost
 class ScaledBestFit(ByCost):
     """The node with the least cpu and GPUs left, in units of the largest node."""
 
-    largest_cpu: Annotated[
-        float, Setting("cores of the largest node", why="as in the paper's trace", least=1e-3, most=1e6)
-    ] = 128.0
-    largest_devices: Annotated[
-        float, Setting("GPUs of the largest node", why="as in the paper's trace", least=1e-3, most=1e6)
-    ] = 8.0
+    largest_cpu: float = setting(
+        128.0, "cores of the largest node", why="as in the paper's trace", least=1e-3, most=1e6
+    )
+    largest_devices: float = setting(
+        8.0, "GPUs of the largest node", why="as in the paper's trace", least=1e-3, most=1e6
+    )
 
     def cost(self, task_class: TaskClass, rows: Rows) -> Floats:
         """The negative score; inf where the task does not fit."""

@@ -21,17 +21,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from eclectus.framework import Action, ReserveMany, Rows, Task, TaskClass, View
+from eclectus.framework import Action, ReserveMany, Rows, Task, TaskClass, View, setting
 from eclectus.maths.sampling import draw_rows
-from eclectus.policies.shared import ByJob, Distinct, Ratio
+from eclectus.policies.shared import DISTINCT, RATIO, ByJob
 
 
 @dataclass(eq=False)
 class Sparrow(ByJob):
     """Batch sampling: d * m reservations for a job of m tasks, with late binding."""
 
-    ratio: Ratio = 2.0
-    distinct: Distinct = True
+    ratio: float = setting(2.0, RATIO)
+    distinct: bool = setting(True, DISTINCT)
 
     def place_job(
         self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows

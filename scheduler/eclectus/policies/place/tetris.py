@@ -29,7 +29,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, inf, isfinite
 from statistics import fmean
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from typing_extensions import override
@@ -40,7 +40,7 @@ from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Bind, Need, PendingTasks, Place, PlaceTraits, Unschedulable, View
 from eclectus.maths.numbers import Floats
 from eclectus.model.objects import Spec, Task
-from eclectus.model.settings import Setting
+from eclectus.model.settings import setting
 
 
 class Offer(NamedTuple):
@@ -57,34 +57,28 @@ class Offer(NamedTuple):
 class Tetris(Place):
     """The best aligned task and node, short jobs preferred."""
 
-    shortness: Annotated[
-        float,
-        Setting(
-            "weight of the remaining work of a task's job against its alignment; 0: alignment only",
-            why="as in the paper: both have the same weight",
-            least=0,
-            most=1000,
-        ),
-    ] = 1.0
-    fairness: Annotated[
-        float,
-        Setting(
-            "share of the jobs that must wait: those with the largest dominant shares",
-            why="as in the paper, where a quarter costs little; 0 is the Tetris that Carbyne (OSDI 2016) "
-            "compares with",
-            least=0,
-            most=0.99,
-        ),
-    ] = 0.25
-    remote_penalty: Annotated[
-        float,
-        Setting(
-            "share of the alignment lost on a node that meets none of a pod's preferences",
-            why="as in the paper for remote input",
-            least=0,
-            most=1,
-        ),
-    ] = 0.1
+    shortness: float = setting(
+        1.0,
+        "weight of the remaining work of a task's job against its alignment; 0: alignment only",
+        why="as in the paper: both have the same weight",
+        least=0,
+        most=1000,
+    )
+    fairness: float = setting(
+        0.25,
+        "share of the jobs that must wait: those with the largest dominant shares",
+        why="as in the paper, where a quarter costs little; 0 is the Tetris that Carbyne (OSDI 2016) "
+        "compares with",
+        least=0,
+        most=0.99,
+    )
+    remote_penalty: float = setting(
+        0.1,
+        "share of the alignment lost on a node that meets none of a pod's preferences",
+        why="as in the paper for remote input",
+        least=0,
+        most=1,
+    )
 
     @property
     def traits(self) -> PlaceTraits:

@@ -17,14 +17,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
 
 import numpy as np
 
 from eclectus.framework import Evict, Nominate, Refused, ReliefAction, Relieve, RelieveTraits, TaskClass, View
 from eclectus.framework.victims import Victims, may_be_victim, victims_on
 from eclectus.model.objects import Spec, Task, may_outrank
-from eclectus.model.settings import Setting
+from eclectus.model.settings import setting
 
 ROWS_MOST = 2_000  # nodes examined in one search, some tens of milliseconds; the next search examines others
 
@@ -95,25 +94,21 @@ class Preemption(Relieve):
 
     traits = RelieveTraits(evicts=True)
 
-    min_candidate_nodes_percentage: Annotated[
-        int,
-        Setting(
-            "share of the feasible nodes that are compared before victims are chosen",
-            why="kube-scheduler's default",
-            unit="%",
-            least=0,
-            most=100,
-        ),
-    ] = 10
-    min_candidate_nodes_absolute: Annotated[
-        int,
-        Setting(
-            "number of nodes that are compared at least, where so many are candidates",
-            why="kube-scheduler's default",
-            least=1,
-            most=100_000,
-        ),
-    ] = 100
+    min_candidate_nodes_percentage: int = setting(
+        10,
+        "share of the feasible nodes that are compared before victims are chosen",
+        why="kube-scheduler's default",
+        unit="%",
+        least=0,
+        most=100,
+    )
+    min_candidate_nodes_absolute: int = setting(
+        100,
+        "number of nodes that are compared at least, where so many are candidates",
+        why="kube-scheduler's default",
+        least=1,
+        most=100_000,
+    )
 
     def __post_init__(self) -> None:
         self._tables: dict[tuple[Spec, int], Candidates] = {}  # the one used last is the last

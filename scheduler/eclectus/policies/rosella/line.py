@@ -20,10 +20,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
-from typing import Annotated
 
 from eclectus.cluster.scalars import scalars
-from eclectus.framework import Line, LineTraits, Reservation, Setting, View
+from eclectus.framework import Line, LineTraits, Reservation, View, setting
 from eclectus.maths.numbers import divide
 
 POSITIONS = 8  # of a queue, evenly spaced, that are inspected
@@ -35,25 +34,21 @@ class RosellaLine(Line):
 
     traits = LineTraits(first_come=True, steals=True)
 
-    bound: Annotated[
-        float,
-        Setting(
-            "how much sooner a task must end on another node to be moved there, in multiples of its running "
-            "time there",
-            why="learned rates are right within about a third; a lower bound would move tasks without gain",
-            least=0,
-            most=100,
-        ),
-    ] = 0.33
-    looks: Annotated[
-        int,
-        Setting(
-            "number of other node queues that a node with room inspects",
-            why="as many as Hawk asks",
-            least=1,
-            most=1000,
-        ),
-    ] = 10
+    bound: float = setting(
+        0.33,
+        "how much sooner a task must end on another node to be moved there, in multiples of its running "
+        "time there",
+        why="learned rates are right within about a third; a lower bound would move tasks without gain",
+        least=0,
+        most=100,
+    )
+    looks: int = setting(
+        10,
+        "number of other node queues that a node with room inspects",
+        why="as many as Hawk asks",
+        least=1,
+        most=1000,
+    )
 
     def steal(self, view: View, row: int) -> Iterator[tuple[int, Reservation]]:
         """While there is room: of the tasks inspected, the one with the largest gain."""

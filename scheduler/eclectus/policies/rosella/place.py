@@ -32,7 +32,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -47,13 +47,13 @@ from eclectus.framework import (
     Place,
     PlaceTraits,
     Rows,
-    Setting,
     SettingsError,
     Speeds,
     Task,
     TaskClass,
     Unschedulable,
     View,
+    setting,
 )
 from eclectus.maths import numbers
 from eclectus.maths.numbers import Arithmetic, Value
@@ -142,84 +142,66 @@ PAPER = {
 class Rosella(Place):
     """By learned speed: all nodes compared and re-planned, or two sampled in proportion to speed."""
 
-    view: Annotated[
-        Literal["full", "sample"],
-        Setting(
-            "compare all nodes (full), or a few drawn at random (sample)",
-            why="best for one active scheduler, whose view is fresh; use sample if several schedulers are "
-            "active, or if the view is older than a fifth of a task's running time on a slow node",
-        ),
-    ] = "full"
-    replan: Annotated[
-        bool | None,
-        Setting(
-            "keep tasks in one central queue and plan them again in every scheduling cycle, instead of "
-            "assigning a node on arrival",
-            why="unset: true with view: full, false with view: sample",
-        ),
-    ] = None
-    compare: Annotated[
-        Literal["sq", "wait", "sed"],
-        Setting(
-            "by what nodes are compared when a task gets its node on arrival: tasks per slot (sq), time "
-            "until a slot is free (wait), or time until the task has ended (sed)",
-            why="wait, with ties to the faster node, had the best mean of the three at moderate load",
-        ),
-    ] = "wait"
-    query: Annotated[
-        Literal["proportional", "uniform"],
-        Setting(
-            "with view: sample, draw nodes in proportion to their speed, or uniformly",
-            why="as in the paper; uniform draws are unstable where a few nodes do most of the work",
-        ),
-    ] = "proportional"
-    choices: Annotated[
-        int,
-        Setting(
-            "with view: sample, number of nodes drawn for a task; the best of them gets it",
-            why="as in the paper; a third choice gains little, a single one loses much",
-            unit="nodes",
-            least=1,
-            most=64,
-        ),
-    ] = 2
-    theta: Annotated[
-        float | None,
-        Setting(
-            "with re-planning, weight of a second of waiting relative to a second of running",
-            why="unset: computed from what arrives and what faster nodes do (docs/placement.md); with 1 each "
-            "task takes its own shortest delay, which is worse for all; with 1000 the fastest node with room",
-            least=1,
-            most=1000,
-        ),
-    ] = None
-    distinct: Annotated[
-        bool,
-        Setting(
-            "with view: sample, never draw the same node twice for a task",
-            why="the paper draws with replacement",
-        ),
-    ] = False
-    soft_weight: Annotated[
-        float,
-        Setting(
-            "how much slower a node counts that meets none of a pod's preferences",
-            why="3: such a node must be four times as fast to be chosen; with 1 fewer preferences are met, "
-            "and nothing is gained (docs/placement.md)",
-            least=0,
-            most=100,
-        ),
-    ] = 3.0
+    view: Literal["full", "sample"] = setting(
+        "full",
+        "compare all nodes (full), or a few drawn at random (sample)",
+        why="best for one active scheduler, whose view is fresh; use sample if several schedulers are "
+        "active, or if the view is older than a fifth of a task's running time on a slow node",
+    )
+    replan: bool | None = setting(
+        None,
+        "keep tasks in one central queue and plan them again in every scheduling cycle, instead of "
+        "assigning a node on arrival",
+        why="unset: true with view: full, false with view: sample",
+    )
+    compare: Literal["sq", "wait", "sed"] = setting(
+        "wait",
+        "by what nodes are compared when a task gets its node on arrival: tasks per slot (sq), time "
+        "until a slot is free (wait), or time until the task has ended (sed)",
+        why="wait, with ties to the faster node, had the best mean of the three at moderate load",
+    )
+    query: Literal["proportional", "uniform"] = setting(
+        "proportional",
+        "with view: sample, draw nodes in proportion to their speed, or uniformly",
+        why="as in the paper; uniform draws are unstable where a few nodes do most of the work",
+    )
+    choices: int = setting(
+        2,
+        "with view: sample, number of nodes drawn for a task; the best of them gets it",
+        why="as in the paper; a third choice gains little, a single one loses much",
+        unit="nodes",
+        least=1,
+        most=64,
+    )
+    theta: float | None = setting(
+        None,
+        "with re-planning, weight of a second of waiting relative to a second of running",
+        why="unset: computed from what arrives and what faster nodes do (docs/placement.md); with 1 each "
+        "task takes its own shortest delay, which is worse for all; with 1000 the fastest node with room",
+        least=1,
+        most=1000,
+    )
+    distinct: bool = setting(
+        False,
+        "with view: sample, never draw the same node twice for a task",
+        why="the paper draws with replacement",
+    )
+    soft_weight: float = setting(
+        3.0,
+        "how much slower a node counts that meets none of a pod's preferences",
+        why="3: such a node must be four times as fast to be chosen; with 1 fewer preferences are met, "
+        "and nothing is gained (docs/placement.md)",
+        least=0,
+        most=100,
+    )
 
-    mode: Annotated[
-        Literal["eclectus", "paper"],
-        Setting(
-            "paper: two draws in proportion to speed, of which the shorter queue gets the task, and the "
-            "paper's learner; settings that contradict it are refused",
-            why="the paper's is worse at high load: docs/results/ablations.md",
-            implies=PAPER,
-        ),
-    ] = "eclectus"
+    mode: Literal["eclectus", "paper"] = setting(
+        "eclectus",
+        "paper: two draws in proportion to speed, of which the shorter queue gets the task, and the "
+        "paper's learner; settings that contradict it are refused",
+        why="the paper's is worse at high load: docs/results/ablations.md",
+        implies=PAPER,
+    )
 
     def __post_init__(self) -> None:
         apply_implied(self)

@@ -16,14 +16,14 @@ from itertools import chain, repeat
 from math import inf, nan, sqrt
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Literal
+from typing import Literal
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.model.errors import SettingsError
-from eclectus.model.settings import Setting
+from eclectus.model.settings import setting
 from eclectus.sim.base.files import read_lines
 
 BLOCK = 4096  # numbers per draw: drawing one at a time would cost more than the rest of the simulation
@@ -51,54 +51,42 @@ Sampler = Callable[[int], NDArray[np.float64]]
 class SizeDistribution:
     """The size distribution of one class of work; `law` names the family."""
 
-    law: Annotated[
-        Literal[
-            "exponential",
-            "deterministic",
-            "gamma",
-            "hyperexponential",
-            "pareto",
-            "bounded-pareto",
-            "empirical",
-        ],
-        Setting("the distribution of sizes", why="most closed-form results assume it"),
-    ] = "exponential"
-    mean: Annotated[
-        float | None,
-        Setting(
-            "mean size at speed 1; by default 1 s, or the mean of the empirical values",
-            unit="s",
-            least=1e-6,
-            most=1e9,
-        ),
-    ] = None
-    scv: Annotated[
-        float,
-        Setting(
-            "hyperexponential: squared coefficient of variation, two phases with balanced means",
-            why="about that of published batch traces",
-            least=1,
-            most=1e4,
-        ),
-    ] = 10.0
-    shape: Annotated[
-        float,
-        Setting(
-            "pareto: the tail falls as size to the power -shape; gamma: one over the squared "
-            "coefficient of variation",
-            why="pareto: finite mean, infinite variance",
-            least=1.01,
-            most=100,
-        ),
-    ] = 1.5
-    ratio: Annotated[float, Setting("bounded-pareto: largest over smallest size", least=1.01, most=1e12)] = (
-        1e4
+    law: Literal[
+        "exponential",
+        "deterministic",
+        "gamma",
+        "hyperexponential",
+        "pareto",
+        "bounded-pareto",
+        "empirical",
+    ] = setting("exponential", "the distribution of sizes", why="most closed-form results assume it")
+    mean: float | None = setting(
+        None,
+        "mean size at speed 1; by default 1 s, or the mean of the empirical values",
+        unit="s",
+        least=1e-6,
+        most=1e9,
     )
-    values: Annotated[
-        tuple[float, ...],
-        Setting("empirical: sizes, all equally likely", unit="s", least=1e-9, most=1e12),
-    ] = ()
-    file: Annotated[str, Setting("empirical: path of a file with one size per line, instead of values")] = ""
+    scv: float = setting(
+        10.0,
+        "hyperexponential: squared coefficient of variation, two phases with balanced means",
+        why="about that of published batch traces",
+        least=1,
+        most=1e4,
+    )
+    shape: float = setting(
+        1.5,
+        "pareto: the tail falls as size to the power -shape; gamma: one over the squared "
+        "coefficient of variation",
+        why="pareto: finite mean, infinite variance",
+        least=1.01,
+        most=100,
+    )
+    ratio: float = setting(1e4, "bounded-pareto: largest over smallest size", least=1.01, most=1e12)
+    values: tuple[float, ...] = setting(
+        (), "empirical: sizes, all equally likely", unit="s", least=1e-9, most=1e12
+    )
+    file: str = setting("", "empirical: path of a file with one size per line, instead of values")
 
     def __post_init__(self) -> None:
         if self.law == "empirical":

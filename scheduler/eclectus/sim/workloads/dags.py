@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle, islice
 from math import inf
@@ -36,7 +36,7 @@ from msgspec import Meta, Struct
 from eclectus.config.document import read_yaml
 from eclectus.config.settings_reading import camel, nearest, read
 from eclectus.model.errors import SettingsError
-from eclectus.model.settings import Setting
+from eclectus.model.settings import REQUIRED, setting
 from eclectus.sim.base.files import read_data
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.random_draws import SizeDistribution, endless_draws, stream
@@ -62,26 +62,24 @@ SECONDS_MOST = 1e9
 class StageField(TaskNeeds):
     """One stage: identical tasks."""
 
-    name: Annotated[str, Setting("name by which other stages refer to it")]
-    seconds: Annotated[
-        float, Setting("mean size of a task, at speed 1", unit="s", least=1e-6, most=SECONDS_MOST)
-    ]
-    tasks: Annotated[int, Setting("number of tasks", least=1, most=1_000_000)] = 1
-    parents: Annotated[tuple[str, ...], Setting("stages that must have ended before this one starts")] = ()
-    workload: Annotated[
-        str, Setting("the pods' class, for reports and learners; by default as `classes` says")
-    ] = ""
+    name: str = setting(REQUIRED, "name by which other stages refer to it")
+    seconds: float = setting(
+        REQUIRED, "mean size of a task, at speed 1", unit="s", least=1e-6, most=SECONDS_MOST
+    )
+    tasks: int = setting(1, "number of tasks", least=1, most=1_000_000)
+    parents: tuple[str, ...] = setting((), "stages that must have ended before this one starts")
+    workload: str = setting("", "the pods' class, for reports and learners; by default as `classes` says")
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobField:
     """One job."""
 
-    name: Annotated[str, Setting("name in messages and in names of classes")]
+    name: str = setting(REQUIRED, "name in messages and in names of classes")
     stages: tuple[StageField, ...]
-    arrival: Annotated[
-        float | None, Setting("arrival time, for arrivals: recorded", unit="s", least=0, most=SECONDS_MOST)
-    ] = None
+    arrival: float | None = setting(
+        None, "arrival time, for arrivals: recorded", unit="s", least=0, most=SECONDS_MOST
+    )
 
     def dag(self, classes: Classes) -> Dag:
         """The validated graph. Raises ValueError."""
@@ -252,31 +250,25 @@ def _profiled(query: _Query, stages: Sequence[_Measured], needs: Needs, classes:
 class Estimates:
     """Errors of estimates. True sizes do not change with them."""
 
-    source: Annotated[
-        Literal["declared", "history"],
-        Setting(
-            "declared: the mean of the stage, with the errors below; history: the median of the last runs of "
-            "the same stage of a job of that name, unknown before the first run has ended",
-            why="perfect unless errors are set",
-        ),
-    ] = "declared"
-    bias: Annotated[
-        float,
-        Setting("declared: relative error of every estimate; 0.5 is half too much", least=-0.99, most=99),
-    ] = 0.0
-    noise: Annotated[
-        float,
-        Setting(
-            "declared: standard deviation of the logarithm of a factor with mean 1, drawn for every stage of "
-            "every job",
-            least=0,
-            most=3,
-        ),
-    ] = 0.0
-    runs: Annotated[
-        int,
-        Setting("history: how many last runs", why="one outlier among five counts little", least=1, most=100),
-    ] = 5
+    source: Literal["declared", "history"] = setting(
+        "declared",
+        "declared: the mean of the stage, with the errors below; history: the median of the last runs of "
+        "the same stage of a job of that name, unknown before the first run has ended",
+        why="perfect unless errors are set",
+    )
+    bias: float = setting(
+        0.0, "declared: relative error of every estimate; 0.5 is half too much", least=-0.99, most=99
+    )
+    noise: float = setting(
+        0.0,
+        "declared: standard deviation of the logarithm of a factor with mean 1, drawn for every stage of "
+        "every job",
+        least=0,
+        most=3,
+    )
+    runs: int = setting(
+        5, "history: how many last runs", why="one outlier among five counts little", least=1, most=100
+    )
 
     def __post_init__(self) -> None:
         for name in ("bias", "noise"):
@@ -308,67 +300,50 @@ _ONLY = {"graphs": "tpch", "queries": "tpch", "size": "tpch", "cores": "tpch", "
 class Dags(Workload):
     """Settings of the workload."""
 
-    file: Annotated[str, Setting("path of the jobs, relative to the scenario's folder; .gz is compressed")]
-    format: Annotated[
-        Literal["eclectus", "tpch", "alibaba"],
-        Setting("format of the file", why="described in docs/dags.schema.json"),
-    ] = "eclectus"
-    arrivals: Annotated[
-        Literal["together", "poisson", "recorded"],
-        Setting("all at 0, as a Poisson process, or as recorded", why="needs no rate"),
-    ] = "together"
-    rate: Annotated[
-        float | None, Setting("poisson: jobs that arrive per second", unit="jobs/s", least=1e-9)
-    ] = None
-    load: Annotated[
-        float | None, Setting("poisson, instead of rate: arriving work over capacity", least=1e-6)
-    ] = None
-    stretch: Annotated[
-        float, Setting("recorded: factor on arrival times; 0.01 compresses", least=1e-9, most=1e9)
-    ] = 1.0
-    jobs: Annotated[
-        int | None,
-        Setting("number of jobs, repeating the file's if it has fewer; by default each once", least=1),
-    ] = None
-    sizes: Annotated[
-        SizeDistribution, Setting("distribution of a task's size over the mean of its stage")
-    ] = field(default_factory=lambda: SizeDistribution("deterministic"))
-    classes: Annotated[
-        Classes,
-        Setting(
-            "the class of a task, for reports and learners: the job's name, the job's and the stage's, or "
-            "one for all",
-            why="reports by job name; use stage if a learner must not mix stages of unequal length, and all "
-            "if nobody learns: runs take less time",
-        ),
-    ] = "job"
-    shrink: Annotated[
-        int,
-        Setting("divides the number of tasks of each stage, of which at least one is left", least=1),
-    ] = 1
-    most_tasks: Annotated[
-        int | None, Setting("leave out jobs with more tasks than this, before they shrink", least=1)
-    ] = None
-    estimates: Annotated[Estimates, Setting("what the scheduler believes of run times")] = field(
-        default_factory=Estimates
+    file: str = setting(REQUIRED, "path of the jobs, relative to the scenario's folder; .gz is compressed")
+    format: Literal["eclectus", "tpch", "alibaba"] = setting(
+        "eclectus", "format of the file", why="described in docs/dags.schema.json"
     )
-    failures: Annotated[
-        float,
-        Setting("probability that an attempt of a task fails; it is made again", least=0, most=0.9),
-    ] = 0.0
-    tasks: Annotated[TaskNeeds | None, Setting("tpch, alibaba: what every task requests")] = None
-    mix: Annotated[
-        tuple[TaskNeeds, ...],
-        Setting("tpch, alibaba, instead of tasks: each stage requests one of these, the same in all runs"),
-    ] = ()
-    graphs: Annotated[str, Setting("tpch: path of the graphs, .yaml or .yaml.gz")] = ""
-    queries: Annotated[tuple[str, ...], Setting("tpch: names of queries, such as Q1; by default all")] = ()
-    size: Annotated[str, Setting("tpch: data size, such as 50g")] = ""
-    cores: Annotated[int | None, Setting("tpch: maxCores of the profiles", least=1)] = None
-    machine_memory: Annotated[
-        str,
-        Setting("alibaba: memory of a machine; 0: no memory requests", why="the trace does not contain it"),
-    ] = "0"
+    arrivals: Literal["together", "poisson", "recorded"] = setting(
+        "together", "all at 0, as a Poisson process, or as recorded", why="needs no rate"
+    )
+    rate: float | None = setting(None, "poisson: jobs that arrive per second", unit="jobs/s", least=1e-9)
+    load: float | None = setting(None, "poisson, instead of rate: arriving work over capacity", least=1e-6)
+    stretch: float = setting(1.0, "recorded: factor on arrival times; 0.01 compresses", least=1e-9, most=1e9)
+    jobs: int | None = setting(
+        None, "number of jobs, repeating the file's if it has fewer; by default each once", least=1
+    )
+    sizes: SizeDistribution = setting(
+        SizeDistribution("deterministic"), "distribution of a task's size over the mean of its stage"
+    )
+    classes: Classes = setting(
+        "job",
+        "the class of a task, for reports and learners: the job's name, the job's and the stage's, or "
+        "one for all",
+        why="reports by job name; use stage if a learner must not mix stages of unequal length, and all "
+        "if nobody learns: runs take less time",
+    )
+    shrink: int = setting(
+        1, "divides the number of tasks of each stage, of which at least one is left", least=1
+    )
+    most_tasks: int | None = setting(
+        None, "leave out jobs with more tasks than this, before they shrink", least=1
+    )
+    estimates: Estimates = setting(Estimates(), "what the scheduler believes of run times")
+    failures: float = setting(
+        0.0, "probability that an attempt of a task fails; it is made again", least=0, most=0.9
+    )
+    tasks: TaskNeeds | None = setting(None, "tpch, alibaba: what every task requests")
+    mix: tuple[TaskNeeds, ...] = setting(
+        (), "tpch, alibaba, instead of tasks: each stage requests one of these, the same in all runs"
+    )
+    graphs: str = setting("", "tpch: path of the graphs, .yaml or .yaml.gz")
+    queries: tuple[str, ...] = setting((), "tpch: names of queries, such as Q1; by default all")
+    size: str = setting("", "tpch: data size, such as 50g")
+    cores: int | None = setting(None, "tpch: maxCores of the profiles", least=1)
+    machine_memory: str = setting(
+        "0", "alibaba: memory of a machine; 0: no memory requests", why="the trace does not contain it"
+    )
 
     def __post_init__(self) -> None:
         for name, owner in _ONLY.items():

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from math import log
 from pathlib import Path
@@ -34,7 +34,7 @@ from msgspec.structs import replace as with_fields
 from eclectus.config.settings_reading import nearest
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Requirement, Term
-from eclectus.model.settings import Setting
+from eclectus.model.settings import REQUIRED, setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
 from eclectus.sim.workloads.workload import TaskNeeds, Workload
@@ -109,24 +109,20 @@ MEAN_SECONDS = 60 * (_LONG_FROM * _mean_power(*_SHORT) + (1 - _LONG_FROM) * _mea
 class Gavel(Workload):
     """Settings of the workload."""
 
-    throughputs: Annotated[str, Setting("path of the table of rates, .json or .json.gz")]
-    jobs_per_hour: Annotated[float, Setting("jobs that arrive per hour", unit="jobs/h", least=1e-6, most=1e9)]
-    first_job: Annotated[int, Setting("number of the first measured job", why="the paper's", least=0)] = 4000
-    last_job: Annotated[
-        int,
-        Setting(
-            "number of the last one; jobs arrive until all measured jobs have ended",
-            why="the paper's",
-            least=0,
-        ),
-    ] = 4999
-    job_types: Annotated[
-        tuple[str, ...], Setting("types of jobs, all equally likely", why="the paper's 26, in its order")
-    ] = JOB_TYPES
-    reference: Annotated[str, Setting("the GPU on which a job's duration is its size", why="the paper's")] = (
-        "v100"
+    throughputs: str = setting(REQUIRED, "path of the table of rates, .json or .json.gz")
+    jobs_per_hour: float = setting(REQUIRED, "jobs that arrive per hour", unit="jobs/h", least=1e-6, most=1e9)
+    first_job: int = setting(4000, "number of the first measured job", why="the paper's", least=0)
+    last_job: int = setting(
+        4999,
+        "number of the last one; jobs arrive until all measured jobs have ended",
+        why="the paper's",
+        least=0,
     )
-    tasks: Annotated[TaskNeeds, Setting("what every job requests")] = field(default_factory=TaskNeeds)
+    job_types: tuple[str, ...] = setting(
+        JOB_TYPES, "types of jobs, all equally likely", why="the paper's 26, in its order"
+    )
+    reference: str = setting("v100", "the GPU on which a job's duration is its size", why="the paper's")
+    tasks: TaskNeeds = setting(TaskNeeds(), "what every job requests")
 
     def __post_init__(self) -> None:
         if not self.job_types:

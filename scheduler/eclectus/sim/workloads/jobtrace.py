@@ -8,15 +8,14 @@ twice, to check it and to run it, and never held in memory.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from math import isfinite
 from pathlib import Path
-from typing import Annotated
 
 from eclectus.model.errors import SettingsError
-from eclectus.model.settings import Setting
+from eclectus.model.settings import REQUIRED, setting
 from eclectus.sim.base.files import read_lines
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
@@ -27,16 +26,13 @@ from eclectus.sim.workloads.workload import TaskNeeds, Workload, recorded_plan
 class Jobtrace(Workload):
     """Settings of the workload."""
 
-    file: Annotated[str, Setting("path of the trace, relative to the scenario's folder")]
-    cut_off: Annotated[
-        float | None,
-        Setting("jobs with a mean duration below it are of class `short`, others `long`", unit="s", least=0),
-    ] = None
-    stretch: Annotated[
-        float, Setting("factor on submit times: 2 halves the load", unit="", least=1e-9, most=1e9)
-    ] = 1.0
-    most_jobs: Annotated[int | None, Setting("read only the first so many jobs", least=1)] = None
-    tasks: Annotated[TaskNeeds, Setting("what every task requests")] = field(default_factory=TaskNeeds)
+    file: str = setting(REQUIRED, "path of the trace, relative to the scenario's folder")
+    cut_off: float | None = setting(
+        None, "jobs with a mean duration below it are of class `short`, others `long`", unit="s", least=0
+    )
+    stretch: float = setting(1.0, "factor on submit times: 2 halves the load", unit="", least=1e-9, most=1e9)
+    most_jobs: int | None = setting(None, "read only the first so many jobs", least=1)
+    tasks: TaskNeeds = setting(TaskNeeds(), "what every task requests")
 
     def plan(self, machines: Mapping[str, Machine], folder: Path) -> ArrivalPlan:
         """Read the trace once and check every line. Raises SettingsError naming the line."""

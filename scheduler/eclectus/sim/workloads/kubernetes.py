@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from math import isfinite, nan
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import field
@@ -25,7 +25,7 @@ from eclectus.kube.requests import FieldError
 from eclectus.kube.translate import annotation_problems, task_from
 from eclectus.model.errors import MalformedError, SettingsError
 from eclectus.model.objects import Task
-from eclectus.model.settings import Setting
+from eclectus.model.settings import REQUIRED, setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
 from eclectus.sim.workloads.workload import Workload, recorded_plan
@@ -144,14 +144,12 @@ def _refuse_unsupported(spec: Json, task: Task) -> None:
 class Kubernetes(Workload):
     """Settings of the workload."""
 
-    file: Annotated[str, Setting("path of the manifest, relative to the scenario's folder: YAML or JSON")]
-    shared_workloads: Annotated[
-        tuple[str, ...],
-        Setting(
-            "classes of work that are the same in all namespaces, and go by their bare names",
-            "the default of tenancy.sharedWorkloads in the scheduler's configuration",
-        ),
-    ] = ()
+    file: str = setting(REQUIRED, "path of the manifest, relative to the scenario's folder: YAML or JSON")
+    shared_workloads: tuple[str, ...] = setting(
+        (),
+        "classes of work that are the same in all namespaces, and go by their bare names",
+        "the default of tenancy.sharedWorkloads in the scheduler's configuration",
+    )
 
     def plan(self, machines: Mapping[str, Machine], folder: Path) -> ArrivalPlan:
         """Read the manifest. Raises SettingsError naming the document, the object and the field."""

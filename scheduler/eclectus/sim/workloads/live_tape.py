@@ -16,21 +16,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated
 
 from eclectus.config import parse
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import Event, NodeSeen, TaskGone, TaskSeen
 from eclectus.model.objects import Task
-from eclectus.model.settings import Setting
+from eclectus.model.settings import REQUIRED, setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
 from eclectus.sim.workloads.workload import Workload, recorded_plan
-from eclectus.sim.world.cluster import SpeedsByName, check_patterns, speed_of
+from eclectus.sim.world.cluster import SPEEDS_BY_NAME, check_patterns, speed_of
 from eclectus.tape import Step, TapeError, read
 
 
@@ -100,11 +99,9 @@ LEAST_SECONDS = 1e-3  # least size of a pod that ran: clocks may show 0
 class Tape(Workload):
     """Settings of the workload."""
 
-    file: Annotated[str, Setting("path of the tape, relative to the scenario's folder")]
-    speeds: SpeedsByName = field(default_factory=dict)
-    stretch: Annotated[
-        float, Setting("factor on arrival times: 2 halves the load", unit="", least=1e-9, most=1e9)
-    ] = 1.0
+    file: str = setting(REQUIRED, "path of the tape, relative to the scenario's folder")
+    speeds: dict[str, float] = setting({}, SPEEDS_BY_NAME)
+    stretch: float = setting(1.0, "factor on arrival times: 2 halves the load", unit="", least=1e-9, most=1e9)
 
     def plan(self, machines: Mapping[str, Machine], folder: Path) -> ArrivalPlan:
         """Read the tape. Raises SettingsError."""

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from eclectus.cluster.devices import DEVICE_MILLI
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Requirement, Spec, Term
-from eclectus.model.settings import Setting
+from eclectus.model.settings import REQUIRED, setting
 from eclectus.sim.base.files import read_rows, row_error
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.random_draws import stream
@@ -56,11 +56,10 @@ class _Row(Struct, frozen=True):
 class Openb(Workload):
     """Settings of the workload."""
 
-    file: Annotated[str, Setting("path of the list of pods, relative to the scenario's folder")]
-    demand: Annotated[
-        float,
-        Setting("pods are appended until they request so many times all GPUs", why="the paper's", least=0.01),
-    ] = 1.3
+    file: str = setting(REQUIRED, "path of the list of pods, relative to the scenario's folder")
+    demand: float = setting(
+        1.3, "pods are appended until they request so many times all GPUs", why="the paper's", least=0.01
+    )
 
     def plan(self, machines: Mapping[str, Machine], folder: Path) -> ArrivalPlan:
         """Read the list and check every line. Raises SettingsError naming the line."""

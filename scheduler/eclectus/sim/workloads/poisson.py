@@ -12,16 +12,15 @@ from __future__ import annotations
 from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, islice, repeat
 from pathlib import Path
-from typing import Annotated
 
 from eclectus.config.settings_reading import nearest
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Spec
-from eclectus.model.settings import Setting
+from eclectus.model.settings import REQUIRED, setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.random_draws import endless_draws, stream
 from eclectus.sim.base.work import Arrival, ArrivalPlan, Gain, WorkClass
@@ -34,13 +33,9 @@ from eclectus.sim.world.judge import forbidden
 class ConstraintSet:
     """Constraints that jobs have together."""
 
-    node_selector: Annotated[dict[str, str], Setting("labels that the node must carry, all of them")]
-    frequency: Annotated[
-        float, Setting("frequency among constrained jobs, relative to the other sets", least=0)
-    ] = 1.0
-    frequencies: Annotated[
-        dict[str, float], Setting("frequency among constrained jobs of single classes", least=0)
-    ] = field(default_factory=dict)
+    node_selector: dict[str, str] = setting(REQUIRED, "labels that the node must carry, all of them")
+    frequency: float = setting(1.0, "frequency among constrained jobs, relative to the other sets", least=0)
+    frequencies: dict[str, float] = setting({}, "frequency among constrained jobs of single classes", least=0)
 
     def among(self, name: str) -> float:
         """Its relative frequency among the constrained jobs of the class."""
@@ -52,10 +47,8 @@ class Constraints:
     """Which jobs have constraints, and which."""
 
     sets: tuple[ConstraintSet, ...]
-    share: Annotated[float, Setting("share of the jobs that have a set", least=0, most=1)] = 0.5
-    shares: Annotated[dict[str, float], Setting("share of the jobs of single classes", least=0, most=1)] = (
-        field(default_factory=dict)
-    )
+    share: float = setting(0.5, "share of the jobs that have a set", least=0, most=1)
+    shares: dict[str, float] = setting({}, "share of the jobs of single classes", least=0, most=1)
 
     def __post_init__(self) -> None:
         if not self.sets:
@@ -108,12 +101,12 @@ def satisfying(node_selector: Mapping[str, str], machines: Iterable[Machine]) ->
 class Poisson(Workload):
     """Settings of the workload."""
 
-    rate: Annotated[float | None, Setting("tasks that arrive per second", unit="tasks/s", least=1e-9)] = None
-    load: Annotated[float | None, Setting("instead of rate: arriving work over capacity", least=1e-6)] = None
+    rate: float | None = setting(None, "tasks that arrive per second", unit="tasks/s", least=1e-9)
+    load: float | None = setting(None, "instead of rate: arriving work over capacity", least=1e-6)
     classes: tuple[GeneratedClass, ...] = (GeneratedClass(),)
-    constraints: Annotated[
-        Constraints | None, Setting("constraint sets that jobs draw, in addition to what their class states")
-    ] = None
+    constraints: Constraints | None = setting(
+        None, "constraint sets that jobs draw, in addition to what their class states"
+    )
 
     def __post_init__(self) -> None:
         if (self.rate is None) == (self.load is None):

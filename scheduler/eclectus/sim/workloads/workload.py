@@ -5,14 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import Annotated
 
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Amounts, Preference, Requirement, Spec, Term, Toleration
-from eclectus.model.settings import Setting
+from eclectus.model.settings import REQUIRED, setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.random_draws import SizeDistribution
 from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
@@ -27,8 +26,8 @@ class PreferenceField:
     """A preferred node affinity of one expression: the node's label `key` should be one of `values`."""
 
     key: str
-    values: Annotated[tuple[str, ...], Setting("values of the label of which any will do")]
-    weight: Annotated[int, Setting("weight beside the pod's other preferences", least=1, most=100)] = 1
+    values: tuple[str, ...] = setting(REQUIRED, "values of the label of which any will do")
+    weight: int = setting(1, "weight beside the pod's other preferences", least=1, most=100)
 
     def __post_init__(self) -> None:
         if not self.values:
@@ -39,17 +38,13 @@ class PreferenceField:
 class TaskNeeds:
     """What a task requests and where it may run, written as on a pod."""
 
-    requests: Annotated[
-        dict[str, object] | None, Setting("resource requests; by default one core, that is one slot")
-    ] = None
-    node_selector: Annotated[dict[str, str], Setting("labels that the node must carry")] = field(
-        default_factory=dict
+    requests: dict[str, object] | None = setting(
+        None, "resource requests; by default one core, that is one slot"
     )
-    preferences: Annotated[
-        tuple[PreferenceField, ...], Setting("labels that the node should carry, but need not")
-    ] = ()
+    node_selector: dict[str, str] = setting({}, "labels that the node must carry")
+    preferences: tuple[PreferenceField, ...] = setting((), "labels that the node should carry, but need not")
     tolerations: tuple[TolerationField, ...] = ()
-    priority: Annotated[int, Setting("higher goes first")] = 0
+    priority: int = setting(0, "higher goes first")
 
     def __post_init__(self) -> None:
         self.amounts()
@@ -87,23 +82,19 @@ Needs = Callable[[str, str], TaskNeeds | None]
 class GeneratedClass(TaskNeeds):
     """One class of a generated workload, with its share and sizes."""
 
-    name: Annotated[str, Setting("name in reports and `speeds`, and the pods' class label")] = "work"
-    share: Annotated[float, Setting("share of the jobs, relative to the other classes", least=1e-9)] = 1.0
-    tasks_per_job: Annotated[int, Setting("tasks that arrive together", least=1, most=100_000)] = 1
-    size: Annotated[SizeDistribution, Setting("distribution of task sizes")] = field(
-        default_factory=SizeDistribution
+    name: str = setting("work", "name in reports and `speeds`, and the pods' class label")
+    share: float = setting(1.0, "share of the jobs, relative to the other classes", least=1e-9)
+    tasks_per_job: int = setting(1, "tasks that arrive together", least=1, most=100_000)
+    size: SizeDistribution = setting(SizeDistribution(), "distribution of task sizes")
+    estimate: float | None = setting(
+        None, "duration of its tasks as shown to the scheduler", unit="s", least=1e-9
     )
-    estimate: Annotated[
-        float | None, Setting("duration of its tasks as shown to the scheduler", unit="s", least=1e-9)
-    ] = None
-    workload: Annotated[
-        str,
-        Setting("the pods' class label, for reports and learners, which classes may share; else the name"),
-    ] = ""
-    gain: Annotated[
-        float,
-        Setting("how many times faster its tasks run on nodes that meet all its preferences", least=1e-3),
-    ] = 1.0
+    workload: str = setting(
+        "", "the pods' class label, for reports and learners, which classes may share; else the name"
+    )
+    gain: float = setting(
+        1.0, "how many times faster its tasks run on nodes that meet all its preferences", least=1e-3
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -17,7 +17,7 @@ speeds: a machine has speed 1 unless `speeds` says otherwise, by patterns of nam
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import repeat
 from pathlib import Path
@@ -33,21 +33,18 @@ from eclectus.kube.requests import MOST, FieldError, amounts, counted, parsed
 from eclectus.kube.translate import node_from
 from eclectus.model.errors import MalformedError, SettingsError
 from eclectus.model.objects import Amounts, Node, Taint
-from eclectus.model.settings import Setting
+from eclectus.model.settings import REQUIRED, Setting, setting
 from eclectus.sim.base.files import read_rows, row_error
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.random_draws import stream
 from eclectus.sim.base.work import Gain
 from eclectus.sim.world.judge import preferences_met
 
-SpeedsByName = Annotated[
-    dict[str, float],
-    Setting(
-        "speed of nodes by name pattern with `*` and `?`; the first match counts, 1 without one",
-        least=1e-6,
-        most=1e6,
-    ),
-]
+SPEEDS_BY_NAME = Setting(
+    "speed of nodes by name pattern with `*` and `?`; the first match counts, 1 without one",
+    least=1e-6,
+    most=1e6,
+)
 
 
 def speed_of(name: str, speeds: Mapping[str, float]) -> float:
@@ -86,11 +83,11 @@ class _Row(Struct, frozen=True):
 class NodeFile:
     """Path and format of the list."""
 
-    file: Annotated[str, Setting("path of the list, relative to the scenario's folder")]
-    format: Annotated[
-        Literal["openb", "kubernetes"], Setting("the columns of a trace, or the output of kubectl")
-    ] = "openb"
-    speeds: SpeedsByName = field(default_factory=dict)
+    file: str = setting(REQUIRED, "path of the list, relative to the scenario's folder")
+    format: Literal["openb", "kubernetes"] = setting(
+        "openb", "the columns of a trace, or the output of kubectl"
+    )
+    speeds: dict[str, float] = setting({}, SPEEDS_BY_NAME)
 
     def read(self, folder: Path) -> list[tuple[str, Node]]:
         """Group and node, in the order of the file. Raises SettingsError naming the line or the node."""
@@ -139,10 +136,8 @@ def _node(row: _Row) -> Node:
 class MachineType:
     """One line of the table."""
 
-    labels: Annotated[dict[str, str], Setting("labels of the nodes of this type")] = field(
-        default_factory=dict
-    )
-    share: Annotated[float, Setting("share of the machines, relative to the other types", least=1e-9)] = 1.0
+    labels: dict[str, str] = setting({}, "labels of the nodes of this type")
+    share: float = setting(1.0, "share of the machines, relative to the other types", least=1e-9)
 
 
 @dataclass(frozen=True)
@@ -150,14 +145,12 @@ class MachineTypes:
     """The table, and the seed of which machine is of which type."""
 
     types: tuple[MachineType, ...]
-    seed: Annotated[
-        int,
-        Setting(
-            "seed of which machine is of which type",
-            why="properties in the order of the machines would coincide with partitions by number",
-            least=0,
-        ),
-    ] = 1
+    seed: int = setting(
+        1,
+        "seed of which machine is of which type",
+        why="properties in the order of the machines would coincide with partitions by number",
+        least=0,
+    )
 
     def __post_init__(self) -> None:
         if not self.types:
@@ -210,20 +203,19 @@ class TolerationField:
 class MachineGroup:
     """A group of identical machines."""
 
-    count: Annotated[int, Setting("how many machines", least=1, most=100_000)] = 1
-    name: Annotated[str, Setting("name in reports and events; g0, g1, … by default")] = ""
-    slots: Annotated[int, Setting("tasks that run at a time, one core each", least=1, most=100_000)] = 1
-    resources: Annotated[
-        dict[str, object] | None, Setting("allocatable resources as on a node, instead of slots")
-    ] = None
-    speed: Annotated[
-        float,
-        Setting("work done per second in one slot: a task runs for its size over this", least=1e-6, most=1e6),
-    ] = 1.0
-    speeds: Annotated[
-        dict[str, float], Setting("speed of single classes of work, instead of `speed`", least=1e-6, most=1e6)
-    ] = field(default_factory=dict)
-    labels: Annotated[dict[str, str], Setting("labels of the nodes")] = field(default_factory=dict)
+    count: int = setting(1, "how many machines", least=1, most=100_000)
+    name: str = setting("", "name in reports and events; g0, g1, … by default")
+    slots: int = setting(1, "tasks that run at a time, one core each", least=1, most=100_000)
+    resources: dict[str, object] | None = setting(
+        None, "allocatable resources as on a node, instead of slots"
+    )
+    speed: float = setting(
+        1.0, "work done per second in one slot: a task runs for its size over this", least=1e-6, most=1e6
+    )
+    speeds: dict[str, float] = setting(
+        {}, "speed of single classes of work, instead of `speed`", least=1e-6, most=1e6
+    )
+    labels: dict[str, str] = setting({}, "labels of the nodes")
     taints: tuple[TaintField, ...] = ()
 
     @property
@@ -246,25 +238,22 @@ class ClusterSettings:
     """All machines, and the network delay between them and the scheduler."""
 
     groups: tuple[MachineGroup, ...] = ()
-    machine_types: Annotated[
-        MachineTypes | None, Setting("more labels of the groups' machines, drawn from a table of types")
-    ] = None
-    nodes: Annotated[NodeFile | None, Setting("a list of machines, in addition to the groups")] = None
-    network_delay: Annotated[
-        float,
-        Setting("delay of every message between scheduler and machines", unit="s", least=0, most=3600),
-    ] = 0.0
+    machine_types: MachineTypes | None = setting(
+        None, "more labels of the groups' machines, drawn from a table of types"
+    )
+    nodes: NodeFile | None = setting(None, "a list of machines, in addition to the groups")
+    network_delay: float = setting(
+        0.0, "delay of every message between scheduler and machines", unit="s", least=0, most=3600
+    )
 
-    termination_period: Annotated[
-        float,
-        Setting(
-            "how long an evicted task runs on before its room is free; its work is lost all the same",
-            why="programs that end at SIGTERM take about a second",
-            unit="s",
-            least=0,
-            most=3600,
-        ),
-    ] = 1.0
+    termination_period: float = setting(
+        1.0,
+        "how long an evicted task runs on before its room is free; its work is lost all the same",
+        why="programs that end at SIGTERM take about a second",
+        unit="s",
+        least=0,
+        most=3600,
+    )
 
     def __post_init__(self) -> None:
         if not self.groups and self.nodes is None:

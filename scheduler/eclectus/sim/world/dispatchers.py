@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import floor
-from typing import Annotated
 
 from msgspec.structs import replace as with_fields
 from typing_extensions import override
@@ -31,21 +30,18 @@ from eclectus.framework import (
     View,
 )
 from eclectus.model.objects import Node, Task
-from eclectus.model.settings import Setting
+from eclectus.model.settings import setting
 
 
 @dataclass(frozen=True)
 class Dispatchers:
     """The number of dispatchers, and how stale their views are."""
 
-    count: Annotated[int, Setting("number of dispatchers, which get jobs in turn", least=1, most=1000)] = 1
-    age: Annotated[
-        float,
-        Setting("interval at which the view of the queues is renewed; 0: always fresh", unit="s", least=0),
-    ] = 0.0
-    local_correction: Annotated[
-        bool, Setting("add to the stale view what the dispatcher has placed itself")
-    ] = True
+    count: int = setting(1, "number of dispatchers, which get jobs in turn", least=1, most=1000)
+    age: float = setting(
+        0.0, "interval at which the view of the queues is renewed; 0: always fresh", unit="s", least=0
+    )
+    local_correction: bool = setting(True, "add to the stale view what the dispatcher has placed itself")
 
     def names(self, profile: str) -> tuple[str, ...]:
         """The schedulerNames that jobs carry, in turn."""

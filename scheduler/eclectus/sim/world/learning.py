@@ -15,14 +15,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import exp, log
 from statistics import fmean
-from typing import Annotated
 
 import numpy as np
 from typing_extensions import override
 
 from eclectus.cluster.scalars import read_only
 from eclectus.framework import Completion, Learn, LearnedCell, Speeds
-from eclectus.model.settings import Setting
+from eclectus.model.settings import setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.results import LearnedSpeed, LearningError
 from eclectus.sim.base.samples import Series
@@ -33,9 +32,9 @@ from eclectus.sim.world.world import World
 class OracleSettings:
     """The settings of `learn: {policy: truth}`."""
 
-    error: Annotated[
-        float, Setting("share by which slow machines appear faster and fast ones slower", least=0, most=0.95)
-    ] = 0.0
+    error: float = setting(
+        0.0, "share by which slow machines appear faster and fast ones slower", least=0, most=0.95
+    )
 
 
 class OracleLearner(Learn):

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 from eclectus.config.settings_reading import nearest
 from eclectus.model.errors import SettingsError
-from eclectus.model.settings import Setting
+from eclectus.model.settings import REQUIRED, setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.random_draws import stream
 from eclectus.sim.world.cluster import ClusterSettings
@@ -52,12 +52,12 @@ class Perturbation:
 class PerturbationSettings:
     """One entry of `events:` in a scenario."""
 
-    at: Annotated[float, Setting("when", unit="s", least=0)]
-    action: Action
-    group: Annotated[str, Setting("the machine group")]
-    count: Annotated[int | None, Setting("only the first so many machines of the group", least=1)] = None
-    partner: Annotated[str, Setting("swap: the group to trade speeds with")] = ""
-    factor: Annotated[float, Setting("scale: new speed over old", least=1e-6, most=1e6)] = 1.0
+    at: float = setting(REQUIRED, "when", unit="s", least=0)
+    action: Action = REQUIRED
+    group: str = setting(REQUIRED, "the machine group")
+    count: int | None = setting(None, "only the first so many machines of the group", least=1)
+    partner: str = setting("", "swap: the group to trade speeds with")
+    factor: float = setting(1.0, "scale: new speed over old", least=1e-6, most=1e6)
 
     def perturbation(self, cluster: ClusterSettings) -> Perturbation:
         """The perturbation with the names of its machines. Raises SettingsError."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import count
 from math import inf
 from random import Random
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from msgspec.structs import replace
@@ -32,7 +32,7 @@ from eclectus.model.errors import SettingsError
 from eclectus.model.events import Event, TaskGone, TaskSeen
 from eclectus.model.learned import LearnedLoad
 from eclectus.model.objects import Task
-from eclectus.model.settings import Setting
+from eclectus.model.settings import setting
 from eclectus.sim.base.machine import Machine, TaskRun
 from eclectus.sim.base.random_draws import stream
 from eclectus.sim.base.work import WorkClass
@@ -52,27 +52,22 @@ Schedule = Callable[[float, Callable[[Any], None], object], None]
 class ProbeSettings:
     """`probes:` of a scenario or a profile; the limits have the names and meanings of a NodeProbe's."""
 
-    per_hour: Annotated[int, Setting("most probes per hour, over all nodes", least=1, most=3_600_000)] = 60
-    least_per_hour: Annotated[
-        int,
-        Setting(
-            "least probes per hour, and the rate while the learner reports no load", least=0, most=3_600_000
-        ),
-    ] = 6
-    spare_share: Annotated[
-        float, Setting("share of the spare capacity given to probes (c0)", why="the paper's", least=0, most=1)
-    ] = 0.1
-    running: Annotated[int, Setting("most probes at a time, one per node", least=1, most=100_000)] = 2
-    node_interval_seconds: Annotated[
-        float, Setting("least time between two probes of a node", unit="s", least=0)
-    ] = 1800.0
-    law: Annotated[
-        Literal["deterministic", "exponential"],
-        Setting(
-            "size of a probe: the mean of its class, or random with that mean",
-            why="the built-in benchmark is fixed",
-        ),
-    ] = "deterministic"
+    per_hour: int = setting(60, "most probes per hour, over all nodes", least=1, most=3_600_000)
+    least_per_hour: int = setting(
+        6, "least probes per hour, and the rate while the learner reports no load", least=0, most=3_600_000
+    )
+    spare_share: float = setting(
+        0.1, "share of the spare capacity given to probes (c0)", why="the paper's", least=0, most=1
+    )
+    running: int = setting(2, "most probes at a time, one per node", least=1, most=100_000)
+    node_interval_seconds: float = setting(
+        1800.0, "least time between two probes of a node", unit="s", least=0
+    )
+    law: Literal["deterministic", "exponential"] = setting(
+        "deterministic",
+        "size of a probe: the mean of its class, or random with that mean",
+        why="the built-in benchmark is fixed",
+    )
 
     def __post_init__(self) -> None:
         if self.least_per_hour > self.per_hour:
