@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_spec, make_task
-from eclectus.explain.questions import explain_pod
+from eclectus.explain.pod import explain_pod
 from eclectus.model.objects import (
     HostPort,
     PodAffinityTerm,

@@ -9,7 +9,7 @@ import pytest
 from builders import make_engine, make_node, make_task
 from eclectus.engine import counters as module
 from eclectus.engine.reports import StepEstimates
-from eclectus.explain.questions import explain_pod
+from eclectus.explain.pod import explain_pod
 from worlds import World, numbered
 
 ARM = (("arch", "arm64"),)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
-from eclectus.explain.questions import explain_pod
+from eclectus.explain.pod import explain_pod
 from eclectus.framework import JobPlanner, Nominate, Order, OrderTraits, Refused, Relieve, View
 from eclectus.model.events import NodeGone, NodeSeen, TaskSeen
 from eclectus.model.objects import Task

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from builders import make_engine, make_node
 from eclectus.engine import scheduling_cycle
 from eclectus.engine.engine import Engine
-from eclectus.explain.questions import explain_pod
+from eclectus.explain.pod import explain_pod
 from eclectus.model.commands import (
     AwaitVolume,
     Bind,

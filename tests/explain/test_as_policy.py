@@ -10,8 +10,7 @@ import pytest
 from builders import ExactSpeeds, make_engine, make_node, make_profile, make_task
 from eclectus.config.what_if import read_question
 from eclectus.engine.engine import Engine
-from eclectus.explain.questions import explain_what_if
-from eclectus.explain.what_if import DRAWS, NODE_QUEUES, PolicyAnswer, Question
+from eclectus.explain.what_if import DRAWS, NODE_QUEUES, PolicyAnswer, Question, what_if_explanation
 from eclectus.framework import Action, PendingTasks, Place, Reason, Unschedulable, View
 from eclectus.model.events import Paused, TaskSeen
 from eclectus.policies import table
@@ -35,7 +34,7 @@ def waiting(place: Place | None = None, engine: Engine | None = None) -> World:
 
 def answer(world: World, name: str, policy: Place | None = None) -> PolicyAnswer:
     question = read_question([], name, "default") if policy is None else Question((), (), policy)
-    return explain_what_if(world.engine, "default", "a", question, world.now).placement
+    return world.engine.read(what_if_explanation, ("default", "a"), question, world.now).placement
 
 
 def test_every_policy_says_where_or_why_not() -> None:
@@ -80,7 +79,7 @@ def test_policies_with_node_queues_say_so(name: str) -> None:
 
 def test_without_a_name_the_policy_of_the_profile_answers_with_its_settings() -> None:
     world, plain = (waiting(MostAllocated(resources=each)) for each in ({"memory": 1}, {"cpu": 1}))
-    found = explain_what_if(world.engine, "default", "a", Question(), world.now).placement
+    found = world.engine.read(what_if_explanation, ("default", "a"), Question(), world.now).placement
     assert (found.policy, found.answered, found.node) == ("place/most-allocated", "places", "small")
     assert found.candidates == answer(world, "most-allocated").candidates
     assert found.candidates != answer(plain, "most-allocated").candidates
@@ -142,7 +141,7 @@ def test_a_policy_that_fails_refuses_or_cannot_be_made_again() -> None:
     refused = answer(world, "refusing", Refusing())
     assert (refused.answered, refused.reason) == ("refuses", "its budget is spent")
     assert answer(world, "plain", Plain()).answered == "cannotSay"
-    sentence = explain_what_if(world.engine, "default", "a", Question((), (), Refusing()), 0.0)
+    sentence = world.engine.read(what_if_explanation, ("default", "a"), Question((), (), Refusing()), 0.0)
     said = "2 nodes would have room, and Refusing would refuse it: its budget is spent"
     assert sentence.summary == said
 

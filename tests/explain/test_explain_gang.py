@@ -6,7 +6,7 @@ import pytest
 
 from builders import make_engine
 from eclectus.cli.explain.explained_text import pod_lines
-from eclectus.explain.questions import explain_pod
+from eclectus.explain.pod import explain_pod
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.relieve.preemption import Preemption
 from gangs import group, members

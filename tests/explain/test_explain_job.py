@@ -6,8 +6,7 @@ from msgspec.structs import replace
 
 from builders import make_engine, make_task
 from eclectus.api.names import DAG_JOB_LABEL, JOB_NAME_LABEL
-from eclectus.explain.pod import GROUPS_MOST
-from eclectus.explain.questions import explain_job
+from eclectus.explain.pod import GROUPS_MOST, job_explanation
 from eclectus.model.events import TaskSeen
 from eclectus.model.explanation import AlikePods, JobExplanation
 from worlds import World, small_world
@@ -17,7 +16,7 @@ LABELS = ((JOB_NAME_LABEL, "j"),)
 
 def explain(world: World, name: str = "j", namespace: str = "default") -> JobExplanation:
     labels = [(JOB_NAME_LABEL, name), (DAG_JOB_LABEL, name)]
-    return explain_job(world.engine, namespace, name, labels, world.now)
+    return world.engine.read(job_explanation, (namespace, name), labels, world.now)
 
 
 def test_pods_that_are_alike_are_one_group() -> None:

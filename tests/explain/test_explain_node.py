@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.explain.node import CLASSES_BESIDE_PODS_MOST, CLASSES_MOST
-from eclectus.explain.questions import explain_node, learned_nodes
+from eclectus.explain.node import CLASSES_BESIDE_PODS_MOST, CLASSES_MOST, learned_nodes, node_explanation
 from eclectus.model.events import LoadSeen, TaskSeen
 from eclectus.model.explanation import NodeExplanation, OtherPod, Refusal, ResourceUse
 from eclectus.model.learned import LearnedNode
@@ -18,7 +17,7 @@ GIB = 2**30
 
 
 def explain(world: World, name: str = "n0") -> NodeExplanation:
-    return explain_node(world.engine, name)
+    return world.engine.read(node_explanation, name)
 
 
 def test_what_it_holds() -> None:
@@ -70,7 +69,7 @@ def test_what_is_learned_of_it() -> None:
     assert learned is not None
     assert (learned.state, [work.workload for work in learned.work]) == ("live", ["sort"])
     assert learned.work[0].samples == 3
-    assert [learned] == list(learned_nodes(world.engine))
+    assert [learned] == list(world.engine.read(learned_nodes))
 
 
 def test_without_samples_it_counts_as_typical() -> None:

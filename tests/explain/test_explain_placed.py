@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from builders import make_engine, make_task
-from eclectus.explain.questions import explain_pod
+from eclectus.explain.pod import explain_pod
 from eclectus.model.events import BindConfirmed, TaskSeen
 from eclectus.model.objects import Preference, Requirement, Term
 from eclectus.policies.rosella import RosellaLearn

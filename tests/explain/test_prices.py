@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from builders import make_engine, make_node, make_task
-from eclectus.explain.prices import priced
-from eclectus.explain.questions import explain_node, explain_pod, price_summary
+from eclectus.explain.node import node_explanation
+from eclectus.explain.pod import explain_pod
+from eclectus.explain.prices import priced, summary_of_prices
 from eclectus.framework import Place
 from eclectus.maths.numbers import Floats
 from eclectus.model.learned import ConstraintDemand, LearnedNode, LearnedWork, NodePrice
@@ -69,11 +70,12 @@ def test_and_how_much_longer_it_counts_as_running_there() -> None:
 
 def test_a_node_shows_its_price() -> None:
     engine = scarce().engine
-    assert [explain_node(engine, f"n{at}").price for at in range(4)] == pytest.approx([1.4, 1.4, 0.1, 0.1])
+    prices = [engine.read(node_explanation, f"n{at}").price for at in range(4)]
+    assert prices == pytest.approx([1.4, 1.4, 0.1, 0.1])
 
 
 def test_metrics_have_the_mean_of_each_group() -> None:
-    summary = price_summary(scarce(BetterUsed()).engine, "arch", 5)
+    summary = scarce(BetterUsed()).engine.read(summary_of_prices, "arch", 5)
     assert summary is not None
     assert dict(summary.groups) == {"arm": pytest.approx(1.4), "none": pytest.approx(0.1)}
     assert set(summary.classes) == {("arm", "sort", 1.0), ("none", "sort", 2.5)}
@@ -93,7 +95,7 @@ def test_what_was_learned_of_nodes_gets_their_prices() -> None:
 def test_prices_of_before_rows_were_added_are_left_out() -> None:
     policy = BetterUsed()
     policy.rows = 3
-    summary = price_summary(scarce(policy).engine, "arch", 5)
+    summary = scarce(policy).engine.read(summary_of_prices, "arch", 5)
     assert summary is not None
     assert summary.classes == ()
     assert price_of(scarce(policy), "any").work == 2.5  # its row is among those of before
@@ -104,6 +106,6 @@ def test_where_no_policy_asks_for_prices_there_are_none() -> None:
     placement = explain_pod(world.engine, "default", "any", world.now).placement
     assert placement is not None
     assert placement.price is None
-    assert explain_node(world.engine, "n0").price is None
+    assert world.engine.read(node_explanation, "n0").price is None
     assert explain_pod(world.engine, "default", "t4", world.now).constraint_demand is None
-    assert price_summary(world.engine, "arch", 5) is None
+    assert world.engine.read(summary_of_prices, "arch", 5) is None

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.config.what_if import read_question
-from eclectus.explain.questions import explain_node, explain_pod, explain_what_if
-from eclectus.explain.what_if import Question, RuleDifference, WhatIfExplanation
+from eclectus.explain.node import node_explanation
+from eclectus.explain.pod import explain_pod
+from eclectus.explain.what_if import Question, RuleDifference, WhatIfExplanation, what_if_explanation
 from eclectus.framework import Place
 from eclectus.model.errors import QuestionError
 from eclectus.model.events import Paused, TaskSeen
@@ -37,7 +38,7 @@ SPREAD = SpreadConstraint("zone", "default", (WEB,), counts_itself=True)
 
 def ask(world: World, *texts: str, name: str = "a", policy: str = "") -> WhatIfExplanation:
     question = read_question(texts, policy, "default")
-    return explain_what_if(world.engine, "default", name, question, world.now)
+    return world.engine.read(what_if_explanation, ("default", name), question, world.now)
 
 
 def waiting(place: object = None, *nodes: Node, pods: tuple[Task, ...] = (), **pod: object) -> World:
@@ -225,7 +226,7 @@ def test_more_nodes_than_the_arrays_have_rows(place: Place) -> None:
     assert found.pod.funnel is not None
     assert found.pod.funnel.nodes == 102
     assert found.placement.answered == "places"
-    assert explain_node(world.engine, "m-like-0").conditions == ("unknown",)
+    assert world.engine.read(node_explanation, "m-like-0").conditions == ("unknown",)
 
 
 # -- what cannot be answered -----------------------------------------------------------------------
@@ -269,4 +270,4 @@ def test_only_of_pods_that_wait_here(task: Task, message: str) -> None:
     world = World(make_engine(), *NODES)
     world.step(TaskSeen(task))
     with pytest.raises(QuestionError, match=message):
-        explain_what_if(world.engine, "default", "a", Question(), 0.0)
+        world.engine.read(what_if_explanation, ("default", "a"), Question(), 0.0)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
 from eclectus.config.process_settings import MetricsSettings as Settings
-from eclectus.explain.questions import learned_summary
+from eclectus.explain.node import learned_summary
 from eclectus.live.collectors import AtScrape, learned_metrics
 from eclectus.live.process_metrics import Metrics
 from eclectus.model.events import NodeSeen, Resumed, TaskSeen
@@ -26,7 +26,7 @@ class LearningEngine:
         self.engine.step([Resumed(), *map(NodeSeen, nodes)], 0.0)
         self.now, self._count = 0.0, 0
         self._metrics = Metrics()
-        summary = partial(learned_summary, self.engine)
+        summary = partial(self.engine.read, learned_summary)
         self._metrics.registry.register(
             AtScrape(lambda: learned_metrics(summary, lambda: self.now, Settings(**settings)))
         )

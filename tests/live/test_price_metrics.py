@@ -11,7 +11,7 @@ from builders import make_engine, make_node, make_task
 from eclectus.accounts.node_prices import PriceSummary
 from eclectus.config.process_settings import MetricsSettings
 from eclectus.engine.engine import Engine
-from eclectus.explain.questions import price_summary
+from eclectus.explain.prices import summary_of_prices
 from eclectus.live.collectors import AtScrape, price_metrics
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.phoenix import ScarceNodesLast
@@ -23,7 +23,7 @@ ARM, SETTINGS = (("arch", "arm"),), MetricsSettings(node_group_label="arch")
 def scraped(engine: Engine, settings: MetricsSettings = SETTINGS) -> dict[str, dict[str, float]]:
     """Metric -> label value -> value."""
     registry = CollectorRegistry()
-    registry.register(AtScrape(lambda: price_metrics(partial(price_summary, engine), settings)))
+    registry.register(AtScrape(lambda: price_metrics(partial(engine.read, summary_of_prices), settings)))
     return {
         family.name.removeprefix("eclectus_"): {
             next(iter(sample.labels.values())): sample.value for sample in family.samples

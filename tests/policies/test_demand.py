@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.explain.questions import price_summary
+from eclectus.explain.prices import summary_of_prices
 from eclectus.framework import Speeds
 from eclectus.policies.rosella import Rosella
 from eclectus.policies.rosella import costs as module
@@ -88,7 +88,7 @@ def test_without_arrivals_nothing_is_loaded() -> None:
 
 @pytest.mark.parametrize("related", [False, True])
 def test_metrics_have_the_prices_of_specialists_and_none_where_nodes_are_related(related: bool) -> None:
-    summary = price_summary(arrived(related=related).engine, "kubernetes.io/hostname", 5)
+    summary = arrived(related=related).engine.read(summary_of_prices, "kubernetes.io/hostname", 5)
     assert summary is not None
     assert any(price > 1.0 for _, _, price in summary.classes) is not related
 

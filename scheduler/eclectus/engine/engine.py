@@ -160,7 +160,7 @@ class Engine:
         return self._leads
 
     def read(self, question: Callable[..., Answer], *arguments: object) -> Answer:
-        """Call `question(state, *arguments)`, which must not change the state (explain/questions.py)."""
+        """Call `question(state, *arguments)`, which must not change the state (explain/)."""
         return self._numpy_context.run(question, self._state, *arguments)
 
     def queue_counts(self) -> QueueCounts:

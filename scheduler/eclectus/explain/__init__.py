@@ -1,4 +1,4 @@
 """Why a pod waits or where it has gone, what a node holds, and what would be different.
 
-Asked between two steps, beside the engine: it reads the engine's state and changes nothing.
+`Engine.read` asks these questions between two steps. They read the engine's state and change nothing.
 """

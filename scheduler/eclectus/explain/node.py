@@ -9,6 +9,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from eclectus.cluster.node_groups import group_nodes
 from eclectus.cluster.resources import PODS
 from eclectus.engine.queues.class_queues import PendingClass
 from eclectus.engine.state import State
@@ -18,7 +19,7 @@ from eclectus.feasibility.fit_error import refusals_of_row
 from eclectus.feasibility.static_rules import FEW_TERMS
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.explanation import NodeCondition, NodeExplanation, Refusal, ResourceUse
-from eclectus.model.learned import LearnedNode
+from eclectus.model.learned import LearnedNode, LearnedSummary
 from eclectus.model.objects import Taint
 
 CLASSES_MOST = 64  # pending classes that are compared with the node
@@ -31,10 +32,11 @@ def node_explanation(state: State, name: str) -> NodeExplanation:
     """The answer about a node by its name."""
     row = state.cluster.rows.get(name)
     if row is None:
-        return NodeExplanation(
-            name=name, conditions=("unknown",), summary="this scheduler knows no such node"
-        )
-    resources, learned = _resources(state, row), _learned(state, name)
+        summary = "this scheduler knows no such node"
+        return NodeExplanation(name=name, conditions=("unknown",), summary=summary)
+    resources, learned = _resources(state, row), state.learn.learned_node(name)
+    if learned is not None:
+        learned = next(priced(state, [learned]))
     taints = tuple(_words(taint) for taint in _taints(state, row))
     found = list(_conditions(state, row, resources, learned))
     pods = sorted((pod for pod, _ in state.placed.on_row(row)), key=attrgetter("priority"))
@@ -57,9 +59,20 @@ def node_explanation(state: State, name: str) -> NodeExplanation:
     )
 
 
-def _learned(state: State, name: str) -> LearnedNode | None:
-    learned = state.learn.learned_node(name)
-    return None if learned is None else next(priced(state, [learned]))
+def learned_nodes(state: State) -> Iterator[LearnedNode]:
+    """What was learned of every node, with its prices, for another process to recall; O(cells).
+
+    Steps may come between two nodes.
+    """
+    return priced(state, state.learn.learned_nodes())
+
+
+def learned_summary(
+    state: State, label: str, most: int, now: float
+) -> tuple[list[str], LearnedSummary | None]:
+    """What was learned by groups of nodes, whose names come first. `most`: groups."""
+    names, groups = group_nodes(state.cluster, label, most)
+    return names, state.learn.summary(groups, now)
 
 
 def _conditions(
@@ -99,9 +112,6 @@ def _taints(state: State, row: int) -> list[Taint]:
 
 def _words(taint: Taint) -> str:
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
-
-
-# -- pods that wait --------------------------------------------------------------------------------
 
 
 def _refused(state: State, row: int) -> tuple[int, tuple[Refusal, ...]]:

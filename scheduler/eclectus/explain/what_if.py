@@ -245,9 +245,6 @@ def _with(state: State, cluster: Cluster, placed: PlacedPods, like: dict[int, in
     return found
 
 
-# -- changes ---------------------------------------------------------------------------------------
-
-
 def _node(cluster: Cluster, name: str) -> Node:
     node = cluster.node(name)
     if node is None:

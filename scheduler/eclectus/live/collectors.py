@@ -21,7 +21,8 @@ from eclectus.cluster.node_groups import OTHER
 from eclectus.config.process_settings import MetricsSettings as Settings
 from eclectus.engine.counters import PlanCounters, QueueCounts
 from eclectus.engine.engine import Engine
-from eclectus.explain.questions import learned_summary, price_summary
+from eclectus.explain.node import learned_summary
+from eclectus.explain.prices import summary_of_prices
 from eclectus.live.process_metrics import Sample, observed
 from eclectus.model.learned import ConstraintDemand, LearnedGroup, LearnedSummary, NodeState
 
@@ -41,7 +42,7 @@ def register_collectors(
     registry: CollectorRegistry, engine: Engine, now: Callable[[], float], settings: Settings
 ) -> None:
     """Have the registry read from the engine at each scrape."""
-    learned, prices = partial(learned_summary, engine), partial(price_summary, engine)
+    learned, prices = partial(engine.read, learned_summary), partial(engine.read, summary_of_prices)
     registry.register(AtScrape(partial(queue_metrics, engine.queue_counts)))
     registry.register(AtScrape(partial(learned_metrics, learned, now, settings)))
     registry.register(AtScrape(partial(price_metrics, prices, settings)))
@@ -99,7 +100,7 @@ def _by_one(figures: Mapping[str, float]) -> Iterator[Sample]:
 
 
 SummariseLearned = Callable[[str, int, float], tuple[list[str], LearnedSummary | None]]
-"""(node label, most groups, now) -> names of the groups, and `explain.questions.learned_summary`."""
+"""(node label, most groups, now) -> names of the groups, and `explain.node.learned_summary`."""
 
 
 def learned_metrics(
@@ -162,7 +163,7 @@ def _mean(parts: list[LearnedGroup]) -> tuple[int, float, float]:
 
 
 SummarisePrices = Callable[[str, int], PriceSummary | None]
-"""(node label, most groups) -> the prices: explain.questions.price_summary."""
+"""(node label, most groups) -> the prices: explain.prices.summary_of_prices."""
 
 
 def price_metrics(summarise: SummarisePrices, settings: Settings) -> Iterator[Metric]:

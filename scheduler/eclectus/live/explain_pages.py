@@ -25,8 +25,9 @@ from msgspec.structs import replace
 from eclectus.api.names import DAG_JOB_LABEL, JOB_NAME_LABEL
 from eclectus.config.what_if import AS_POLICY, WHAT_IF, read_question
 from eclectus.engine.engine import Engine
-from eclectus.explain.questions import explain_job, explain_node, explain_pod, explain_what_if
-from eclectus.explain.what_if import Question, WhatIfExplanation
+from eclectus.explain.node import node_explanation
+from eclectus.explain.pod import explain_pod, job_explanation
+from eclectus.explain.what_if import Question, WhatIfExplanation, what_if_explanation
 from eclectus.kube.objects import Pod, decode_pod
 from eclectus.kubeclient.api_errors import ApiError, MissingError
 from eclectus.kubeclient.client import ApiClient
@@ -123,7 +124,7 @@ class ExplainPages:
             rights.insert(1, ReadObject("nodes"))
 
         def explained() -> Answer:
-            return explain_what_if(self.engine, namespace, name, question, self.now())
+            return self.engine.read(what_if_explanation, (namespace, name), question, self.now())
 
         admitted = self.limits.admitted_to_change
         return await self._answered(request, rights, lambda: self._in_turn(explained), admitted)
@@ -134,7 +135,7 @@ class ExplainPages:
         right = ReadObject("pods", namespace)  # of a job nothing is said but what holds for its pods
 
         def explained() -> Answer:
-            return explain_job(self.engine, namespace, name, labels, self.now())
+            return self.engine.read(job_explanation, (namespace, name), labels, self.now())
 
         return await self._answered(request, (right,), lambda: self._in_turn(explained))
 
@@ -142,7 +143,7 @@ class ExplainPages:
         name = request.match_info["name"]
 
         def explained() -> Answer:
-            found = explain_node(self.engine, name)
+            found = self.engine.read(node_explanation, name)
             if "unknown" in found.conditions:
                 raise MissingError(name, HTTPStatus.NOT_FOUND, f'nodes "{name}" not found')
             return found

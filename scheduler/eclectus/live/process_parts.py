@@ -22,8 +22,8 @@ from eclectus.api.leader_server import LeaderServer, annotations_of
 from eclectus.api.names import PART_OF, PART_OF_LABEL, SCHEDULER_NAME_CLAIM, SCHEDULER_NAMES
 from eclectus.config.process_settings import LeaderElection, ProcessSettings
 from eclectus.engine.engine import Engine
+from eclectus.explain.node import learned_nodes
 from eclectus.explain.placement import decision_about, unmet_by
-from eclectus.explain.questions import learned_nodes
 from eclectus.kubeclient.client import ObjectApi
 from eclectus.kubeclient.credentials import SERVICE_ACCOUNT
 from eclectus.kubeclient.election import ElectionSettings
@@ -114,7 +114,9 @@ def build(
         watchdog=watchdog,
         advertised=advertised,
         clock=clock,
-        node_profiles=NodeProfiles(context, inbox, partial(learned_nodes, engine), holds_lease, profiles),
+        node_profiles=NodeProfiles(
+            context, inbox, partial(engine.read, learned_nodes), holds_lease, profiles
+        ),
         probe_load=ProbeLoad(context, engine.learned_load, clock.now, holds_lease, profiles.interval),
         load_signal=LoadSignal(settings.load_signal, inbox, context.metrics)
         if settings.load_signal.url

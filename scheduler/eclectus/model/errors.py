@@ -52,6 +52,15 @@ class SettingsError(EclectusError):
         return self.moved(lambda at: f"{name}: {at}" if at else name)
 
 
+@contextmanager
+def errors_below(path: str) -> Iterator[None]:
+    """The paths of SettingsErrors that the block raises are relative to `path`."""
+    try:
+        yield
+    except SettingsError as error:
+        raise error.below(path) from None
+
+
 class Problems:
     """Collects SettingsErrors of independent parts, so that all are reported at once."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import traceback
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableSequence, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, MutableSequence, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
@@ -26,16 +26,7 @@ from eclectus.model.commands import Command
 from eclectus.model.errors import EclectusError
 from eclectus.model.events import Event
 from eclectus.sim.base.random_draws import engine_seed
-from eclectus.sim.base.results import (
-    Grouping,
-    GroupResult,
-    Labels,
-    RunFailure,
-    RunResult,
-    SeriesPoint,
-    Times,
-    sorted_groups,
-)
+from eclectus.sim.base.results import GroupResult, RunFailure, RunResult, SeriesPoint, Times, sorted_groups
 from eclectus.sim.base.samples import Histogram
 from eclectus.sim.scenario import ComparedProfile, Scenario, parse
 from eclectus.sim.workloads.workload import slots
@@ -64,7 +55,7 @@ def run(
         world.on_perturbation = oracle.speeds_changed
     resource = scenario.plan.allocated_resource
     allocation = AllocationCurve(resource, world.machines) if resource else None
-    observers = [] if allocation is None else [allocation.record_step]
+    observers = [allocation.record_step] if allocation is not None else []
     with ExitStack() as opened:
         if tape is not None:
             header = Header(__version__, profile.configuration(engine_seed(seed)), engine_seed(seed))
@@ -113,9 +104,6 @@ def build_world(
     return world, oracle
 
 
-# -- the result ------------------------------------------------------------------------------------
-
-
 def _result(
     scenario: Scenario,
     profile: ComparedProfile,
@@ -143,9 +131,7 @@ def _result(
         jobs=total.jobs,
         slowdown=total.slowdown,
         met=total.met,
-        groups={
-            name: _group_results(record.grouping, name, record.tallies) for name in record.grouping.requested
-        },
+        groups={name: _group_results(record, name) for name in record.grouping.requested},
         measured_from=start.at,
         measured_until=end.at,
         in_system_mean=window[0].in_system if window else 0.0,
@@ -196,12 +182,11 @@ def _points(samples: Sequence[Integrals], slot_count: float) -> Iterator[SeriesP
             yield SeriesPoint(after.at, number, number - running, running / slot_count)
 
 
-def _group_results(grouping: Grouping, name: str, tallies: Mapping[Labels, Tally]) -> dict[str, GroupResult]:
+def _group_results(record: RunRecord, name: str) -> dict[str, GroupResult]:
     """The groups of one grouping, each merged from all tallies that belong to it."""
     found: dict[str, list[Tally]] = {}
-    for labels, tally in tallies.items():
-        group = grouping.group_of(name, labels)
-        if group is not None:
+    for labels, tally in record.tallies.items():
+        if (group := record.grouping.group_of(name, labels)) is not None:
             found.setdefault(group, []).append(tally)
     return {group: _group_result(found[group]) for group in sorted_groups(found)}
 
@@ -209,7 +194,7 @@ def _group_results(grouping: Grouping, name: str, tallies: Mapping[Labels, Tally
 def _group_result(tallies: Collection[Tally]) -> GroupResult:
     response = _merge(tally.response for tally in tallies)
     slowdown = sum(tally.slowdown for tally in tallies) / max(response.count, 1)
-    wait, jobs = (_merge(tally.wait for tally in tallies), _merge(tally.jobs for tally in tallies))
+    wait, jobs = _merge(tally.wait for tally in tallies), _merge(tally.jobs for tally in tallies)
     preferring = sum(tally.preferring for tally in tallies)
     met = sum(tally.met for tally in tallies) / preferring if preferring else None
     return GroupResult(_times(response), _times(wait), _times(jobs), slowdown, met)
@@ -236,8 +221,7 @@ def _mean_sizes(scenario: Scenario) -> dict[str, float]:
 def _slot_count(scenario: Scenario) -> float:
     """Number of tasks of the smallest class that fill all machines; one per machine if no class is known."""
     machines = scenario.cluster.machines().values()
-    work_classes = scenario.plan.mean_sizes
-    counts = (sum(slots(work_class.spec, machine) for machine in machines) for work_class in work_classes)
+    counts = (sum(slots(each, machine) for machine in machines) for each in scenario.plan.mean_sizes)
     return float(max(counts, default=len(machines)))
 
 
@@ -289,9 +273,6 @@ def run_batch(
     return _run_in_processes(specs, jobs, progress, stop)
 
 
-# -- in this process -------------------------------------------------------------------------------
-
-
 def _run_in_this_process(
     specs: Sequence[RunSpec], progress: Progress, stop: StopRequest
 ) -> Iterator[RunResult | RunFailure]:
@@ -321,8 +302,6 @@ def _execute(spec: RunSpec, go_on: Callable[[RunRecord], bool]) -> RunResult | R
         where = "".join(traceback.format_exception(error))
         return RunFailure(spec.profile, spec.seed, f"a defect: {type(error).__name__}: {error}", where)
 
-
-# -- in several ------------------------------------------------------------------------------------
 
 # In a worker: ended tasks by run, and in the last item whether to stop.
 _shared: list[MutableSequence[int]] = []

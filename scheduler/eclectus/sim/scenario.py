@@ -7,7 +7,6 @@ with Eclectus are next to the sources in a checkout, else inside the package.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf, isfinite
@@ -22,7 +21,7 @@ from eclectus.config.configuration import KIND
 from eclectus.config.configuration import parse as parse_configuration
 from eclectus.config.document import read_file, read_yaml
 from eclectus.config.settings_reading import join, nearest, read, read_list, read_mapping
-from eclectus.model.errors import SettingsError
+from eclectus.model.errors import SettingsError, errors_below
 from eclectus.model.settings import setting
 from eclectus.sim.base.results import DIMENSIONS, Grouping, dimensions_of
 from eclectus.sim.base.work import Arrival, ArrivalPlan
@@ -83,9 +82,8 @@ class ComparedProfile:
         """The settings of the oracle, if it replaces the learner."""
         if self.learn.get("policy") != "truth":
             return None
-        return read(
-            OracleSettings, {key: value for key, value in self.learn.items() if key != "policy"}, "learn"
-        )
+        settings = {key: value for key, value in self.learn.items() if key != "policy"}
+        return read(OracleSettings, settings, "learn")
 
     def configuration(self, seed: int) -> str:
         """The SchedulerConfiguration of one run, without the learner if an oracle replaces it."""
@@ -178,16 +176,15 @@ def apply_override(document: Any, change: str) -> None:
         if isinstance(at, dict) and at.get(key) is None:
             at[key] = {}
         at = at[key]
-    last = _key(at, steps[-1], where)
-    at[last] = yaml.safe_load(text)
+    at[_key(at, steps[-1], where)] = yaml.safe_load(text)
 
 
 def _key(at: Any, step: str, where: str) -> str | int:
     if isinstance(at, dict):
         return step
-    if isinstance(at, list) and step.isdigit() and int(step) < len(at):
-        return int(step)
     if isinstance(at, list):
+        if step.isdigit() and int(step) < len(at):
+            return int(step)
         for number, each in enumerate(at):
             if isinstance(each, dict) and step in (each.get("schedulerName"), each.get("name")):
                 return number
@@ -223,7 +220,7 @@ def parse(text: str, folder: Path = Path(), changes: tuple[str, ...] = ()) -> Sc
     mapping = _document(text, changes)
     scalars = read(_TopLevelFields, {key: mapping[key] for key in _SCALARS if key in mapping}, "")
     cluster = read(ClusterSettings, mapping.get("cluster"), "cluster")
-    with _errors_below("cluster"):
+    with errors_below("cluster"):
         cluster = cluster.with_node_list(folder)
     cluster, plan = _read_workload(mapping.get("workload"), cluster, folder)
     measure = read_mapping(mapping.get("measure"), "measure")
@@ -232,10 +229,8 @@ def parse(text: str, folder: Path = Path(), changes: tuple[str, ...] = ()) -> Sc
     _check_classes_fit(plan, cluster)
     ratio, exact = load_of(plan.work_rates, cluster.machines())
     if isfinite(ratio) and ratio >= 1 and not scalars.allow_unstable:
-        what = (
-            f"the load is {ratio:.3g}: queues would grow without bound; lower it, or set allowUnstable: true"
-        )
-        raise SettingsError("workload", what)
+        advice = "queues would grow without bound; lower it, or set allowUnstable: true"
+        raise SettingsError("workload", f"the load is {ratio:.3g}: {advice}")
     return Scenario(
         about=scalars.about,
         cluster=cluster,
@@ -276,7 +271,7 @@ def _read_workload(
     name, settings = next(iter(mapping.items()))
     path = join("workload", name)
     workload = read(WORKLOADS[name], settings, path)
-    with _errors_below(path):
+    with errors_below(path):
         with_speeds = workload.with_speeds(cluster, folder)
         return with_speeds, workload.plan(with_speeds.machines(), folder)
 
@@ -299,9 +294,8 @@ def _read_perturbations(values: object, cluster: ClusterSettings) -> Iterator[Pe
     for at, each in enumerate(read_list(values, "events")):
         path = join("events", at)
         settings = read(PerturbationSettings, each, path)
-        with _errors_below(path):
-            perturbation = settings.perturbation(cluster)
-        yield perturbation
+        with errors_below(path):
+            yield settings.perturbation(cluster)
 
 
 def _read_profiles(mapping: dict[str, Any], plan: ArrivalPlan) -> tuple[ComparedProfile, ...]:
@@ -344,12 +338,3 @@ def _read_probes(values: object, path: str, plan: ArrivalPlan) -> ProbeSettings 
     if not plan.mean_sizes:
         raise SettingsError(path, "this workload has no classes of known size, which probes need")
     return read(ProbeSettings, values, path)
-
-
-@contextmanager
-def _errors_below(path: str) -> Iterator[None]:
-    """Prefix the path of errors raised in the block with `path`."""
-    try:
-        yield
-    except SettingsError as error:
-        raise error.below(path) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from eclectus.explain.questions import explain_pod
+from eclectus.explain.pod import explain_pod
 from eclectus.framework import Action, PendingTasks, Place, View
 from eclectus.model.explanation import PodExplanation
 from eclectus.model.objects import Task

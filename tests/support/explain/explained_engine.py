@@ -10,7 +10,9 @@ from typing import Any
 
 from eclectus.config.what_if import read_question
 from eclectus.engine.engine import Engine
-from eclectus.explain.questions import explain_node, explain_pod, explain_what_if
+from eclectus.explain.node import node_explanation
+from eclectus.explain.pod import explain_pod
+from eclectus.explain.what_if import what_if_explanation
 from eclectus.feasibility.fit_error import fit_error
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.commands import Command
@@ -53,7 +55,7 @@ def explain_some(engine: Engine, turn: int, now: float) -> None:
             assert explain_pod(engine, task.namespace, task.name, now + 0.5) == found
     nodes = list(state.cluster.rows)
     if nodes:
-        assert explain_node(engine, nodes[turn % len(nodes)]).conditions != ("unknown",)
+        assert engine.read(node_explanation, nodes[turn % len(nodes)]).conditions != ("unknown",)
     waiting = [task for task in state.pending.values() if may_be_asked_about(engine, task)]
     if waiting:
         ask_what_if(engine, waiting[turn % len(waiting)], turn, now)
@@ -74,13 +76,8 @@ def ask_what_if(engine: Engine, task: Task, turn: int, now: float) -> None:
         texts += [f"node={node},cordon=true", f"node={node},allocatable.cpu=64", f"add-node-like={node}"]
     texts += [f"delete-pod={each.namespace}/{each.name}" for each in placed[turn % 3 : turn % 3 + 1]]
     asked = [texts[turn % len(texts)], texts[(turn // 2) % len(texts)]]
-    found = explain_what_if(
-        engine,
-        task.namespace,
-        task.name,
-        read_question(list(dict.fromkeys(asked)), "", task.namespace),
-        now + 0.5,
-    )
+    question = read_question(list(dict.fromkeys(asked)), "", task.namespace)
+    found = engine.read(what_if_explanation, (task.namespace, task.name), question, now + 0.5)
     funnel = found.pod.funnel
     assert funnel is not None
     assert funnel.steps[-1].left == funnel.with_room == found.with_room

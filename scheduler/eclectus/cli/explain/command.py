@@ -22,8 +22,9 @@ from eclectus.cli.explain.transport import Source, answer_from_scheduler
 from eclectus.cli.output import Progress, structured
 from eclectus.config import parse
 from eclectus.engine.engine import Engine
-from eclectus.explain.questions import explain_job, explain_node, explain_pod, explain_what_if
-from eclectus.explain.what_if import Question, WhatIfExplanation
+from eclectus.explain.node import node_explanation
+from eclectus.explain.pod import explain_pod, job_explanation
+from eclectus.explain.what_if import Question, WhatIfExplanation, what_if_explanation
 from eclectus.model.explanation import JobExplanation, NodeExplanation, PodExplanation
 from eclectus.tape import Step, TapeError, read
 
@@ -73,7 +74,7 @@ def answer_from_tape(tape: Path, at: Moment, target: Target, question: Question 
     if reached.step < at.step:
         raise TapeError(f"{tape} has {reached.step} steps and no step {at.step}")
     if question is not None:
-        found = explain_what_if(engine, target.namespace, target.name, question, reached.now)
+        found = engine.read(what_if_explanation, (target.namespace, target.name), question, reached.now)
         return msgspec.json.encode(found)
     return msgspec.json.encode(_explained(engine, target, reached.now))
 
@@ -83,10 +84,10 @@ def _explained(
 ) -> PodExplanation | NodeExplanation | JobExplanation:
     match target.kind:
         case "node":
-            return explain_node(engine, target.name)
+            return engine.read(node_explanation, target.name)
         case "job":
             labels = [(key, target.name) for key in (JOB_NAME_LABEL, DAG_JOB_LABEL)]
-            return explain_job(engine, target.namespace, target.name, labels, now)
+            return engine.read(job_explanation, (target.namespace, target.name), labels, now)
         case "pod":
             return explain_pod(engine, target.namespace, target.name, now)
 

@@ -189,8 +189,6 @@ class Carbyne(JobPlanner):
             return self._withheld(view, group, "")
         return (-head.priority, LEFT_OVER, inf, -size_of(demand, self._planner.capacity))
 
-    # -- starts above the share ------------------------------------------------------------------
-
     def _is_overhang(self, view: View, uid: str, demand: Vector, seconds: float | None) -> bool:
         """Whether a task that exceeds its job's share takes what another job needs again before it ends."""
         if self.overhang == "free" or self._planner.leaves_room(view, uid, demand):

@@ -209,8 +209,6 @@ class PlannedJob:
         self._dues_until = -inf  # seconds
         self._first_end = inf  # when the first of its running tasks is expected to end, seconds
 
-    # -- how far it is -----------------------------------------------------------------------------
-
     def count(self) -> tuple[Count, ...]:
         """By stage."""
         return tuple(Count(each.to_start, len(each.on_nodes), each.succeeded) for each in self.known.stages)
@@ -244,8 +242,6 @@ class PlannedJob:
             if to_start:
                 left += inf if seconds is None else to_start * seconds * self.sizes[at]
         return left
-
-    # -- the plan ----------------------------------------------------------------------------------
 
     def share_differs(self, most: float) -> bool:
         """Whether the share differs from the planned one by more than this part of it in any resource."""
@@ -335,8 +331,6 @@ class PlannedJob:
         start = None if self.plan is None else self.plan.next_start(elapsed)
         return inf if start is None else now + start - elapsed
 
-    # -- the share ---------------------------------------------------------------------------------
-
     def has_share_for(self, at: int, *, is_held: bool = False) -> bool:
         """Whether its share holds one more task of a stage; a first task may exceed it.
 
@@ -387,9 +381,6 @@ def size_of(demand: Vector, capacity: Vector) -> float:
 def time_left(seconds: float, now: float, since: float | None) -> float:
     """How long a task of this run time is still expected to run; `since`: its start, None for none yet."""
     return max(seconds if since is None else since + seconds - now, RESIDUAL * seconds)
-
-
-# -- shares of all (lines 8 to 15 of the paper's algorithm) ----------------------------------------
 
 
 def set_shares(

@@ -185,8 +185,6 @@ class Planner:
         self._next_starts = NextStarts()
         self.now = 0.0  # of the last update, seconds: what is due follows from it
 
-    # -- what has changed --------------------------------------------------------------------------
-
     def update(self, view: View) -> None:
         """Take in what has changed; costs nothing if nothing has."""
         self.now = view.now
@@ -299,8 +297,6 @@ class Planner:
             self._draw(view, job)
             self._entitle(uid, job, view.now)
 
-    # -- plans -------------------------------------------------------------------------------------
-
     def _replan(self, view: View, uid: str, *, work_lost: bool) -> None:
         job = self.jobs.get(uid)
         if job is None:
@@ -332,8 +328,6 @@ class Planner:
     def _entitle(self, uid: str, job: PlannedJob, now: float) -> None:
         if self._is_bounded:
             self.entitlements.set(uid, job.entitled(), job.next_due(now))
-
-    # -- for others --------------------------------------------------------------------------------
 
     @property
     def capacity(self) -> Vector:

@@ -133,8 +133,6 @@ class ReservedNodes:
         reservation = self._reserved.get(job)
         return reservation.node if reservation is not None and view.is_nominated(reservation.task) else ""
 
-    # -- the parts of it -----------------------------------------------------------------------------
-
     def _set(self, view: View, task: Task, row: int, at: float) -> None:
         """Reserve the node of this row. `at`: when it should have room, seconds; inf if that is unknown."""
         expected = 0.0 if at == inf else MOST_TIMES * (at - view.now)

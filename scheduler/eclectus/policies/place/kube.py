@@ -146,9 +146,6 @@ def _most(task_class: TaskClass, values: Ints) -> int:
     return int(values[task_class.fits_now_rows].max()) if values.any() else 0
 
 
-# -- other pods --------------------------------------------------------------------------------
-
-
 def _spread(groups: NodeGroups, rows: Rows, fitting: Ints) -> Ints | int:
     """PodTopologySpread's score of each group, 0 where a topology key is missing.
 
@@ -167,9 +164,6 @@ def _weigh(groups: NodeGroups, by_pods: Ints, task_class: TaskClass, cost: Float
     """The cost with the scores by other pods."""
     weighed: Floats = cost - by_pods[groups.of_row[rows]]
     return weighed
-
-
-# -- images ------------------------------------------------------------------------------------
 
 
 def _image_versions(task_class: TaskClass) -> Hashable:

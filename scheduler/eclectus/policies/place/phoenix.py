@@ -213,8 +213,6 @@ class ScarceNodesLast(Place):
         is_dear = prices.price[row] > self._limit(task_class, prices)
         return task.created + (task.estimate or 0.0) if is_dear else -inf
 
-    # -- long tasks ----------------------------------------------------------------------------------
-
     def _limit(self, task_class: TaskClass, prices: NodePrices) -> float:
         """The price above which nodes are dear to long tasks of the class; computed once an epoch."""
         key = (self, "limit")

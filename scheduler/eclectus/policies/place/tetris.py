@@ -108,8 +108,6 @@ class Tetris(Place):
                 heads.append(task)
         yield from (Unschedulable(task) for task in heads)
 
-    # -- candidates -----------------------------------------------------------------------------
-
     def _offers(self, view: View, heads: Sequence[Task]) -> Sequence[Offer]:
         """The tasks of the highest priority that fit somewhere, each with its best machine."""
         best: dict[tuple[Spec, str], tuple[int, float] | None] = {}
@@ -134,8 +132,6 @@ class Tetris(Place):
             return offers
         kept = set(sorted(jobs, key=view.shares(self).dominant_share)[:keep])
         return [offer for offer in offers if self.counted_by(offer.task) in kept]
-
-    # -- the score -------------------------------------------------------------------------------
 
     def _best(self, offers: Sequence[Offer]) -> Offer:
         known = [offer.work for offer in offers if isfinite(offer.work)]

@@ -351,8 +351,6 @@ class RosellaLearn(LearnSettings, LearnerExports):
         test = Sensitivity(self.alarm_slack, self.alarm_threshold)
         return Rates(self.prior_samples, self.half_life, self.window, test, self.tally)
 
-    # -- nodes ---------------------------------------------------------------------------------
-
     def add_node(self, row: int, node: str, capacity: int) -> None:
         """A new node, without samples."""
         self.occupancy.open_rows(capacity)
@@ -365,8 +363,6 @@ class RosellaLearn(LearnSettings, LearnerExports):
         self.namespaces.remove_node(row)
         self.occupancy.clear_row(row)
         self._update_row(row)
-
-    # -- events --------------------------------------------------------------------------
 
     def arrived(self, workload: str, now: float) -> None:
         """A task has arrived; fits all rates again if that is due."""
@@ -428,8 +424,6 @@ class RosellaLearn(LearnSettings, LearnerExports):
         """The requests, if tasks with different ones are distinguished."""
         return requests if self.by == "workload" else ()
 
-    # -- time ----------------------------------------------------------------------------------
-
     def _is_due(self, now: float) -> bool:
         interval = max(REFRESH_SECONDS, self.namespaces.cells / CELLS_A_SECOND)
         return now - self._refreshed_at >= interval
@@ -458,8 +452,6 @@ class RosellaLearn(LearnSettings, LearnerExports):
         if self.load.measured_capacity.is_due(now):
             self.load.measure_capacity([space for _, space in spaces], rows, seen.slots[rows], now)
 
-    # -- rates for placement ----------------------------------------------------------------------
-
     def speeds(self, workload: str) -> Speeds:
         """Effective rates of this workload, 0 for dead nodes; those of all workloads if it is unknown."""
         if self._is_stale:
@@ -469,8 +461,6 @@ class RosellaLearn(LearnSettings, LearnerExports):
     def known_speeds(self, workload: str) -> Speeds:
         """The same as of the last fit, also if one is due: a fit may also find nodes dead."""
         return self.namespaces.speeds(self._learned_as(workload))
-
-    # -- restoring -----------------------------------------------------------------------------
 
     def recall(self, known: LearnedNode) -> None:
         """Restore the knowledge of a node, unless this learner has a later epoch of it.

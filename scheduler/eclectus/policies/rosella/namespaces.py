@@ -57,8 +57,6 @@ class Liveness:
         self.share: Floats = np.ones(rows)  # of its learned speed with which a node counts; 0: dead
         self.deaths: dict[int, Death] = {}
 
-    # -- rows ----------------------------------------------------------------------------------
-
     def open_rows(self, rows: int) -> None:
         """Extend the array to `rows` rows."""
         missing = rows - len(self.share)
@@ -69,8 +67,6 @@ class Liveness:
         """The row is not dead and counts with its full learned speed."""
         self.share[row] = 1.0
         self.deaths.pop(row, None)
-
-    # -- tasks ---------------------------------------------------------------------------------
 
     def left(self, row: int, now: float) -> None:
         """A task no longer runs on the row."""
@@ -100,8 +96,6 @@ class Liveness:
             return None
         self.reset(row)
         return death.since
-
-    # -- failure detection -------------------------------------------------------------------------------
 
     def is_dead(self, row: int) -> bool:
         """Whether the node counts as dead: it died and has shown no sign of life since."""
@@ -428,8 +422,6 @@ class KnowledgeByNamespace:
     def _all(self) -> list[Knowledge]:
         return [*self._by_name.values(), self._newcomer]
 
-    # -- nodes ---------------------------------------------------------------------------------
-
     def add_node(self, row: int, capacity: int) -> None:
         """A new row, without samples; computes all rates again where arrays grow."""
         self._rows.add(row)
@@ -450,8 +442,6 @@ class KnowledgeByNamespace:
         """Drop all samples of the row."""
         for _, space in self.items():
             space.rates.clear(row)
-
-    # -- tasks ---------------------------------------------------------------------------------
 
     def ended(self, workload: str, row: int, began: float, now: float) -> bool:
         """A task has run to its end; returns whether its time is a sample for its namespace."""
@@ -476,8 +466,6 @@ class KnowledgeByNamespace:
         """Whether a dead node is live again for any namespace, which then drops older samples of it."""
         revived = [space.check_revived(row) for space in self._by_name.values()]  # each is asked
         return any(revived)
-
-    # -- time ----------------------------------------------------------------------------------
 
     def fade(self, now: float) -> None:
         """Age all samples to `now`."""
@@ -521,8 +509,6 @@ class KnowledgeByNamespace:
             shares = sorted(space.liveness.share.item(row) for space in self._voters())
             self._agreed[row] = shares[1] if len(shares) > 1 else 1.0
 
-    # -- effective rates -------------------------------------------------------------------------
-
     def rebuild(self) -> None:
         """Compute the effective rates of all namespaces again, and start a new epoch."""
         self._epoch += 1
@@ -544,8 +530,6 @@ class KnowledgeByNamespace:
         """Of this workload; those of all workloads of its namespace if it is unknown."""
         space = self._find(workload)
         return space.effective_rates.speeds(space.rates.index.get(workload))
-
-    # -- reading -------------------------------------------------------------------------------
 
     def state(self, row: int) -> NodeState:
         """The state of a node: dead if two namespaces say so, or all that know it (KNOWING_SAMPLES).

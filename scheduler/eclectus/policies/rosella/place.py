@@ -248,8 +248,6 @@ class Rosella(Place):
         for task in pending:
             yield answer(view, task)
 
-    # -- full view, node assigned on arrival ----------------------------------------------------------
-
     def _best(self, view: View, task: Task) -> Action:
         task_class = view.task_class(task)
         if not task_class.feasible_count:
@@ -265,8 +263,6 @@ class Rosella(Place):
         dead_cost = np.where(may_wait, 1.0 / DEAD_RATE + task_class.overflow[rows], np.inf)
         cost = np.where(rate[rows] > 0.0, cost, dead_cost)
         return np.where(task_class.feasible[rows], cost, np.inf)
-
-    # -- both modes ------------------------------------------------------------------------------
 
     def _cost(self, m: Arithmetic[Value], nodes: Nodes[At, Value], rate: Column[At, Value], at: At) -> Value:
         """Cost of one feasible node, or of many."""

@@ -369,8 +369,6 @@ class Rates:
         self._next_checked = 0  # the row from which the next check for old samples begins
         self._common_changes = CommonChanges()
 
-    # -- rows and workloads --------------------------------------------------------------------
-
     def add_node(self, row: int, rows: int) -> None:
         """A new row, without samples."""
         self.matrix.open_rows(rows)
@@ -410,8 +408,6 @@ class Rates:
         self._window_lengths[index], self.recent[index] = self._window, 0.0
         for node in self._nodes.values():
             node.by_workload.pop(index, None)
-
-    # -- samples -------------------------------------------------------------------------------
 
     def add(
         self, workload: int, done: Completion, requests: Hashable, running: Mapping[str, Running]
@@ -492,8 +488,6 @@ class Rates:
         weight = self.matrix.weight(at) * len(samples)
         self.matrix.add(workload, row, weight, weight / rate)
 
-    # -- time ----------------------------------------------------------------------------------
-
     def fade(self, now: float) -> float:
         """Age all samples to `now`; returns the factor applied."""
         share = self.matrix.fade(now)
@@ -531,8 +525,6 @@ class Rates:
     def mean_size(self) -> float:
         """Mean size of recent tasks, reference seconds; there must be some."""
         return float(sum_of_products(self.recent, self.matrix.size)) / float(self.recent.sum())
-
-    # -- reading -------------------------------------------------------------------------------
 
     def scalars(self, row: int) -> Iterator[tuple[int, Samples]]:
         """(workload, samples) of each cell of the row that has samples."""

@@ -249,8 +249,6 @@ class Replan:
         service, pace = costs.of_many.service(rows), costs.of_many.release_pace(rows)
         return worth_waiting(theta, task_class.overflow[rows], pace, service, cost)
 
-    # -- rankings ------------------------------------------------------------------------------
-
     def _best_with_room(
         self, view: View, task_class: TaskClass, costs: ClassCosts
     ) -> tuple[int, float] | None:

@@ -57,8 +57,8 @@ class Machine:
     """The true state of one node. Each slot works at `speed(workload)`, whatever runs beside it."""
 
     __slots__ = (
-        "_class_speeds", "_devices", "_free", "_since", "_speed", "_total_speed",
-        "busy_seconds", "factor", "gains", "group", "is_frozen", "is_up", "node", "running", "work_done",
+        "_devices", "_free", "_since", "_total_speed", "busy_seconds", "class_speeds", "factor", "gains",
+        "group", "is_frozen", "is_up", "node", "own_speed", "running", "work_done",
     )  # fmt: skip
 
     def __init__(self, node: Node, group: str, speed: float, speeds: Mapping[str, float]) -> None:
@@ -70,8 +70,8 @@ class Machine:
         self.running: dict[str, TaskRun] = {}
         self.busy_seconds = self.work_done = 0.0  # slot-seconds in use and work done, up to `_since`
         self.gains: Mapping[str, float] = {}  # factors for classes whose preferences the node meets
-        self._speed = speed
-        self._class_speeds = dict(speeds)
+        self.own_speed = speed
+        self.class_speeds = dict(speeds)  # of classes that have their own
         self._free: dict[str, int] = defaultdict(int, node.allocatable)
         milli = self._free.get(DEVICE_MILLI, 0)
         self._devices = [min(WHOLE, milli - first) for first in range(0, milli, WHOLE)]
@@ -83,16 +83,7 @@ class Machine:
 
     def nominal_speed(self, workload: str) -> float:
         """The speed while the machine is not frozen."""
-        return self.factor * self._class_speeds.get(workload, self._speed) * self.gains.get(workload, 1.0)
-
-    @property
-    def speeds(self) -> tuple[float, dict[str, float]]:
-        """The default speed, and the speeds of classes that have their own."""
-        return self._speed, self._class_speeds
-
-    @speeds.setter
-    def speeds(self, value: tuple[float, dict[str, float]]) -> None:
-        self._speed, self._class_speeds = value
+        return self.factor * self.class_speeds.get(workload, self.own_speed) * self.gains.get(workload, 1.0)
 
     def add_pod_slot(self) -> None:
         """Add one to the node's allocatable pods."""
@@ -177,11 +168,9 @@ class Machine:
     def _take_devices(self, run: TaskRun, times: int) -> None:
         for device, milli in run.device_shares():
             if device >= len(self._devices):
-                raise InvariantError(
-                    f"{run.task} was bound to {self.node.name}, which has no device {device}"
-                )
+                where = f"{run.task} was bound to {self.node.name}"
+                raise InvariantError(f"{where}, which has no device {device}")
             self._devices[device] -= times * milli
             if self._devices[device] < 0:
-                raise InvariantError(
-                    f"{run.task} was given device {device} of {self.node.name}, which is full"
-                )
+                which = f"{run.task} was given device {device} of {self.node.name}"
+                raise InvariantError(f"{which}, which is full")

@@ -122,34 +122,23 @@ class SizeDistribution:
         """Random sizes with mean 1."""
         match self.law:
             case "exponential" | "gamma":
-                return rng.standard_gamma(self._phases, count) / self._phases
+                phases = self.shape if self.law == "gamma" else 1.0
+                return rng.standard_gamma(phases, count) / phases
             case "deterministic":
                 return np.ones(count)
             case "hyperexponential":
                 probability = 0.5 * (1.0 + sqrt((self.scv - 1.0) / (self.scv + 1.0)))
                 is_first_phase = rng.random(count) < probability
-                return rng.exponential(1.0, count) * np.where(
-                    is_first_phase, 0.5 / probability, 0.5 / (1.0 - probability)
-                )
+                means = np.where(is_first_phase, 0.5 / probability, 0.5 / (1.0 - probability))
+                return rng.exponential(1.0, count) * means
             case "pareto":
                 return (1.0 - rng.random(count)) ** (-1.0 / self.shape) * (self.shape - 1.0) / self.shape
             case "bounded-pareto":
-                least = 1.0 / self._bounded_mean
-                cut = 1.0 - self.ratio**-self.shape
-                return np.asarray(least * (1.0 - rng.random(count) * cut) ** (-1.0 / self.shape))
+                a, h = self.shape, self.ratio
+                least = 1.0 / (a / (a - 1) * (1.0 - h ** (1 - a)) / (1.0 - h**-a))
+                return np.asarray(least * (1.0 - rng.random(count) * (1.0 - h**-a)) ** (-1.0 / a))
             case "empirical":
                 return rng.choice(np.array(self.values), count) / fmean(self.values)
-
-    @property
-    def _phases(self) -> float:
-        """The shape of the gamma distribution; the exponential is gamma with shape 1."""
-        return self.shape if self.law == "gamma" else 1.0
-
-    @property
-    def _bounded_mean(self) -> float:
-        """The mean of a bounded Pareto variable on 1..ratio."""
-        a, h = self.shape, self.ratio
-        return float(a / (a - 1) * (1.0 - h ** (1 - a)) / (1.0 - h**-a))
 
 
 def _values(folder: Path, name: str) -> Iterator[float]:

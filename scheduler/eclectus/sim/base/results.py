@@ -51,9 +51,8 @@ class Grouping:
         if job.dag is None:
             return self.labels(job.work_class, length)
         by_stage = {self.labels(stage.work_class, length) for stage in job.dag.stages}
-        return tuple(
-            found.pop() if len(found) == 1 else None for found in map(set, zip(*by_stage, strict=True))
-        )
+        by_dimension = map(set, zip(*by_stage, strict=True))
+        return tuple(found.pop() if len(found) == 1 else None for found in by_dimension)
 
     def group_of(self, name: str, labels: Labels) -> str | None:
         """The group of the grouping `name` that has these labels, such as `short, free`; None if in none."""

@@ -12,7 +12,6 @@ from math import exp, log
 from typing import Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 T = TypeVar("T")
 
@@ -71,7 +70,8 @@ class Histogram:
         buckets = np.full(len(new), ZERO_BUCKET)
         buckets[is_positive] = np.floor(np.log(new[is_positive]) * _SCALE)
         self._buckets.update(buckets.tolist())
-        self._total = sequential_sum(self._total, new)
+        # One after the other, so that the sum does not depend on how many values are aggregated at a time.
+        self._total = float(np.cumsum(np.concatenate(([self._total], new)))[-1])
         self._largest = max(self._largest, float(new.max()))
 
     @property
@@ -117,11 +117,6 @@ class Histogram:
             if seen >= rank:
                 return min(bucket_middle(bucket), self.largest)
         return 0.0
-
-
-def sequential_sum(total: float, more: NDArray[np.float64]) -> float:
-    """Sums in sequence, so that the result does not depend on how many values are added per call."""
-    return float(np.cumsum(np.concatenate(([total], more)))[-1])
 
 
 def bucket_middle(bucket: int) -> float:

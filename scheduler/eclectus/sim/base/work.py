@@ -175,14 +175,6 @@ def _stages(drafts: Sequence[StageDraft]) -> tuple[Stage, ...]:
     for at in reversed(range(len(drafts))):
         paths[at] = drafts[at].seconds + max((paths[child] for child in children[at]), default=0.0)
     return tuple(
-        Stage(
-            draft.name,
-            draft.work_class,
-            draft.tasks,
-            draft.seconds,
-            parents[at],
-            tuple(children[at]),
-            paths[at],
-        )
-        for at, draft in enumerate(drafts)
+        Stage(draft.name, draft.work_class, draft.tasks, draft.seconds, above, tuple(below), path)
+        for draft, above, below, path in zip(drafts, parents, children, paths, strict=True)
     )

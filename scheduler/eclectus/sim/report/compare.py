@@ -121,18 +121,11 @@ def compare_jobs(mine: DagResult, baseline: DagResult) -> DagComparison | None:
     if not pairs:
         return None
     factors = np.array([other.response / one.response for one, other in pairs])
-    p25, p50, p75, p95 = (float(each) for each in np.quantile(factors, (0.25, 0.5, 0.75, 0.95)))
     ends = [max(job.arrived + job.response for job in side) for side in zip(*pairs, strict=True)]
-    return DagComparison(
-        factor=fmean(other.response for _, other in pairs) / fmean(one.response for one, _ in pairs),
-        p25=p25,
-        p50=p50,
-        p75=p75,
-        p95=p95,
-        worst=float(factors.min()),
-        losers=float((factors < LOSER).mean()),
-        makespan=ends[0] / ends[1],
-    )
+    p25, p50, p75, p95 = np.quantile(factors, (0.25, 0.5, 0.75, 0.95)).tolist()
+    factor = fmean(other.response for _, other in pairs) / fmean(one.response for one, _ in pairs)
+    worst, losers = float(factors.min()), float((factors < LOSER).mean())
+    return DagComparison(factor, p25, p50, p75, p95, worst, losers, makespan=ends[0] / ends[1])
 
 
 def summarise_dags(runs: Sequence[RunResult], baseline: Sequence[RunResult]) -> DagSummary | None:
@@ -140,13 +133,9 @@ def summarise_dags(runs: Sequence[RunResult], baseline: Sequence[RunResult]) -> 
     some = [(run, run.dags) for run in runs if run.dags is not None and run.dags.jobs]
     if not some:
         return None
-    theirs = {run.seed: run.dags for run in baseline}
-    compared = []
-    for run, dags in some:
-        other = theirs.get(run.seed)
-        found = None if other is None else compare_jobs(dags, other)
-        if found is not None:
-            compared.append(found)
+    theirs = {run.seed: run.dags for run in baseline if run.dags is not None}
+    found = (compare_jobs(dags, theirs[run.seed]) for run, dags in some if run.seed in theirs)
+    compared = [each for each in found if each is not None]
     results = [dags for _, dags in some]
     responses = [[job.response for job in dags.jobs] for dags in results]
     fairness = [dags.fairness for dags in results if dags.fairness is not None]

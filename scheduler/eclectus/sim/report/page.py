@@ -32,7 +32,6 @@ def render_svg(panel: Panel) -> str:
         *_shades(panel),
         *_frame(panel),
         f'<svg x="{LEFT}" y="{TOP}" width="{INNER_WIDTH}" height="{INNER_HEIGHT}" class="in">',
-        *_level(panel),
         *_lines(panel),
         *_bars(panel),
         "</svg></svg>",
@@ -47,16 +46,12 @@ def _data(axis: Axis) -> str:
     return escape(f"{axis.low * factor:.8g}|{axis.high * factor:.8g}|{int(axis.log)}|{unit}")
 
 
-def _across(axis: Axis, values: Numbers) -> Numbers:
+def _across(axis: Axis, values: Numbers | float) -> Numbers:
     return axis.fraction(values).clip(-BEYOND, 1 + BEYOND) * INNER_WIDTH
 
 
-def _down(axis: Axis, values: Numbers) -> Numbers:
+def _down(axis: Axis, values: Numbers | float) -> Numbers:
     return (1 - axis.fraction(values).clip(-BEYOND, 1 + BEYOND)) * INNER_HEIGHT
-
-
-def _at(place: Numbers) -> float:
-    return float(place[0])
 
 
 def _shades(panel: Panel) -> Iterator[str]:
@@ -69,45 +64,43 @@ def _shades(panel: Panel) -> Iterator[str]:
 def _frame(panel: Panel) -> Iterator[str]:
     bottom = TOP + INNER_HEIGHT
     for value, name in panel.x.ticks():
-        x = LEFT + _at(_across(panel.x, np.array([value])))
+        x = LEFT + _across(panel.x, value)
         yield f'<path class="grid" d="M{x:.1f} {TOP}V{bottom}"/>'
         yield f'<text x="{x:.1f}" y="{bottom + 17}" class="mid">{escape(name)}</text>'
     for value, name in panel.y.ticks():
-        y = TOP + _at(_down(panel.y, np.array([value])))
+        y = TOP + _down(panel.y, value)
         yield f'<path class="grid" d="M{LEFT} {y:.1f}H{LEFT + INNER_WIDTH}"/>'
         yield f'<text x="{LEFT - 7}" y="{y + 4:.1f}" class="end">{escape(name)}</text>'
     yield f'<path class="axis" d="M{LEFT} {TOP}V{bottom}H{LEFT + INNER_WIDTH}"/>'
-    x, y = LEFT + INNER_WIDTH / 2, TOP + INNER_HEIGHT / 2
-    yield f'<text x="{x}" y="{HEIGHT - 8}" class="mid">{escape(panel.x.label)}</text>'
-    yield f'<text x="14" y="{y}" class="mid" transform="rotate(-90 14 {y})">{escape(panel.y.label)}</text>'
-
-
-def _level(panel: Panel) -> Iterator[str]:
-    if panel.reference is not None:
-        x = _at(_across(panel.x, np.array([panel.reference])))
-        yield f'<path class="axis" d="M{x:.1f} 0V{INNER_HEIGHT}"/>'
+    centre, middle = LEFT + INNER_WIDTH / 2, TOP + INNER_HEIGHT / 2
+    yield f'<text x="{centre}" y="{HEIGHT - 8}" class="mid">{escape(panel.x.label)}</text>'
+    turned = f'class="mid" transform="rotate(-90 14 {middle})"'
+    yield f'<text x="14" y="{middle}" {turned}>{escape(panel.y.label)}</text>'
 
 
 def _lines(panel: Panel) -> Iterator[str]:
+    if panel.reference is not None:
+        yield f'<path class="axis" d="M{_across(panel.x, panel.reference):.1f} 0V{INNER_HEIGHT}"/>'
     for line in panel.lines:
+        colour, dashed = _stroke(line.profile)
         points = _thinned(_across(panel.x, line.x), _down(panel.y, line.y))
-        yield f'<polyline {_style(line.profile)} points="{points}"/>'
+        yield f'<polyline class="line c{colour}" data-p="{line.profile}"{dashed} points="{points}"/>'
 
 
 def _bars(panel: Panel) -> Iterator[str]:
     for bar in panel.bars:
         low, middle, high = _across(panel.x, np.array([bar.low, bar.middle, bar.high]))
-        y = _at(_down(panel.y, np.array([bar.at])))
+        y = _down(panel.y, bar.at)
         words = f"{bar.low:.2f} to {bar.high:.2f}, median {bar.middle:.2f}"
-        colour = f'class="c{style(bar.profile)[0]}" data-p="{bar.profile}"'
-        yield f'<g {colour}><title>{words}</title><path class="bar" d="M{low:.1f} {y:.1f}H{high:.1f}"/>'
+        yield f'<g class="c{style(bar.profile)[0]}" data-p="{bar.profile}"><title>{words}</title>'
+        yield f'<path class="bar" d="M{low:.1f} {y:.1f}H{high:.1f}"/>'
         yield f'<circle cx="{middle:.1f}" cy="{y:.1f}" r="4"/></g>'
 
 
-def _style(profile: int) -> str:
+def _stroke(profile: int) -> tuple[int, str]:
+    """The index of the colour, and the attribute of the dashes if there are any."""
     colour, dashes = style(profile)
-    dashed = f' stroke-dasharray="{" ".join(map(str, dashes))}"' if dashes else ""
-    return f'class="line c{colour}" data-p="{profile}"{dashed}'
+    return colour, f' stroke-dasharray="{" ".join(map(str, dashes))}"' if dashes else ""
 
 
 def _thinned(x: Numbers, y: Numbers) -> str:
@@ -177,19 +170,17 @@ def _key(at: int, name: str) -> str:
 
 
 def _swatch(at: int) -> str:
-    colour, dashes = style(at)
-    dashed = f' stroke-dasharray="{" ".join(map(str, dashes))}"' if dashes else ""
+    colour, dashed = _stroke(at)
     line = f'<path class="line" d="M0 5H26"{dashed}/>'
     return f'<svg class="swatch c{colour}" viewBox="0 0 26 10" aria-hidden="true">{line}</svg>'
 
 
 def _panels(every: list[Panel]) -> str:
-    return f'<div class="panels">{"".join(map(_figure, every))}</div>'
-
-
-def _figure(panel: Panel) -> str:
-    below = f"<figcaption>{escape('; '.join(panel.notes))}</figcaption>" if panel.notes else ""
-    return f"<figure><h3>{escape(panel.title)}</h3>{render_svg(panel)}{below}</figure>"
+    figures = ""
+    for panel in every:
+        below = f"<figcaption>{escape('; '.join(panel.notes))}</figcaption>" if panel.notes else ""
+        figures += f"<figure><h3>{escape(panel.title)}</h3>{render_svg(panel)}{below}</figure>"
+    return f'<div class="panels">{figures}</div>'
 
 
 def _seeds(seeds: list[int]) -> str:

@@ -43,7 +43,7 @@ class Axis:
     unit: str = ""  # written after a single value
     names: tuple[str, ...] = ()  # labels at 0, 1, 2, … instead of numbers
 
-    def fraction(self, values: Numbers) -> Numbers:
+    def fraction(self, values: Numbers | float) -> Numbers:
         """Positions along the axis: 0 at the low end, 1 at the high one."""
         low, high = self.low, self.high
         if self.log:
@@ -55,11 +55,7 @@ class Axis:
         if self.names:
             return [(float(at), name) for at, name in enumerate(self.names)]
         ticks = _log_ticks(self.low, self.high) if self.log else _linear_ticks(self.low, self.high)
-        return [(at, self.label_of(at)) for at in ticks]
-
-    def label_of(self, value: float) -> str:
-        """The label of a value."""
-        return f"{value * 100:,.10g} %" if self.percent else f"{value:,.10g}"
+        return [(at, f"{at * 100:,.10g} %" if self.percent else f"{at:,.10g}") for at in ticks]
 
 
 @dataclass(frozen=True)
@@ -118,10 +114,13 @@ def axis_limit(peaks: Sequence[float], gap: float) -> float:
     return order[-1]
 
 
-def cut_off_note(names: Sequence[str], reached: Mapping[int, str]) -> str:
-    """A note on the profiles that are cut off and the values they reach; empty if there are none."""
-    far = ", ".join(f"{names[profile]} (to {end})" for profile, end in reached.items())
-    return f"cut off: {far}" if far else ""
+def _limited(
+    report: ComparisonReport, peaks: Mapping[int, float], gap: float, written: Callable[[float], str]
+) -> tuple[float, str]:
+    """The limit of an axis by the peaks of profiles, and a note on those that it cuts off, empty if none."""
+    high = axis_limit([*peaks.values()], gap)
+    far = [f"{report.profiles[at]} (to {written(peak)})" for at, peak in peaks.items() if peak > high]
+    return high, f"cut off: {', '.join(far)}" if far else ""
 
 
 def _linear_ticks(low: float, high: float, about: int = 5) -> list[float]:
@@ -168,8 +167,7 @@ def load_panels(report: ComparisonReport) -> Iterator[Panel]:
     if not numbers:
         return
     peaks = {line.profile: float(line.y.max()) for line in numbers}
-    high = axis_limit([*peaks.values()], LEVEL_GAP)
-    cut = cut_off_note(report.profiles, {at: f"{peak:,.0f}" for at, peak in peaks.items() if peak > high})
+    high, cut = _limited(report, peaks, LEVEL_GAP, "{:,.0f}".format)
     shades = _unmeasured(report, x.high, scale)
     tasks = Axis("tasks", 0.0, high * 1.05 or 1.0)
     note = "; ".join(dict.fromkeys(filter(None, (cut, late))))
@@ -181,11 +179,8 @@ def load_panels(report: ComparisonReport) -> Iterator[Panel]:
 
 def _time_axis(report: ComparisonReport) -> tuple[Axis, float, str]:
     ends = {at: max(run.seconds for run in runs) for at, runs in enumerate(report.counted_runs())}
-    high = axis_limit([*ends.values()], END_GAP)
-    scale, unit = unit_for(high)
-    late = cut_off_note(
-        report.profiles, {at: f"{end / scale:,.3g} {unit}" for at, end in ends.items() if end > high}
-    )
+    scale, unit = unit_for(axis_limit([*ends.values()], END_GAP))
+    high, late = _limited(report, ends, END_GAP, lambda end: f"{end / scale:,.3g} {unit}")
     return Axis(f"simulated time, {unit}", 0.0, high / scale, unit=unit), scale, late
 
 
@@ -206,9 +201,6 @@ def _unmeasured(report: ComparisonReport, high: float, scale: float) -> tuple[tu
     return tuple((a, b) for a, b in ((0.0, begin), (end, high)) if b - a > 0.01 * high)
 
 
-# -- learning --------------------------------------------------------------------------------------
-
-
 def learning_panels(report: ComparisonReport) -> Iterator[Panel]:
     """The learning error over time, and learned over true speeds by machine group at the end."""
     x, scale, _ = _time_axis(report)
@@ -222,8 +214,7 @@ def learning_panels(report: ComparisonReport) -> Iterator[Panel]:
     if not any(line.y.any() for line in lines):
         return  # no profile learns, or all have an oracle
     peaks = {line.profile: float(line.y.max()) for line in lines}
-    high = axis_limit([*peaks.values()], LEVEL_GAP)
-    cut = cut_off_note(report.profiles, {at: f"{peak:.0%}" for at, peak in peaks.items() if peak > high})
+    high, cut = _limited(report, peaks, LEVEL_GAP, "{:.0%}".format)
     error = Axis("", 0.0, high * 1.05 or 0.01, percent=True)
     shades = _unmeasured(report, x.high, scale)
     yield Panel("Mean error of learned speeds", x, error, tuple(lines), (), shades, note=cut)
@@ -263,8 +254,7 @@ def _by_machines(report: ComparisonReport) -> Panel:
     if len(groups) > len(shown):
         note += f"; {len(groups) - len(shown)} more groups are left out"
     y = Axis("", len(shown) - 0.5, -0.5, names=tuple(shown))
-    title = "Learned over true speeds, at the end"
-    return Panel(title, x, y, bars=tuple(bars), reference=1.0, note=note)
+    return Panel("Learned over true speeds, at the end", x, y, bars=tuple(bars), reference=1.0, note=note)
 
 
 SHOWN_LEAST = 1e-4  # least share drawn of a tail: below it the line depends on single tasks
@@ -279,10 +269,8 @@ def overall_panels(report: ComparisonReport) -> list[Panel]:
         return [_allocation_panel(report)]
     times = []
     if _has_times(report, lambda run: run.response):
-        times = [
-            _distribution_panel(report, "Response time of tasks", lambda run: run.response),
-            _tail_panel(report),
-        ]
+        times.append(_distribution_panel(report, "Response time of tasks", lambda run: run.response))
+        times.append(_tail_panel(report))
     if has_jobs(report) and _has_times(report, lambda run: run.jobs):
         times.append(_distribution_panel(report, "Response time of jobs", lambda run: run.jobs))
     return [*times, *load_panels(report), *learning_panels(report)]
@@ -310,20 +298,12 @@ def _has_times(report: ComparisonReport, sample: Sample) -> bool:
     return any(times.count for runs in report.counted_runs() for run in runs if (times := sample(run)))
 
 
-# -- times -----------------------------------------------------------------------------------------
-
-
 def _distribution_panel(report: ComparisonReport, title: str, sample: Sample) -> Panel:
     """The distribution of times, from the first per cent on."""
     lines = _distributions(report, sample)
     x, note = _times_axis(report, lines, 0.01, 0.999)
-    return Panel(
-        title,
-        x,
-        Axis("share of tasks or jobs up to this time", 0.0, 1.0, percent=True),
-        _scaled(report, lines),
-        note=note,
-    )
+    y = Axis("share of tasks or jobs up to this time", 0.0, 1.0, percent=True)
+    return Panel(title, x, y, _scaled(report, lines), note=note)
 
 
 def _tail_panel(report: ComparisonReport) -> Panel:
@@ -342,9 +322,8 @@ def _distributions(report: ComparisonReport, sample: Sample) -> list[Line]:
         if buckets:
             order = sorted(buckets)
             ended = np.cumsum([buckets[bucket] for bucket in order], dtype=float)
-            lines.append(
-                Line(profile, np.array([bucket_middle(bucket) for bucket in order]), ended / ended[-1])
-            )
+            seconds = np.array([bucket_middle(bucket) for bucket in order])
+            lines.append(Line(profile, seconds, ended / ended[-1]))
     return lines
 
 
@@ -354,12 +333,9 @@ def _times_axis(
     """From the least time by which `first` of a profile has ended to the greatest by which `last` has."""
     scale, unit = scale_of(report.summaries)
     reached = {line.profile: _reached(line, last) / scale for line in lines}
-    high = axis_limit([*reached.values()], TIMES_GAP)
+    high, far = _limited(report, reached, TIMES_GAP, lambda peak: f"{peak:,.3g} {unit}")
     low = max(min(_reached(line, first) for line in lines) / scale, high * 1e-6)
-    far = {at: f"{peak:,.3g} {unit}" for at, peak in reached.items() if peak > high}
-    return Axis(unit, min(low, high / 2), high * 1.05, log=True, unit=unit), cut_off_note(
-        report.profiles, far
-    )
+    return Axis(unit, min(low, high / 2), high * 1.05, log=True, unit=unit), far
 
 
 def _reached(line: Line, share: float) -> float:
@@ -371,19 +347,12 @@ def _scaled(report: ComparisonReport, lines: Sequence[Line]) -> tuple[Line, ...]
     return tuple(Line(line.profile, line.x / scale, line.y) for line in lines)
 
 
-# -- tasks that never end --------------------------------------------------------------------------
-
-
 def _allocation_panel(report: ComparisonReport) -> Panel:
-    lines = [
-        Line(
-            profile, np.array([*each.allocation], dtype=float), np.array([value.mean for value in allocated])
-        )
-        for profile, each in enumerate(report.summaries)
-        if (allocated := each.allocation.values())
-    ]
-    x = Axis(
-        "requested, %", min(float(line.x[0]) for line in lines), max(float(line.x[-1]) for line in lines)
-    )
+    lines = []
+    for profile, each in enumerate(report.summaries):
+        allocated = np.array([value.mean for value in each.allocation.values()])
+        lines.append(Line(profile, np.array([*each.allocation], dtype=float), allocated))
+    low, high = min(float(line.x[0]) for line in lines), max(float(line.x[-1]) for line in lines)
+    x = Axis("requested, %", low, high)
     y = Axis("allocated, %", 0.0, max(float(line.y.max()) for line in lines) * 1.03)
     return Panel("Allocated share by requested share", x, y, tuple(lines))

@@ -33,17 +33,15 @@ def check_drawable(file: Path) -> None:
             import matplotlib  # noqa: F401
         except ImportError as error:
             advice = "from a checkout, pip install '.[sim]', or draw an .html page"
-            what = f"{file.suffix} needs matplotlib: {advice}"
-            raise EclectusError(what) from error
+            raise EclectusError(f"{file.suffix} needs matplotlib: {advice}") from error
 
 
 def draw(report: ComparisonReport, file: Path) -> None:
     """Draw the comparison into the file."""
     if file.suffix in PAGES:
         file.write_text(page.render_page(report), encoding="utf-8")
-        return
-
-    _draw_picture(report, file)
+    else:
+        _draw_picture(report, file)
 
 
 WIDTH, HEIGHT = 5.2, 3.6  # of a panel, in inches

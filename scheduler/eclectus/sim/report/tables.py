@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from msgspec.structs import astuple
+
 from eclectus.sim.base.results import (
     ComparisonReport,
     Interval,
@@ -54,10 +56,8 @@ def optional_cell(value: Interval | None, scale: float = 1.0) -> str:
 def times_cells(spread: TimeStatistics | None, scale: float) -> list[str]:
     """A cell for each of QUANTITIES; `scale`: seconds per unit."""
     if spread is None:
-        return [NO_VALUE] * 4
-    return [
-        format_interval(value, scale=scale) for value in (spread.mean, spread.p50, spread.p90, spread.p99)
-    ]
+        return [NO_VALUE] * len(QUANTITIES)
+    return [format_interval(value, scale=scale) for value in astuple(spread)]
 
 
 def unit_for(seconds: float) -> tuple[float, str]:
@@ -271,8 +271,5 @@ def _allocation_table(report: ComparisonReport) -> Table:
 def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     for row in rows:
-        cells = [
-            row[0].ljust(widths[0]),
-            *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)),
-        ]
-        yield "  ".join(cells).rstrip()
+        numbers = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
+        yield "  ".join([row[0].ljust(widths[0]), *numbers]).rstrip()

@@ -35,7 +35,7 @@ from msgspec import Meta, Struct
 
 from eclectus.config.document import read_yaml
 from eclectus.config.settings_reading import camel, nearest, read
-from eclectus.model.errors import SettingsError
+from eclectus.model.errors import SettingsError, errors_below
 from eclectus.model.settings import REQUIRED, setting
 from eclectus.sim.base.files import read_data
 from eclectus.sim.base.machine import Machine
@@ -83,16 +83,10 @@ class JobField:
 
     def dag(self, classes: Classes) -> Dag:
         """The validated graph. Raises ValueError."""
-        drafts = [
-            StageDraft(
-                stage.name,
-                stage.work_class(stage.workload or class_name(self.name, stage.name, classes)),
-                stage.tasks,
-                stage.seconds,
-                stage.parents,
-            )
-            for stage in self.stages
-        ]
+        drafts = []
+        for stage in self.stages:
+            work_class = stage.work_class(stage.workload or class_name(self.name, stage.name, classes))
+            drafts.append(StageDraft(stage.name, work_class, stage.tasks, stage.seconds, stage.parents))
         return build_dag(self.name, drafts, self.arrival)
 
 
@@ -204,10 +198,8 @@ def read_tpch(  # both files, the chosen queries (all if empty), and the size an
     for at, name in enumerate(queries):
         if name not in known:
             raise SettingsError(f"queries[{at}]", f"{name!r} is not a query; {nearest(name, list(known))}")
-    return [
-        _profiled(known[name], _column(measured, name, size, cores), needs, classes)
-        for name in queries or known
-    ]
+    columns = ((known[name], _column(measured, name, size, cores)) for name in queries or known)
+    return [_profiled(query, column, needs, classes) for query, column in columns]
 
 
 def _column(measured: dict[str, list[_Measured]], query: str, size: str, cores: int) -> list[_Measured]:
@@ -215,10 +207,8 @@ def _column(measured: dict[str, list[_Measured]], query: str, size: str, cores: 
     if key not in measured:
         sizes = sorted({each.split("_")[2] for each in measured if each.count("_") == 4})
         columns = sorted({each.split("_")[4] for each in measured if each.count("_") == 4}, key=int)
-        raise SettingsError(
-            "size" if size not in sizes else "cores",
-            f"there is no profile {key}; sizes are {', '.join(sizes)}, cores {', '.join(columns)}",
-        )
+        known = f"sizes are {', '.join(sizes)}, cores {', '.join(columns)}"
+        raise SettingsError("size" if size not in sizes else "cores", f"there is no profile {key}; {known}")
     return measured[key]
 
 
@@ -231,18 +221,12 @@ def _profiled(query: _Query, stages: Sequence[_Measured], needs: Needs, classes:
             parents[child].append(str(node.name))
     if sorted(stage.stage_id for stage in stages) != sorted(parents):
         raise ValueError(f"{query.name}: the profile and the graph have different stages")
-    drafts = [
-        StageDraft(
-            str(stage.stage_id),
-            (needs(query.name, str(stage.stage_id)) or TaskNeeds()).work_class(
-                class_name(query.name, str(stage.stage_id), classes)
-            ),
-            stage.num_tasks,
-            stage.average_runtime_ms / 1000.0,
-            tuple(parents[stage.stage_id]),
-        )
-        for stage in stages
-    ]
+    drafts = []
+    for stage in stages:
+        name, above = str(stage.stage_id), tuple(parents[stage.stage_id])
+        asked = needs(query.name, name) or TaskNeeds()
+        work_class = asked.work_class(class_name(query.name, name, classes))
+        drafts.append(StageDraft(name, work_class, stage.num_tasks, stage.average_runtime_ms / 1000.0, above))
     return build_dag(query.name, drafts)
 
 
@@ -357,15 +341,12 @@ class Dags(Workload):
         if self.tasks is not None and self.mix:
             raise SettingsError("mix", "give either tasks or mix")
         if (self.arrivals == "poisson") != ((self.rate is None) != (self.load is None)):
-            raise SettingsError(
-                "rate", "arrivals: poisson needs either rate or load; other arrivals take neither"
-            )
+            problem = "arrivals: poisson needs either rate or load; other arrivals take neither"
+            raise SettingsError("rate", problem)
         if self.arrivals != "recorded" and self.stretch != 1.0:
             raise SettingsError("stretch", "is valid only with arrivals: recorded")
         if self.sizes.mean is not None:
             raise SettingsError("sizes.mean", "stages have their own means; leave it out")
-
-    # -- the plan --------------------------------------------------------------------------------
 
     def plan(self, machines: Mapping[str, Machine], folder: Path) -> ArrivalPlan:
         """Read the file and check every job. Raises SettingsError."""
@@ -375,14 +356,15 @@ class Dags(Workload):
             if self.most_tasks is None or dag.tasks <= self.most_tasks
         ]
         if not dags:
-            raise SettingsError(
-                "file", f"{self.file} contains no job{' so small' if self.most_tasks else ''}"
-            )
+            which = " so small" if self.most_tasks else ""
+            raise SettingsError("file", f"{self.file} contains no job{which}")
         jobs = list(islice(cycle(dags), self.jobs or len(dags)))
         counts, work = _totals(jobs)
         jobs_a_second = self._jobs_a_second(jobs, work, machines)
         rate = jobs_a_second / len(jobs)
         ends = self.arrivals != "poisson" or self.jobs is not None
+        with errors_below("sizes"):
+            relative_sizes = replace(self.sizes.with_file_values(folder), mean=1.0)
         return ArrivalPlan(
             mean_sizes={work_class: work[work_class] / count for work_class, count in counts.items()},
             work_rates={work_class: rate * total for work_class, total in work.items()},
@@ -390,7 +372,7 @@ class Dags(Workload):
             tasks=counts.total() if ends else None,
             measured=range(counts.total()) if self.arrivals == "together" else None,
             stages=StageRules(self.estimates.history_runs, self.failures),
-            arrivals=partial(self._arrivals, tuple(jobs), jobs_a_second, self._relative_sizes(folder)),
+            arrivals=partial(self._arrivals, tuple(jobs), jobs_a_second, relative_sizes),
         )
 
     def _jobs_a_second(
@@ -405,32 +387,21 @@ class Dags(Workload):
             return self.rate
         at_one, exact = load({work_class: total / len(dags) for work_class, total in work.items()}, machines)
         if not exact:
-            raise SettingsError(
-                "load", "is ambiguous if stages have different capacity on a machine; give rate"
-            )
+            problem = "is ambiguous if stages have different capacity on a machine; give rate"
+            raise SettingsError("load", problem)
         return (self.load or 0.0) / at_one
-
-    def _relative_sizes(self, folder: Path) -> SizeDistribution:
-        """The distribution of sizes, with mean 1."""
-        try:
-            return replace(self.sizes.with_file_values(folder), mean=1.0)
-        except SettingsError as error:
-            raise error.below("sizes") from None
 
     def _recorded(self, dags: Sequence[Dag]) -> list[float]:
         """Arrival times since the first arrival, ascending. Raises SettingsError."""
         if self.jobs is not None and len({dag.name for dag in dags}) < self.jobs:
-            raise SettingsError(
-                "jobs", "is more than the file contains, and recorded arrivals are not repeated"
-            )
+            problem = "is more than the file contains, and recorded arrivals are not repeated"
+            raise SettingsError("jobs", problem)
         times = []
         for dag in dags:
             if dag.arrival is None:
                 raise SettingsError("arrivals", f"{self.file} has no arrival time of job {dag.name!r}")
             times.append(dag.arrival)
         return sorted((at - min(times)) * self.stretch for at in times)
-
-    # -- arrivals --------------------------------------------------------------------------------
 
     def _arrivals(
         self, dags: Sequence[Dag], jobs_a_second: float, relative_sizes: SizeDistribution, seed: int
@@ -458,8 +429,6 @@ class Dags(Workload):
                 yield now, dags[at]
             if not is_endless:
                 return
-
-    # -- the file --------------------------------------------------------------------------------
 
     def _read(self, folder: Path) -> list[Dag]:
         data = read_data(folder, self.file)

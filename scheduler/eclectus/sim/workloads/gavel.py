@@ -133,18 +133,21 @@ class Gavel(Workload):
     def with_speeds(self, cluster: ClusterSettings, folder: Path) -> ClusterSettings:
         """The cluster with the speed of each type of job. Raises SettingsError."""
         if cluster.nodes is not None:
-            raise SettingsError(
-                "throughputs", "gives speeds to groups of machines; cluster.nodes is not supported"
-            )
+            problem = "gives speeds to groups of machines; cluster.nodes is not supported"
+            raise SettingsError("throughputs", problem)
         table = Throughputs(folder / self.throughputs, self.job_types)
-        reference = self._reference(table)
+        reference = table.of(self.reference)
+        for job, rate in reference.items():
+            if not rate:
+                problem = f"{job} does not run on {self.reference}: choose another GPU"
+                raise SettingsError("reference", problem)
         groups = []
         for name, group in cluster.named_groups():
             if LABEL not in group.labels:
                 problem = f"group {name!r} of the cluster has no label {LABEL} that names its GPU"
                 raise SettingsError("throughputs", problem)
-            rates = table.of(group.labels[LABEL])
-            speeds = {job: rate / reference[job] for job, rate in rates.items() if rate}
+            rates = table.of(group.labels[LABEL]).items()
+            speeds = {job: rate / reference[job] for job, rate in rates if rate}
             groups.append(replace(group, speeds=speeds))
         return replace(cluster, groups=tuple(groups))
 
@@ -184,12 +187,3 @@ class Gavel(Workload):
                 work_class = with_fields(work_class, spec=with_fields(work_class.spec, affinity=within))
             work_classes.append(work_class)
         return tuple(work_classes)
-
-    def _reference(self, table: Throughputs) -> Rates:
-        rates = table.of(self.reference)
-        for job, rate in rates.items():
-            if not rate:
-                raise SettingsError(
-                    "reference", f"{job} does not run on {self.reference}: choose another GPU"
-                )
-        return rates

@@ -48,22 +48,18 @@ class Jobtrace(Workload):
         for number, line in islice(read_lines(folder, self.file), self.most_jobs):
             try:
                 job = self._job(line, work_classes)
+                if job.at < last:
+                    raise ValueError("submitted before the job above; sort by submit time")
             except ValueError as error:
                 raise SettingsError("file", f"{self.file}, line {number}: {error}") from None
-            if job.at < last:
-                raise SettingsError(
-                    "file",
-                    f"{self.file}, line {number}: submitted before the job above; sort by submit time",
-                )
             last = job.at
             yield job
 
     def _job(self, line: str, work_classes: dict[str, WorkClass]) -> Arrival:
         fields = line.split()
         if len(fields) < 4:
-            raise ValueError(
-                "a job needs a submit time, a number of tasks, a mean duration and the durations"
-            )
+            needs = "a submit time, a number of tasks, a mean duration and the durations"
+            raise ValueError(f"a job needs {needs}")
         at, mean, *sizes = (float(each) for each in (fields[0], *fields[2:]))
         if not fields[1].isdigit() or int(fields[1]) != len(sizes):
             raise ValueError(f"has {fields[1]} tasks but {len(sizes)} durations")

@@ -127,15 +127,13 @@ def _refuse_unsupported(spec: Json, task: Task) -> None:
     if task.node:
         raise FieldError("spec.nodeName", f"the pod is already bound to {task.node}; leave it out")
     if task.gates:
-        raise FieldError(
-            "spec.schedulingGates", f"nothing removes the gate {task.gates[0]} in a simulation; leave it out"
-        )
+        problem = f"nothing removes the gate {task.gates[0]} in a simulation; leave it out"
+        raise FieldError("spec.schedulingGates", problem)
     if task.spec.unsupported:
         raise FieldError("spec", f"uses {task.spec.unsupported[0]}, which is not supported yet")
     if task.claims:
-        raise FieldError(
-            "spec.volumes", f"nothing binds the claim {task.claims[0].name} in a simulation; leave it out"
-        )
+        problem = f"nothing binds the claim {task.claims[0].name} in a simulation; leave it out"
+        raise FieldError("spec.volumes", problem)
     if "priorityClassName" in spec and "priority" not in spec:
         raise FieldError("spec.priorityClassName", "priority classes are not known here; write spec.priority")
 
@@ -163,9 +161,6 @@ class Kubernetes(Workload):
         if not jobs:
             raise SettingsError("file", f"{self.file} contains no Pod and no Job")
         return recorded_plan(jobs, lambda seed: iter(jobs))
-
-
-# -- the manifest -----------------------------------------------------------------------------------
 
 
 class _Metadata(ApiObject, frozen=True):

@@ -18,14 +18,14 @@ from itertools import accumulate, islice, repeat
 from pathlib import Path
 
 from eclectus.config.settings_reading import nearest
-from eclectus.model.errors import SettingsError
+from eclectus.model.errors import SettingsError, errors_below
 from eclectus.model.objects import Spec
 from eclectus.model.settings import REQUIRED, setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.random_draws import endless_draws, stream
 from eclectus.sim.base.work import Arrival, ArrivalPlan, Gain, WorkClass
 from eclectus.sim.workloads.workload import GeneratedClass, Workload, load_of_cluster
-from eclectus.sim.world.cluster import ClusterSettings
+from eclectus.sim.world.cluster import ClusterSettings, check_distinct
 from eclectus.sim.world.judge import forbidden
 
 
@@ -52,9 +52,8 @@ class Constraints:
 
     def __post_init__(self) -> None:
         if not self.sets:
-            raise SettingsError(
-                "sets", "is empty; write at least one set such as {nodeSelector: {disk: ssd}}"
-            )
+            problem = "is empty; write at least one set such as {nodeSelector: {disk: ssd}}"
+            raise SettingsError("sets", problem)
 
     def drawn(self, name: str) -> Iterator[tuple[float, dict[str, str]]]:
         """Probability and node selector of each set that a job of the class may have; the first is none."""
@@ -79,16 +78,12 @@ class Constraints:
             if self.shares.get(name, self.share) and not any(each.among(name) for each in self.sets):
                 raise SettingsError("sets", f"none has a frequency above 0 among jobs of class {name!r}")
         for at, each in enumerate(self.sets):
-            _check_set(each.node_selector, f"sets[{at}].nodeSelector", machines)
-
-
-def _check_set(node_selector: Mapping[str, str], path: str, machines: Mapping[str, Machine]) -> None:
-    count = satisfying(node_selector, machines.values())
-    text = ", ".join(f"{key}: {value}" for key, value in node_selector.items())
-    if not count:
-        raise SettingsError(path, f"no machine satisfies {{{text}}}")
-    if count == len(machines):
-        raise SettingsError(path, f"all machines satisfy {{{text}}}, so it constrains nothing")
+            path, count = f"sets[{at}].nodeSelector", satisfying(each.node_selector, machines.values())
+            text = ", ".join(f"{key}: {value}" for key, value in each.node_selector.items())
+            if not count:
+                raise SettingsError(path, f"no machine satisfies {{{text}}}")
+            if count == len(machines):
+                raise SettingsError(path, f"all machines satisfy {{{text}}}, so it constrains nothing")
 
 
 def satisfying(node_selector: Mapping[str, str], machines: Iterable[Machine]) -> int:
@@ -113,16 +108,8 @@ class Poisson(Workload):
             raise SettingsError("rate", "give either rate or load")
         if not self.classes:
             raise SettingsError("classes", "is empty; leave it out for one default class")
-        names = [each.name for each in self.classes]
-        for at, name in enumerate(names):
-            if name in names[:at]:
-                raise SettingsError(
-                    f"classes[{at}].name", f"{name!r} is already used by classes[{names.index(name)}]"
-                )
-        self._check_workloads()
-
-    def _check_workloads(self) -> None:
-        """Classes that share a workload have the same mean size, and are not alike in all they need."""
+        check_distinct([each.name for each in self.classes], "classes")
+        # Classes that share a workload have the same mean size, and are not alike in all they need.
         first: dict[str, int] = {}
         alike: dict[WorkClass, int] = {}
         for at, each in enumerate(self.classes):
@@ -130,9 +117,8 @@ class Poisson(Workload):
             if same != at:
                 raise SettingsError(f"classes[{at}]", f"needs and workload are those of classes[{same}]")
             if each.size.mean != self.classes[other].size.mean:
-                raise SettingsError(
-                    f"classes[{at}].size.mean", f"differs from that of classes[{other}] of the same workload"
-                )
+                problem = f"differs from that of classes[{other}] of the same workload"
+                raise SettingsError(f"classes[{at}].size.mean", problem)
 
     def with_speeds(self, cluster: ClusterSettings, folder: Path) -> ClusterSettings:
         """The cluster with the gains of classes whose preferences a machine meets."""
@@ -146,10 +132,8 @@ class Poisson(Workload):
         is satisfied by no machine or by all.
         """
         if self.constraints is not None:
-            try:
+            with errors_below("constraints"):
                 self.constraints.check([each.name for each in self.classes], machines)
-            except SettingsError as error:
-                raise error.below("constraints") from None
         if any(each.size.file for each in self.classes):
             return self._with_file_values(folder).plan(machines, folder)
         per_task = self._work_per_task()
@@ -157,15 +141,12 @@ class Poisson(Workload):
         if rate is None:
             load_at_one = load_of_cluster(per_task, machines)
             if load_at_one is None:
-                raise SettingsError(
-                    "load", "is ambiguous if classes have different capacity on a machine; give rate"
-                )
+                problem = "is ambiguous if classes have different capacity on a machine; give rate"
+                raise SettingsError("load", problem)
             rate = (self.load or 0.0) / load_at_one
         return ArrivalPlan(
             mean_sizes={
-                work_class: each.size.mean_seconds
-                for each in self.classes
-                for _, work_class in self._variants(each)
+                of: each.size.mean_seconds for each in self.classes for _, of in self._variants(each)
             },
             work_rates={work_class: rate * work for work_class, work in per_task.items()},
             tasks_a_second=rate,
@@ -177,10 +158,8 @@ class Poisson(Workload):
         """A copy with the sizes from files."""
         classes = []
         for at, each in enumerate(self.classes):
-            try:
+            with errors_below(f"classes[{at}].size"):
                 classes.append(replace(each, size=each.size.with_file_values(folder)))
-            except SettingsError as error:
-                raise error.below(f"classes[{at}].size") from None
         return replace(self, classes=tuple(classes))
 
     def _arrivals(self, jobs_a_second: float, seed: int) -> Iterator[Arrival]:
@@ -226,9 +205,8 @@ class Poisson(Workload):
         return [each.share / total for each in self.classes]
 
     def _tasks_a_job(self) -> float:
-        return sum(
-            share * each.tasks_per_job for share, each in zip(self._shares(), self.classes, strict=True)
-        )
+        shares = zip(self._shares(), self.classes, strict=True)
+        return sum(share * each.tasks_per_job for share, each in shares)
 
     def _work_per_task(self) -> dict[WorkClass, float]:
         """Mean work per task of the whole workload that is due to each class, in seconds at speed 1."""

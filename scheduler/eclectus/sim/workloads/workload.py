@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from math import inf
 from pathlib import Path
 
@@ -51,9 +51,9 @@ class TaskNeeds:
 
     def amounts(self) -> Amounts:
         """The requests as amounts. Raises SettingsError."""
-        return (
-            (("cpu", SLOT_CPU),) if self.requests is None else read_amounts(dict(self.requests), "requests")
-        )
+        if self.requests is None:
+            return (("cpu", SLOT_CPU),)
+        return read_amounts(dict(self.requests), "requests")
 
     def work_class(self, name: str) -> WorkClass:
         """The class with these requests and constraints."""
@@ -67,9 +67,7 @@ class TaskNeeds:
                 Preference(each.weight, Term((Requirement(each.key, "In", each.values),)))
                 for each in self.preferences
             ),
-            tolerations=tuple(
-                Toleration(each.key, each.operator, each.value, each.effect) for each in self.tolerations
-            ),
+            tolerations=tuple(Toleration(*astuple(each)) for each in self.tolerations),
         )
         return WorkClass(name, spec, self.priority)
 
@@ -101,9 +99,8 @@ class GeneratedClass(TaskNeeds):
         if self.gain != 1.0 and not self.preferences:
             raise SettingsError("gain", "is valid only with preferences")
         if self.gain != 1.0 and self.workload:
-            raise SettingsError(
-                "gain", "is not valid with a shared workload, whose tasks have one speed on a node"
-            )
+            problem = "is not valid with a shared workload, whose tasks have one speed on a node"
+            raise SettingsError("gain", problem)
 
     @property
     def generated(self) -> WorkClass:
@@ -116,15 +113,14 @@ def capacity(work_class: WorkClass, machines: Iterable[Machine]) -> float:
     total = 0.0
     for machine in machines:
         if not forbidden(work_class.spec, machine.node):
-            total += slots(work_class.spec, machine) * machine.nominal_speed(work_class.name)
+            total += slots(work_class, machine) * machine.nominal_speed(work_class.name)
     return total
 
 
-def slots(spec: Spec, machine: Machine) -> int:
-    """Number of tasks with this spec that fit on the empty machine."""
+def slots(work_class: WorkClass, machine: Machine) -> int:
+    """Number of tasks of this class that fit on the empty machine."""
     allocatable = dict(machine.node.allocatable)
-    demand = (("pods", 1), *spec.requests)
-    return min(allocatable.get(name, 0) // amount for name, amount in demand)
+    return min(allocatable.get(name, 0) // amount for name, amount in work_class.demand)
 
 
 def load(work: Mapping[WorkClass, float], machines: Mapping[str, Machine]) -> tuple[float, bool]:
@@ -138,7 +134,7 @@ def load(work: Mapping[WorkClass, float], machines: Mapping[str, Machine]) -> tu
     for work_class, amount in work.items():
         alike[tuple(capacity(work_class, (machine,)) for machine in machines.values())] += amount
     if not alike or not all(map(any, alike)):
-        return float("inf"), True
+        return inf, True
     best = sum(map(max, zip(*alike, strict=True)))
     bounds = [amount / sum(capacities) for capacities, amount in alike.items()]
     return max(*bounds, sum(work.values()) / best), len(alike) == 1
@@ -152,13 +148,11 @@ def load_of_cluster(work: Mapping[WorkClass, float], machines: Mapping[str, Mach
     """
     total = 0.0
     for machine in machines.values():
-        found = {
-            capacity(work_class, (machine,)) / machine.gains.get(work_class.name, 1.0) for work_class in work
-        } - {0.0}
+        found = {capacity(each, (machine,)) / machine.gains.get(each.name, 1.0) for each in work} - {0.0}
         if len(found) > 1:
             return None
         total += sum(found)
-    return sum(work.values()) / total if total else float("inf")
+    return sum(work.values()) / total if total else inf
 
 
 class Workload(ABC):
@@ -177,9 +171,6 @@ class Workload(ABC):
 
         Raises SettingsError, its path relative to the workload's own settings.
         """
-
-
-# -- recorded jobs ----------------------------------------------------------------------------------
 
 
 def recorded_plan(jobs: Iterable[Arrival], arrivals: Callable[[int], Iterator[Arrival]]) -> ArrivalPlan:

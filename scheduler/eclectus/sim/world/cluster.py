@@ -31,7 +31,7 @@ from eclectus.config.settings_reading import join, nearest, read_value
 from eclectus.kube.objects import decode_list, decode_node
 from eclectus.kube.requests import MOST, FieldError, amounts, counted, parsed
 from eclectus.kube.translate import node_from
-from eclectus.model.errors import MalformedError, SettingsError
+from eclectus.model.errors import MalformedError, SettingsError, errors_below
 from eclectus.model.objects import Amounts, Node, Taint
 from eclectus.model.settings import REQUIRED, Setting, setting
 from eclectus.sim.base.files import read_rows, row_error
@@ -52,14 +52,20 @@ def speed_of(name: str, speeds: Mapping[str, float]) -> float:
     return next((speed for pattern, speed in speeds.items() if fnmatchcase(name, pattern)), 1.0)
 
 
+def check_distinct(names: Sequence[str], where: str) -> None:
+    """Raise SettingsError for a name that two items of the list at `where` have."""
+    for at, name in enumerate(names):
+        if (first := names.index(name)) != at:
+            raise SettingsError(f"{where}[{at}].name", f"{name!r} is already used by {where}[{first}]")
+
+
 def check_patterns(speeds: Mapping[str, float], names: Iterable[str], where: str) -> None:
     """Raise SettingsError for a pattern that matches no node; `where` says of which list."""
     known = sorted(names)
     for pattern in speeds:
         if not any(fnmatchcase(name, pattern) for name in known):
-            raise SettingsError(
-                join("speeds", pattern), f"matches no node {where}; {nearest(pattern, known)}"
-            )
+            problem = f"matches no node {where}; {nearest(pattern, known)}"
+            raise SettingsError(join("speeds", pattern), problem)
 
 
 MODEL_LABEL = "gpu-model"
@@ -158,11 +164,10 @@ class MachineTypes:
 
     def labels(self, machines: int) -> list[dict[str, str]]:
         """The labels of each of so many machines, in random order; the same for equal seeds."""
-        types = [
-            each for each, count in zip(self.types, self.counts(machines), strict=True) for _ in range(count)
-        ]
+        counts = zip(self.types, self.counts(machines), strict=True)
+        labels = [each.labels for each, count in counts for _ in range(count)]
         order = stream(self.seed, "machine types").permutation(machines)
-        return [types[at].labels for at in order.tolist()]
+        return [labels[at] for at in order.tolist()]
 
     def counts(self, machines: int) -> list[int]:
         """How many of the machines are of each type."""
@@ -223,8 +228,7 @@ class MachineGroup:
         """The allocatable resources of each machine. Raises SettingsError."""
         if self.resources is None:
             return (("cpu", SLOT_CPU * self.slots), ("pods", self.slots))
-        given = {"pods": PODS, **self.resources}
-        return read_amounts(given, "resources")
+        return read_amounts({"pods": PODS, **self.resources}, "resources")
 
     def node(self, name: str, properties: Mapping[str, str] = MappingProxyType({})) -> Node:
         """The node of one of the machines, as the API server would show it; `properties` are more labels."""
@@ -258,16 +262,11 @@ class ClusterSettings:
     def __post_init__(self) -> None:
         if not self.groups and self.nodes is None:
             raise SettingsError("groups", "the cluster is empty; write at least one group such as {count: 1}")
-        names = [group.name or f"g{at}" for at, group in enumerate(self.groups)]
+        names = [name for name, _ in self.named_groups()]
+        check_distinct(names, "groups")
         for at, name in enumerate(names):
-            if name in names[:at]:
-                raise SettingsError(
-                    f"groups[{at}].name", f"{name!r} is already used by groups[{names.index(name)}]"
-                )
-            try:
+            with errors_below(f"groups[{at}]"):
                 self.groups[at].node(name)
-            except SettingsError as error:
-                raise error.below(f"groups[{at}]") from None
 
     def named_groups(self) -> Iterator[tuple[str, MachineGroup]]:
         """Name and group, with default names filled in."""
@@ -278,16 +277,12 @@ class ClusterSettings:
         """A copy with the node list read; its path is relative to `folder`. Raises SettingsError."""
         if self.nodes is None:
             return self
-        try:
+        with errors_below("nodes"):
             listed = tuple(self.nodes.read(folder))
-        except SettingsError as error:
-            raise error.below("nodes") from None
         names = self.machines().keys() & {node.name for _, node in listed}
         if names:
-            raise SettingsError(
-                "nodes.file",
-                f"{self.nodes.file} has a node {min(names)!r}, which is also the name of a group's machine",
-            )
+            what = f"{self.nodes.file} has a node {min(names)!r}"
+            raise SettingsError("nodes.file", f"{what}, which is also the name of a group's machine")
         return _CompleteCluster(**{**vars(self), "listed": listed})
 
     def with_gains(self, gains: Sequence[Gain]) -> ClusterSettings:
@@ -316,10 +311,9 @@ class _CompleteCluster(ClusterSettings):
     def machines(self) -> dict[str, Machine]:
         """The machines of the groups, then those of the list under the names that it gives them."""
         speeds = self.nodes.speeds if self.nodes else {}
-        listed = {
-            node.name: Machine(node, group, speed_of(node.name, speeds), {}) for group, node in self.listed
-        }
-        found = super().machines() | listed
+        found = super().machines()
+        for group, node in self.listed:
+            found[node.name] = Machine(node, group, speed_of(node.name, speeds), {})
         for machine in found.values() if self.gains else ():
             met = (gain for gain in self.gains if preferences_met(gain.spec, machine.node) == 1.0)
             machine.gains = {gain.workload: gain.factor for gain in met}

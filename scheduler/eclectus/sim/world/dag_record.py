@@ -107,8 +107,6 @@ class DagRecord:
         self._below = self._above = self._slip_seconds = 0.0
         self._lost = self._slips = 0
 
-    # -- changes ---------------------------------------------------------------------------------
-
     def arrive(
         self, number: int, dag: Dag, sizes: Sequence[Sequence[float]], measured: bool, now: float
     ) -> None:
@@ -158,8 +156,6 @@ class DagRecord:
             alone = seconds_alone(job.dag, job.sizes, share)
             self._ended.append(DagJob(number, job.dag.name, job.dag.tasks, job.arrived, response, alone))
 
-    # -- the result ------------------------------------------------------------------------------
-
     @property
     def has_jobs(self) -> bool:
         """Whether any job with stages has arrived."""
@@ -179,8 +175,6 @@ class DagRecord:
             slips=self._slips,
             slip_seconds=self._slip_seconds,
         )
-
-    # -- integrals -------------------------------------------------------------------------------
 
     def _advance(self, now: float) -> None:
         """To `now`, past the ends of windows; the number of jobs has not changed since the last call."""

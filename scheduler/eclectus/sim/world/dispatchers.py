@@ -113,9 +113,9 @@ def _same_nodes(truth: Cluster) -> Cluster:
     """A cluster with the same nodes in the same rows and the same resource columns."""
     same = Cluster(truth.capacity)
     same.vector(tuple((resource, 0) for resource in truth.columns))
-    holes = [f"hole {row}" for row, name in enumerate(truth.names) if not name]
     for row, name in enumerate(truth.names):
         same.set_node(truth.node(name) or Node(f"hole {row}"))
-    for hole in holes:
-        same.drop_node(hole)
+    for row, name in enumerate(truth.names):
+        if not name:
+            same.drop_node(f"hole {row}")
     return same

@@ -91,11 +91,10 @@ class StagedJob:
             )
             for at, stage in enumerate(self.dag.stages)
         )
-        job = Job(self.name, NAMESPACE, self.name, stages, self.arrived)
-        if self.plan is None:
+        job, plan = Job(self.name, NAMESPACE, self.name, stages, self.arrived), self.plan
+        if plan is None:
             return job
-        written = self.plan
-        return replace(job, deadline=written.deadline, slips=written.slips, slip_seconds=written.slip_seconds)
+        return replace(job, deadline=plan.deadline, slips=plan.slips, slip_seconds=plan.slip_seconds)
 
 
 def _paths(dag: Dag, estimates: Sequence[float | None]) -> tuple[float | None, ...]:

@@ -25,9 +25,8 @@ def forbidden(spec: Spec, node: Node) -> str:
     if spec.affinity is not None and not any(_holds(term, labels, node.name) for term in spec.affinity):
         return "no term of the required node affinity holds there"
     for taint in node.taints:
-        if taint.effect != "PreferNoSchedule" and not any(
-            _tolerates(each, taint) for each in spec.tolerations
-        ):
+        is_tolerated = any(_tolerates(each, taint) for each in spec.tolerations)
+        if taint.effect != "PreferNoSchedule" and not is_tolerated:
             return f"nothing tolerates its taint {taint.key}"
     return ""
 
@@ -73,11 +72,9 @@ class Judge:
 
 
 def _holds(term: Term, labels: dict[str, str], name: str) -> bool:
-    requirements = [
-        *((each, labels.get(each.key)) for each in term.expressions),
-        *((f, name) for f in term.fields),
-    ]
-    return bool(requirements) and all(_meets(requirement, value) for requirement, value in requirements)
+    found = [_meets(each, labels.get(each.key)) for each in term.expressions]
+    found += [_meets(each, name) for each in term.fields]
+    return bool(found) and all(found)
 
 
 def _meets(requirement: Requirement, value: str | None) -> bool:
@@ -163,11 +160,8 @@ def check_end(record: RunRecord, machines: Mapping[str, Machine], now: float) ->
         )
     done = sum(machine.work_done for machine in machines.values())
     busy = sum(machine.busy_seconds for machine in machines.values())
-    _equal(
-        "Little's law: time in the system, summed over tasks and integrated over time",
-        record.response_seconds,
-        record.system_seconds,
-    )
+    law = "Little's law: time in the system, summed over tasks and integrated over time"
+    _equal(law, record.response_seconds, record.system_seconds)
     _equal("work of tasks and of machines", record.work_ended + record.work_lost, done)
     _equal("busy time of the record and of machines", record.busy_seconds, busy)
 

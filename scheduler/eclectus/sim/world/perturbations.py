@@ -82,11 +82,11 @@ def apply_to_speeds(
         machine.before_speed_change(now)
     match perturbation.action:
         case "swap":
-            ours, theirs = machines[0].speeds, partners[0].speeds
+            ours, theirs = ((each.own_speed, each.class_speeds) for each in (machines[0], partners[0]))
             for machine in machines:
-                machine.speeds = theirs
+                machine.own_speed, machine.class_speeds = theirs
             for machine in partners:
-                machine.speeds = ours
+                machine.own_speed, machine.class_speeds = ours
         case "scale":
             for machine in machines:
                 machine.factor *= perturbation.factor

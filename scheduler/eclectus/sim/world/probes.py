@@ -71,9 +71,8 @@ class ProbeSettings:
 
     def __post_init__(self) -> None:
         if self.least_per_hour > self.per_hour:
-            raise SettingsError(
-                "leastPerHour", f"{self.least_per_hour} is more than perHour, {self.per_hour}"
-            )
+            problem = f"{self.least_per_hour} is more than perHour, {self.per_hour}"
+            raise SettingsError("leastPerHour", problem)
 
 
 class ProbeStream:
@@ -117,8 +116,6 @@ class ProbeStream:
             shadow.account(now)
         return sum(shadow.busy_seconds for shadow in self._shadows.values())
 
-    # -- calls from the world --------------------------------------------------------------------
-
     def yield_room(self, machine: Machine, now: float) -> None:
         """A task has started on the machine: kill its probe if the task needs the room."""
         run = self._running.get(machine.node.name)
@@ -139,8 +136,6 @@ class ProbeStream:
                 self._notify(TaskSeen(replace(run.task, phase="Failed", finished=now)))
             elif run is not None:
                 self._schedule_end(run)
-
-    # -- the stream ------------------------------------------------------------------------------
 
     def _schedule_next(self, now: float) -> None:
         at = now + gap_seconds(self._rng, self._settings.per_hour / HOUR)
@@ -173,8 +168,6 @@ class ProbeStream:
         if not self._machines[name].is_up or name in self._running:
             return False
         return now - self._probed_at.get(name, -inf) >= self._settings.node_interval_seconds
-
-    # -- a probe ---------------------------------------------------------------------------------
 
     def _send(self, machine: Machine, workload: str, now: float) -> None:
         work_class, mean = self._work_classes[workload]

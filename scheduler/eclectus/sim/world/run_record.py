@@ -98,19 +98,15 @@ class RunRecord:
 
     def advance(self, now: float) -> None:
         """Advance to `now`; counts have not changed since the last call."""
-        if now >= self.series.due:
-            self._sample(now)
-        passed = now - self._now
-        self.system_seconds += passed * self.in_system
-        self.busy_seconds += passed * self.running
-        self._now = now
-
-    def _sample(self, now: float) -> None:
         while self.series.due <= now:
             at = self.series.due
             self.series.add(self._integrals(at))
             if self.on_sample is not None:
                 self.on_sample(at)
+        passed = now - self._now
+        self.system_seconds += passed * self.in_system
+        self.busy_seconds += passed * self.running
+        self._now = now
 
     def _integrals(self, at: float) -> Integrals:
         passed = at - self._now
@@ -150,16 +146,14 @@ class RunRecord:
         length = self.grouping.length(job)
         if job.dag is None:
             return _OpenJob(len(job.sizes), now, length, job.work_class, self._tally(job.work_class, length))
-        return _OpenJob(
-            len(job.sizes), now, length, None, self.tallies[self.grouping.job_labels(job, length)]
-        )
+        tally = self.tallies[self.grouping.job_labels(job, length)]
+        return _OpenJob(len(job.sizes), now, length, None, tally)
 
     def _tally(self, work_class: WorkClass, length: str) -> Tally:
         tally = self._tally_of.get((work_class, length))
         if tally is None:
-            tally = self._tally_of[work_class, length] = self.tallies[
-                self.grouping.labels(work_class, length)
-            ]
+            tally = self.tallies[self.grouping.labels(work_class, length)]
+            self._tally_of[work_class, length] = tally
         return tally
 
     def submit(self, tasks: int) -> None:
@@ -257,9 +251,8 @@ class AllocationCurve:
         gone += [event.uid for event in events if isinstance(event, BindRefused)]
         self._amounts |= {task.uid: amount_of(task.spec.requests, self._resource) for task in arrived}
         self._allocated -= sum(self._amounts[uid] for uid in gone)
-        self._allocated += sum(
-            self._amounts[command.uid] for command in commands if isinstance(command, Bind)
-        )
+        bound = [command.uid for command in commands if isinstance(command, Bind)]
+        self._allocated += sum(self._amounts[uid] for uid in bound)
         for task in arrived:
             self._requested += self._amounts[task.uid]
             x = round(100 * self._requested / self._capacity)

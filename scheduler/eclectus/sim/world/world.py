@@ -128,8 +128,6 @@ class World:
         for perturbation in perturbations:
             self._schedule(perturbation.at, self._perturb, perturbation)
 
-    # -- main loop -------------------------------------------------------------------------------
-
     def run(self, go_on: Callable[[RunRecord], bool] = lambda record: True) -> bool:
         """Run to the end; returns False if `go_on` returned False before.
 
@@ -159,23 +157,22 @@ class World:
         return True
 
     def _advance(self) -> None:
-        """To the next event, or to the time at which the engine asked to be called again."""
+        """To the next event, or to the time at which the engine asked to be called again.
+
+        Raises StuckError if it asked for none, or for too many without any event.
+        """
         at, wake = self._queue.next_time, self.engine.next_step_at()
         if at == inf or (wake is not None and wake < at):
-            at = self._wake_time(wake)
+            if wake is None or self._idle_wakes == IDLE_WAKES_MOST:
+                raise stuck(self.now, self._waiting, self.record.running, self.fault_count, self.first_fault)
+            self._idle_wakes += at == inf
+            at = wake
         else:
             self._idle_wakes = 0
         if at > self.now:
             self.now = at
             self.record.advance(at)
         self._queue.run_due(self.now)
-
-    def _wake_time(self, wake: float | None) -> float:
-        """The engine's wake time. Raises StuckError if none is set or too many passed without any event."""
-        if wake is None or self._idle_wakes == IDLE_WAKES_MOST:
-            raise stuck(self.now, self._waiting, self.record.running, self.fault_count, self.first_fault)
-        self._idle_wakes += self._queue.next_time == inf
-        return wake
 
     def _step_engine(self) -> None:
         events = self._events
@@ -196,8 +193,6 @@ class World:
                 self.first_fault = self.first_fault or f"{command.policy}: {command.message}"
         if self._checks:
             self._check()
-
-    # -- events ----------------------------------------------------------------------------------
 
     def _arrive(self, numbered: tuple[int, Arrival]) -> None:
         number, job = numbered
@@ -314,8 +309,6 @@ class World:
             machine.end(run, self.now)
             self.record.lose(run)
             self._replace(run, machine)
-
-    # -- helpers ---------------------------------------------------------------------------------
 
     def _schedule_next_arrival(self) -> None:
         numbered = next(self._arrivals, None)
