@@ -13,7 +13,7 @@ feature, add its rule in feasibility/rules/ and delete its entry here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -24,11 +24,12 @@ from eclectus.kube.objects import (
     Expression,
     LabelSelector,
     Node,
+    NodeAffinity,
     NodeSelector,
     NodeSelectorTerm,
     Pod,
-    PodAffinity,
     PodSpec,
+    Volume,
 )
 from eclectus.kube.requests import FieldError
 from eclectus.model import objects as model
@@ -57,10 +58,9 @@ def pairs(mapping: dict[str, str]) -> Pairs:
     return tuple(sorted(mapping.items()))
 
 
-def required_terms(spec: PodSpec) -> tuple[Term, ...] | None:
+def required_terms(affinity: NodeAffinity) -> tuple[Term, ...] | None:
     """Required node affinity; None if there is none. Raises FieldError."""
-    node = spec.affinity.node_affinity if spec.affinity is not None else None
-    rules = node.required_during_scheduling_ignored_during_execution if node is not None else None
+    rules = affinity.required_during_scheduling_ignored_during_execution
     return None if rules is None else terms(rules, _NODE_AFFINITY)
 
 
@@ -69,14 +69,11 @@ def terms(selector: NodeSelector, field: str) -> tuple[Term, ...]:
     return tuple(_term(term, field) for term in selector.node_selector_terms)
 
 
-def preferences(spec: PodSpec) -> tuple[Preference, ...]:
+def preferences(affinity: NodeAffinity) -> tuple[Preference, ...]:
     """Preferred node affinity, without terms that have no weight or no content. Raises FieldError."""
-    node = spec.affinity.node_affinity if spec.affinity is not None else None
-    if node is None:
-        return ()
     return tuple(
         Preference(each.weight, _term(each.preference, _NODE_AFFINITY))
-        for each in node.preferred_during_scheduling_ignored_during_execution
+        for each in affinity.preferred_during_scheduling_ignored_during_execution
         if each.weight and (each.preference.match_expressions or each.preference.match_fields)
     )
 
@@ -141,12 +138,11 @@ _NO_POD = (Requirement("", "In", ()),)
 
 def with_pod_rules(spec: Spec, pod: Pod) -> Spec:
     """The Spec of the pod with its rules about other pods; the same for nearly all pods, which have none."""
-    affinity = pod.spec.affinity
-    if affinity is None and not pod.spec.topology_spread_constraints:
+    if pod.spec.affinity is None and not pod.spec.topology_spread_constraints:
         return spec
     rules, spread_preferred = spread(pod)
-    near = () if affinity is None else _terms(affinity.pod_affinity, pod)
-    apart = () if affinity is None else _terms(affinity.pod_anti_affinity, pod)
+    affinity, labels = pod.spec.affinity or objects.Affinity(), pod.metadata.labels
+    near, apart = _terms(affinity.pod_affinity, pod), _terms(affinity.pod_anti_affinity, pod)
     apart = tuple(term for term in apart if term.selector is not _NO_POD)  # it keeps no pod away
     keys = (*(each.topology_key for each in rules), *(term.topology_key for term in near))
     return replace(
@@ -154,10 +150,11 @@ def with_pod_rules(spec: Spec, pod: Pod) -> Spec:
         topology_keys=tuple(dict.fromkeys(keys)),
         spread=rules,
         affinity_terms=near,
-        matches_itself=bool(near) and all(_matches(term, pod) for term in near),
+        matches_itself=bool(near)
+        and all(term.covers(pod.metadata.namespace) and selects(term.selector, labels) for term in near),
         own_anti_affinity=apart,
         preferred_spread=spread_preferred[:MAX_POD_RULES],
-        preferred_terms=() if affinity is None else _preferred(affinity, pod),
+        preferred_terms=_preferred(affinity, pod),
     )
 
 
@@ -211,26 +208,14 @@ def _terms(affinity: objects.PodAffinity | None, pod: Pod) -> tuple[PodAffinityT
 
 
 def _pod_term(term: objects.PodAffinityTerm, pod: Pod) -> PodAffinityTerm:
-    return PodAffinityTerm(
-        term.topology_key,
-        _NO_POD if term.label_selector is None else label_selector(term.label_selector),
-        *_namespaces(term, pod.metadata.namespace),
-    )
-
-
-def _namespaces(
-    term: objects.PodAffinityTerm, own: str
-) -> tuple[tuple[str, ...] | None, tuple[Requirement, ...] | None]:
-    """The listed namespaces, None for all, and the selector of others, None without."""
-    listed, selector = tuple(sorted(term.namespaces)), term.namespace_selector
-    if selector is None:
-        return listed or (own,), None
-    requirements = label_selector(selector)
-    return (listed, requirements) if requirements else (None, None)
-
-
-def _matches(term: PodAffinityTerm, pod: Pod) -> bool:
-    return term.covers(pod.metadata.namespace) and selects(term.selector, pod.metadata.labels)
+    selector = _NO_POD if term.label_selector is None else label_selector(term.label_selector)
+    listed = tuple(sorted(term.namespaces))
+    if term.namespace_selector is None:
+        return PodAffinityTerm(term.topology_key, selector, listed or (pod.metadata.namespace,))
+    others = label_selector(term.namespace_selector)
+    if not others:  # an empty selector selects every namespace
+        return PodAffinityTerm(term.topology_key, selector)
+    return PodAffinityTerm(term.topology_key, selector, listed, others)
 
 
 def _constraint(each: objects.SpreadConstraint, pod: Pod) -> SpreadConstraint:
@@ -293,14 +278,15 @@ def ignored(spec: PodSpec) -> tuple[str, ...]:
     return tuple(name for name, each in IGNORED.items() if each.is_used(spec))
 
 
-def _parts(spec: PodSpec) -> Iterator[PodAffinity]:
-    if spec.affinity is not None:
-        yield from filter(None, (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity))
-
-
-def _required(spec: PodSpec) -> Iterator[objects.PodAffinityTerm]:
-    for part in _parts(spec):
-        yield from part.required_during_scheduling_ignored_during_execution
+def _pod_terms(spec: PodSpec, *, preferred: bool) -> list[objects.PodAffinityTerm]:
+    """The terms of pod affinity and anti-affinity: the preferred ones, or the required ones."""
+    if spec.affinity is None:
+        return []
+    parts = [each for each in (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity) if each]
+    if preferred:
+        weighted = (each.preferred_during_scheduling_ignored_during_execution for each in parts)
+        return [each.pod_affinity_term for terms in weighted for each in terms]
+    return [term for part in parts for term in part.required_during_scheduling_ignored_during_execution]
 
 
 def _spread(spec: PodSpec, *, preferred: bool) -> int:
@@ -308,66 +294,26 @@ def _spread(spec: PodSpec, *, preferred: bool) -> int:
     return sum((each.when_unsatisfiable == "ScheduleAnyway") == preferred for each in constraints)
 
 
-def _preferred_terms(spec: PodSpec) -> Iterator[objects.PodAffinityTerm]:
-    for part in _parts(spec):
-        for each in part.preferred_during_scheduling_ignored_during_execution:
-            yield each.pod_affinity_term
-
-
-def _has_many_selectors(terms: Iterable[objects.PodAffinityTerm]) -> bool:
-    selectors = (each.namespace_selector for each in terms if each.namespace_selector is not None)
-    count = sum(bool(each.match_labels or each.match_expressions) for each in selectors)
+def _has_many_selectors(spec: PodSpec, *, preferred: bool) -> bool:
+    selectors = (term.namespace_selector for term in _pod_terms(spec, preferred=preferred))
+    count = sum(each is not None and bool(each.match_labels or each.match_expressions) for each in selectors)
     return count > MAX_NAMESPACE_SELECTORS
-
-
-def _has_many_claims(spec: PodSpec) -> bool:
-    claims = (each for each in spec.volumes if each.persistent_volume_claim or each.ephemeral)
-    return sum(1 for _ in claims) > MAX_CLAIMS
-
-
-def _has_many_pod_rules(spec: PodSpec) -> bool:
-    return _spread(spec, preferred=False) + sum(1 for _ in _required(spec)) > MAX_POD_RULES
-
-
-def _has_many_pod_preferences(spec: PodSpec) -> bool:
-    return max(_spread(spec, preferred=True), sum(1 for _ in _preferred_terms(spec))) > MAX_POD_RULES
-
-
-def _restarts_together(spec: PodSpec) -> bool:
-    return any(
-        rule.action == "RestartAllContainers"
-        for container in (*spec.containers, *spec.init_containers)
-        for rule in container.restart_policy_rules
-    )
 
 
 def _volume(field: str) -> IsUsed:
     return lambda spec: any(getattr(volume, field) is not None for volume in spec.volumes)
 
 
-_DISKS = {
-    "aws_elastic_block_store": "awsElasticBlockStore",
-    "azure_disk": "azureDisk",
-    "azure_file": "azureFile",
-    "cinder": "cinder",
-    "gce_persistent_disk": "gcePersistentDisk",
-    "iscsi": "iscsi",
-    "portworx_volume": "portworxVolume",
-    "rbd": "rbd",
-    "vsphere_volume": "vsphereVolume",
-}
-
-
 _OF_A_POD: Mapping[str, Feature] = {
     f"more than {MAX_POD_RULES} rules about other pods": Feature(
         "Terms of required pod affinity and anti-affinity, and topology spread constraints: each is compared "
         "with every kind of pod that comes.",
-        _has_many_pod_rules,
+        lambda spec: len(_pod_terms(spec, preferred=False)) + _spread(spec, preferred=False) > MAX_POD_RULES,
     ),
     f"more than {MAX_NAMESPACE_SELECTORS} required terms with a namespaceSelector": Feature(
         "Each may select thousands of namespaces. One term may list namespaces, or select them by several "
         "values of a label; an empty selector selects all and does not count.",
-        lambda spec: _has_many_selectors(_required(spec)),
+        lambda spec: _has_many_selectors(spec, preferred=False),
     ),
     "resource claims": Feature(
         "Devices of Dynamic Resource Allocation are not allocated; extended resources are.",
@@ -387,18 +333,27 @@ _OF_A_POD: Mapping[str, Feature] = {
         "Which nodes support it is not known.", lambda spec: spec.host_network and spec.host_users is False
     ),
     "restart rules with RestartAllContainers": Feature(
-        "Which nodes support it is not known.", _restarts_together
+        "Which nodes support it is not known.",
+        lambda spec: any(
+            rule.action == "RestartAllContainers"
+            for container in (*spec.containers, *spec.init_containers)
+            for rule in container.restart_policy_rules
+        ),
     ),
 }
 _VOLUMES = {
     f"more than {MAX_CLAIMS} PersistentVolumeClaims": Feature(
-        "Each claim is looked for on all nodes, and no node attaches so many volumes.", _has_many_claims
+        "Each claim is looked for on all nodes, and no node attaches so many volumes.",
+        lambda spec: (
+            sum(bool(each.persistent_volume_claim or each.ephemeral) for each in spec.volumes) > MAX_CLAIMS
+        ),
     ),
     **{
         f"{name} volumes": Feature(
             "This type of volume can be limited in number or bound to a zone.", _volume(field)
         )
-        for field, name in _DISKS.items()
+        for field, name in zip(Volume.__struct_fields__, Volume.__struct_encode_fields__, strict=True)
+        if field not in ("name", "persistent_volume_claim", "ephemeral")
     },
 }
 
@@ -409,11 +364,13 @@ IGNORED: Mapping[str, Feature] = {
     f"more than {MAX_POD_RULES} preferences about other pods": Feature(
         f"Of preferred terms of pod affinity and anti-affinity the {MAX_POD_RULES} heaviest count, of "
         "topology spread constraints with ScheduleAnyway the first.",
-        _has_many_pod_preferences,
+        lambda spec: (
+            max(_spread(spec, preferred=True), len(_pod_terms(spec, preferred=True))) > MAX_POD_RULES
+        ),
     ),
     f"more than {MAX_NAMESPACE_SELECTORS} preferred terms with a namespaceSelector": Feature(
         f"The {MAX_NAMESPACE_SELECTORS} heaviest of them count.",
-        lambda spec: _has_many_selectors(_preferred_terms(spec)),
+        lambda spec: _has_many_selectors(spec, preferred=True),
     ),
 }
 """Name -> what it means for the user. A pod that uses one is placed, and an event for its class says so."""

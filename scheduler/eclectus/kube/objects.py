@@ -7,13 +7,15 @@ one by one, so that a malformed object is reported by name and does not affect t
 from __future__ import annotations
 
 from functools import partial
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from msgspec import Raw, Struct, ValidationError, field
 from msgspec.json import Decoder
 
 from eclectus.api.common import NOT_JSON, ListMeta, read_json, time_seconds
 from eclectus.model.errors import MalformedError
+
+_T = TypeVar("_T")
 
 
 class ApiObject(Struct, frozen=True, gc=False, rename="camel"):
@@ -49,7 +51,9 @@ class _PreferredTerm(ApiObject, frozen=True):
     preference: NodeSelectorTerm
 
 
-class _NodeAffinity(ApiObject, frozen=True):
+class NodeAffinity(ApiObject, frozen=True):
+    """spec.affinity.nodeAffinity."""
+
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
     preferred_during_scheduling_ignored_during_execution: tuple[_PreferredTerm, ...] = ()
 
@@ -91,7 +95,7 @@ class PodAffinity(ApiObject, frozen=True):
 class Affinity(ApiObject, frozen=True):
     """spec.affinity."""
 
-    node_affinity: _NodeAffinity | None = None
+    node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAffinity | None = None
 
@@ -128,7 +132,9 @@ class _PodResourceClaim(ApiObject, frozen=True):
     name: str = ""
 
 
-class _Volume(ApiObject, frozen=True):
+class Volume(ApiObject, frozen=True):
+    """spec.volumes[], with the types of volumes that no rule knows."""
+
     name: str = ""
     persistent_volume_claim: _ClaimSource | None = None
     ephemeral: _Present | None = None
@@ -247,7 +253,7 @@ class PodSpec(ApiObject, frozen=True):
     node_selector: dict[str, str] = field(default_factory=dict)
     affinity: Affinity | None = None
     tolerations: tuple[_Toleration, ...] = ()
-    volumes: tuple[_Volume, ...] = ()
+    volumes: tuple[Volume, ...] = ()
     resources: Requirements | None = None
     overhead: Resources = field(default_factory=dict)
     topology_spread_constraints: tuple[SpreadConstraint, ...] = ()
@@ -258,18 +264,14 @@ class PodSpec(ApiObject, frozen=True):
     host_users: bool | None = None
 
 
-class _Running(ApiObject, frozen=True):
-    started_at: Time | None = None
-
-
-class _Terminated(ApiObject, frozen=True):
+class _Run(ApiObject, frozen=True):
     started_at: Time | None = None
     finished_at: Time | None = None
 
 
 class _ContainerState(ApiObject, frozen=True):  # at most one of the fields is set
-    running: _Running | None = None
-    terminated: _Terminated | None = None
+    running: _Run | None = None
+    terminated: _Run | None = None
 
 
 class _ContainerStatus(ApiObject, frozen=True):
@@ -370,7 +372,11 @@ class Head(ApiObject, frozen=True):
     metadata: Metadata
 
 
-_T = TypeVar("_T")
+class Specified(ApiObject, Generic[_T], frozen=True):
+    """An object of which nothing is read but its metadata and its spec."""
+
+    metadata: Metadata
+    spec: _T | None = None
 
 
 # -- decoding ----------------------------------------------------------------------------------------

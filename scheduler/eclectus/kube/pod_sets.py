@@ -10,11 +10,13 @@ in the model.
 
 from __future__ import annotations
 
+from typing import Generic, TypeVar
+
 from msgspec import Raw, field
 from msgspec.json import Decoder
 
 from eclectus.kube.constraints import label_selector
-from eclectus.kube.objects import ApiObject, LabelSelector, Metadata, decode
+from eclectus.kube.objects import ApiObject, LabelSelector, Metadata, Specified, decode
 from eclectus.model.objects import Budget, Gang, GangKey, PodSelector
 
 # -- PodGroups -------------------------------------------------------------------------------------
@@ -41,35 +43,26 @@ class _PodGroupSpec(ApiObject, frozen=True):
     scheduling_policy: _SchedulingPolicy = _SchedulingPolicy()
 
 
-class _PodGroup(ApiObject, frozen=True):
-    metadata: Metadata
-    spec: _PodGroupSpec = _PodGroupSpec()
-
-
 class _CoschedulingSpec(ApiObject, frozen=True):
     min_member: int = 1
 
 
-class _CoschedulingPodGroup(ApiObject, frozen=True):
-    metadata: Metadata
-    spec: _CoschedulingSpec = _CoschedulingSpec()
-
-
-_POD_GROUP, _COSCHEDULING_POD_GROUP = Decoder(_PodGroup), Decoder(_CoschedulingPodGroup)
+_POD_GROUP = Decoder(Specified[_PodGroupSpec])
+_COSCHEDULING_POD_GROUP = Decoder(Specified[_CoschedulingSpec])
 
 
 def gang_from(raw: bytes | Raw) -> Gang:
     """Kubernetes' PodGroup. Raises MalformedError naming the object and the field."""
     group = decode(_POD_GROUP, POD_GROUP, raw)
-    meta, policy = group.metadata, group.spec.scheduling_policy.gang
+    meta, policy = group.metadata, (group.spec or _PodGroupSpec()).scheduling_policy.gang
     return Gang(GangKey(KUBERNETES, meta.namespace, meta.name), 1 if policy is None else policy.min_count)
 
 
 def coscheduling_gang_from(raw: bytes | Raw) -> Gang:
     """Coscheduling's PodGroup. Raises MalformedError naming the object and the field."""
     group = decode(_COSCHEDULING_POD_GROUP, POD_GROUP, raw)
-    meta = group.metadata
-    return Gang(GangKey(COSCHEDULING, meta.namespace, meta.name), group.spec.min_member)
+    meta, spec = group.metadata, group.spec or _CoschedulingSpec()
+    return Gang(GangKey(COSCHEDULING, meta.namespace, meta.name), spec.min_member)
 
 
 # -- PodDisruptionBudgets --------------------------------------------------------------------------
@@ -110,42 +103,31 @@ def budget_from(raw: bytes | Raw) -> Budget:
 # -- Services and controllers ----------------------------------------------------------------------
 
 
-class _LabelsSpec(ApiObject, frozen=True):
-    selector: dict[str, str] | None = None
+_Selector = TypeVar("_Selector", dict[str, str], LabelSelector)
+
+
+class _Selecting(ApiObject, Generic[_Selector], frozen=True):
+    selector: _Selector | None = None
     replicas: int | None = None  # a Service has none
 
 
-class _SelectorSpec(ApiObject, frozen=True):
-    selector: LabelSelector | None = None
-    replicas: int | None = None
-
-
-class _SelectingByLabels(ApiObject, frozen=True):
-    metadata: Metadata
-    spec: _LabelsSpec = _LabelsSpec()
-
-
-class _SelectingBySelector(ApiObject, frozen=True):
-    metadata: Metadata
-    spec: _SelectorSpec = _SelectorSpec()
-
-
-_BY_LABELS, _BY_SELECTOR = Decoder(_SelectingByLabels), Decoder(_SelectingBySelector)
+_BY_LABELS = Decoder(Specified[_Selecting[dict[str, str]]])
+_BY_SELECTOR = Decoder(Specified[_Selecting[LabelSelector]])
 
 
 def selected_by_labels(kind: str, raw: bytes | Raw) -> PodSelector:
     """A Service or a ReplicationController. Raises MalformedError naming the object and the field."""
     found = decode(_BY_LABELS, kind, raw)
-    selector = LabelSelector(found.spec.selector or {})
-    return _selector(kind, found.metadata, selector, found.spec.replicas)
+    spec = found.spec or _Selecting[dict[str, str]]()
+    return _pod_selector(kind, found.metadata, LabelSelector(spec.selector or {}), spec.replicas)
 
 
 def selected_by_selector(kind: str, raw: bytes | Raw) -> PodSelector:
     """A ReplicaSet or a StatefulSet. Raises MalformedError naming the object and the field."""
     found = decode(_BY_SELECTOR, kind, raw)
-    selector = found.spec.selector or LabelSelector()
-    return _selector(kind, found.metadata, selector, found.spec.replicas)
+    spec = found.spec or _Selecting[LabelSelector]()
+    return _pod_selector(kind, found.metadata, spec.selector or LabelSelector(), spec.replicas)
 
 
-def _selector(kind: str, meta: Metadata, selector: LabelSelector, replicas: int | None) -> PodSelector:
+def _pod_selector(kind: str, meta: Metadata, selector: LabelSelector, replicas: int | None) -> PodSelector:
     return PodSelector(kind, meta.namespace, meta.name, () if replicas == 0 else label_selector(selector))

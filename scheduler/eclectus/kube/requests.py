@@ -150,7 +150,9 @@ def held(pod: Pod) -> Amounts:
     While a resize is infeasible, the spec does not count. Raises FieldError.
     """
     spec, status = pod.spec, pod.status
-    counts_spec = not _resize_infeasible(pod)
+    counts_spec = ("PodResizePending", "Infeasible") not in (
+        (each.type, each.reason) for each in status.conditions
+    )
     known = {each.name: each for each in (*status.container_statuses, *status.init_container_statuses)}
 
     def now(container: Container) -> Total:
@@ -258,13 +260,6 @@ def _maximum(spec: Total, actuated: Resources, allocated: Resources) -> Total:
     _raise_to(most, parsed(actuated, "status.resources.requests"))
     _raise_to(most, parsed(allocated, "status.allocatedResources"))
     return most
-
-
-def _resize_infeasible(pod: Pod) -> bool:
-    for condition in pod.status.conditions:
-        if condition.type == "PodResizePending":
-            return condition.reason == "Infeasible"
-    return False
 
 
 # -- the notional requests of a probe pod ------------------------------------------------------------

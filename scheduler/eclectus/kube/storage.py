@@ -6,6 +6,8 @@ size is large enough for no other claim.
 
 from __future__ import annotations
 
+from typing import Generic, TypeVar
+
 from msgspec import Raw, field
 from msgspec.json import Decoder
 
@@ -17,6 +19,7 @@ from eclectus.kube.objects import (
     NodeSelector,
     Requirements,
     Resources,
+    Specified,
     decode,
     full_name,
 )
@@ -24,6 +27,16 @@ from eclectus.kube.requests import MOST, FieldError, thousandths, units
 from eclectus.model import volumes as model
 from eclectus.model.errors import MalformedError
 from eclectus.model.objects import Requirement, Term
+
+_T = TypeVar("_T")
+
+
+class _Phase(ApiObject, frozen=True):
+    phase: str = ""
+
+
+class _Phased(Specified[_T], Generic[_T], frozen=True):
+    status: _Phase = _Phase()
 
 
 class _ClaimSpec(ApiObject, frozen=True):
@@ -34,16 +47,6 @@ class _ClaimSpec(ApiObject, frozen=True):
     selector: LabelSelector | None = None
     volume_name: str = ""
     volume_attributes_class_name: str | None = None
-
-
-class _ClaimStatus(ApiObject, frozen=True):
-    phase: str = ""
-
-
-class _PersistentVolumeClaim(ApiObject, frozen=True):
-    metadata: Metadata
-    spec: _ClaimSpec = _ClaimSpec()
-    status: _ClaimStatus = _ClaimStatus()
 
 
 class _ObjectReference(ApiObject, frozen=True):
@@ -70,16 +73,6 @@ class _VolumeSpec(ApiObject, frozen=True):
     claim_ref: _ObjectReference | None = None
     node_affinity: _VolumeNodeAffinity | None = None
     csi: _CsiSource | None = None
-
-
-class _VolumeStatus(ApiObject, frozen=True):
-    phase: str = ""
-
-
-class _PersistentVolume(ApiObject, frozen=True):
-    metadata: Metadata
-    spec: _VolumeSpec = _VolumeSpec()
-    status: _VolumeStatus = _VolumeStatus()
 
 
 class _TopologyExpression(ApiObject, frozen=True):
@@ -111,11 +104,6 @@ class _CsiNodeSpec(ApiObject, frozen=True):
     drivers: tuple[_Driver, ...] = ()
 
 
-class _CsiNode(ApiObject, frozen=True):
-    metadata: Metadata
-    spec: _CsiNodeSpec = _CsiNodeSpec()
-
-
 class _AttachmentSource(ApiObject, frozen=True):
     persistent_volume_name: str | None = None
 
@@ -124,11 +112,6 @@ class _AttachmentSpec(ApiObject, frozen=True):
     attacher: str = ""
     node_name: str = ""
     source: _AttachmentSource = _AttachmentSource()
-
-
-class _VolumeAttachment(ApiObject, frozen=True):
-    metadata: Metadata
-    spec: _AttachmentSpec = _AttachmentSpec()
 
 
 class _StorageCapacity(ApiObject, frozen=True):
@@ -143,11 +126,6 @@ class _CsiDriverSpec(ApiObject, frozen=True):
     storage_capacity: bool | None = None
 
 
-class _CsiDriver(ApiObject, frozen=True):
-    metadata: Metadata
-    spec: _CsiDriverSpec = _CsiDriverSpec()
-
-
 FILESYSTEM = "Filesystem"
 
 # Annotations of Kubernetes.
@@ -160,7 +138,7 @@ BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"  # the volume was n
 def claim_from(raw: bytes | Raw) -> model.VolumeClaim:
     """A PersistentVolumeClaim. Raises MalformedError naming the object and the field."""
     claim = decode(_CLAIM, "PersistentVolumeClaim", raw)
-    meta, spec = claim.metadata, claim.spec
+    meta, spec = claim.metadata, claim.spec or _ClaimSpec()
     return model.VolumeClaim(
         namespace=meta.namespace,
         name=meta.name,
@@ -183,7 +161,8 @@ def claim_from(raw: bytes | Raw) -> model.VolumeClaim:
 def volume_from(raw: bytes | Raw) -> model.Volume:
     """A PersistentVolume. Raises MalformedError naming the object and the field."""
     volume = decode(_VOLUME, "PersistentVolume", raw)
-    meta, spec, claim = volume.metadata, volume.spec, volume.spec.claim_ref
+    meta, spec = volume.metadata, volume.spec or _VolumeSpec()
+    claim = spec.claim_ref
     return model.Volume(
         name=meta.name,
         storage_class=meta.annotations.get(BETA_STORAGE_CLASS, spec.storage_class_name),
@@ -222,7 +201,7 @@ def attach_limits_from(raw: bytes | Raw) -> model.AttachLimits:
     node = decode(_CSI_NODE, "CSINode", raw)
     limits = (
         (driver.name, driver.allocatable.count)
-        for driver in node.spec.drivers
+        for driver in (node.spec or _CsiNodeSpec()).drivers
         if driver.allocatable is not None and driver.allocatable.count is not None
     )
     return model.AttachLimits(node.metadata.name, tuple(sorted(limits)))
@@ -235,7 +214,7 @@ def attachment_from(raw: bytes | Raw) -> model.Attachment | None:
     MalformedError likewise.
     """
     each = decode(_ATTACHMENT, "VolumeAttachment", raw)
-    spec = each.spec
+    spec = each.spec or _AttachmentSpec()
     volume = spec.source.persistent_volume_name
     if volume is None or not spec.attacher:
         return None
@@ -259,7 +238,7 @@ def free_storage_from(raw: bytes | Raw) -> model.FreeStorage | None:
 def storage_driver_from(raw: bytes | Raw) -> tuple[str, bool]:
     """The name of a CSIDriver, and whether it publishes how much storage is free. Raises MalformedError."""
     driver = decode(_CSI_DRIVER, "CSIDriver", raw)
-    return driver.metadata.name, bool(driver.spec.storage_capacity)
+    return driver.metadata.name, driver.spec is not None and bool(driver.spec.storage_capacity)
 
 
 def _size(resources: Resources) -> int:
@@ -267,7 +246,6 @@ def _size(resources: Resources) -> int:
 
 
 def _bytes(stated: str | float) -> int | None:
-    """None if it cannot be read."""
     try:
         return units(thousandths(str(stated)))
     except ValueError:
@@ -283,7 +261,7 @@ def _affinity(name: str, affinity: _VolumeNodeAffinity | None) -> tuple[Term, ..
         raise MalformedError("PersistentVolume", name, error.field, error.problem) from error
 
 
-_CLAIM, _VOLUME = Decoder(_PersistentVolumeClaim), Decoder(_PersistentVolume)
-_STORAGE_CLASS, _CSI_NODE = Decoder(_StorageClass), Decoder(_CsiNode)
-_ATTACHMENT = Decoder(_VolumeAttachment)
-_STORAGE_CAPACITY, _CSI_DRIVER = Decoder(_StorageCapacity), Decoder(_CsiDriver)
+_CLAIM, _VOLUME = Decoder(_Phased[_ClaimSpec]), Decoder(_Phased[_VolumeSpec])
+_STORAGE_CLASS, _STORAGE_CAPACITY = Decoder(_StorageClass), Decoder(_StorageCapacity)
+_CSI_NODE, _CSI_DRIVER = Decoder(Specified[_CsiNodeSpec]), Decoder(Specified[_CsiDriverSpec])
+_ATTACHMENT = Decoder(Specified[_AttachmentSpec])

@@ -18,7 +18,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from math import nan
 from typing import Any, cast
 
 from msgspec import Raw
@@ -36,14 +35,7 @@ from eclectus.api.names import (
 )
 from eclectus.kube import constraints, objects
 from eclectus.kube.constraints import unsupported
-from eclectus.kube.objects import (
-    ApiObject,
-    Metadata,
-    Pod,
-    PodStatus,
-    decode,
-    full_name,
-)
+from eclectus.kube.objects import ApiObject, OwnerReference, Pod, PodStatus, decode, full_name
 from eclectus.kube.pod_sets import COSCHEDULING, COSCHEDULING_LABEL, KUBERNETES
 from eclectus.kube.requests import MOST, FieldError, amounts, annotated_room, held, parsed, requested
 from eclectus.model import objects as model
@@ -94,13 +86,13 @@ def spec_from(pod: Pod) -> Spec:
     """What rules and policies may read of the pod, from its spec alone. Raises FieldError."""
     spec = pod.spec
     requests = requested(pod)
-    has_affinity = spec.affinity is not None
+    affinity = None if spec.affinity is None else spec.affinity.node_affinity
     return Spec(
         requests=requests.amounts,
         score_requests=requests.scored,
         node_selector=constraints.pairs(spec.node_selector),
-        affinity=constraints.required_terms(spec) if has_affinity else None,
-        preferences=constraints.preferences(spec) if has_affinity else (),
+        affinity=None if affinity is None else constraints.required_terms(affinity),
+        preferences=() if affinity is None else constraints.preferences(affinity),
         tolerations=constraints.tolerations(spec),
         host_ports=constraints.host_ports(spec),
         long_running=spec.restart_policy == "Always" and spec.active_deadline_seconds is None,
@@ -127,6 +119,7 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
     ended = status.phase in ("Succeeded", "Failed")
     started, finished = _times(status, ended)
     translated = constraints.with_pod_rules(translated, pod)
+    owner = next((owner for owner in meta.owner_references if owner.controller), None)
     return Task(
         uid=meta.uid,
         namespace=meta.namespace,
@@ -137,8 +130,8 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
         preempts=spec.preemption_policy != "Never",
         created=objects.seconds(meta.creation_timestamp) or 0.0,
         workload=workload_of(pod, shared),
-        job=_job(meta),
-        controller="" if spec.node_name else _controller(meta),
+        job=meta.uid if owner is None else owner.uid,
+        controller="" if owner is None or spec.node_name else _controller(owner),
         stage=meta.labels.get(STAGE_LABEL, ""),
         gates=tuple(gate.name for gate in spec.scheduling_gates),
         labels=constraints.pairs(meta.labels),
@@ -193,16 +186,9 @@ def _repository(image: str) -> str:
     return path if colon and "/" not in tag else image  # with a slash behind it, the colon is of a port
 
 
-def _controller(meta: Metadata) -> str:
-    """`kind/name` of the controlling owner if it has a selector by which a scheduler spreads its pods."""
-    owner = next((owner for owner in meta.owner_references if owner.controller), None)
-    if owner is None or (owner.api_version, owner.kind) not in CONTROLLERS:
-        return ""
-    return f"{owner.kind}/{owner.name}"
-
-
-def _job(meta: Metadata) -> str:
-    return next((owner.uid for owner in meta.owner_references if owner.controller), meta.uid)
+def _controller(owner: OwnerReference) -> str:
+    """`kind/name` of an owner with a selector by which a scheduler spreads its pods; empty for others."""
+    return f"{owner.kind}/{owner.name}" if (owner.api_version, owner.kind) in CONTROLLERS else ""
 
 
 def _times(status: PodStatus, ended: bool) -> tuple[float | None, float | None]:
@@ -221,10 +207,8 @@ def _times(status: PodStatus, ended: bool) -> tuple[float | None, float | None]:
 
 
 def _reported(status: PodStatus) -> str:
-    for condition in status.conditions:
-        if condition.type == "PodScheduled" and condition.status == "False":
-            return condition.message
-    return ""
+    refused = (each for each in status.conditions if each.type == "PodScheduled" and each.status == "False")
+    return next((each.message for each in refused), "")
 
 
 MAX_SECONDS: Mapping[str, float] = {
@@ -237,13 +221,12 @@ MAX_TEXT = 80  # characters of a value that a message shows
 
 def seconds(annotations: Mapping[str, str], annotation: str) -> float | None:
     """The seconds that an annotation of `MAX_SECONDS` gives; None without it or if it is invalid."""
-    text = annotations.get(annotation)
-    if text is None:
+    if annotation not in annotations:
         return None
     try:
-        found = float(text)
+        found = float(annotations[annotation])
     except ValueError:
-        found = nan
+        return None
     return found if 0 < found <= MAX_SECONDS[annotation] else None
 
 
@@ -268,18 +251,12 @@ def annotation_problems(annotations: Mapping[str, str]) -> tuple[str, ...]:
 # -- what can be read of malformed objects -----------------------------------------------------------
 
 
-_AMOUNTS = (
-    "allocatable",
-    "allocated_resources",
-    "overhead",
-    "requests",
-)  # the fields that are resource lists
+_AMOUNTS = ("allocatable", "allocated_resources", "overhead", "requests")  # fields that are resource lists
 
 
 def readable_node(node: objects.Node) -> objects.Node:
     """The node without the amounts that cannot be read."""
-    found: objects.Node = _readable(node)
-    return found
+    return cast(objects.Node, _readable(node))
 
 
 def readable_task(pod: Pod, error: MalformedError, shared: AbstractSet[str] = frozenset()) -> Task:
@@ -303,9 +280,8 @@ def _readable(part: Any, field: str = "") -> Any:
     if isinstance(part, tuple):
         return tuple(map(_readable, part))
     if isinstance(part, ApiObject):
-        return replace(
-            part, **{name: _readable(getattr(part, name), name) for name in part.__struct_fields__}
-        )
+        fields = {name: _readable(getattr(part, name), name) for name in part.__struct_fields__}
+        return replace(part, **fields)
     return part
 
 
