@@ -6,6 +6,7 @@ import pytest
 
 from eclectus.live.write import binder as module
 from eclectus.live.write.binder import Binder
+from eclectus.live.write.write_queues import Persistence
 from eclectus.model.commands import Bind
 from eclectus.model.events import BindConfirmed, BindRefused
 
@@ -26,7 +27,9 @@ def quick(monkeypatch):
 def bind(server, holds_lease=lambda: True, seconds=0.2, annotations=NOTHING):
     async def work():
         async with server.context() as context:
-            return await Binder(context, holds_lease, seconds, lambda uid: annotations).bind(BIND)
+            return await Binder(
+                context, Persistence(context.rng, holds_lease), seconds, lambda uid: annotations
+            ).bind(BIND)
 
     return asyncio.run(work())
 
@@ -105,7 +108,9 @@ def test_a_throttled_bind_waits_for_retry_after_and_is_sent_again(server, answer
         loop = asyncio.get_running_loop()
         async with server.context() as context:
             began = loop.time()
-            return await Binder(context, lambda: True, 0.2, lambda uid: {}).bind(BIND), loop.time() - began
+            return await Binder(context, Persistence(context.rng, lambda: True), 0.2, lambda uid: {}).bind(
+                BIND
+            ), loop.time() - began
 
     answer, took = asyncio.run(work())
     assert answer == BindConfirmed("u", "n1")

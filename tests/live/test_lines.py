@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eclectus.live.watch.reflector import LineCutter, LineTooLongError
+from eclectus.kubeclient.api_errors import StaleError
+from eclectus.live.watch.reflector import LineCutter
 
 
 @given(
@@ -21,5 +22,5 @@ def test_however_a_stream_is_cut_into_reads_its_lines_come_out_whole(lines, cuts
 def test_an_endless_line_is_rejected_before_it_fills_the_memory():
     cutter = LineCutter(longest=10)
     cutter.feed(b"123456789")
-    with pytest.raises(LineTooLongError):
+    with pytest.raises(StaleError, match="more than 10 bytes"):
         cutter.feed(b"123")

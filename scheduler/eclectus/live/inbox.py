@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from eclectus.model.events import Event, TaskSeen
 
 CAPACITY = 20_000  # events; a list of 10,000 pods passes without a pause
-MAX_BATCH = (
-    2_000  # weight of the events of a step, so that answers are processed between those of a long list
-)
-TERM_WEIGHT = (
-    8  # of a term about other pods: where it selects namespaces, each pod costs a millisecond and more
-)
+# The weight of the events of a step, so that answers are processed between those of a long list.
+MAX_BATCH = 2_000
+# Of a term about other pods: where it selects namespaces, each pod costs a millisecond and more.
+TERM_WEIGHT = 8
 
 
 class Inbox:
@@ -46,7 +44,11 @@ class Inbox:
         The events are added before the wait: a reader that is cancelled during the wait has already
         recorded them as known, so they would be lost otherwise.
         """
-        self._extend(events)
+        self._events.extend(events)
+        if self._events:
+            self._arrived.set()
+        if len(self._events) >= self._capacity:
+            self._has_room.clear()
         await self._has_room.wait()
 
     def wake(self) -> None:
@@ -70,13 +72,6 @@ class Inbox:
         if len(self._events) < self._capacity:
             self._has_room.set()
         return taken
-
-    def _extend(self, events: Iterable[Event]) -> None:
-        self._events.extend(events)
-        if self._events:
-            self._arrived.set()
-        if len(self._events) >= self._capacity:
-            self._has_room.clear()
 
 
 def _weight(event: Event) -> int:

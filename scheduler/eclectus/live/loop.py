@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from eclectus.engine.engine import Engine
 from eclectus.kubeclient.timing import elapsed
@@ -26,28 +27,21 @@ StepObserver = Callable[[float, Sequence[Event], Sequence[Command]], None]
 """Called after every step with (now, events, commands)."""
 
 
+@dataclass(eq=False)
 class Loop:
     """Steps one engine. `now` returns seconds since the epoch and never goes backwards.
 
     `observe_seconds` is called with the duration of each step, `observers` with the step.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        inbox: Inbox,
-        outbox: Outbox,
-        now: Callable[[], float],
-        *,
-        observe_seconds: Callable[[float], None],
-        observers: Sequence[StepObserver] = (),
-    ) -> None:
-        self._engine = engine
-        self._inbox = inbox
-        self._outbox = outbox
-        self._now = now
-        self._observe_seconds = observe_seconds
-        self._observers = observers
+    engine: Engine
+    inbox: Inbox
+    outbox: Outbox
+    now: Callable[[], float]
+    observe_seconds: Callable[[float], None]
+    observers: Sequence[StepObserver] = ()
+
+    def __post_init__(self) -> None:
         self._stopping = False
         self._iteration_began_at = elapsed()
         self._is_throttled = False
@@ -57,22 +51,22 @@ class Loop:
         while not self._stopping:
             self._iteration_began_at = elapsed()
             # 1. Take the events that have arrived; sleep until there are some or the engine is due.
-            events = await self._inbox.take(self._sleep_seconds())
+            events = await self.inbox.take(self._sleep_seconds())
             # 2. Let the engine decide.
-            now = self._now()
+            now = self.now()
             if not events and not self._is_due(now):
                 continue
             began = elapsed()
-            commands = self._engine.step(events, now)
+            commands = self.engine.step(events, now)
             # 3. Report the step to the tape and the metrics.
             took = elapsed() - began
-            self._observe_seconds(took)
-            for observe in self._observers:
+            self.observe_seconds(took)
+            for observe in self.observers:
                 observe(now, events, commands)
             # 4. Hand over the commands; wait while the API server does not keep up.
-            self._outbox.accept(commands)
+            self.outbox.accept(commands)
             self._is_throttled = True  # for however long: an unreachable server does not make the loop hung
-            await self._outbox.wait_for_room()
+            await self.outbox.wait_for_room()
             self._is_throttled = False
             # 5. Let other tasks run: they would wait for as long as events wait or a cycle goes on.
             await asyncio.sleep(REST_SECONDS if took > LONG_SECONDS else 0.0)
@@ -80,7 +74,7 @@ class Loop:
     def stop(self) -> None:
         """Decide nothing more; what has been decided is still sent."""
         self._stopping = True
-        self._inbox.wake()
+        self.inbox.wake()
 
     def trouble(self) -> str:
         """Why the loop fails its liveness check; empty while it passes."""
@@ -88,9 +82,9 @@ class Loop:
         return f"no iteration for {silent:.0f} s" if silent > HUNG_SECONDS else ""
 
     def _sleep_seconds(self) -> float:
-        due = self._engine.next_step_at()
-        return IDLE_SECONDS if due is None else min(max(due - self._now(), 0.0), IDLE_SECONDS)
+        due = self.engine.next_step_at()
+        return IDLE_SECONDS if due is None else min(max(due - self.now(), 0.0), IDLE_SECONDS)
 
     def _is_due(self, now: float) -> bool:
-        due = self._engine.next_step_at()
+        due = self.engine.next_step_at()
         return due is not None and due <= now

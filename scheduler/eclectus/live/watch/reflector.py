@@ -153,8 +153,7 @@ class Reflector:
 
     async def _apply(self, lines: list[bytes]) -> None:
         """Put the events of one read into the inbox together."""
-        now = self._now()
-        events = []
+        now, events = self._now(), list[Event]()
         try:
             for line in lines:
                 if (event := self._store.apply(line, now)) is not None:
@@ -288,10 +287,6 @@ class ObjectStore:
         return f"WATCH {self.kind.path}"
 
 
-class LineTooLongError(ValueError):
-    """The line is longer than any watch event."""
-
-
 class LineCutter:
     """Takes reads of any size and returns whole lines; the parts of a line are joined once, at its end."""
 
@@ -301,7 +296,7 @@ class LineCutter:
         self._longest = longest
 
     def feed(self, read: bytes) -> list[bytes]:
-        """The lines that this read completes, without ends and empty ones. Raises LineTooLongError."""
+        """The lines that this read completes, without ends and empty ones. Raises StaleError if too long."""
         head, end, rest = read.partition(b"\n")
         self._hold(head)
         if not end:
@@ -315,7 +310,7 @@ class LineCutter:
     def _hold(self, part: bytes) -> None:
         self._held_bytes += len(part)
         if self._held_bytes > self._longest:
-            raise LineTooLongError(f"a line of more than {self._longest} bytes")
+            raise StaleError("WATCH", message=f"a line of more than {self._longest} bytes")
         if part:
             self._parts.append(part)
 
@@ -324,9 +319,5 @@ async def _line_batches(body: aiohttp.StreamReader) -> AsyncIterator[list[bytes]
     """The complete lines of each read."""
     cutter = LineCutter()
     async for read in body.iter_any():
-        try:
-            lines = cutter.feed(read)
-        except LineTooLongError as error:
-            raise StaleError("WATCH", message=str(error)) from error
-        if lines:
+        if lines := cutter.feed(read):
             yield lines

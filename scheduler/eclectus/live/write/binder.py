@@ -62,18 +62,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(eq=False)
 class Binder:
-    """Sends binds. `holds_lease` is asked before each request; `timeout_seconds` limits each request.
-
-    `annotations` returns those that a pod gets with its bind, by uid.
-    """
+    """Sends binds; `annotations` returns those that a pod gets with its bind, by uid."""
 
     context: Context
-    holds_lease: Callable[[], bool]
+    persistence: Persistence
     timeout_seconds: float  # for us and, as a query parameter, for the server
     annotations: Callable[[str], Mapping[str, str]]
-
-    def __post_init__(self) -> None:
-        self._persistence = Persistence(self.context, self.holds_lease)
 
     async def bind(self, bind: Bind) -> Answer:
         """Bind the pod; returns once it is known whether it is bound, however long that takes."""
@@ -85,7 +79,7 @@ class Binder:
             await self._post(bind)
 
         try:
-            given_up = await self._persistence.attempt(post, (NotDoneError,), PATIENCE_SECONDS)
+            given_up = await self.persistence.attempt(post, (NotDoneError,), PATIENCE_SECONDS)
         except UnsureError as error:
             _log.warning("bind uncertain, reading the pod: %s", error, extra=log_fields(bind))
             self.context.metrics.uncertain_answers.inc()
@@ -95,7 +89,7 @@ class Binder:
             return await self._settle(bind, error, sent_at)
         if given_up is None:
             return BindConfirmed(bind.uid, bind.node)
-        if not self.holds_lease():
+        if not self.persistence.may_write():
             return BindRefused(bind.uid, bind.node, f"not sent: {LEASE_LOST}")
         return self._refused(bind, given_up, "unsent")
 
@@ -154,13 +148,11 @@ def verdict(bind: Bind, pod: Pod, *, is_certain: bool) -> Outcome | None:
 
 @dataclass(eq=False)
 class StepBinder:
-    """Does the steps of a bind, then the bind. `holds_lease` is asked before each request."""
+    """Does the steps of a bind, then the bind."""
 
-    context: Context
     binder: Binder
     nominator: Nominator
     volume_steps: VolumeSteps
-    holds_lease: Callable[[], bool]
 
     async def bind(self, bind: Bind) -> Answer:
         """Returns once it is known whether the pod is bound, and the steps are undone if it is not."""
@@ -203,13 +195,13 @@ class StepBinder:
         The operator ends such probes too, within a second. This second is saved here: a CPU-bound probe on a
         slow node delays the start of the pod as long as they share the node.
         """
-        if not self.holds_lease():
+        if not self.binder.persistence.may_write():
             return  # nor is the bind sent
         path = f"/api/v1/namespaces/{step.namespace}/pods/{step.name}"
         options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": step.uid}}
         fields = {"pod": f"{step.namespace}/{step.name}", "uid": step.uid}
         try:
-            await self.context.client.send("DELETE", path, options, seconds=END_PROBE_SECONDS)
+            await self.binder.context.client.send("DELETE", path, options, seconds=END_PROBE_SECONDS)
         except (MissingError, ConflictError):
             _log.debug("the probe has ended already", extra=fields)
         except ApiError as error:
@@ -235,13 +227,12 @@ class VolumeSteps:
     """
 
     context: Context
+    persistence: Persistence
     states: ClaimStates
     pod_state: Callable[[str], object | None]
-    holds_lease: Callable[[], bool]
     bound_seconds: float = BOUND_SECONDS
 
     def __post_init__(self) -> None:
-        self._persistence = Persistence(self.context, self.holds_lease)
         self._in_flight = asyncio.Semaphore(WRITES_IN_FLIGHT)
 
     async def do(self, bind: Bind, step: VolumeStep) -> str:
@@ -257,7 +248,7 @@ class VolumeSteps:
     async def _written(self, write: Callable[[], Awaitable[None]]) -> str:
         try:
             async with self._in_flight:
-                return await self._persistence.why_not(write, OUTDATED, WRITE_SECONDS)
+                return await self.persistence.why_not(write, OUTDATED, WRITE_SECONDS)
         except MalformedError as malformed:
             return str(malformed)
 
@@ -294,7 +285,7 @@ class VolumeSteps:
     async def _bound(self, bind: Bind, step: AwaitVolume) -> str:
         key, give_up_at = f"{step.namespace}/{step.claim}", elapsed() + self.bound_seconds
         was_selected = False
-        while self.holds_lease():
+        while self.persistence.may_write():
             state = self.states.get(key)
             problem = _problem(state, step, was_selected=was_selected)
             if problem or state is None:

@@ -55,7 +55,7 @@ class EventRecorder:
         self._context = context
         self._instance = instance
         # Events are written without the Lease too: they say what has been done.
-        self._persistence = Persistence(context, lambda: True, least_pause=0.2)
+        self._persistence = Persistence(context.rng, lambda: True, least_pause=0.2)
         self._capacity = connection.events_waiting
         self._beside_binds = connection.events_in_flight
         self._without_binds = max(connection.events_in_flight, connection.requests_in_flight)

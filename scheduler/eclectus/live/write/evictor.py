@@ -17,11 +17,10 @@ from typing import Any
 
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError
 from eclectus.kubeclient.client import STRATEGIC_MERGE
-from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
 from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.live.write.status_patches import Nominator
-from eclectus.live.write.write_queues import UNDONE, Persistence, Pool, log_fields, pod_path
+from eclectus.live.write.write_queues import UNDONE, Pool, log_fields, pod_path
 from eclectus.model.commands import Bind, Command, Evict, Nominate
 from eclectus.model.events import EvictRefused, NominateRefused
 
@@ -42,30 +41,17 @@ class Relief:
     evictions: list[Evict] = field(default_factory=list)
 
 
+@dataclass(eq=False)
 class Evictor:
-    """Writes nominations and evictions; `workers.run()` must run.
+    """Writes nominations and evictions; `workers.run()` must run."""
 
-    `pod_state` returns None once the pod of a uid is bound or gone.
-    """
+    nominator: Nominator
+    recorder: EventRecorder
+    inbox: Inbox
+    in_flight: int
 
-    def __init__(
-        self,
-        context: Context,
-        nominator: Nominator,
-        pod_state: Callable[[str], object | None],
-        holds_lease: Callable[[], bool],
-        *,
-        recorder: EventRecorder,
-        inbox: Inbox,
-        in_flight: int,
-    ) -> None:
-        self._context = context
-        self._nominator = nominator
-        self._pod_state = pod_state
-        self._persistence = Persistence(context, holds_lease)
-        self._recorder = recorder
-        self._inbox = inbox
-        self.workers: Pool[Relief] = Pool("evictions", in_flight, self._relieve)
+    def __post_init__(self) -> None:
+        self.workers: Pool[Relief] = Pool("evictions", self.in_flight, self._relieve)
 
     def accept(self, commands: Sequence[Command]) -> None:
         """Queue the nominations and evictions of one step."""
@@ -86,14 +72,14 @@ class Evictor:
         if not problem:
             await asyncio.gather(*map(self._evict, relief.evictions))
         for evict in relief.evictions if problem else ():
-            self._inbox.put(EvictRefused(evict.uid, f"the pod that needs the room: {problem}"))
+            self.inbox.put(EvictRefused(evict.uid, f"the pod that needs the room: {problem}"))
 
     async def _nominate(self, nominate: Nominate) -> str:
         """Write the nomination; returns why that was not possible, or nothing."""
-        problem = await self._nominator.write(nominate, nominate.node, PATIENCE_SECONDS)
+        problem = await self.nominator.write(nominate, nominate.node, PATIENCE_SECONDS)
         if problem and nominate.node:  # a nomination that is withdrawn also ends with the bind
             _log.warning("not nominated: %s", problem, extra=log_fields(nominate))
-            self._inbox.put(NominateRefused(nominate.uid, nominate.node, problem))
+            self.inbox.put(NominateRefused(nominate.uid, nominate.node, problem))
         return problem
 
     async def _evict(self, evict: Evict) -> None:
@@ -102,7 +88,7 @@ class Evictor:
             # A request of its own, because the Lease may be lost between the two.
             error = error or await self._attempt(evict, self._delete)
         except NeedlessError as needless:
-            self._inbox.put(EvictRefused(evict.uid, str(needless)))
+            self.inbox.put(EvictRefused(evict.uid, str(needless)))
             return
         except (MissingError, ConflictError):
             return  # it is gone, and so is the need: the watch says so
@@ -110,27 +96,27 @@ class Evictor:
             error = refused
         if error is not None:
             _log.warning("not evicted: %s", error.reason, extra=log_fields(evict))
-            self._inbox.put(EvictRefused(evict.uid, error.reason))
+            self.inbox.put(EvictRefused(evict.uid, error.reason))
             return
-        self._recorder.preempted(evict)
+        self.recorder.preempted(evict)
         _log.info("evicted for pod %s", evict.preemptor, extra=log_fields(evict))
 
     async def _attempt(self, evict: Evict, write: Callable[[Evict], Awaitable[None]]) -> ApiError | None:
         async def needed() -> None:
-            if self._pod_state(evict.preemptor) is None:
+            if self.nominator.state_of(evict.preemptor) is None:
                 raise NeedlessError("the pod that needs the room waits no more")
             await write(evict)
 
-        return await self._persistence.attempt(needed, UNDONE, PATIENCE_SECONDS)
+        return await self.nominator.persistence.attempt(needed, UNDONE, PATIENCE_SECONDS)
 
     async def _mark(self, evict: Evict) -> None:
         body = disruption_patch(evict, datetime.now(UTC))
         path = pod_path(evict) + "/status"
-        await self._context.client.send("PATCH", path, body, content_type=STRATEGIC_MERGE)
+        await self.nominator.context.client.send("PATCH", path, body, content_type=STRATEGIC_MERGE)
 
     async def _delete(self, evict: Evict) -> None:
         options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": evict.uid}}
-        await self._context.client.send("DELETE", pod_path(evict), options)
+        await self.nominator.context.client.send("DELETE", pod_path(evict), options)
 
 
 def disruption_patch(evict: Evict, now: datetime) -> dict[str, Any]:

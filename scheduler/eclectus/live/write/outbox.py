@@ -17,7 +17,6 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 from prometheus_client import Counter
@@ -33,7 +32,7 @@ from eclectus.live.write.binder import BOUND_SECONDS, Answer, Binder, StepBinder
 from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.live.write.evictor import Evictor
 from eclectus.live.write.status_patches import Conditions, Nominator, Plans
-from eclectus.live.write.write_queues import Pool
+from eclectus.live.write.write_queues import Persistence, Pool
 from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, RecordPlan, Report, VolumeStep
 from eclectus.model.events import BindConfirmed
 
@@ -82,25 +81,17 @@ class Outbox:
         self._metrics = context.metrics
         self._in_flight = connection.requests_in_flight
         self._recorder = EventRecorder(context, instance, connection)
-        self._ignored = IgnoredPreferences(
-            known.take_ignored, self._recorder, self._metrics.ignored_preferences
-        )
+        noted = self._metrics.ignored_preferences
+        self._ignored = IgnoredPreferences(known.take_ignored, self._recorder, noted)
         self._relaxed = RelaxedPreferences(known.unmet_preferences, self._metrics.relaxed_preferences)
-        self._conditions = Conditions(
-            context, known.condition_state, holds_lease, connection.conditions_in_flight
-        )
-        nominator = Nominator(context, known.condition_state, holds_lease)
-        evictions = connection.evictions_in_flight
-        waits = known.condition_state
-        self._evictor = Evictor(
-            context, nominator, waits, holds_lease, recorder=self._recorder, inbox=inbox, in_flight=evictions
-        )
-        self._plans = Plans(context, known.plan_state, holds_lease)
-        binder = Binder(context, holds_lease, connection.request_timeout, self._annotations)
-        volume_steps = VolumeSteps(context, known.claims, known.condition_state, holds_lease, bound_seconds)
-        with_steps = partial(
-            self._bind, StepBinder(context, binder, nominator, volume_steps, holds_lease).bind
-        )
+        persistence, state_of = Persistence(context.rng, holds_lease), known.condition_state
+        self._conditions = Conditions(context, persistence, state_of, connection.conditions_in_flight)
+        nominator = Nominator(context, persistence, state_of)
+        self._evictor = Evictor(nominator, self._recorder, inbox, connection.evictions_in_flight)
+        self._plans = Plans(context, persistence, known.plan_state)
+        binder = Binder(context, persistence, connection.request_timeout, self._annotations)
+        volume_steps = VolumeSteps(context, persistence, known.claims, state_of, bound_seconds)
+        with_steps = partial(self._bind, StepBinder(binder, nominator, volume_steps).bind)
         self._binds: Pool[Sent] = Pool("binds", self._in_flight, partial(self._bind, binder.bind))
         self._stepped: Pool[Sent] = Pool("binds with steps", STEPPED_IN_FLIGHT, with_steps)
         self._for_volumes: Pool[Sent] = Pool(
@@ -127,7 +118,8 @@ class Outbox:
             match command:
                 case Bind():
                     self._conditions.cancel(command.uid)
-                    if self._may_prefer_nodes(command.uid):
+                    state = self._condition_state(command.uid)
+                    if state is None or state.prefers_nodes:
                         self._relaxed.decided(command)
                     self._pool_for(command).put((command, elapsed()))
                     self._ignored.placed(command)
@@ -147,10 +139,6 @@ class Outbox:
     async def wait_for_room(self) -> None:
         """Wait until new binds would be sent soon: a decision becomes stale while it waits in a queue."""
         await self._binds.wait_below(2 * self._in_flight)
-
-    def _may_prefer_nodes(self, uid: str) -> bool:
-        state = self._condition_state(uid)
-        return state is None or state.prefers_nodes
 
     def _pool_for(self, bind: Bind) -> Pool[Sent]:
         if not bind.before:
@@ -225,9 +213,9 @@ class Outbox:
 # that does not meet a stated preference counts as a relaxation, whether a better node existed or not.
 MAX_CLASSES = 4096  # noted; beyond this number the one that was placed longest ago may be noted again
 MAX_WORDS = 800  # characters, so that an event's note has room for it
-NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
+@dataclass(eq=False)
 class IgnoredPreferences:
     """Counts pods placed without regard to a preference or a hint.
 
@@ -235,59 +223,54 @@ class IgnoredPreferences:
     ignored of a pod, once.
     """
 
-    def __init__(
-        self, take: Callable[[str], Ignored | None], recorder: EventRecorder, counter: Counter
-    ) -> None:
-        self._take = take
-        self._recorder = recorder
-        self._counter = counter
-        self._noted: OrderedDict[tuple[str, Ignored], None] = OrderedDict()
+    take: Callable[[str], Ignored | None]
+    recorder: EventRecorder
+    counter: Counter
+    _noted: OrderedDict[tuple[str, Ignored], None] = field(default_factory=OrderedDict)
 
     def placed(self, bind: Bind) -> None:
         """The pod is about to be bound."""
-        found = self._take(bind.uid)
+        found = self.take(bind.uid)
         if found is None:
             return
         for feature in found.features:
-            self._counter.labels(feature).inc()
+            self.counter.labels(feature).inc()
         key = (bind.namespace, found)
         if key not in self._noted:
-            self._recorder.ignored(bind, _note(found))
+            self.recorder.ignored(bind, _note(found))
         self._noted[key] = None
         self._noted.move_to_end(key)
         if len(self._noted) > MAX_CLASSES:
             self._noted.popitem(last=False)
 
 
+@dataclass(eq=False)
 class RelaxedPreferences:
     """What was relaxed of the pods whose binds have no answer yet.
 
     `unmet` returns the preferences that the node of a pod that was just decided about does not meet.
     """
 
-    def __init__(self, unmet: Callable[[str], Sequence[str]], counter: Counter) -> None:
-        self._unmet = unmet
-        self._counter = counter
-        self._words: dict[str, str] = {}  # by uid
+    unmet: Callable[[str], Sequence[str]]
+    counter: Counter
+    _words: dict[str, str] = field(default_factory=dict)  # by uid
 
     def decided(self, bind: Bind) -> None:
         """The pod is about to be bound."""
-        unmet = self._unmet(bind.uid)
-        if unmet:
+        if unmet := self.unmet(bind.uid):
             words = "; ".join(unmet)
             self._words[bind.uid] = words if len(words) <= MAX_WORDS else f"{words[: MAX_WORDS - 1]}…"
 
     def annotations(self, uid: str) -> Mapping[str, str]:
         """The annotations for the Binding of the pod."""
-        words = self._words.get(uid)
-        return NOTHING if words is None else {RELAXED_PREFERENCES: words}
+        return {RELAXED_PREFERENCES: self._words[uid]} if uid in self._words else {}
 
     def answered(self, bind: Bind, is_bound: bool) -> str:
         """The end of the event's note, empty if nothing was relaxed; counts the pod if it is bound."""
         words = self._words.pop(bind.uid, "")
         if not words or not is_bound:
             return ""
-        self._counter.labels(bind.profile).inc()
+        self.counter.labels(bind.profile).inc()
         return f". Preferences not met: {words}"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,25 +30,19 @@ CONDITION_PATIENCE_SECONDS = 120.0
 PLAN_PATIENCE_SECONDS = 30.0  # short: a newer plan will come
 PLANS_IN_FLIGHT = 4  # few: the engine plans a job every few seconds at most, and no bind depends on it
 
+ConditionStates = Callable[[str], ConditionState | None]
+"""The state of the condition by uid; None for a pod that is bound, gone or not ours."""
+
 _log = logging.getLogger(__name__)
 
 
 class Conditions(NewestWriter[Report]):
-    """Writes on each pod why it is not scheduled, by uid: the condition PodScheduled=False.
-
-    `state_of` returns the condition's state by uid, None for a pod that is bound, gone or not ours.
-    """
+    """Writes on each pod why it is not scheduled, by uid: the condition PodScheduled=False."""
 
     def __init__(
-        self,
-        context: Context,
-        state_of: Callable[[str], ConditionState | None],
-        holds_lease: Callable[[], bool],
-        in_flight: int,
+        self, context: Context, persistence: Persistence, state_of: ConditionStates, in_flight: int
     ) -> None:
-        super().__init__(
-            "conditions", in_flight, Persistence(context, holds_lease), CONDITION_PATIENCE_SECONDS
-        )
+        super().__init__("conditions", in_flight, persistence, CONDITION_PATIENCE_SECONDS)
         self._client = context.client
         self._state_of = state_of
 
@@ -83,38 +78,25 @@ def condition_patch(report: Report, state: ConditionState, now: datetime) -> dic
     }
 
 
+@dataclass(eq=False)
 class Nominator:
-    """Writes `status.nominatedNodeName` of pending pods.
+    """Writes `status.nominatedNodeName` of pending pods."""
 
-    `state_of` returns the state of a pending pod of ours by uid, None once it is bound or gone.
-    """
-
-    def __init__(
-        self,
-        context: Context,
-        state_of: Callable[[str], ConditionState | None],
-        holds_lease: Callable[[], bool],
-    ) -> None:
-        self._client = context.client
-        self._state_of = state_of
-        self._persistence = Persistence(context, holds_lease)
+    context: Context
+    persistence: Persistence
+    state_of: ConditionStates
 
     async def write(self, pod: Bind | Nominate, node: str, patience_seconds: float) -> str:
         """Write the node, or that there is none if empty; returns why that was not possible, or nothing."""
 
         async def patch() -> None:
-            body = nomination_patch(pod.uid, node, _pending(self._state_of(pod.uid)))
-            await self._client.send("PATCH", pod_path(pod) + "/status", body, content_type=STRATEGIC_MERGE)
+            version = _pending(self.state_of(pod.uid)).resource_version
+            metadata = {"uid": pod.uid, "resourceVersion": version}
+            body = {"metadata": metadata, "status": {"nominatedNodeName": node or None}}
+            path = pod_path(pod) + "/status"
+            await self.context.client.send("PATCH", path, body, content_type=STRATEGIC_MERGE)
 
-        return await self._persistence.why_not(patch, OUTDATED, patience_seconds)
-
-
-def nomination_patch(uid: str, node: str, state: ConditionState) -> dict[str, Any]:
-    """A strategic merge patch of the nomination alone."""
-    return {
-        "metadata": {"uid": uid, "resourceVersion": state.resource_version},
-        "status": {"nominatedNodeName": node or None},
-    }
+        return await self.persistence.why_not(patch, OUTDATED, patience_seconds)
 
 
 class Plans(NewestWriter[RecordPlan]):
@@ -125,9 +107,9 @@ class Plans(NewestWriter[RecordPlan]):
     """
 
     def __init__(
-        self, context: Context, state_of: Callable[[str], PlanState | None], holds_lease: Callable[[], bool]
+        self, context: Context, persistence: Persistence, state_of: Callable[[str], PlanState | None]
     ) -> None:
-        super().__init__("plans", PLANS_IN_FLIGHT, Persistence(context, holds_lease), PLAN_PATIENCE_SECONDS)
+        super().__init__("plans", PLANS_IN_FLIGHT, persistence, PLAN_PATIENCE_SECONDS)
         self._client = context.client
         self._counter = context.metrics.plan_writes
         self._state_of = state_of
@@ -139,7 +121,9 @@ class Plans(NewestWriter[RecordPlan]):
         if state is None:
             raise MissingError("PATCH", message="the job has ended or is gone")
         path = f"/apis/{API_VERSION}/namespaces/{value.namespace}/{DAG_JOBS}/{value.name}/status"
-        await self._client.send("PATCH", path, plan_patch(value, state), content_type=MERGE_PATCH)
+        status = {"plan": plan_status(value.plan, state.plan)}
+        body = {"metadata": {"resourceVersion": state.resource_version}, "status": status}
+        await self._client.send("PATCH", path, body, content_type=MERGE_PATCH)
 
     @override
     def _ended(self, value: RecordPlan, result: Result, error: ApiError | None) -> None:
@@ -149,14 +133,6 @@ class Plans(NewestWriter[RecordPlan]):
         else:
             problem = f"plan of DagJob {value.namespace}/{value.name} not written: {error.reason}"
             self._trouble.failed(result, problem)
-
-
-def plan_patch(record: RecordPlan, state: PlanState) -> dict[str, Any]:
-    """A merge patch of the plan alone."""
-    return {
-        "metadata": {"resourceVersion": state.resource_version},
-        "status": {"plan": plan_status(record.plan, state.plan)},
-    }
 
 
 def _pending(state: ConditionState | None) -> ConditionState:

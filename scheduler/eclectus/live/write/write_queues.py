@@ -10,11 +10,12 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from random import Random
 from typing import Generic, Literal, TypeVar
 
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError, NotDoneError, UnsureError
 from eclectus.kubeclient.timing import Backoff, elapsed
-from eclectus.live.context import Context
 from eclectus.model.commands import Bind, Evict, Nominate, Report
 
 T = TypeVar("T")
@@ -116,13 +117,13 @@ Result = Literal["written", "gone", "refused", "failed"]
 Value = TypeVar("Value")
 
 
+@dataclass(frozen=True)
 class Persistence:
     """Repeats writes. `may_write` is asked before each attempt."""
 
-    def __init__(self, context: Context, may_write: Callable[[], bool], least_pause: float = 0.1) -> None:
-        self._rng = context.rng
-        self._may_write = may_write
-        self._least_pause = least_pause  # seconds
+    rng: Random
+    may_write: Callable[[], bool]
+    least_pause: float = 0.1  # seconds
 
     async def attempt(
         self, write: Callable[[], Awaitable[None]], again: tuple[type[ApiError], ...], seconds: float
@@ -131,10 +132,10 @@ class Persistence:
 
         Raises every other error of `write`.
         """
-        backoff = Backoff(self._least_pause, 5.0, self._rng)
+        backoff = Backoff(self.least_pause, 5.0, self.rng)
         give_up_at = elapsed() + seconds
         found: ApiError | None = None
-        while self._may_write() and elapsed() < give_up_at:
+        while self.may_write() and elapsed() < give_up_at:
             try:
                 await write()
             except again as error:
