@@ -75,7 +75,7 @@ def test_a_refused_token_is_renewed_and_the_request_sent_again(server, answers):
 
     async def work():
         async with server.context() as context:
-            context.client._credentials = from_configuration(Endpoint(""), configuration)
+            context.client.credentials = from_configuration(Endpoint(""), configuration)
             await context.client.get("/x")
 
     asyncio.run(work())
@@ -92,7 +92,7 @@ def test_a_refused_token_that_cannot_be_renewed_is_an_error_of_the_request(serve
 
     async def work():
         async with server.context() as context:
-            context.client._credentials = Credentials(Endpoint(""), renew=renew)
+            context.client.credentials = Credentials(Endpoint(""), renew=renew)
             with pytest.raises(UnauthenticatedError):
                 await context.client.get("/x")
             return await context.client.get("/x")
@@ -178,7 +178,7 @@ def test_requests_that_are_refused_together_renew_the_token_once(server, answers
 
     async def work():
         async with server.context(seconds=10) as context:
-            context.client._credentials = Credentials(Endpoint(""), {"Authorization": "Bearer old"}, renew)
+            context.client.credentials = Credentials(Endpoint(""), {"Authorization": "Bearer old"}, renew)
             await asyncio.gather(*(context.client.get("/x") for _ in range(50)))
 
     asyncio.run(work())

@@ -12,6 +12,7 @@ import logging
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import aiohttp
@@ -68,6 +69,7 @@ async def connected(
             await asyncio.gather(renewal, return_exceptions=True)
 
 
+@dataclass(eq=False)
 class ApiClient:
     """Requests to one API server; see `connected`.
 
@@ -75,13 +77,10 @@ class ApiClient:
     and all clients with these credentials: `ApiError.is_logged` tells callers to be silent.
     """
 
-    def __init__(
-        self, session: aiohttp.ClientSession, credentials: Credentials, seconds: float, advice: str
-    ) -> None:
-        self._session = session
-        self._credentials = credentials
-        self._seconds = seconds
-        self._advice = advice
+    session: aiohttp.ClientSession
+    credentials: Credentials
+    seconds: float
+    advice: str
 
     async def get(self, path: str, query: Query | None = None, *, seconds: float | None = None) -> bytes:
         """The body of a GET's answer. Raises ApiError."""
@@ -103,7 +102,7 @@ class ApiClient:
 
         Raises ApiError; TooLargeError for an answer of more than `most_bytes`.
         """
-        limit = aiohttp.ClientTimeout(total=seconds or self._seconds, connect=CONNECT_SECONDS)
+        limit = aiohttp.ClientTimeout(total=seconds or self.seconds, connect=CONNECT_SECONDS)
         headers = {"Content-Type": content_type, "Accept": accept}
         options: dict[str, Any] = {"params": query, "timeout": limit}
         if body is not None:
@@ -115,13 +114,13 @@ class ApiClient:
                     whole = response.read() if most_bytes is None else _read(response, most_bytes)
                     answer = await whole
             if response.status != 401:
-                self._credentials.trouble.succeeded("the API server answers again")
+                self.credentials.trouble.succeeded("the API server answers again")
             return response.status, response.headers, answer
 
-        renewals = self._credentials.renewals
+        renewals = self.credentials.renewals
         status, answered, answer = await exchange()
         if status == 401:  # refused before it was handled, so it is safe to repeat
-            await _renew(self._credentials, renewals)
+            await _renew(self.credentials, renewals)
             status, answered, answer = await exchange()
         if status >= 400:
             raise self._refusal(f"{method} {path}", status, answer, answered)
@@ -132,14 +131,14 @@ class ApiClient:
         """A watch's body as it arrives. Raises ApiError; UnsureError after `silence` seconds of nothing."""
         limit = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=silence)
         what, headers = f"WATCH {path}", {"Content-Type": JSON, "Accept": JSON}
-        renewals = self._credentials.renewals
+        renewals = self.credentials.renewals
         with self._translated_errors(what):
             async with self._request(
                 "GET", path, headers, params=query, timeout=limit, read_bufsize=2**20
             ) as response:
                 if response.status >= 400:
                     if response.status == 401:
-                        await _renew(self._credentials, renewals)
+                        await _renew(self.credentials, renewals)
                     raise self._refusal(what, response.status, await response.read(), response.headers)
                 yield response.content
 
@@ -151,29 +150,29 @@ class ApiClient:
         what = f"GET {path}"
         try:
             with self._translated_errors(what):
-                async with asyncio.timeout(self._seconds):
-                    opened = await self._session.ws_connect(
+                async with asyncio.timeout(self.seconds):
+                    opened = await self.session.ws_connect(
                         path.lstrip("/"),
                         params=query,
                         protocols=(protocol,),
-                        headers=self._credentials.headers,
-                        ssl=self._credentials.endpoint.tls or True,
-                        server_hostname=self._credentials.endpoint.server_name,
+                        headers=self.credentials.headers,
+                        ssl=self.credentials.endpoint.tls or True,
+                        server_hostname=self.credentials.endpoint.server_name,
                     )
         except UnsureError as error:
             refused = error.__cause__
             if isinstance(refused, aiohttp.WSServerHandshakeError):
                 answered: Mapping[str, str] = refused.headers or {}
-                raise error_from(what, refused.status, b"", answered, self._advice) from refused
+                raise error_from(what, refused.status, b"", answered, self.advice) from refused
             raise
         async with opened:
             yield opened
 
     def _refusal(self, what: str, status: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
-        error = error_from(what, status, body, headers, self._advice)
+        error = error_from(what, status, body, headers, self.advice)
         if status == 401:
             error.is_logged = True
-            self._credentials.trouble.failed("401", _unauthenticated(self._credentials))
+            self.credentials.trouble.failed("401", _unauthenticated(self.credentials))
         return error
 
     @contextmanager
@@ -182,30 +181,30 @@ class ApiClient:
         try:
             yield
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            kind, why = _problem(error, self._credentials.source or "the kubeconfig")
-            problem = f"the API server at {self._credentials.endpoint.url} cannot be reached: {why}"
-            self._credentials.trouble.failed(kind, problem)
+            kind, why = _problem(error, self.credentials.source or "the kubeconfig")
+            problem = f"the API server at {self.credentials.endpoint.url} cannot be reached: {why}"
+            self.credentials.trouble.failed(kind, problem)
             raise NotDoneError(what, message=problem, is_logged=True) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise UnsureError(what, message=f"no answer: {error or type(error).__name__}") from error
 
     def _request(self, method: str, path: str, headers: dict[str, str], **options: Any) -> Any:
-        return self._session.request(
+        return self.session.request(
             method,
             path.lstrip("/"),
-            headers={**self._credentials.headers, **headers},
-            ssl=self._credentials.endpoint.tls or True,  # not the connector's: certificates are replaced
-            server_hostname=self._credentials.endpoint.server_name,
+            headers={**self.credentials.headers, **headers},
+            ssl=self.credentials.endpoint.tls or True,  # not the connector's: certificates are replaced
+            server_hostname=self.credentials.endpoint.server_name,
             allow_redirects=False,  # a token is sent to no other address than the one it was given for
             **options,
         )
 
 
+@dataclass(frozen=True)
 class ObjectApi:
     """Requests that exchange JSON objects. An answer that is not one is an UnsureError."""
 
-    def __init__(self, client: ApiClient) -> None:
-        self._client = client
+    client: ApiClient
 
     async def send(
         self,
@@ -219,7 +218,7 @@ class ObjectApi:
         most_bytes: int | None = None,
     ) -> Object:
         """One request; a PATCH is a merge patch. `metadata_only`: a list without specs. Raises ApiError."""
-        answer = await self._client.send(
+        answer = await self.client.send(
             method,
             path,
             body,
@@ -275,10 +274,8 @@ def _unauthenticated(credentials: Credentials) -> str:
     by = credentials.authenticates_by or "the credentials"
     advice = "expired, revoked, or of another cluster: replace it"
     if by == "no credentials":
-        by, advice = (
-            "requests without credentials",
-            f"add a user with a token or certificate to {credentials.source}",
-        )
+        by = "requests without credentials"
+        advice = f"add a user with a token or certificate to {credentials.source}"
     return f"the API server at {credentials.endpoint.url} does not accept {by}: {advice}"
 
 
@@ -291,10 +288,8 @@ def _problem(error: aiohttp.ClientError | TimeoutError, source: str) -> tuple[st
     if isinstance(error, aiohttp.ClientConnectorSSLError):
         return "tls", f"no TLS connection ({error.os_error}): does `server` in {source} name the right port?"
     if isinstance(error, TimeoutError):
-        return (
-            "timeout",
-            f"it accepts no connection: is it running, and does no firewall block `server` of {source}?",
-        )
+        cause = f"is it running, and does no firewall block `server` of {source}?"
+        return "timeout", f"it accepts no connection: {cause}"
     number = getattr(error, "errno", None)
     if number == errno.ECONNREFUSED:
         return "refused", f"connection refused: is it running there, and is `server` in {source} right?"
@@ -317,11 +312,8 @@ def _certificate(error: Exception, source: str) -> tuple[str, str]:
 # -- lists -----------------------------------------------------------------------------------------
 
 MAX_LINE_BYTES = 16 * 2**20  # etcd refuses objects above 1.5 MiB, so no watch event is longer
-
-
 PAGE_ITEMS = 500  # as in client-go
 PAGE_BYTES = 4 * 2**20  # of JSON, which takes up to ten times as much memory when it is decoded
-
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ import os
 import ssl
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -43,6 +43,7 @@ class Endpoint:
     proxy: str | None = None
 
 
+@dataclass(eq=False)
 class Credentials:
     """The endpoint and the authentication headers of every request.
 
@@ -50,23 +51,15 @@ class Credentials:
     since a plugin may be slow. `source` and `authenticates_by` are words for messages.
     """
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        headers: Mapping[str, str] | None = None,
-        renew: Callable[[], Mapping[str, str]] | None = None,
-        source: str = "",
-        authenticates_by: str = "",
-        *,
-        renew_tls: Callable[[], ssl.SSLContext] | None = None,
-    ) -> None:
-        self.endpoint = endpoint
-        self.source = source  # where the credentials come from
-        self.authenticates_by = authenticates_by  # what proves the client's identity
-        self.headers = headers or {}  # empty where a client certificate authenticates
+    endpoint: Endpoint
+    headers: Mapping[str, str] = field(default_factory=dict)  # empty where a client certificate authenticates
+    renew: Callable[[], Mapping[str, str]] | None = None
+    source: str = ""  # where the credentials come from
+    authenticates_by: str = ""  # what proves the client's identity
+    renew_tls: Callable[[], ssl.SSLContext] | None = None
+
+    def __post_init__(self) -> None:
         self.renewals = 0  # how often they were read again, with success or not
-        self._renew = renew
-        self._renew_tls = renew_tls
         self.trouble = TroubleLog(logging.getLogger(__name__))  # with the API server that they are for
         self._renewing = Lock()  # of threads: clients on several event loops may share the credentials
 
@@ -83,11 +76,11 @@ class Credentials:
                 return
             self.renewals += 1
             try:
-                if self._renew is not None:
-                    self.headers = self._renew()
+                if self.renew is not None:
+                    self.headers = self.renew()
             finally:  # a token that cannot be read keeps no certificate from being renewed
-                if self._renew_tls is not None:
-                    self.endpoint = replace(self.endpoint, tls=self._renew_tls())
+                if self.renew_tls is not None:
+                    self.endpoint = replace(self.endpoint, tls=self.renew_tls())
 
 
 def load(kubeconfig: Path | None = None, context: str | None = None) -> Credentials:
@@ -181,10 +174,15 @@ def _tls(configuration: Any, source: str) -> TlsContext[tuple[bytes, bytes]] | N
 
 
 def _content(file: str | None) -> bytes:
+    return read_file(Path(file), "the certificates cannot be read") if file else b""
+
+
+def read_file(file: Path, problem: str) -> bytes:
+    """The content. Raises CredentialsError, with these words for the problem."""
     try:
-        return Path(file).read_bytes() if file else b""
+        return file.read_bytes()
     except OSError as error:
-        raise CredentialsError(f"the certificates cannot be read: {error}") from error
+        raise CredentialsError(f"{problem}: {error}") from error
 
 
 # -- ServiceAccounts and kubeconfigs without the `kubernetes` package --------------------------------
@@ -201,7 +199,8 @@ def in_cluster(folder: Path = SERVICE_ACCOUNT) -> Credentials:
         problem = "is missing: set automountServiceAccountToken of the pod, or give --kubeconfig"
         raise CredentialsError(f"{token_file}: {problem}")
     url = f"https://{f'[{host}]' if ':' in host else host}:{port}"
-    tls = TlsContext(lambda: _authority(ca), lambda pem: trusting(pem, str(ca)))
+    problem = f"{ca}: the certificate authority cannot be read"
+    tls = TlsContext(lambda: read_file(ca, problem), lambda pem: trusting(pem, str(ca)))
     by, source = f"the token in {token_file}", "the pod's ServiceAccount"
     return _with_token(Endpoint(url, tls()), _file_token(token_file), source, by, tls)
 
@@ -265,7 +264,7 @@ def _named(document: dict[str, Any], kind: str, key: str, name: object, file: Pa
 def _token(user: dict[str, Any], file: Path) -> tuple[Callable[[], str], str]:
     """What reads the token (empty: none), and the words for how the client authenticates."""
     if user.get("tokenFile"):
-        path = _path(user["tokenFile"], file)
+        path = file.parent / str(user["tokenFile"])
         return _file_token(path), f"the token in {path}"
     if user.get("token"):
         token = str(user["token"])
@@ -288,13 +287,6 @@ def _file_token(path: Path) -> Callable[[], str]:
 
 
 # -- TLS -------------------------------------------------------------------------------------------
-
-
-def _authority(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise CredentialsError(f"{file}: the certificate authority cannot be read: {error}") from error
 
 
 def _cluster_tls(
@@ -322,18 +314,8 @@ def _pem(entry: Mapping[str, Any], key: str, file: Path) -> bytes:
             return base64.b64decode(str(data), validate=True)
         except binascii.Error as error:
             raise CredentialsError(f"{file}: {key}-data is not base64: {error}") from error
-    if not entry.get(key):
-        return b""
-    path = _path(entry[key], file)
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise CredentialsError(f"{file}: {key}: {error}") from error
-
-
-def _path(value: object, file: Path) -> Path:
-    """Relative paths of a kubeconfig are relative to its folder."""
-    return file.parent / str(value)
+    # Relative paths of a kubeconfig are relative to its folder.
+    return read_file(file.parent / str(entry[key]), f"{file}: {key}") if entry.get(key) else b""
 
 
 T = TypeVar("T")

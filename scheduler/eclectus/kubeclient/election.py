@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,7 @@ class ElectionSettings:
     renew_deadline: float
     retry_period: float
     enabled: bool = True  # False: this process always leads
-    metadata: Mapping[str, Mapping[str, str]] = field(
-        default_factory=dict
-    )  # labels and annotations of the Lease
+    metadata: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # labels and annotations
 
 
 class Lease(Struct, frozen=True):
@@ -86,9 +85,7 @@ class Election:
 
     def desired(self, now: float, wall: datetime) -> Lease | None:
         """The Lease to write now; None: another replica holds it and its time is not over."""
-        lease = self._lease
-        stamp = micro_time(wall)
-        duration = self._settings.lease_duration
+        lease, stamp, duration = self._lease, micro_time(wall), self._settings.lease_duration
         if lease is None:
             return Lease(self.identity, duration, stamp, stamp, 0)
         if lease.holder == self.identity and self._sent_at is not None:
@@ -107,12 +104,9 @@ class Election:
 
     def resign(self) -> Lease | None:
         """Stop leading at once. The Lease to write for a standby to take at once; None if we did not lead."""
-        is_ours = self._sent_at is not None
+        lease = None if self._sent_at is None else self._lease
         self._sent_at = None
-        lease = self._lease
-        if not is_ours or lease is None:
-            return None
-        return Lease("", 1, lease.acquired, lease.renewed, lease.transitions, lease.version)
+        return None if lease is None else replace(lease, holder="", duration=1.0)
 
 
 def _later(wall: datetime, before: str) -> str:

@@ -34,44 +34,28 @@ JITTER = 1.2  # standbys wait up to this many retry periods, so that they do not
 REQUEST_SHARE = 0.9  # of a retry period that a request may take: so every period has its try
 
 
-def no_annotations() -> dict[str, str]:
-    """Nothing is written on the Lease beside what the settings say."""
-    return {}
-
-
-def not_hung() -> str:
-    """What leads is never hung: it turns on the loop of the election."""
-    return ""
-
-
+@dataclass(eq=False)
 class Elector:
     """Tries to lead until it is cancelled or has lost the Lease.
 
     `leading` is set by the first successful write, `lost` when leadership is over. `annotations` returns
     what is written on the Lease with each renewal, besides the annotations of the settings. `hung` says why
     the process can do nothing with the Lease, and is empty while it can: a hung one neither acquires nor
-    renews it.
+    renews it. By default it is never hung: it turns on the loop of the election.
     """
 
-    def __init__(
-        self,
-        api: ObjectApi,
-        identity: str,
-        settings: ElectionSettings,
-        rng: Random,
-        *,
-        acquired: str = "acquired the lease",
-        annotations: Callable[[], Mapping[str, str]] = no_annotations,
-        hung: Callable[[], str] = not_hung,
-    ) -> None:
-        self._api = api
-        self._settings = settings
-        self._rng = rng
-        self._acquired = acquired  # what the log says when the Lease is acquired
-        self._annotations = annotations
-        self._hung = hung
-        self._election = Election(identity, settings)
-        self._path = f"/apis/coordination.k8s.io/v1/namespaces/{settings.namespace}/leases"
+    api: ObjectApi
+    identity: str
+    settings: ElectionSettings
+    rng: Random
+    acquired: str = "acquired the lease"  # what the log says when the Lease is acquired
+    annotations: Callable[[], Mapping[str, str]] = dict
+    hung: Callable[[], str] = lambda: ""
+
+    def __post_init__(self) -> None:
+        self.election = Election(self.identity, self.settings)
+        self._path = f"/apis/coordination.k8s.io/v1/namespaces/{self.settings.namespace}/leases"
+        self._request_seconds = self.settings.retry_period * REQUEST_SHARE
         self._is_current = False  # whether the Lease is known well enough to write without a read
         self._requests = asyncio.Lock()
         self._has_resigned = False
@@ -81,23 +65,13 @@ class Elector:
         self.tried = asyncio.Event()  # set after the first try, successful or not
         self.leading = asyncio.Event()
         self.lost = asyncio.Event()
-        if not settings.enabled:
+        if not self.settings.enabled:
             self.tried.set()
             self._lead()
 
-    @property
-    def holder(self) -> str:
-        """The holder of the Lease when it was last observed; empty if there was none."""
-        return self._election.holder
-
-    @property
-    def since(self) -> str:
-        """When the Lease was acquired by its holder, when it was last observed."""
-        return self._election.since
-
     def holds_lease(self) -> bool:
         """Whether anything may be written now. Cheap, and may be called from any thread."""
-        return not self._settings.enabled or self._election.leads(elapsed())
+        return not self.settings.enabled or self.election.leads(elapsed())
 
     async def run(self) -> None:
         """Acquire the Lease and renew it. Returns when it is lost or given back."""
@@ -105,24 +79,24 @@ class Elector:
             async with self._requests:
                 await self._try()
             self.tried.set()
-            if self._election.leads(elapsed()):
+            if self.election.leads(elapsed()):
                 if not self.leading.is_set():
                     self._lead()
                 # Not longer than the lease lasts: its loss is reported when it happens, not at the next try.
-                left = self._election.seconds_left(elapsed())
-                await asyncio.sleep(min(self._settings.retry_period, left))
+                left = self.election.seconds_left(elapsed())
+                await asyncio.sleep(min(self.settings.retry_period, left))
             elif self.leading.is_set() and not self._has_resigned:
-                _log.error("lost the lease%s", self._how_lost(), extra={"holder": self._election.holder})
+                _log.error("lost the lease%s", self._how_lost(), extra={"holder": self.election.holder})
                 self.lost.set()
                 return
             else:
-                await asyncio.sleep(self._settings.retry_period * self._rng.uniform(1.0, JITTER))
+                await asyncio.sleep(self.settings.retry_period * self.rng.uniform(1.0, JITTER))
 
     async def resign(self) -> None:
         """Give the Lease back, so that the next leader need not wait until it expires."""
         self._has_resigned = True
         async with self._requests:  # a renewal in flight would make this write a conflict
-            lease = self._election.resign()
+            lease = self.election.resign()
             if lease is None:
                 return
             try:
@@ -134,7 +108,7 @@ class Elector:
     def trouble(self) -> str:
         """What is wrong with the election; empty if it proceeds."""
         silent = elapsed() - self._tried_at
-        is_hung = self._settings.enabled and silent > self._settings.lease_duration + HUNG_SECONDS
+        is_hung = self.settings.enabled and silent > self.settings.lease_duration + HUNG_SECONDS
         return f"no try for {silent:.0f} s" if is_hung else ""
 
     def unanswered(self) -> str:
@@ -142,29 +116,29 @@ class Elector:
 
         Without an election nothing is asked, so nothing is known.
         """
-        if not self._settings.enabled:
+        if not self.settings.enabled:
             return ""
         if self._answered_at is None:
             return "no answer from the API server yet"
         silent = elapsed() - self._answered_at
-        is_silent = silent > self._settings.lease_duration
+        is_silent = silent > self.settings.lease_duration
         return f"no answer from the API server for {silent:.0f} s" if is_silent else ""
 
     async def _try(self) -> None:
         """One read where needed, one write where due. A failure is logged; the next try repeats it."""
         self._tried_at = elapsed()
-        if hung := self._hung():
+        if hung := self.hung():
             self._trouble.failed("hung", f"the lease is left to others: {hung}")
             return
         try:
             if not self._is_current:
-                self._election.observed(await self._read(), elapsed())
+                self.election.observed(await self._read(), elapsed())
                 self._answered_at = elapsed()
             self._is_current = False
-            lease = self._election.desired(elapsed(), datetime.now(UTC))
+            lease = self.election.desired(elapsed(), datetime.now(UTC))
             if lease is not None:
                 sent_at = elapsed()
-                self._election.committed(await self._write(lease), sent_at, elapsed())
+                self.election.committed(await self._write(lease), sent_at, elapsed())
                 self._answered_at = elapsed()
                 self._is_current = True
             self._trouble.succeeded("the lease can be read and written again")
@@ -177,32 +151,24 @@ class Elector:
 
     async def _read(self) -> Lease | None:
         try:
-            found = await self._api.send("GET", self._lease_path, seconds=self._request_seconds)
+            path = f"{self._path}/{self.settings.name}"
+            return lease_from(await self.api.send("GET", path, seconds=self._request_seconds))
         except MissingError:
             return None
-        return lease_from(found)
 
     async def _write(self, lease: Lease) -> Lease:
-        body = lease_body(lease, self._settings, self._annotations())
-        method, path = ("PUT", self._lease_path) if lease.version else ("POST", self._path)
-        return lease_from(await self._api.send(method, path, body, seconds=self._request_seconds))
-
-    @property
-    def _lease_path(self) -> str:
-        return f"{self._path}/{self._settings.name}"
-
-    @property
-    def _request_seconds(self) -> float:
-        return self._settings.retry_period * REQUEST_SHARE
+        body, path = lease_body(lease, self.settings, self.annotations()), self._path
+        method, path = ("PUT", f"{path}/{self.settings.name}") if lease.version else ("POST", path)
+        return lease_from(await self.api.send(method, path, body, seconds=self._request_seconds))
 
     def _how_lost(self) -> str:
-        holder = self._election.holder
-        if holder in ("", self._election.identity):
-            return f": it was not renewed within {self._settings.renew_deadline:g} s"
+        holder = self.election.holder
+        if holder in ("", self.election.identity):
+            return f": it was not renewed within {self.settings.renew_deadline:g} s"
         return f" to {holder!r}"
 
     def _lead(self) -> None:
-        _log.info("%s", self._acquired, extra={"holder": self._election.identity})
+        _log.info("%s", self.acquired, extra={"holder": self.election.identity})
         self.leading.set()
 
 
@@ -213,9 +179,6 @@ class Claim:
     lease: str
     what: str
     advice: str
-
-
-def _ignore(is_leading: bool) -> None: ...
 
 
 class Leadership:
@@ -235,20 +198,17 @@ class Leadership:
         rng: Random,
         claims: Iterable[Claim],
         *,
-        on_change: Callable[[bool], object] = _ignore,
-        annotations: Callable[[], Mapping[str, str]] = no_annotations,
-        hung: Callable[[], str] = not_hung,
+        on_change: Callable[[bool], object] = lambda is_leading: None,
+        annotations: Callable[[], Mapping[str, str]] = dict,
+        hung: Callable[[], str] = lambda: "",
     ) -> None:
-        installation = f"{settings.namespace}/{settings.name}"
+        installation, labels = f"{settings.namespace}/{settings.name}", {"labels": {PART_OF_LABEL: PART_OF}}
         self._elector = Elector(api, identity, settings, rng, annotations=annotations, hung=hung)
-        self._claims = [
-            (
-                claim,
-                Elector(api, installation, _of_claim(settings, claim), rng, acquired=f"claimed {claim.what}"),
-            )
-            for claim in sorted(claims, key=lambda each: each.lease)
-            if settings.enabled
-        ]
+        self._claims: list[tuple[Claim, Elector]] = []
+        for claim in sorted(claims, key=lambda each: each.lease) if settings.enabled else ():
+            its = replace(settings, namespace=CLAIMS_NAMESPACE, name=claim.lease, metadata=labels)
+            elector = Elector(api, installation, its, rng, acquired=f"claimed {claim.what}")
+            self._claims.append((claim, elector))
         self._is_elected = settings.enabled
         self._running = [self._elector]
         self._tasks: list[asyncio.Task[None]] = []
@@ -273,17 +233,17 @@ class Leadership:
 
         Empty without an election.
         """
-        return self._elector.since if self._is_elected else ""
+        return self._elector.election.since if self._is_elected else ""
 
     def why_standby(self) -> str:
         """Why this process does not lead, with the name of the leader; empty while it leads."""
         if self.leading.is_set() and self.holds_lease():
             return ""
-        if self._elector.holder and not self._elector.holds_lease():
-            return f"this replica does not lead; {self._elector.holder} does"
+        if (holder := self._elector.election.holder) and not self._elector.holds_lease():
+            return f"this replica does not lead; {holder} does"
         for claim, elector in self._claims:
-            if elector.holder and not elector.holds_lease():
-                return f"{claim.what} is taken by another installation, {elector.holder}"
+            if (holder := elector.election.holder) and not elector.holds_lease():
+                return f"{claim.what} is taken by another installation, {holder}"
         return "this replica does not lead, and no other is known to"
 
     async def run(self) -> None:
@@ -340,8 +300,8 @@ class Leadership:
         is_reported, lease = False, f"{CLAIMS_NAMESPACE}/{claim.lease}"
         while not elector.leading.is_set():
             self.tried.set()
-            if elector.holder and not is_reported:
-                problem = f"{claim.what} is taken by another installation, {elector.holder} (Lease {lease})"
+            if (holder := elector.election.holder) and not is_reported:
+                problem = f"{claim.what} is taken by another installation, {holder} (Lease {lease})"
                 _log.error("%s: this one does nothing until that one is gone. %s", problem, claim.advice)
                 is_reported = True
             with suppress(TimeoutError):
@@ -358,8 +318,3 @@ class Leadership:
         self._on_change(True)
         self.leading.set()
         self.tried.set()
-
-
-def _of_claim(settings: ElectionSettings, claim: Claim) -> ElectionSettings:
-    labels = {"labels": {PART_OF_LABEL: PART_OF}}
-    return replace(settings, namespace=CLAIMS_NAMESPACE, name=claim.lease, metadata=labels)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from math import inf
 from random import Random
 
 
@@ -55,14 +55,6 @@ REPEAT_SECONDS = 60.0  # from the first line to the second; each further gap is 
 REPEAT_SECONDS_MOST = 1800.0  # of a gap
 
 
-@dataclass
-class _LastLine:
-    """When a trouble was logged last, and for how long it stays silent then, seconds."""
-
-    at: float
-    gap: float
-
-
 class TroubleLog:
     """The troubles of one part of the process. A new kind is logged at once, a known one when it is due."""
 
@@ -72,7 +64,9 @@ class TroubleLog:
         self._log = log
         self._now = now
         self._extra = extra
-        self._last: dict[str, _LastLine] = {}  # kind -> its last line; kept when it is over, against flapping
+        # Kind -> when it was logged last, and for how long it is silent then; kept when it is over, against
+        # flapping.
+        self._last: dict[str, tuple[float, float]] = {}
         self._since: float | None = None  # when the present trouble began
         self._is_logged = False  # whether anything of the present trouble has been logged
 
@@ -80,12 +74,11 @@ class TroubleLog:
         """It has failed; the message is logged if nothing, or nothing for long, was said about this kind."""
         now = self._now()
         self._since = now if self._since is None else self._since
-        last = self._last.get(kind)
-        if last is not None and now < last.at + last.gap:
+        at, gap = self._last.get(kind, (-inf, 0.0))
+        if now < at + gap:
             return
-        is_recent = last is not None and now < last.at + 2 * REPEAT_SECONDS_MOST
-        gap = min(last.gap * 2, REPEAT_SECONDS_MOST) if last is not None and is_recent else REPEAT_SECONDS
-        self._last[kind] = _LastLine(now, gap)
+        is_recent = now < at + 2 * REPEAT_SECONDS_MOST
+        self._last[kind] = now, min(gap * 2, REPEAT_SECONDS_MOST) if is_recent else REPEAT_SECONDS
         self._is_logged = True
         self._log.warning("%s", message, extra=self._extra)
 

@@ -32,7 +32,7 @@ from eclectus.kube.objects import Pod, decode_pod
 from eclectus.kubeclient.api_errors import ApiError, MissingError
 from eclectus.kubeclient.client import ApiClient
 from eclectus.kubeclient.serving.access import PERMITTED, AccessControl, Budget, Decision, ReadObject, Right
-from eclectus.kubeclient.serving.health import Handler, bearer_token, failure, refusal
+from eclectus.kubeclient.serving.health import Handler, bearer_token, failure
 from eclectus.kubeclient.serving.pages import BusyError
 from eclectus.kubeclient.timing import elapsed
 from eclectus.model.errors import MalformedError, QuestionError
@@ -189,7 +189,7 @@ class ExplainPages:
         for right in rights:
             decided = await reader.decision(right)
             if decided.status != HTTPStatus.OK:
-                return refusal(decided)
+                return failure(decided.status, decided.message)
         # 3. Only the leader knows; what a standby has seen is of another time.
         why_not = self.why_not()
         return failure(HTTPStatus.SERVICE_UNAVAILABLE, why_not) if why_not else None

@@ -22,56 +22,59 @@ from eclectus.kubeclient.timing import TroubleLog, elapsed
 _log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class Budget:
     """A token bucket with a bound of what is in flight. `now` returns seconds."""
 
-    def __init__(self, burst: int, per_second: float, in_flight: int, now: Callable[[], float]) -> None:
-        self._burst = float(burst)
-        self._rate = per_second
-        self._now = now
-        self._left = self._burst
-        self._at = now()
-        self._free = in_flight
+    burst: float
+    per_second: float
+    free: int  # how many more may be in flight
+    now: Callable[[], float]
+
+    def __post_init__(self) -> None:
+        self._left, self._at = self.burst, self.now()
 
     def take(self) -> bool:
         """Whether one more may be asked for; `give_back` is to be called when it is answered."""
-        now = self._now()
-        self._left = min(self._burst, self._left + (now - self._at) * self._rate)
+        now = self.now()
+        self._left = min(self.burst, self._left + (now - self._at) * self.per_second)
         self._at = now
-        if self._left < 1 or not self._free:
+        if self._left < 1 or not self.free:
             return False
         self._left -= 1
-        self._free -= 1
+        self.free -= 1
         return True
 
     def give_back(self) -> None:
         """One has been answered."""
-        self._free += 1
+        self.free += 1
 
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
+@dataclass(eq=False)
 class Recent(Generic[Key, Value]):
     """Key -> value for `seconds` after it was put; of more than `most` the oldest are forgotten."""
 
-    def __init__(self, seconds: float, most: int, now: Callable[[], float]) -> None:
-        self._seconds = seconds
-        self._most = most
-        self._now = now
+    seconds: float
+    most: int
+    now: Callable[[], float]
+
+    def __post_init__(self) -> None:
         self._kept: dict[Key, tuple[float, Value]] = {}  # in the order in which they end
 
     def get(self, key: Key) -> Value | None:
         """The value; None if it was not put or its time is over."""
         until, value = self._kept.get(key, (0.0, None))
-        return value if self._now() < until else None
+        return value if self.now() < until else None
 
     def put(self, key: Key, value: Value) -> None:
         """Keep the value from now on."""
         self._kept.pop(key, None)
-        self._kept[key] = self._now() + self._seconds, value
-        while len(self._kept) > self._most:
+        self._kept[key] = self.now() + self.seconds, value
+        while len(self._kept) > self.most:
             del self._kept[next(iter(self._kept))]
 
     def __len__(self) -> int:
@@ -135,11 +138,11 @@ class User:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
 class Reviews:
     """The two questions; each is one request."""
 
-    def __init__(self, api: ObjectApi) -> None:
-        self._api = api
+    api: ObjectApi
 
     async def user(self, token: str) -> User | None:
         """The user of a token; None if the API server does not accept it. Raises ApiError."""
@@ -159,7 +162,7 @@ class Reviews:
     async def _status(self, path: str, kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:
         group = path.removeprefix("/apis/").rpartition("/")[0]
         review = {"apiVersion": group, "kind": kind, "metadata": {}, "spec": dict(spec)}
-        answer = await self._api.send("POST", path, review, seconds=REVIEW_SECONDS)
+        answer = await self.api.send("POST", path, review, seconds=REVIEW_SECONDS)
         status = answer.get("status")
         return status if isinstance(status, dict) else {}
 
@@ -223,7 +226,13 @@ class AccessControl:
     async def _ask(self, token: str, key: tuple[bytes, Right], budget: Budget) -> Decision:
         digest, right = key
         try:
-            decided = await self._reviewed(token, right)
+            user = await self._reviews.user(token)
+            if user is None:
+                decided = UNAUTHENTICATED
+            elif await self._reviews.permits(user, right):
+                decided = PERMITTED
+            else:
+                decided = Decision(HTTPStatus.FORBIDDEN, right.refusal(user.name))
         except ApiError as error:
             if not error.is_logged:
                 self._trouble.failed(type(error).__name__, f"pages are answered with 500: {error}")
@@ -235,14 +244,6 @@ class AccessControl:
         if decided is PERMITTED:
             self._known.put(digest, True)
         return decided
-
-    async def _reviewed(self, token: str, right: Right) -> Decision:
-        user = await self._reviews.user(token)
-        if user is None:
-            return UNAUTHENTICATED
-        if await self._reviews.permits(user, right):
-            return PERMITTED
-        return Decision(HTTPStatus.FORBIDDEN, right.refusal(user.name))
 
 
 def access_of(settings: ServerSettings, api: ObjectApi) -> AccessControl | None:

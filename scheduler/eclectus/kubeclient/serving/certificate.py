@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from eclectus.kubeclient.api_errors import CredentialsError
-from eclectus.kubeclient.credentials import load_certificate
+from eclectus.kubeclient.credentials import load_certificate, read_file
 from eclectus.kubeclient.serving.server_settings import ServerSettings
 from eclectus.kubeclient.timing import TroubleLog
 
@@ -55,9 +55,8 @@ class ServingCertificate:
             try:
                 found = await asyncio.to_thread(self._changed)
             except CredentialsError as error:
-                self._trouble.failed(
-                    "certificate", f"the old certificate of the server stays in use: {error}"
-                )
+                problem = f"the old certificate of the server stays in use: {error}"
+                self._trouble.failed("certificate", problem)
                 continue
             self._trouble.succeeded("the certificate of the server can be read again")
             if found:
@@ -87,19 +86,15 @@ def check_files(settings: ServerSettings) -> None:
 def certificate_of(settings: ServerSettings) -> ServingCertificate | None:
     """The certificate to serve with; None for plain HTTP. Raises CredentialsError."""
     if settings.tls_cert_file:
-        files = [Path(settings.tls_cert_file), Path(settings.tls_private_key_file)]
-        return ServingCertificate(lambda: _read(files), settings.tls_cert_file)
+        files = Path(settings.tls_cert_file), Path(settings.tls_private_key_file)
+        problem = "the certificate of the server cannot be read"
+        return ServingCertificate(
+            lambda: b"\n".join(read_file(file, problem) for file in files), settings.tls_cert_file
+        )
     if settings.authentication == "none":
         return None
     pem = self_signed()
     return ServingCertificate(lambda: pem, "self-signed certificate")
-
-
-def _read(files: list[Path]) -> bytes:
-    try:
-        return b"\n".join(each.read_bytes() for each in files)
-    except OSError as error:
-        raise CredentialsError(f"the certificate of the server cannot be read: {error}") from error
 
 
 def _loaded(pem: bytes, where: str) -> ssl.SSLContext:

@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from aiohttp import web
 
-from eclectus.kubeclient.serving.access import AccessControl, Decision, ReadPage
+from eclectus.kubeclient.serving.access import AccessControl, ReadPage
 from eclectus.kubeclient.serving.certificate import ServingCertificate
 from eclectus.kubeclient.serving.pages import BusyError, PageMaker, PageParts, QueryError
 from eclectus.kubeclient.side_loop import on
@@ -124,11 +124,6 @@ def bearer_token(request: web.Request) -> str:
     """The token of a request; empty if it has none."""
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
-
-
-def refusal(decided: Decision) -> web.Response:
-    """The answer to a request that is not permitted."""
-    return failure(decided.status, decided.message)
 
 
 def failure(status: HTTPStatus, message: str) -> web.Response:
@@ -256,6 +251,8 @@ def _controlled(access: AccessControl, path: str, page: Handler) -> Handler:
 
     async def answer(request: web.Request) -> web.StreamResponse:
         decided = await access.decision(bearer_token(request), right)
-        return await page(request) if decided.status == HTTPStatus.OK else refusal(decided)
+        if decided.status != HTTPStatus.OK:
+            return failure(decided.status, decided.message)
+        return await page(request)
 
     return answer

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
 from time import thread_time
 
 from eclectus.model.errors import EclectusError
@@ -28,19 +29,15 @@ class BusyError(EclectusError):
     """Too many pages wait to be made: repeat the request later."""
 
 
+@dataclass(eq=False)
 class PageMaker:
     """Makes the pages of one path. `cpu_time` is the time that this thread has worked, seconds."""
 
-    def __init__(
-        self,
-        parts: PageParts,
-        *,
-        cpu_time: Callable[[], float] = thread_time,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        self._parts = parts
-        self._cpu_time = cpu_time
-        self._sleep = sleep
+    parts: PageParts
+    cpu_time: Callable[[], float] = thread_time
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    def __post_init__(self) -> None:
         self._making: dict[frozenset[tuple[str, str]], asyncio.Task[bytes]] = {}  # by query
         self._turn = asyncio.Lock()
 
@@ -57,10 +54,10 @@ class PageMaker:
 
     async def _made(self, query: Mapping[str, str]) -> bytes:
         async with self._turn:
-            body, began = bytearray(), self._cpu_time()
-            parts = iter(self._parts(query))
+            body, began = bytearray(), self.cpu_time()
+            parts = iter(self.parts(query))
             while (part := next(parts, None)) is not None:
                 body += part
-                await self._sleep((self._cpu_time() - began) * (1 / SHARE - 1))
-                began = self._cpu_time()
+                await self.sleep((self.cpu_time() - began) * (1 / SHARE - 1))
+                began = self.cpu_time()
             return bytes(body)
