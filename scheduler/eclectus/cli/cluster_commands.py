@@ -7,10 +7,14 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 import yaml
+
+if TYPE_CHECKING:
+    from eclectus.kubeclient.client import ApiClient
+    from eclectus.kubeclient.credentials import Credentials
 
 REQUEST_SECONDS = 30.0
 QUIET_SECONDS = 2.0  # a wait that is longer than this is reported
@@ -32,6 +36,12 @@ def kubeconfig_options(command: Command) -> Command:
     )
     context = click.option("--context", help="Context of the kubeconfig. By default its current context.")
     return kubeconfig(context(command))
+
+
+def output_option(*choices: str, help: str) -> Callable[[Command], Command]:  # noqa: A002 — as of click
+    """Add --output to a command; the first choice is the default."""
+    kind = click.Choice(choices)
+    return click.option("-o", "--output", type=kind, default=choices[0], show_default=True, help=help)
 
 
 def default_namespace(kubeconfig: Path | None, context: str | None) -> str:
@@ -60,19 +70,32 @@ def _is_in_cluster() -> bool:
     return "KUBERNETES_SERVICE_HOST" in os.environ
 
 
-async def print_changes(make: Callable[[], Awaitable[tuple[str, Sequence[str]]]], watch: bool) -> None:
-    """Print a text, and what could not be read for it; with `watch` again after each change."""
-    shown = ""
-    while True:
-        text, problems = await make()
-        if text != shown:
-            for problem in problems:
-                click.echo(f"note: {problem}", err=True)
-            click.echo(("\n" if shown else "") + text)
-            shown = text
-        if not watch:
-            return
-        await asyncio.sleep(WATCH_SECONDS)
+Answer = tuple[str, Sequence[str]]
+"""A text, and what could not be read for it."""
+
+
+def print_changes(access: Credentials, make: Callable[[ApiClient], Awaitable[Answer]], watch: bool) -> None:
+    """Print an answer of the cluster; with `watch` again after each change, until Ctrl-C."""
+    from eclectus.kubeclient.client import connected
+
+    async def run() -> None:
+        async with connected(access, REQUEST_SECONDS) as client:
+            shown = ""
+            while True:
+                text, problems = await make(client)
+                if text != shown:
+                    for problem in problems:
+                        click.echo(f"note: {problem}", err=True)
+                    click.echo(("\n" if shown else "") + text)
+                    shown = text
+                if not watch:
+                    return
+                await asyncio.sleep(WATCH_SECONDS)
+
+    try:
+        asyncio.run(run())
+    except KeyboardInterrupt:
+        click.echo()
 
 
 async def awaited(work: Awaitable[T], what: str) -> T:

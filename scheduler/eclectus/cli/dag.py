@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
-from msgspec import ValidationError, convert
+from msgspec import Struct, ValidationError, convert, to_builtins
 
 from eclectus.api.dag_job import FAILED, READY, SUCCEEDED, DagJob, PlanStatus, Stage, StageStatus
 from eclectus.api.names import STAGE_LABEL
 from eclectus.cli.cluster_commands import (
-    REQUEST_SECONDS,
+    Answer,
     awaited,
     default_namespace,
     kubeconfig_options,
+    output_option,
     print_changes,
 )
-from eclectus.cli.output import ABSENT, age, aligned, shortened, span, structured
+from eclectus.cli.output import ABSENT, age, aligned, count, shortened, span, structured
 from eclectus.config.settings_reading import nearest
 from eclectus.kube.dag_jobs import topological
 from eclectus.kube.requests import FieldError, thousandths
 
 if TYPE_CHECKING:
-    from eclectus.kubeclient.client import ObjectApi
-    from eclectus.kubeclient.credentials import Credentials
+    from eclectus.kubeclient.client import ApiClient, ObjectApi
 
 Output = Literal["table", "wide", "json", "yaml"]
 Object = dict[str, Any]
@@ -38,13 +37,8 @@ Object = dict[str, Any]
 @click.argument("name", required=False, default="")
 @click.option("-n", "--namespace", help="Namespace of the jobs. By default that of the kubeconfig's context.")
 @click.option("-A", "--all-namespaces", is_flag=True, help="Jobs of all namespaces.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "wide", "json", "yaml"]),
-    default="table",
-    show_default=True,
-    help="Output format; `wide` is a table with more columns and whole messages.",
+@output_option(
+    *get_args(Output), help="Output format; `wide` is a table with more columns and whole messages."
 )
 @click.option("-w", "--watch", is_flag=True, help="Keep running and print again after each change.")
 @kubeconfig_options
@@ -76,30 +70,21 @@ def dag(
       list pods                  the same; without it, why pods wait is not shown
     """
     from eclectus.kubeclient import credentials
+    from eclectus.kubeclient.client import ObjectApi
 
     if all_namespaces and (namespace or name):
         raise click.UsageError("give --all-namespaces alone: without NAME and without --namespace")
     access = credentials.load(kubeconfig, context)
     where = "" if all_namespaces else namespace or default_namespace(kubeconfig, context)
-    try:
-        asyncio.run(_show(access, where, name, output, watch))
-    except KeyboardInterrupt:
-        click.echo()
 
-
-async def _show(access: Credentials, namespace: str, name: str, output: Output, watch: bool) -> None:
-    from eclectus.kubeclient.client import ObjectApi, connected
-
-    async with connected(access, REQUEST_SECONDS) as client:
+    async def answer(client: ApiClient) -> Answer:
         api = ObjectApi(client)
+        jobs = await awaited(_jobs(api, where), "listing the DagJobs")
+        pods = await awaited(_waiting_pods(api, where), "listing the pods")
+        found, problems = rows(jobs, pods, datetime.now(UTC))
+        return formatted(found, where, name, output), problems
 
-        async def text() -> tuple[str, Sequence[str]]:
-            jobs = await awaited(_jobs(api, namespace), "listing the DagJobs")
-            pods = await awaited(_waiting_pods(api, namespace), "listing the pods")
-            found, problems = rows(jobs, pods, datetime.now(UTC))
-            return formatted(found, namespace, name, output), problems
-
-        await print_changes(text, watch)
+    print_changes(access, answer, watch)
 
 
 async def _jobs(api: ObjectApi, namespace: str) -> list[Object]:
@@ -219,16 +204,16 @@ def _stage_cells(stage: Row, now: datetime, wide: bool) -> list[str]:
 
 
 def _amounts(resources: Mapping[str, str | float]) -> str:
-    return " ".join(f"{name}={_amount(name, amount)}" for name, amount in resources.items()) or ABSENT
-
-
-def _amount(resource: str, amount: str | float) -> str:
-    """A quantity, or a number of whole units, for people: cores, GiB, or a number."""
-    try:
-        value = thousandths(amount) / 1000 if isinstance(amount, str) else amount
-    except ValueError:
-        return str(amount)
-    return f"{value / _GI:.4g}Gi" if resource in _BYTES else f"{value:.4g}"
+    """Quantities, or numbers of whole units, for people: cores, GiB, or a number."""
+    words = []
+    for name, amount in resources.items():
+        try:
+            value = thousandths(amount) / 1000 if isinstance(amount, str) else amount
+        except ValueError:
+            words.append(f"{name}={amount}")
+        else:
+            words.append(f"{name}={value / _GI:.4g}Gi" if name in _BYTES else f"{name}={value:.4g}")
+    return " ".join(words) or ABSENT
 
 
 def _when(moment: str | None, now: datetime) -> str:
@@ -292,18 +277,18 @@ def _row(job: DagJob, waits: Waits, now: datetime) -> Row:
         "createdTime": meta.creation_timestamp,
         "startTime": status.start_time,
         "completionTime": status.completion_time,
-        "share": dict(held.share),
-        "lent": dict(held.lent),
-        "borrowed": dict(held.borrowed),
-        "reservedNode": held.reserved_node,
-        "lentSeconds": dict(plan.lent_seconds),
-        "borrowedSeconds": dict(plan.borrowed_seconds),
+        **_fields(held, "share", "lent", "borrowed", "reservedNode"),
+        **_fields(plan, "lentSeconds", "borrowedSeconds"),
         "finishSeconds": held.finish_seconds,
-        "deadline": plan.deadline,
-        "slips": plan.slips,
-        "slipSeconds": plan.slip_seconds,
+        **_fields(plan, "deadline", "slips", "slipSeconds"),
         "stages": list(_stages(job, waits)),
     }
+
+
+def _fields(of: Struct, *names: str) -> Row:
+    """Some fields of an object, as it has them in JSON."""
+    fields = to_builtins(of)
+    return {name: fields[name] for name in names}
 
 
 def _state(job: DagJob) -> tuple[str, str]:
@@ -332,30 +317,17 @@ def _stages(job: DagJob, waits: Waits) -> Iterator[Row]:
     behind = _seconds_behind(job.spec.stages, known)
     for stage in job.spec.stages:
         status = known.get(stage.name) or StageStatus(stage.name, waiting=stage.tasks)
+        state = FAILED if status.failed else "Running" if status.running else "Waiting"
         yield {
             "name": stage.name,
             "dependsOn": list(stage.depends_on),
-            "state": _stage_state(stage, status),
+            "state": SUCCEEDED if status.succeeded >= stage.tasks else state,
             "tasks": stage.tasks,
-            "waiting": status.waiting,
-            "running": status.running,
-            "succeeded": status.succeeded,
-            "failed": status.failed,
-            "retried": status.retried,
-            "estimateSeconds": status.estimate_seconds,
-            "estimateSource": status.estimate_source,
-            "runSeconds": status.run_seconds,
+            **_fields(status, "waiting", "running", "succeeded", "failed", "retried"),
+            **_fields(status, "estimateSeconds", "estimateSource", "runSeconds"),
             "due": _due(job, status, behind[stage.name]),
             "why": list(_why(job, stage, status, known, waits)),
         }
-
-
-def _stage_state(stage: Stage, status: StageStatus) -> str:
-    if status.succeeded >= stage.tasks:
-        return SUCCEEDED
-    if status.failed:
-        return FAILED
-    return "Running" if status.running else "Waiting"
 
 
 def _seconds_behind(stages: Sequence[Stage], known: Mapping[str, StageStatus]) -> dict[str, float | None]:
@@ -398,12 +370,8 @@ def _why(
         yield f"waits for {', '.join(open_parents)}"
         return
     messages = waits.get((job.metadata.uid, stage.name), ())
-    for message, count in Counter(messages).most_common():
-        yield f"{_count(count, 'pod')}: {' '.join(message.split())}"
+    for message, number in Counter(messages).most_common():
+        yield f"{count(number, 'pod')}: {' '.join(message.split())}"
     without = status.waiting - len(messages)
     if without > 0:
-        yield f"{_count(without, 'task')} without a pod yet: the operator creates a bounded number ahead"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
+        yield f"{count(without, 'task')} without a pod yet: the operator creates a bounded number ahead"

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from types import TracebackType
 
 import click
 import yaml
@@ -41,6 +40,11 @@ def age(moment: str | None, now: datetime) -> str:
     if moment is None:
         return ABSENT
     return span(max((now - datetime.fromisoformat(moment)).total_seconds(), 0.0))
+
+
+def count(number: int, noun: str) -> str:
+    """`1 node`, `2 nodes`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def span(seconds: float) -> str:
@@ -82,9 +86,7 @@ class Progress:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
         if self._is_terminal:

@@ -12,16 +12,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 
 from eclectus.api.names import PART_OF, PART_OF_LABEL, SCHEDULER_NAMES
-from eclectus.cli.cluster_commands import REQUEST_SECONDS, awaited, default_namespace, kubeconfig_options
+from eclectus.cli.cluster_commands import (
+    REQUEST_SECONDS,
+    awaited,
+    default_namespace,
+    kubeconfig_options,
+    output_option,
+)
 from eclectus.cli.output import ABSENT, age, aligned, shortened, structured
 from eclectus.config.configuration import DEFAULT_SCHEDULER, KIND
 from eclectus.config.document import read_yaml
-from eclectus.kubeclient.election import Lease, lease_from
+from eclectus.kubeclient.election import lease_from
 from eclectus.model.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -46,7 +52,13 @@ def served(leases: Iterable[Object], config_maps: Iterable[Object], now: datetim
     """By name. A running leader counts before a Lease without one, and that before a mere configuration."""
     found: dict[str, Served] = {}
     of_leases = sorted(_of_leases(leases, now), key=lambda each: each.state != "running")
-    for each in (*of_leases, *_of_config_maps(config_maps)):
+    of_config_maps = (
+        Served(name, "unknown", f"ConfigMap {_place(each)}")
+        for each in config_maps
+        for text in (each.get("data") or {}).values()
+        for name in _names(text)
+    )
+    for each in (*of_leases, *of_config_maps):
         found.setdefault(each.name, each)
     return found
 
@@ -54,23 +66,13 @@ def served(leases: Iterable[Object], config_maps: Iterable[Object], now: datetim
 def _of_leases(leases: Iterable[Object], now: datetime) -> Iterator[Served]:
     for each in leases:
         names = each["metadata"].get("annotations", {}).get(SCHEDULER_NAMES, "")
-        state: State = "running" if _is_held(lease_from(each), now) else "no leader"
+        lease = lease_from(each)
+        state: State = "no leader"
+        if lease.holder and lease.renewed:
+            end = datetime.fromisoformat(lease.renewed) + timedelta(seconds=lease.duration) + SKEW
+            state = "running" if now.astimezone(UTC) < end else "no leader"
         for name in filter(None, names.split(",")):
             yield Served(name, state, f"Lease {_place(each)}")
-
-
-def _is_held(lease: Lease, now: datetime) -> bool:
-    if not lease.holder or not lease.renewed:
-        return False
-    renewed = datetime.fromisoformat(lease.renewed)
-    return now.astimezone(UTC) < renewed + timedelta(seconds=lease.duration) + SKEW
-
-
-def _of_config_maps(config_maps: Iterable[Object]) -> Iterator[Served]:
-    for each in config_maps:
-        for text in (each.get("data") or {}).values():
-            for name in _names(text):
-                yield Served(name, "unknown", f"ConfigMap {_place(each)}")
 
 
 def _names(text: str) -> Iterator[str]:
@@ -106,14 +108,7 @@ Object = dict[str, Any]
 @click.command()
 @click.option("-n", "--namespace", help="Namespace of the pods. By default that of the kubeconfig's context.")
 @click.option("-A", "--all-namespaces", is_flag=True, help="Pods of all namespaces.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "wide", "json"]),
-    default="table",
-    show_default=True,
-    help="Output format; `wide` has whole messages and since when each holds.",
-)
+@output_option(*get_args(Output), help="Output format; `wide` has whole messages and since when each holds.")
 @click.option(
     "--scheduler-name",
     "names",
@@ -279,9 +274,5 @@ def _cells(row: Row, now: datetime, wide: bool) -> list[str]:
     name = f"{row['schedulerName']} ({state})" if state in ("no leader", "nobody") else row["schedulerName"]
     message = " ".join((row["message"] or "no scheduler has reported on it").split())
     cells = [row["namespace"], row["name"], name, str(row["priority"]), age(row["createdTime"], now)]
-    return [
-        *cells,
-        *([age(row["since"], now)] if wide else []),
-        row["reason"] or ABSENT,
-        shortened(message, wide),
-    ]
+    since = [age(row["since"], now)] if wide else []
+    return [*cells, *since, row["reason"] or ABSENT, shortened(message, wide)]

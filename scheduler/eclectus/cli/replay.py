@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 import click
@@ -49,20 +50,13 @@ def _compare(engine: Engine, steps: Iterator[Step], progress: Progress) -> tuple
 
 def difference(number: int, step: Step, decided: tuple[object, ...]) -> str:
     """The first command that differs, as recorded and as replayed."""
-    recorded: tuple[object, ...] = step.commands
-    pairs = zip(recorded, decided, strict=False)
-    at = next(
-        (i for i, (before, after) in enumerate(pairs) if before != after), min(len(recorded), len(decided))
+    pairs = enumerate(zip_longest(step.commands, decided))
+    at, differing = next((at, each) for at, each in pairs if each[0] != each[1])
+    recorded, replayed = (
+        "(no command)" if each is None else msgspec.json.encode(each).decode() for each in differing
     )
-    return "\n".join(
-        [
-            f"step {number} at {step.now!r}: command {at + 1} differs",
-            f"  recorded: {_show(recorded, at)}",
-            f"  replayed: {_show(decided, at)}",
-            f"  after the events: {msgspec.json.encode(step.events).decode()}",
-        ]
+    return (
+        f"step {number} at {step.now!r}: command {at + 1} differs\n"
+        f"  recorded: {recorded}\n  replayed: {replayed}\n"
+        f"  after the events: {msgspec.json.encode(step.events).decode()}"
     )
-
-
-def _show(commands: tuple[object, ...], at: int) -> str:
-    return msgspec.json.encode(commands[at]).decode() if at < len(commands) else "(no command)"

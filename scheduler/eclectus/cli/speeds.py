@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 from msgspec.structs import replace
 
 from eclectus.api.node_profile import LastProbe, NodeProfile
-from eclectus.cli.cluster_commands import REQUEST_SECONDS, awaited, kubeconfig_options, print_changes
+from eclectus.cli.cluster_commands import Answer, awaited, kubeconfig_options, output_option, print_changes
 from eclectus.cli.output import ABSENT, age, aligned, structured
 from eclectus.config.settings_reading import nearest
 from eclectus.model.objects import concerns
@@ -22,19 +22,13 @@ from eclectus.model.objects import concerns
 if TYPE_CHECKING:
     from eclectus.api.node_profile import NodeProfile
     from eclectus.kubeclient.client import ApiClient
-    from eclectus.kubeclient.credentials import Credentials
 
 Output = Literal["table", "wide", "json", "yaml"]
 
 
 @click.command()
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "wide", "json", "yaml"]),
-    default="table",
-    show_default=True,
-    help="Output format; `wide` is a table with prices and all classes of work.",
+@output_option(
+    *get_args(Output), help="Output format; `wide` is a table with prices and all classes of work."
 )
 @click.option("--class", "only_class", default="", metavar="CLASS", help="Show this class of work only.")
 @click.option("-n", "--namespace", help="Show only classes of this namespace, and those that are shared.")
@@ -66,27 +60,13 @@ def speeds(
     """
     from eclectus.kubeclient import credentials
 
-    access = credentials.load(kubeconfig, context)
-    try:
-        asyncio.run(_show(access, output, only_class, namespace, watch))
-    except KeyboardInterrupt:
-        click.echo()
+    async def answer(client: ApiClient) -> Answer:
+        listed = await awaited(_listed(client), "listing the NodeProfiles")
+        profiles = listed if namespace is None else [limited(each, namespace) for each in listed]
+        nodes = await awaited(_node_names(client), "listing the nodes")
+        return _formatted(profiles, output, only_class, nodes), ()
 
-
-async def _show(
-    access: Credentials, output: Output, only_class: str, namespace: str | None, watch: bool
-) -> None:
-    from eclectus.kubeclient.client import connected
-
-    async with connected(access, REQUEST_SECONDS) as client:
-
-        async def text() -> tuple[str, Sequence[str]]:
-            listed = await awaited(_listed(client), "listing the NodeProfiles")
-            profiles = listed if namespace is None else [limited(each, namespace) for each in listed]
-            nodes = await awaited(_node_names(client), "listing the nodes")
-            return _formatted(profiles, output, only_class, nodes), ()
-
-        await print_changes(text, watch)
+    print_changes(credentials.load(kubeconfig, context), answer, watch)
 
 
 async def _listed(client: ApiClient) -> list[NodeProfile]:
@@ -161,8 +141,7 @@ def table(found: Sequence[Row], now: datetime, *, wide: bool = False) -> Iterato
     shown = names if wide else names[:CLASSES_SHOWN]
     prices = ["PRICE"] if wide else []
     heads = ["NODE", "SPEED", "STATE", "CONFIDENCE", "SAMPLES", *prices, *shown, "LAST SEEN", "LAST PROBE"]
-    cells = [heads, *(_cells(row, shown, now, wide) for row in found)]
-    yield from aligned(cells)
+    yield from aligned([heads, *(_cells(row, shown, now, wide) for row in found)])
     if len(names) > len(shown):
         yield f"({len(names) - len(shown)} more classes: -o wide, or --class NAME)"
 
@@ -194,17 +173,8 @@ def _row(profile: NodeProfile, medians: dict[str, float], only_class: str) -> Ro
 
 def _unknown(node: str, last_probe: LastProbe | None = None) -> Row:
     """The row of a node without samples."""
-    return {
-        "node": node,
-        "speed": None,
-        "state": "Unknown",
-        "confidence": None,
-        "samples": 0,
-        "price": None,
-        "observedTime": None,
-        "lastProbe": _probe(last_probe),
-        "classes": {},
-    }
+    of_speed = {"speed": None, "state": "Unknown", "confidence": None, "samples": 0, "price": None}
+    return {"node": node, **of_speed, "observedTime": None, "lastProbe": _probe(last_probe), "classes": {}}
 
 
 def _probe(last: LastProbe | None) -> Row | None:
@@ -226,10 +196,9 @@ def _speed(row: Row, only_class: str) -> float:
 
 def _class_names(found: Sequence[Row]) -> list[str]:
     """All classes of work, those with the most samples first."""
-    samples: dict[str, int] = {}
+    samples = Counter[str]()
     for row in found:
-        for name, each in row["classes"].items():
-            samples[name] = samples.get(name, 0) + each["samples"]
+        samples.update({name: each["samples"] for name, each in row["classes"].items()})
     return sorted(samples, key=lambda name: (-samples[name], name))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from eclectus import __version__
-from eclectus.cli.cluster_commands import awaited, has_credentials, kubeconfig_options
+from eclectus.cli.cluster_commands import awaited, has_credentials, kubeconfig_options, output_option
 
 if TYPE_CHECKING:
     from eclectus.kubeclient.credentials import Credentials
@@ -21,14 +21,7 @@ REQUEST_SECONDS = 10.0
 
 @click.command()
 @click.option("--client", "is_client_only", is_flag=True, help="Ask no API server.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Output format.",
-)
+@output_option("text", "json", help="Output format.")
 @kubeconfig_options
 def version(
     *, is_client_only: bool, output: Literal["text", "json"], kubeconfig: Path | None, context: str | None

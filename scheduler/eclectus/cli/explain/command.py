@@ -6,18 +6,18 @@ From a tape, a new engine repeats it up to a moment, and is asked there.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import inf, nan
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import click
 import msgspec
 
 from eclectus.api.names import DAG_JOB_LABEL, JOB_NAME_LABEL
-from eclectus.cli.cluster_commands import awaited, default_namespace, kubeconfig_options
+from eclectus.cli.cluster_commands import awaited, default_namespace, kubeconfig_options, output_option
 from eclectus.cli.explain.explained_text import job_lines, node_lines, pod_lines, what_if_lines
-from eclectus.cli.explain.target import NOTHING_ELSE, Asked, Target, target_of
+from eclectus.cli.explain.target import NOTHING_ELSE, Asked, Kind, Target, target_of
 from eclectus.cli.explain.transport import Source, answer_from_scheduler
 from eclectus.cli.output import Progress, structured
 from eclectus.config import parse
@@ -73,23 +73,19 @@ def answer_from_tape(tape: Path, at: Moment, target: Target, question: Question 
         raise TapeError(f"{tape} has no steps")
     if reached.step < at.step:
         raise TapeError(f"{tape} has {reached.step} steps and no step {at.step}")
-    if question is not None:
-        found = engine.read(what_if_explanation, (target.namespace, target.name), question, reached.now)
-        return msgspec.json.encode(found)
-    return msgspec.json.encode(_explained(engine, target, reached.now))
-
-
-def _explained(
-    engine: Engine, target: Target, now: float
-) -> PodExplanation | NodeExplanation | JobExplanation:
+    key = target.namespace, target.name
+    found: object
     match target.kind:
-        case "node":
-            return engine.read(node_explanation, target.name)
-        case "job":
-            labels = [(key, target.name) for key in (JOB_NAME_LABEL, DAG_JOB_LABEL)]
-            return engine.read(job_explanation, (target.namespace, target.name), labels, now)
+        case "pod" if question is not None:
+            found = engine.read(what_if_explanation, key, question, reached.now)
         case "pod":
-            return explain_pod(engine, target.namespace, target.name, now)
+            found = explain_pod(engine, *key, reached.now)
+        case "node":
+            found = engine.read(node_explanation, target.name)
+        case "job":
+            labels = [(label, target.name) for label in (JOB_NAME_LABEL, DAG_JOB_LABEL)]
+            found = engine.read(job_explanation, key, labels, reached.now)
+    return msgspec.json.encode(found)
 
 
 def repeat(engine: Engine, steps: Iterator[Step], at: Moment, progress: Progress) -> Reached:
@@ -122,13 +118,8 @@ Output = Literal["table", "json", "yaml"]
     "--namespace",
     help="Namespace of the pod or job. By default that of the kubeconfig's context, of a tape `default`.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json", "yaml"]),
-    default="table",
-    show_default=True,
-    help="Output format; times are seconds before or after the moment of the answer.",
+@output_option(
+    *get_args(Output), help="Output format; times are seconds before or after the moment of the answer."
 )
 @click.option(
     "--from",
@@ -223,36 +214,23 @@ def explain(
       get leases                    eclectus-serves-NAME in kube-system, and the scheduler's own
       get, create pods/portforward  in the scheduler's namespace
     """
-    source, asked = (
-        Source(scheduler_name, server, certificate_authority, token_file),
-        Asked(what_if, as_policy),
-    )
+    source = Source(scheduler_name, server, certificate_authority, token_file)
+    asked = Asked(what_if, as_policy)
     if tape is not None:
         if source != Source():
             raise click.UsageError("--from asks no scheduler: leave out the options that say which and how")
         target = target_of(what, namespace or "default")
         body = answer_from_tape(tape, at, target, asked.question(target))
     else:
+        from eclectus.kubeclient import credentials
+
         if at != Moment():
             raise click.UsageError("--at is a moment of a tape: give --from too")
         target = target_of(what, namespace or default_namespace(kubeconfig, context))
         asked.question(target)  # what is wrong with it is said without a scheduler
-        body = _answer_from_scheduler(target, source, asked, kubeconfig, context)
+        answer = answer_from_scheduler(credentials.load(kubeconfig, context), target, source, asked)
+        body = asyncio.run(awaited(answer, "asking the scheduler"))
     click.echo(formatted(body, target, output, asked))
-
-
-def _answer_from_scheduler(
-    target: Target, source: Source, asked: Asked, kubeconfig: Path | None, context: str | None
-) -> bytes:
-    """The answer of a running scheduler, as JSON."""
-    from eclectus.kubeclient import credentials
-
-    access = credentials.load(kubeconfig, context)
-
-    async def answer() -> bytes:
-        return await awaited(answer_from_scheduler(access, target, source, asked), "asking the scheduler")
-
-    return asyncio.run(answer())
 
 
 def formatted(body: bytes, target: Target, output: Output, asked: Asked = NOTHING_ELSE) -> str:
@@ -261,16 +239,14 @@ def formatted(body: bytes, target: Target, output: Output, asked: Asked = NOTHIN
         return msgspec.json.format(body, indent=2).decode()
     if output == "yaml":
         return structured(msgspec.json.decode(body), output)
-    if asked == NOTHING_ELSE:
-        return "\n".join(_lines(body, target))
-    return "\n".join(what_if_lines(msgspec.json.decode(body, type=WhatIfExplanation)))
+    if asked != NOTHING_ELSE:
+        return "\n".join(what_if_lines(msgspec.json.decode(body, type=WhatIfExplanation)))
+    kind, lines = _FORMS[target.kind]
+    return "\n".join(lines(msgspec.json.decode(body, type=kind)))
 
 
-def _lines(body: bytes, target: Target) -> Iterator[str]:
-    match target.kind:
-        case "node":
-            return node_lines(msgspec.json.decode(body, type=NodeExplanation))
-        case "job":
-            return job_lines(msgspec.json.decode(body, type=JobExplanation))
-        case "pod":
-            return pod_lines(msgspec.json.decode(body, type=PodExplanation))
+_FORMS: dict[Kind, tuple[type[Any], Callable[[Any], Iterator[str]]]] = {
+    "pod": (PodExplanation, pod_lines),
+    "node": (NodeExplanation, node_lines),
+    "job": (JobExplanation, job_lines),
+}

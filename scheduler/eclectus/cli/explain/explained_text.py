@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from eclectus.cli.output import ABSENT, aligned, span
-from eclectus.explain.what_if import Candidate, PolicyAnswer, WhatIfExplanation
+from eclectus.cli.output import ABSENT, aligned, count, span
+from eclectus.explain.what_if import PolicyAnswer, WhatIfExplanation
 from eclectus.model.explanation import (
-    EvictionCandidate,
-    FilterStep,
     Funnel,
     JobExplanation,
     Lack,
@@ -62,11 +60,6 @@ def _pod(pod: OtherPod) -> str:
     return f"{name} (priority {pod.priority}{leaving}{nominated})"
 
 
-def count(number: int, noun: str) -> str:
-    """`1 node`, `2 nodes`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 STATES: Mapping[PodState, str] = {
     "active": "waits for the next scheduling cycle",
     "deferred": "waits for a busy node",
@@ -86,30 +79,29 @@ STATES: Mapping[PodState, str] = {
 Field = tuple[str, str]
 
 
+def _head(fields: Iterable[Field]) -> Iterator[str]:
+    return aligned([(f"{name}:", text) for name, text in fields])
+
+
 # -- pods ------------------------------------------------------------------------------------------
 
 
 def pod_lines(pod: PodExplanation) -> Iterator[str]:
     """A head as `kubectl describe` has, then a part for each question."""
-    yield from aligned([(f"{name}:", text) for name, text in _pod_head(pod)])
+    yield from _head(_pod_head(pod))
     yield from parts(pod)
 
 
 def parts(pod: PodExplanation) -> Iterator[str]:
     """The lines after the head: the funnel, the nearest nodes, preemption, and the placement."""
     if pod.funnel is not None:
-        yield ""
-        yield from _funnel(pod.funnel)
+        yield from ("", *_funnel(pod.funnel))
     if pod.nearest:
-        yield ""
-        yield "Nearest nodes:"
-        yield from indented([(miss.node, _miss(miss)) for miss in pod.nearest])
+        yield from ("", "Nearest nodes:", *indented([(miss.node, _miss(miss)) for miss in pod.nearest]))
     if pod.preemption is not None:
-        yield ""
-        yield from _preemption(pod.preemption)
+        yield from ("", *_preemption(pod.preemption))
     if pod.placement is not None and pod.placement.not_kept:
-        yield ""
-        yield f"Not kept of the decision: {pod.placement.not_kept}."
+        yield from ("", f"Not kept of the decision: {pod.placement.not_kept}.")
 
 
 def _pod_head(pod: PodExplanation) -> Iterator[Field]:
@@ -126,10 +118,8 @@ def _pod_head(pod: PodExplanation) -> Iterator[Field]:
     if pod.waiting is not None:
         yield from _waiting(pod.waiting)
     if pod.expected_wait is not None:
-        yield (
-            "Expected",
-            f"{span(pod.expected_wait)} more" if pod.expected_wait else "less than it has waited",
-        )
+        more = f"{span(pod.expected_wait)} more" if pod.expected_wait else "less than it has waited"
+        yield "Expected", more
     if pod.constraint_demand is not None:
         of = pod.constraint_demand
         demand = f"pods with these demand {of.demand:.0%} of all nodes, and may use {of.supply:.0%}"
@@ -183,7 +173,7 @@ def _placement(placement: Placement) -> Iterator[Field]:
         yield "Placed by", placement.policy
     if placement.feasible is not None:
         feasible = count(placement.feasible, "node")
-        yield ("Now", f"{feasible} could run it when empty, {placement.with_room} have room for another")
+        yield "Now", f"{feasible} could run it when empty, {placement.with_room} have room for another"
     if placement.speed is not None:
         yield "Node speed", f"{placement.speed:.2f} of a typical node ({placement.node_state})"
     if placement.price is not None:
@@ -199,21 +189,16 @@ def _price(price: NodePrice) -> str:
 
 
 def _funnel(funnel: Funnel) -> Iterator[str]:
-    yield (
-        f"Nodes: {funnel.nodes}; {funnel.feasible} could run it when empty; {funnel.with_room} have room now"
-    )
+    of_them = f"{funnel.feasible} could run it when empty; {funnel.with_room} have room now"
+    yield f"Nodes: {funnel.nodes}; {of_them}"
     before, lines = funnel.nodes, [["RULE", "REFUSES", "LEAVES", "WHY"]]
     for step in funnel.steps:
-        lines.append([step.rule, str(before - step.left), str(step.left), _refusals(step)])
+        # A node can count under several reasons: then each has its number of nodes.
+        is_sole = len(step.refusals) == 1
+        why = ", ".join(each.reason if is_sole else f"{each.count} {each.reason}" for each in step.refusals)
+        lines.append([step.rule, str(before - step.left), str(step.left), why])
         before = step.left
     yield from indented(lines)
-
-
-def _refusals(step: FilterStep) -> str:
-    """Each reason; with the number of nodes where a node can count under several."""
-    if len(step.refusals) == 1:
-        return step.refusals[0].reason
-    return ", ".join(f"{each.count} {each.reason}" for each in step.refusals)
 
 
 def _miss(miss: NearMiss) -> str:
@@ -228,13 +213,12 @@ def _miss(miss: NearMiss) -> str:
 def _preemption(preemption: Preemption) -> Iterator[str]:
     at = "" if preemption.next_check is None else f"; asked again in {span(preemption.next_check)}"
     yield f"Preemption: {preemption.reason}{at}"
-    yield from indented([(each.node, _victims(each)) for each in preemption.candidates])
-
-
-def _victims(candidate: EvictionCandidate) -> str:
-    budgets = candidate.violated_budgets
-    violated = f"; {count(budgets, 'disruption budget')} would be violated" if budgets else ""
-    return f"{pods(candidate.victims, candidate.not_listed)}{violated}"
+    lines = []
+    for each in preemption.candidates:
+        budgets = count(each.violated_budgets, "disruption budget")
+        violated = f"; {budgets} would be violated" if each.violated_budgets else ""
+        lines.append((each.node, f"{pods(each.victims, each.not_listed)}{violated}"))
+    yield from indented(lines)
 
 
 def indented(lines: list[list[str]] | list[tuple[str, str]]) -> Iterator[str]:
@@ -247,16 +231,13 @@ def indented(lines: list[list[str]] | list[tuple[str, str]]) -> Iterator[str]:
 
 def what_if_lines(found: WhatIfExplanation) -> Iterator[str]:
     """What would differ, then the pod as it would be explained."""
-    yield from aligned([(f"{name}:", text) for name, text in _what_if_head(found)])
+    yield from _head(_what_if_head(found))
     if found.rules:
-        yield ""
-        yield "What differs:"
         lines = [["RULE", "REFUSES", "INSTEAD OF"]]
         lines += [[each.rule, str(each.refused), str(each.refused_before)] for each in found.rules]
-        yield from indented(lines)
+        yield from ("", "What differs:", *indented(lines))
     if found.placement.candidates:
-        yield ""
-        yield from _candidates(found.placement)
+        yield from ("", *_candidates(found.placement))
     yield from parts(found.pod)
 
 
@@ -278,15 +259,12 @@ def _candidates(answer: PolicyAnswer) -> Iterator[str]:
     draws = any(0 < each.draws < answer.draws for each in answer.candidates)
     yield f"Nodes that {answer.policy} would take, the best one first:"
     columns = ["NODE", *(["COST"] if has_costs else []), *(["CHOSEN"] if draws else [])]
-    yield from indented(
-        [columns, *(_candidate(each, answer, has_costs, draws) for each in answer.candidates)]
-    )
-
-
-def _candidate(each: Candidate, answer: PolicyAnswer, has_costs: bool, draws: bool) -> list[str]:
-    cost = "" if each.cost is None else f"{each.cost:.6g}"
-    chosen = f"{each.draws} of {answer.draws} times"
-    return [each.node, *([cost] if has_costs else []), *([chosen] if draws else [])]
+    lines = [columns]
+    for each in answer.candidates:
+        cost = "" if each.cost is None else f"{each.cost:.6g}"
+        chosen = f"{each.draws} of {answer.draws} times"
+        lines.append([each.node, *([cost] if has_costs else []), *([chosen] if draws else [])])
+    yield from indented(lines)
 
 
 # -- nodes and jobs --------------------------------------------------------------------------------
@@ -294,22 +272,22 @@ def _candidate(each: Candidate, answer: PolicyAnswer, has_costs: bool, draws: bo
 
 def node_lines(node: NodeExplanation) -> Iterator[str]:
     """What a node holds, and why it takes none of the pods that wait."""
-    yield from aligned([(f"{name}:", text) for name, text in _node_head(node)])
+    yield from _head(_node_head(node))
     if node.resources:
-        yield ""
         heads = ["RESOURCE", "ALLOCATABLE", "HELD", "BY SERVICES", "PLANNED", "LEFT"]
-        yield from aligned([heads, *map(_use, node.resources)])
+        yield from ("", *aligned([heads, *map(_use, node.resources)]))
     if node.learned is not None and node.learned.work:
-        yield ""
-        yield from aligned([["WORK", "TASKS/S", "SAMPLES", "CONFIDENCE", "PRICE"], *_work(node.learned)])
+        heads = ["WORK", "TASKS/S", "SAMPLES", "CONFIDENCE", "PRICE"]
+        yield from ("", *aligned([heads, *_work(node.learned)]))
     if node.waiting_pods:
-        yield ""
-        yield f"Of the pods that wait, {node.waiting_pods} were compared with this node. It does not take:"
-        refused = [(f"  {each.count}", each.reason) for each in node.refused]
-        yield from aligned(refused or [("  0", "each of them fits")])
+        refused = [(f"  {each.count}", each.reason) for each in node.refused] or [
+            ("  0", "each of them fits")
+        ]
+        text = f"Of the pods that wait, {node.waiting_pods} were compared with this node. It does not take:"
+        yield from ("", text, *aligned(refused))
 
 
-def _node_head(node: NodeExplanation) -> Iterator[tuple[str, str]]:
+def _node_head(node: NodeExplanation) -> Iterator[Field]:
     yield "Node", node.name
     yield "State", ", ".join(node.conditions)
     yield "Why", node.summary
@@ -342,14 +320,12 @@ def _work(learned: LearnedNode) -> Iterator[list[str]]:
 
 def job_lines(job: JobExplanation) -> Iterator[str]:
     """The pods of a job that wait, in groups of those that are alike."""
-    yield from aligned([("Job:", f"{job.namespace}/{job.name}"), ("Pods:", job.summary)])
+    yield from _head([("Job", f"{job.namespace}/{job.name}"), ("Pods", job.summary)])
     if job.groups:
-        yield ""
-        heads = ["PODS", "STATE", "FOR EXAMPLE", "WHY"]
-        rows = [
-            [str(each.pods), each.state, each.example, f"{each.reason}; {each.message}".rstrip("; ")]
-            for each in job.groups
-        ]
-        yield from aligned([heads, *rows])
+        lines = [["PODS", "STATE", "FOR EXAMPLE", "WHY"]]
+        for each in job.groups:
+            why = f"{each.reason}; {each.message}".rstrip("; ")
+            lines.append([str(each.pods), each.state, each.example, why])
+        yield from ("", *aligned(lines))
     if job.not_listed:
         yield f"and {count(job.not_listed, 'pod')} of other kinds"

@@ -49,23 +49,22 @@ class Forward:
 
     def __init__(self, remote: aiohttp.ClientWebSocketResponse) -> None:
         self._remote = remote
-        self._listening: asyncio.Server | None = None
         self._copying: list[asyncio.Task[None]] = []
         self.port = 0
         self.problem = ""
 
-    async def open(self) -> None:
-        """Listen for the one connection."""
-        self._listening = await asyncio.start_server(self._accept, LOOPBACK, 0)
-        self.port = self._listening.sockets[0].getsockname()[1]
-
-    async def close(self) -> None:
-        """End the connection."""
-        if self._listening is not None:
-            self._listening.close()
-        for task in self._copying:
-            task.cancel()
-        await asyncio.gather(*self._copying, return_exceptions=True)
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Take the one connection for the length of the block."""
+        listening = await asyncio.start_server(self._accept, LOOPBACK, 0)
+        self.port = listening.sockets[0].getsockname()[1]
+        try:
+            yield
+        finally:
+            listening.close()
+            for task in self._copying:
+                task.cancel()
+            await asyncio.gather(*self._copying, return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Copy in both directions. A further connection would be of somebody else on this machine."""
@@ -109,11 +108,8 @@ async def forwarded(client: ApiClient, namespace: str, pod: str, port: int) -> A
     path = f"/api/v1/namespaces/{namespace}/pods/{pod}/portforward"
     async with client.web_socket(path, {"ports": str(port)}, PROTOCOL) as remote:
         forward = Forward(remote)
-        await forward.open()
-        try:
+        async with forward.open():
             yield forward
-        finally:
-            await forward.close()
 
 
 OR_SERVER = "or name its server with --server URL"
