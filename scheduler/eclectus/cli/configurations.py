@@ -12,7 +12,7 @@ import click
 from eclectus.config import effective, load
 from eclectus.config.described import described, traits
 from eclectus.config.document import read_file
-from eclectus.config.profiles import ForeignPolicy, foreign_policies
+from eclectus.config.profiles import foreign_policies
 from eclectus.config.settings_reading import nearest
 from eclectus.config.upstream import translate
 from eclectus.model.errors import SettingsError
@@ -92,7 +92,12 @@ def config_import(file: Path, output: Path | None) -> None:
 @click.argument("name", required=False)
 def policies(name: str | None) -> None:
     """List all policies by role, or explain the policy NAME and its settings in each of its roles."""
-    unusable = [problem for each in foreign_policies() if (problem := _problem(each))]
+    unusable = []
+    for each in foreign_policies():
+        try:
+            each.load()  # into the table
+        except SettingsError as error:
+            unusable.append(error.problem)
     if name is None:
         for role, known in ROLES.items():
             for policy, kind in known.items():
@@ -105,15 +110,6 @@ def policies(name: str | None) -> None:
         every = sorted({policy for known in ROLES.values() for policy in known})
         raise click.UsageError(f"policy {name!r} is unknown; {nearest(name, every)}")
     click.echo("\n\n".join("\n".join(_explain(role, name, kind)) for role, kind in found))
-
-
-def _problem(policy: ForeignPolicy) -> str:
-    """Why a policy of another distribution cannot be used; empty if it can, and is in the table then."""
-    try:
-        policy.load()
-    except SettingsError as error:
-        return error.problem
-    return ""
 
 
 def _description(kind: type[Any]) -> str:

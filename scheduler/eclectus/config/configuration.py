@@ -77,8 +77,9 @@ def parse(text: str) -> Configuration:
         required = required_of_learner(profiles, "profiles")
     with problems.collected():
         learn = read_learner(mapping.get("learn"), "learn", required)
-    with problems.collected():
-        seed = _read_seed(mapping.get("seed", 0))
+    seed = mapping.get("seed", 0)
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        problems.add("seed", f"must be a whole number, not {show(seed)}")
     with problems.collected():
         process = _read_process(mapping)
     problems.raise_any()
@@ -92,12 +93,6 @@ def _check_kind(mapping: dict[str, object], problems: Problems) -> None:
             problems.add(key, f"must be {wanted}, not {show(mapping.get(key))}")
     if mapping.get("kind", KIND) != KIND:
         problems.raise_any()
-
-
-def _read_seed(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise SettingsError("seed", f"must be a whole number, not {show(value)}")
-    return value
 
 
 def _read_process(mapping: dict[str, object]) -> ProcessSettings:

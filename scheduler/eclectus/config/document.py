@@ -68,18 +68,12 @@ def read_documents(text: str) -> list[object]:
 @contextmanager
 def _loader(text: str) -> Iterator[_StrictLoader]:
     """A loader of the text, disposed of at the end. Raises SettingsError for the parser's errors."""
-    with _syntax_errors():
+    try:
         loader = _StrictLoader(text)
         try:
             yield loader
         finally:
             loader.dispose()
-
-
-@contextmanager
-def _syntax_errors() -> Iterator[None]:
-    try:
-        yield
     except (yaml.YAMLError, ValueError) as error:  # a date such as 2026-99-99 is a ValueError
         raise SettingsError("", f"is not valid YAML: {error}") from error
     except RecursionError as error:

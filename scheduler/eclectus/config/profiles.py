@@ -19,23 +19,9 @@ from dataclasses import dataclass, fields, is_dataclass
 from inspect import isabstract
 from typing import TYPE_CHECKING, Any
 
+from eclectus import framework
 from eclectus.config.settings_reading import camel, join, nearest, read, read_mapping, settings_of, show
-from eclectus.framework import (
-    NEEDS,
-    Learn,
-    Line,
-    LineTraits,
-    Need,
-    Order,
-    OrderTraits,
-    Place,
-    PlaceTraits,
-    Profile,
-    ProfileSettings,
-    Relieve,
-    RelieveTraits,
-    Traits,
-)
+from eclectus.framework import NEEDS, Learn, Order, Profile, Traits
 from eclectus.model.errors import Problems, SettingsError
 from eclectus.policies.table import ROLES, clashes_in
 
@@ -43,11 +29,14 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "eclectus.policies"
-_TRAITS: dict[type[Any], type[Traits]] = {
-    Learn: Traits, Order: OrderTraits, Place: PlaceTraits, Line: LineTraits, Relieve: RelieveTraits
-}  # fmt: skip
-_BASES = dict(zip(("learn", "order", "place", "line", "relieve"), _TRAITS, strict=True))
-_HOOKS: dict[Need, tuple[type[Any], str]] = {
+_BASES: dict[str, tuple[type[Any], type[Traits]]] = {
+    "learn": (Learn, Traits),
+    "order": (Order, framework.OrderTraits),
+    "place": (framework.Place, framework.PlaceTraits),
+    "line": (framework.Line, framework.LineTraits),
+    "relieve": (framework.Relieve, framework.RelieveTraits),
+}
+_HOOKS: dict[framework.Need, tuple[type[Any], str]] = {
     "binds": (Order, "placed"),
     "task arrivals": (Learn, "arrived"),
     "start times": (Learn, "started"),
@@ -85,14 +74,14 @@ class ForeignPolicy:
             raise SettingsError("", f"is not named by a role and a name, such as place/{self.entry.name}")
         if self.is_taken:
             raise SettingsError("", "has the name of another policy")
-        base = _BASES[self.role]
+        base, traits = _BASES[self.role]
         try:
             kind: type[Any] = self.entry.load()
             is_policy = isinstance(kind, type) and issubclass(kind, base) and not isabstract(kind)
             if not (is_policy and is_dataclass(kind)):
                 raise SettingsError("", f"is no dataclass with all methods of {base.__name__}")
             policy = kind()
-            problem = contradiction(policy, _TRAITS[base])
+            problem = contradiction(policy, traits)
         except SettingsError:
             raise
         except Exception as error:  # a plug-in's defect must not stop the others
@@ -137,7 +126,7 @@ def contradiction(policy: Any, kind: type[Traits]) -> str:
     for need, (role, hook) in _HOOKS.items():
         if _overrides(policy, role, hook) != (need in traits.needs):
             return f"has a method `{hook}` and must need {need!r}, or neither"
-    if isinstance(traits, OrderTraits) and _overrides(policy, Order, "rank") != traits.ranks_groups:
+    if isinstance(traits, framework.OrderTraits) and _overrides(policy, Order, "rank") != traits.ranks_groups:
         return "has a method `rank` and must say `ranks_groups`, or neither"
     return ""
 
@@ -146,8 +135,9 @@ def _overrides(policy: Any, role: type[Any], hook: str) -> bool:
     return isinstance(policy, role) and getattr(type(policy), hook) is not getattr(role, hook)
 
 
-_SETTINGS = list(settings_of(ProfileSettings))
-FIELDS = ["schedulerName", "order", "place", "line", "relieve", *_SETTINGS]
+_DEFAULTS = {"order": "fifo", "place": "rosella", "line": "fifo", "relieve": "none"}
+_SETTINGS = list(settings_of(framework.ProfileSettings))
+FIELDS = ["schedulerName", *_DEFAULTS, *_SETTINGS]
 _NOT_BUILT = ["hold"]  # a role that docs/proposals describe and no policy plays yet
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 
@@ -215,24 +205,17 @@ def read_profile(values: object, path: str) -> Profile:
         elif key not in FIELDS:
             problems.add(join(path, key), f"unknown field; {nearest(key, FIELDS)}")
 
-    def policy(role: str, default: str) -> Any:
-        return _read_policy(role, mapping.get(role), join(path, role), default)
-
     with problems.collected():
         name = _read_name(mapping.get("schedulerName"), join(path, "schedulerName"))
-    with problems.collected():
-        order = policy("order", "fifo")
-    with problems.collected():
-        place = policy("place", "rosella")
-    with problems.collected():
-        line = policy("line", "fifo")
-    with problems.collected():
-        relieve = policy("relieve", "none")
+    policies: dict[str, Any] = {}
+    for role, default in _DEFAULTS.items():
+        with problems.collected():
+            policies[role] = _read_policy(role, mapping.get(role), join(path, role), default)
     with problems.collected():
         own = {key: value for key, value in mapping.items() if key in _SETTINGS}
-        settings = read(ProfileSettings, own, path)
+        settings = read(framework.ProfileSettings, own, path)
     problems.raise_any()
-    profile = Profile(name, order, place, line, relieve, settings)
+    profile = framework.Profile(name, **policies, settings=settings)
     for clash in clashes_in(profile):
         problems.add(join(path, clash.at), clash.problem)
     problems.raise_any()

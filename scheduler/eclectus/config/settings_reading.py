@@ -117,7 +117,9 @@ def read_value(hint: Any, setting: Setting | None, value: object, path: str) -> 
         is_none = value is None and type(None) in choices
         return None if is_none else read_value(part, setting, value, path)
     if origin is Literal:
-        return _choice(choices, value, path)
+        if not isinstance(value, str) or value not in choices:
+            raise SettingsError(path, f"{show(value)} is unknown; {nearest(value, list(choices))}")
+        return value
     if origin in (tuple, dict):
         return _collection(origin, choices, setting, value, path)
     if is_dataclass(hint):
@@ -141,12 +143,6 @@ def _collection(kind: Any, parts: tuple[Any, ...], setting: Setting | None, valu
     return tuple(found.values()) if kind is tuple else found
 
 
-def _choice(choices: tuple[str, ...], value: object, path: str) -> str:
-    if not isinstance(value, str) or value not in choices:
-        raise SettingsError(path, f"{show(value)} is unknown; {nearest(value, list(choices))}")
-    return value
-
-
 def _number(kind: type[Any], setting: Setting | None, value: object, path: str) -> float:
     unit = setting.unit if setting else ""
     if unit == "s" and isinstance(value, str):
@@ -156,17 +152,13 @@ def _number(kind: type[Any], setting: Setting | None, value: object, path: str) 
         raise SettingsError(path, f"must be {what}, not {show(value)}")
     if kind is int and value != int(value):
         raise SettingsError(path, f"must be a whole number, not {show(value)}")
-    if setting is not None:
-        _check_bounds(setting, float(value), path)
+    least, most = (setting.least, setting.most) if setting else (None, None)
+    with_unit = f" {unit}" if unit else ""
+    if least is not None and value < least:
+        raise SettingsError(path, f"{value:g}{with_unit} is too small; at least {least:g}{with_unit}")
+    if most is not None and value > most:
+        raise SettingsError(path, f"{value:g}{with_unit} is too large; at most {most:g}{with_unit}")
     return kind(value)  # type: ignore[no-any-return]
-
-
-def _check_bounds(setting: Setting, value: float, path: str) -> None:
-    unit = f" {setting.unit}" if setting.unit else ""
-    if setting.least is not None and value < setting.least:
-        raise SettingsError(path, f"{value:g}{unit} is too small; at least {setting.least:g}{unit}")
-    if setting.most is not None and value > setting.most:
-        raise SettingsError(path, f"{value:g}{unit} is too large; at most {setting.most:g}{unit}")
 
 
 def _seconds(text: str, path: str) -> float:

@@ -13,24 +13,10 @@ from typing import Any
 import yaml
 
 from eclectus.api.names import API_VERSION
+from eclectus.config import upstream_fields as upstream
 from eclectus.config.configuration import KIND, duration, parse
 from eclectus.config.document import read_yaml
 from eclectus.config.settings_reading import camel, join, read, read_mapping, show
-from eclectus.config.upstream_fields import (
-    ARGUMENTS,
-    REASON,
-    DefaultPreemptionArgs,
-    KubeSchedulerConfiguration,
-    LeaderElection,
-    NodeAffinityArgs,
-    NodeResourcesFitArgs,
-    PluginConfig,
-    Plugins,
-    PluginSet,
-    PodTopologySpreadArgs,
-    Profile,
-    ScoringStrategy,
-)
 from eclectus.framework.profile_settings import AddedAffinity, SpreadDefaults, is_extended
 from eclectus.model.errors import Problems, SettingsError
 
@@ -50,7 +36,7 @@ def marked(values: Any, path: str) -> Iterator[Note]:
     """The fields of `values`, read by upstream_fields.py, that are given and have no counterpart."""
     for field in fields(values):
         value, where = getattr(values, field.name), join(path, camel(field.name))
-        reason = field.metadata.get(REASON)
+        reason = field.metadata.get(upstream.REASON)
         if value == field.default:
             continue
         if reason is not None and isinstance(value, tuple):
@@ -68,32 +54,24 @@ PREEMPTION = "DefaultPreemption"
 _ALL = "*"
 
 
-@dataclass(frozen=True)
-class Part:
-    """What does the work of a plugin at one extension point, and why it stays."""
-
-    point: str
-    stays: str
-
-
 _RULE = "Kubernetes' rules cannot be switched off, and pods that do not use the feature are not affected"
 _QUEUE = (
     "the order of the queue is the profile's `order`: fifo is kube-scheduler's, and the others begin with it"
 )
-PARTS: Mapping[str, tuple[Part, ...]] = {
-    "SchedulingGates": (Part("preEnqueue", _RULE),),
-    "PrioritySort": (Part("queueSort", _QUEUE),),
-    "NodeName": (Part("filter", _RULE),),
-    "NodeUnschedulable": (Part("filter", _RULE),),
-    "TaintToleration": (Part("filter", _RULE),),
-    "NodeAffinity": (Part("filter", _RULE),),
-    "NodePorts": (Part("filter", _RULE),),
-    "NodeResourcesFit": (Part("filter", _RULE),),
-    "PodTopologySpread": (Part("filter", _RULE),),
-    "InterPodAffinity": (Part("filter", _RULE),),
-    "DefaultBinder": (Part("bind", "Eclectus binds the pods that it places; leave it out"),),
+PARTS: Mapping[str, tuple[str, str]] = {
+    "SchedulingGates": ("preEnqueue", _RULE),
+    "PrioritySort": ("queueSort", _QUEUE),
+    "NodeName": ("filter", _RULE),
+    "NodeUnschedulable": ("filter", _RULE),
+    "TaintToleration": ("filter", _RULE),
+    "NodeAffinity": ("filter", _RULE),
+    "NodePorts": ("filter", _RULE),
+    "NodeResourcesFit": ("filter", _RULE),
+    "PodTopologySpread": ("filter", _RULE),
+    "InterPodAffinity": ("filter", _RULE),
+    "DefaultBinder": ("bind", "Eclectus binds the pods that it places; leave it out"),
 }
-"""kube-scheduler's plugins with a part in Eclectus that cannot be switched off."""
+"""kube-scheduler's plugins of which Eclectus does the work always: the extension point, and why it stays."""
 
 _WITHOUT_PART = (
     "VolumeRestrictions",
@@ -123,21 +101,20 @@ _UNKNOWN = (
 )
 
 
-def plugin_notes(plugins: Plugins, path: str) -> Iterator[Note]:
+def plugin_notes(plugins: upstream.Plugins, path: str) -> Iterator[Note]:
     """What the plugins of a profile switch on or off without a counterpart."""
     for field in fields(plugins):
-        chosen: PluginSet = getattr(plugins, field.name)
+        chosen: upstream.PluginSet = getattr(plugins, field.name)
         where = join(join(path, camel(field.name)), "enabled")
         for at, each in enumerate(chosen.enabled):
             if each.name not in (*PARTS, *_WITHOUT_PART, PREEMPTION):
                 yield Note(join(where, at), f"{each.name}: {_UNKNOWN}")
-    for name, parts in PARTS.items():
-        for part in parts:
-            if off := switched_off(plugins, name, part.point):
-                yield Note(join(path, off), f"{name}: {part.stays}")
+    for name, (point, why) in PARTS.items():
+        if off := switched_off(plugins, name, point):
+            yield Note(join(path, off), f"{name}: {why}")
 
 
-def score_weights(plugins: Plugins) -> Iterator[tuple[str, int, str]]:
+def score_weights(plugins: upstream.Plugins) -> Iterator[tuple[str, int, str]]:
     """Scores whose weight is not kube-scheduler's default: the plugin, its weight, and where it is set."""
     for name, (_, default) in SCORES.items():
         if off := switched_off(plugins, name, "score"):
@@ -148,7 +125,7 @@ def score_weights(plugins: Plugins) -> Iterator[tuple[str, int, str]]:
                     yield name, each.weight, join(f"{field}.enabled", at)
 
 
-def switched_off(plugins: Plugins, name: str, point: str) -> str:
+def switched_off(plugins: upstream.Plugins, name: str, point: str) -> str:
     """Where a default plugin is switched off at an extension point, such as `score.disabled[0]`; or empty.
 
     What is said of the point itself counts more than what is said of `multiPoint`.
@@ -156,7 +133,7 @@ def switched_off(plugins: Plugins, name: str, point: str) -> str:
     for field in fields(plugins):
         if camel(field.name) not in (point, "multiPoint"):
             continue
-        chosen: PluginSet = getattr(plugins, field.name)
+        chosen: upstream.PluginSet = getattr(plugins, field.name)
         if any(each.name == name for each in chosen.enabled):
             return ""
         for at, each in enumerate(chosen.disabled):
@@ -183,7 +160,7 @@ _WEIGHT = (
 _NOT_EXTENDED = "is no extended resource, and kube-scheduler too ignores no other; left out"
 
 
-def profile_values(profile: Profile, path: str) -> tuple[Values, list[Note]]:
+def profile_values(profile: upstream.Profile, path: str) -> tuple[Values, list[Note]]:
     """The profile in a SchedulerConfiguration, and what has no counterpart. Raises SettingsError."""
     values: Values = {
         "schedulerName": profile.scheduler_name,
@@ -201,7 +178,7 @@ def profile_values(profile: Profile, path: str) -> tuple[Values, list[Note]]:
     return values, notes
 
 
-def _weights(plugins: Plugins, place: Values, path: str) -> list[Note]:
+def _weights(plugins: upstream.Plugins, place: Values, path: str) -> list[Note]:
     """Written into a place that scores as kube-scheduler does; listed for another."""
     found = list(score_weights(plugins))
     if place["policy"] != _KUBE:
@@ -210,8 +187,8 @@ def _weights(plugins: Plugins, place: Values, path: str) -> list[Note]:
     return []
 
 
-def _arguments(config: PluginConfig, values: Values, path: str) -> list[Note]:
-    kind = ARGUMENTS.get(config.name)
+def _arguments(config: upstream.PluginConfig, values: Values, path: str) -> list[Note]:
+    kind = upstream.ARGUMENTS.get(config.name)
     if kind is None:
         return [Note(path, f"Eclectus has no plugin {config.name!r} with arguments; leave it out")]
     where = join(path, "args")
@@ -222,7 +199,7 @@ def _arguments(config: PluginConfig, values: Values, path: str) -> list[Note]:
     return [*marked(arguments, where), *translated]
 
 
-def _fit(arguments: NodeResourcesFitArgs, values: Values, path: str) -> list[Note]:
+def _fit(arguments: upstream.NodeResourcesFitArgs, values: Values, path: str) -> list[Note]:
     ignored, notes = [], []
     for at, name in enumerate(arguments.ignored_resources):
         if is_extended(name):
@@ -238,7 +215,7 @@ def _fit(arguments: NodeResourcesFitArgs, values: Values, path: str) -> list[Not
     return notes
 
 
-def _place(strategy: ScoringStrategy, path: str) -> Values:
+def _place(strategy: upstream.ScoringStrategy, path: str) -> Values:
     weights = {each.name: each.weight or 1 for each in strategy.resources}
     if strategy.type == "LeastAllocated" and weights in ({}, _BY_DEFAULT):
         return {"policy": _KUBE}
@@ -254,14 +231,14 @@ def _place(strategy: ScoringStrategy, path: str) -> Values:
     return place
 
 
-def _affinity(arguments: NodeAffinityArgs, values: Values, path: str) -> list[Note]:
+def _affinity(arguments: upstream.NodeAffinityArgs, values: Values, path: str) -> list[Note]:
     if arguments.added_affinity is not None:
         read(AddedAffinity, arguments.added_affinity, join(path, "addedAffinity"))
         values["addedAffinity"] = dict(arguments.added_affinity)
     return []
 
 
-def _preemption(arguments: DefaultPreemptionArgs, values: Values, path: str) -> list[Note]:
+def _preemption(arguments: upstream.DefaultPreemptionArgs, values: Values, path: str) -> list[Note]:
     limits = {
         "minCandidateNodesPercentage": arguments.min_candidate_nodes_percentage,
         "minCandidateNodesAbsolute": arguments.min_candidate_nodes_absolute,
@@ -270,7 +247,7 @@ def _preemption(arguments: DefaultPreemptionArgs, values: Values, path: str) -> 
     return []
 
 
-def _spread(arguments: PodTopologySpreadArgs, values: Values, path: str) -> list[Note]:
+def _spread(arguments: upstream.PodTopologySpreadArgs, values: Values, path: str) -> list[Note]:
     given = {
         "defaultingType": arguments.defaulting_type or "System",
         "defaultConstraints": list(arguments.default_constraints),
@@ -281,10 +258,10 @@ def _spread(arguments: PodTopologySpreadArgs, values: Values, path: str) -> list
 
 
 _TRANSLATED: Mapping[type, Translate] = {
-    NodeResourcesFitArgs: _fit,
-    NodeAffinityArgs: _affinity,
-    DefaultPreemptionArgs: _preemption,
-    PodTopologySpreadArgs: _spread,
+    upstream.NodeResourcesFitArgs: _fit,
+    upstream.NodeAffinityArgs: _affinity,
+    upstream.DefaultPreemptionArgs: _preemption,
+    upstream.PodTopologySpreadArgs: _spread,
 }
 """Arguments with counterparts; of all others upstream_fields.py says what to do."""
 
@@ -324,10 +301,10 @@ def translate(text: str) -> Translation:
     mapping = dict(read_mapping(read_yaml(text), ""))
     _check_kind(mapping)
     given = {key: value for key, value in mapping.items() if key not in ("apiVersion", "kind")}
-    source = read(KubeSchedulerConfiguration, given, "")
+    source = read(upstream.KubeSchedulerConfiguration, given, "")
     document: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND, "profiles": []}
     notes, problems = list(marked(source, "")), Problems()
-    for at, profile in enumerate(source.profiles or (Profile(),)):
+    for at, profile in enumerate(source.profiles or (upstream.Profile(),)):
         with problems.collected():
             values, of_profile = profile_values(profile, join("profiles", at))
             document["profiles"].append(values)
@@ -349,7 +326,7 @@ def _check_kind(mapping: dict[str, Any]) -> None:
         raise SettingsError("apiVersion", f"must be {UPSTREAM_VERSION}, not {show(version)}{advice}")
 
 
-def _election(election: LeaderElection) -> dict[str, Any]:
+def _election(election: upstream.LeaderElection) -> dict[str, Any]:
     """What is said of the Lease; what is not has kube-scheduler's default here too."""
     times = {
         "leaseDuration": election.lease_duration,

@@ -13,7 +13,7 @@ instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeVar, get_args
 
 from msgspec.structs import replace
@@ -96,6 +96,12 @@ def whole(item: Item, least: int, most: int) -> int:
     return number
 
 
+def _check_found(item: Item, problem: str, known: Collection[str], left: int) -> None:
+    """Raise QuestionError if all that is known is left: the item names nothing of it."""
+    if left == len(known):
+        raise QuestionError(f"{item}: {problem}; it has {', '.join(known) or 'none'}")
+
+
 def _cordon(item: Item) -> NodeEdit:
     if item.value not in ("true", "false"):
         raise QuestionError(f"{item}: must be true or false")
@@ -119,9 +125,8 @@ def _remove_taint(item: Item) -> NodeEdit:
 
     def edit(node: Node) -> Node:
         left = tuple(each for each in node.taints if each.key != key or effect not in ("", each.effect))
-        if len(left) == len(node.taints):
-            has = ", ".join(f"{each.key}:{each.effect}" for each in node.taints) or "none"
-            raise QuestionError(f"{item}: node {node.name!r} has no such taint; it has {has}")
+        spelled = [f"{each.key}:{each.effect}" for each in node.taints]
+        _check_found(item, f"node {node.name!r} has no such taint", spelled, len(left))
         return replace(node, taints=left)
 
     return edit
@@ -137,9 +142,7 @@ def _add_label(item: Item) -> NodeEdit:
 def _remove_label(item: Item) -> NodeEdit:
     def edit(node: Node) -> Node:
         left = tuple(each for each in node.labels if each[0] != item.value)
-        if len(left) == len(node.labels):
-            has = ", ".join(key for key, _ in node.labels) or "none"
-            raise QuestionError(f"{item}: node {node.name!r} has no such label; it has {has}")
+        _check_found(item, f"node {node.name!r} has no such label", dict(node.labels), len(left))
         return replace(node, labels=left)
 
     return edit
@@ -179,9 +182,8 @@ def _request(item: Item) -> TaskEdit:
 def _drop_selector(item: Item) -> TaskEdit:
     def edit(task: Task) -> Task:
         left = tuple(each for each in task.spec.node_selector if each[0] != item.value)
-        if len(left) == len(task.spec.node_selector):
-            has = ", ".join(key for key, _ in task.spec.node_selector) or "none"
-            raise QuestionError(f"{item}: the pod's nodeSelector has no such key; it has {has}")
+        known = dict(task.spec.node_selector)
+        _check_found(item, "the pod's nodeSelector has no such key", known, len(left))
         return replace(task, spec=replace(task.spec, node_selector=left))
 
     return edit
