@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from builders import make_engine, make_node, make_task
-from eclectus.explain.placement import MAX_EXAMINED, unmet_by
+from eclectus.explain.pod import MAX_EXAMINED, unmet_by
 from eclectus.model.commands import Bind
 from eclectus.model.events import TaskSeen
 from eclectus.model.objects import Preference, Requirement, Task, Term

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from builders import make_engine, make_node, make_task
-from eclectus.explain.placement import decision_about
+from eclectus.explain.pod import decision_about
 from eclectus.live.process_metrics import PodTrace
 from eclectus.model.events import BindRefused, NodeSeen, Resumed, TaskSeen
 from eclectus.policies.place.allocation import LeastAllocated

@@ -7,7 +7,7 @@ are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import isfinite
 from typing import NamedTuple
@@ -72,7 +72,8 @@ def in_the_way(state: State, task: Task, task_class: TaskClass, row: int) -> InT
     Pods of lower priority are named where they suffice, because they may be evicted, and pods on their way
     out or nominated pods where these do.
     """
-    for gives_way in (partial(outranks, task), _leaves):
+    ways: tuple[Callable[[Task], bool], ...] = (partial(outranks, task), lambda pod: True)
+    for gives_way in ways:
         found = victims_on(state.view, task_class, row, gives_way)
         if found is None:
             continue
@@ -82,11 +83,6 @@ def in_the_way(state: State, task: Task, task_class: TaskClass, row: int) -> InT
         pods = [pod for pod in on_node if gives_way(pod) and pod.uid != task.uid]
         return InTheWay(pods, is_planned=not pods)
     return None
-
-
-def _leaves(pod: Task) -> bool:
-    """If all pods left, every one would."""
-    return True
 
 
 NODES_MOST = 3
@@ -126,7 +122,8 @@ def _conditions(task_class: TaskClass, rows: Rows) -> Iterator[tuple[Lack, Mask]
     # With many terms the rows are those on which these hold.
     for rule in () if _has_many_terms(spec) else static_rules_of(spec):
         for words, holds in rule.predicates(spec):
-            yield Lack(rule.plugin, _cut(words), permanent=True), ~holds(cluster, rows)
+            cut = words if len(words) <= WORDS_MOST else f"{words[: WORDS_MOST - 1]}…"
+            yield Lack(rule.plugin, cut, permanent=True), ~holds(cluster, rows)
     for rule in task_class.usage_rules:
         yield Lack(rule.plugin, rule.reason), ~rule.holds(cluster, spec, rows)
     if task_class.topology is not None:
@@ -135,7 +132,13 @@ def _conditions(task_class: TaskClass, rows: Rows) -> Iterator[tuple[Lack, Mask]
 
 
 def _miss(state: State, task: Task, task_class: TaskClass, row: int, lacks: list[Lack]) -> NearMiss:
-    lacks += _shortages(task_class, row)
+    cluster, spec = task_class.cluster, task_class.spec
+    requests = dict(spec.requests)
+    for resource, missing in shortages_of_row(spec, cluster, row):
+        column = cluster.columns.get(resource)
+        offered = 0.0 if column is None else cluster.allocatable[row, column]
+        is_permanent = bool(offered < max(requests.get(resource, 0), 1))
+        lacks.append(Lack(ROOM_PLUGIN, resource, missing, permanent=is_permanent))
     found = in_the_way(state, task, task_class, row) or InTheWay()
     return NearMiss(
         node=state.cluster.names[row],
@@ -144,21 +147,6 @@ def _miss(state: State, task: Task, task_class: TaskClass, row: int, lacks: list
         not_listed=max(len(found.pods) - NAMED_MOST, 0),
         planned=found.is_planned,
     )
-
-
-def _shortages(task_class: TaskClass, row: int) -> Iterator[Lack]:
-    """The resources of which the node has too little left."""
-    cluster, spec = task_class.cluster, task_class.spec
-    requests = dict(spec.requests)
-    for resource, missing in shortages_of_row(spec, cluster, row):
-        column = cluster.columns.get(resource)
-        offered = 0.0 if column is None else cluster.allocatable[row, column]
-        is_permanent = bool(offered < max(requests.get(resource, 0), 1))
-        yield Lack(ROOM_PLUGIN, resource, missing, permanent=is_permanent)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= WORDS_MOST else f"{text[: WORDS_MOST - 1]}…"
 
 
 ROWS_MOST = 64  # nodes that are searched for victims: those that are short of least
@@ -232,9 +220,8 @@ def _reason(state: State, task: Task, task_class: TaskClass, search: _Search) ->
     if search.found:
         return f"without pods of lower priority it would fit on {len(search.found)} {nodes}"
     if search.planned:
-        return (
-            f"on {search.planned} {nodes} room is only planned for pods that wait: nobody is evicted for that"
-        )
+        planned = "room is only planned for pods that wait: nobody is evicted for that"
+        return f"on {search.planned} {nodes} {planned}"
     counts = Counter[str]()
     for row in search.examined:
         counts.update(left_over(task_class, row, state.placed.on_row(row), task, NO_SUCH_PODS))

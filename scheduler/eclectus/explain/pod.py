@@ -6,11 +6,14 @@ policy might see later that it was asked about.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from math import isfinite
+from operator import attrgetter
 
+import numpy as np
 from msgspec.structs import replace
 
 from eclectus.engine.engine import Engine
@@ -27,10 +30,10 @@ from eclectus.engine.reports import (
 )
 from eclectus.engine.state import ForeignPod, PodPlace, State
 from eclectus.explain.nodes_for_pod import leaving_on, named, near_misses, preemption
-from eclectus.explain.placement import unmet_on
 from eclectus.explain.prices import demand_of, price_for
 from eclectus.feasibility.fit_error import funnel
 from eclectus.feasibility.rules import nodes
+from eclectus.feasibility.rules.nodes import term_holds, term_words
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.explanation import (
     AlikePods,
@@ -81,7 +84,7 @@ def pod_explanation(state: State, pod: tuple[str, str], now: float) -> PodExplan
 
 def explain_waiting(state: State, task: Task, now: float) -> PodExplanation:
     """The answer about a pod of `state.pending` that is not assumed; `task`: as it is, or as it might be."""
-    task_class = TaskClass(state.cluster, task.spec, task.workload)
+    task_class = _class_of(state, task)
     where, waits = state_of(state, task), waiting(state, task, task_class, now)
     is_placeable = where not in ("gated", "deleting")
     return PodExplanation(
@@ -130,15 +133,11 @@ def _nomination(state: State, uid: str, now: float) -> Nomination | None:
     row = state.cluster.rows.get(node)
     leaving = [] if row is None else leaving_on(state, row)
     waits = now - (now if since is None else since)
-    return Nomination(node, waits, named(state, leaving), _is_reserved(state, uid, leaving))
-
-
-def _is_reserved(state: State, uid: str, leaving: Sequence[Task]) -> bool:
-    """Whether its Order keeps the node free for it, rather than that it waits for evicted pods."""
-    task = state.pending.get(uid)
-    if task is None or leaving or state.may_evict_for(task):
-        return False
-    return state.profiles[task.profile].order.traits.reserves_nodes
+    task, is_reserved = state.pending.get(uid), False
+    if task is not None and not leaving and not state.may_evict_for(task):
+        # Its Order keeps the node free for it, rather than that it waits for evicted pods.
+        is_reserved = state.profiles[task.profile].order.traits.reserves_nodes
+    return Nomination(node, waits, named(state, leaving), is_reserved)
 
 
 def _attempts(state: State, task: Task, now: float) -> Attempts:
@@ -182,11 +181,11 @@ def _placed(state: State, task: Task, node: str, now: float) -> PodExplanation:
 def _placement(state: State, task: Task, node: str, now: float) -> Placement:
     row, profile = state.cluster.rows.get(node), state.profiles.get(task.profile)
     since = state.placed.held_since(task.uid)
-    found = Placement(node, max(now - (now if since is None else since), 0.0))
-    found = replace(found, evicted=task.uid in state.evicted)
+    waits = max(now - (now if since is None else since), 0.0)
+    found = Placement(node, waits, evicted=task.uid in state.evicted)
     if row is None or profile is None:
         return found
-    task_class, learned = TaskClass(state.cluster, task.spec, task.workload), state.learn.learned_node(node)
+    task_class, learned = _class_of(state, task), state.learn.learned_node(node)
     return replace(
         found,
         policy=str(profile.place),
@@ -205,15 +204,11 @@ NODES_MOST = 5  # named of those in whose queues it is
 
 def state_of(state: State, task: Task) -> WaitingState:
     """Where a pod of `state.pending` waits whose bind is not under way."""
-    place = state.places.of(task.uid)
-    if place == "classQueue":
-        return _state_in_class_queue(state, task.uid)
+    uid, place = task.uid, state.places.of(task.uid)
     if place is None or place == "assumed":
         raise LookupError(f"{task} does not wait")
-    return _STATES[place]
-
-
-def _state_in_class_queue(state: State, uid: str) -> WaitingState:
+    if place != "classQueue":
+        return _STATES[place]
     queued = state.places.queued(uid)
     if withheld(state, uid) is not None:
         return "withheld"
@@ -243,12 +238,12 @@ def _backing_off(state: State, task: Task, with_room: int, now: float) -> Waitin
 
 def _in_gang(state: State, task: Task, with_room: int, now: float) -> Waiting:
     gang = state.gangs.of(task.uid)
-    _, reason = gang_message(state, task.uid, FitErrors(state), partial(_fresh_class, state))
+    _, reason = gang_message(state, task.uid, FitErrors(state), partial(_class_of, state))
     backs_off = not gang.problem and gang.retry_at > now
     return Waiting(reason, next_check=gang.retry_at - now if backs_off else None)
 
 
-def _fresh_class(state: State, task: Task) -> TaskClass:
+def _class_of(state: State, task: Task) -> TaskClass:
     return TaskClass(state.cluster, task.spec, task.workload)
 
 
@@ -383,9 +378,8 @@ def job_explanation(
     own, assumed, nominated = (uid, namespace), state.placed.assumed, state.placed.is_nominated
     of_job = (task for task in state.pending.values() if (task.job, task.namespace) == own)
     pods = [task for task in of_job if task.uid not in assumed]
-    placed = sum(
-        (task.job, task.namespace) == own and not nominated(task.uid) for task in state.placed.tasks()
-    )
+    on_nodes = (task.uid for task in state.placed.tasks() if (task.job, task.namespace) == own)
+    placed = sum(not nominated(uid) for uid in on_nodes)
     groups: dict[Group, list[Task]] = {}
     for task in pods:
         groups.setdefault((state_of(state, task), (task.spec, task.workload)), []).append(task)
@@ -412,8 +406,71 @@ def _uid(state: State, namespace: str, labels: Collection[Label]) -> str:
 
 
 def _alike(state: State, where: WaitingState, pods: list[Task], now: float) -> AlikePods:
-    task = pods[0]
-    task_class = TaskClass(state.cluster, task.spec, task.workload)
+    task, task_class = pods[0], _class_of(state, pods[0])
     reason = waiting(state, task, task_class, now).reason
     message = "" if task_class.fits_now_count else FitErrors(state).message(task, task_class)
     return AlikePods(where, len(pods), reason, message, task.name)
+
+
+# What a placement was chosen among: asked right after the step, so that decisions do not pay.
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A pod's placement beside its alternatives, as they are right after the step that has decided it."""
+
+    policy: str  # the Place policy's class
+    nodes: int
+    feasible: int  # nodes that may run the pod, when they are empty enough
+    with_room: int  # of those, nodes that have room for one more such pod
+    speed: float  # the learned rate of the chosen node over the mean of the feasible ones
+    rank: int  # 1: none of the feasible nodes is faster
+
+    def __str__(self) -> str:
+        found = f"{self.feasible} of {self.nodes} nodes are feasible, {self.with_room} have room for another"
+        chosen = f"the node of rank {self.rank} by speed ({self.speed:.2f} of the mean)"
+        return f"{found}; {self.policy} chose {chosen}"
+
+
+def decision_about(state: State, uid: str) -> Decision | None:
+    """The decision about a pod whose bind is assumed; None for other pods."""
+    task, node = state.pending.get(uid), state.placed.assumed.get(uid)
+    row = None if node is None else state.cluster.rows.get(node)
+    if task is None or row is None:
+        return None
+    task_class = state.view.task_class(task)
+    rates = state.view.speeds(task_class).rate
+    of_feasible = rates[: len(task_class.feasible)][task_class.feasible]
+    mean = float(of_feasible.mean()) if len(of_feasible) else 0.0
+    return Decision(
+        policy=str(state.profiles[task.profile].place),
+        nodes=len(state.cluster),
+        feasible=task_class.feasible_count,
+        with_room=task_class.fits_now_count,
+        speed=float(rates[row]) / mean if mean else 1.0,
+        rank=1 + int(np.count_nonzero(of_feasible > rates[row])),
+    )
+
+
+MAX_EXAMINED = 32  # the heaviest preferences of a pod, which may state thousands
+
+
+def unmet_by(state: State, uid: str) -> tuple[str, ...]:
+    """The preferred node affinity that the node of an assumed pod does not meet, in words, heaviest first.
+
+    Empty for other pods. Of very many preferences the heaviest are examined.
+    """
+    task = state.pending.get(uid)
+    row = state.cluster.rows.get(state.placed.assumed.get(uid, ""))
+    return () if task is None or row is None else unmet_on(state, task, row)
+
+
+def unmet_on(state: State, task: Task, row: int) -> tuple[str, ...]:
+    """The same for a pod on a row."""
+    rows = np.array([row])
+    heaviest = sorted(task.spec.preferences, key=attrgetter("weight"), reverse=True)[:MAX_EXAMINED]
+    return tuple(
+        f"{term_words(each.term)} (weight {each.weight})"
+        for each in heaviest
+        if not term_holds(state.cluster, each.term, rows)[0]
+    )

@@ -162,6 +162,7 @@ class WhatIfExplanation(Struct, frozen=True, rename="camel", kw_only=True):
     pod: PodExplanation  # without what concerns its place in a queue, which nothing changes
 
 
+@dataclass(eq=False)
 class KnownSpeeds(Learn):
     """The speeds that a learner knows; it learns nothing, and brings nothing of the learner up to date.
 
@@ -169,10 +170,9 @@ class KnownSpeeds(Learn):
     row of a node that was added -> row of the node that is as fast.
     """
 
-    def __init__(self, learn: Learn, rows: int, like: Mapping[int, int]) -> None:
-        self._learn = learn
-        self._rows = rows
-        self._like = like
+    learn: Learn
+    rows: int
+    like: Mapping[int, int]
 
     def add_node(self, row: int, node: str, capacity: int) -> None:
         """Nothing to do."""
@@ -185,23 +185,23 @@ class KnownSpeeds(Learn):
 
     def speeds(self, workload: str) -> Speeds:
         """Those that were computed last."""
-        known = self._learn.known_speeds(workload)
-        missing = max(self._rows - len(known.rate), 0)
-        if not missing and not self._like:
+        known = self.learn.known_speeds(workload)
+        missing = max(self.rows - len(known.rate), 0)
+        if not missing and not self.like:
             return known
         typical = float(known.rate.mean()) if len(known.rate) else 1.0
         rate = np.concatenate((known.rate, np.full(missing, typical)))
-        for row, other in self._like.items():
+        for row, other in self.like.items():
             rate[row] = rate[other]
         return Speeds(read_only(rate), max(known.most, typical), known.epoch)
 
     def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
         """Those of the learner."""
-        return self._learn.learned_cells(after)
+        return self.learn.learned_cells(after)
 
     def learned_node(self, node: str) -> LearnedNode | None:
         """What the learner knows of it."""
-        return self._learn.learned_node(node)
+        return self.learn.learned_node(node)
 
 
 NODES_NAMED_MOST = 8  # in the message for a node that there is not
@@ -224,7 +224,9 @@ def changed(state: State, task: Task, question: Question, now: float) -> tuple[S
             case AddNodes():
                 like |= _add_nodes(cluster, change)
             case DeletePod(namespace, name):
-                _delete(placed, namespace, name)
+                if (found := placed.find(namespace, name)) is None:
+                    raise QuestionError(f"there is no pod {namespace}/{name} that holds room on a node")
+                placed.remove(found.uid)
     return _with(state, cluster, placed, like, now), task
 
 
@@ -248,15 +250,11 @@ def _with(state: State, cluster: Cluster, placed: PlacedPods, like: dict[int, in
 def _node(cluster: Cluster, name: str) -> Node:
     node = cluster.node(name)
     if node is None:
-        raise QuestionError(f"there is no node {name!r}; {_known(cluster)}")
+        names = sorted(cluster.rows)
+        listed, more = ", ".join(names[:NODES_NAMED_MOST]) or "none", len(names) - NODES_NAMED_MOST
+        others = f" and {more} more" if more > 0 else ""
+        raise QuestionError(f"there is no node {name!r}; there are {listed}{others}")
     return node
-
-
-def _known(cluster: Cluster) -> str:
-    names = sorted(cluster.rows)
-    more = len(names) - NODES_NAMED_MOST
-    listed = ", ".join(names[:NODES_NAMED_MOST]) or "none"
-    return f"there are {listed}" + (f" and {more} more" if more > 0 else "")
 
 
 def _set_node(cluster: Cluster, node: Node, edits: Sequence[NodeEdit]) -> int:
@@ -271,23 +269,11 @@ def _add_nodes(cluster: Cluster, change: AddNodes) -> dict[int, int]:
     for _ in range(change.number):
         while (name := f"{change.like}-like-{number}") in cluster.rows:
             number += 1
-        row = _set_node(cluster, _named(model, name), change.edits)
+        labels = tuple((key, name if key == HOSTNAME else value) for key, value in model.labels)
+        row = _set_node(cluster, replace(model, name=name, labels=labels), change.edits)
         like[row] = other = cluster.rows[change.like]
         cluster.volumes.resemble(row, other)
     return like
-
-
-def _named(node: Node, name: str) -> Node:
-    """The same node by another name, which its label says too."""
-    labels = tuple((key, name if key == HOSTNAME else value) for key, value in node.labels)
-    return replace(node, name=name, labels=labels)
-
-
-def _delete(placed: PlacedPods, namespace: str, name: str) -> None:
-    found = placed.find(namespace, name)
-    if found is None:
-        raise QuestionError(f"there is no pod {namespace}/{name} that holds room on a node")
-    placed.remove(found.uid)
 
 
 DRAWS = 4  # how often a policy is asked: enough to see that it draws
@@ -438,7 +424,9 @@ def what_if_explanation(
     before = explain_waiting(state, task, now)
     changed_state, changed_task = changed(state, task, question, now)
     after = explain_waiting(changed_state, changed_task, now)
-    policy = _policy(state, changed_task, question.policy)
+    # The policy of its profile, with its settings, unless another kind is asked for.
+    own, other = state.profiles[changed_task.profile].place, question.policy
+    policy = own if other is None or type(own) is type(other) else other
     placement = answer_of(changed_state, changed_task, policy)
     # Where it waits, since when and how often it failed is as it was.
     after = replace(after, waiting=None, attempts=None, summary=_sentence(before, after, placement))
@@ -467,12 +455,6 @@ def _waiting(state: State, namespace: str, name: str) -> Task:
     )
 
 
-def _policy(state: State, task: Task, asked: Place | None) -> Place:
-    """The policy that places the pod: that of its profile, unless another kind is asked for."""
-    own = state.profiles[task.profile].place
-    return own if asked is None or type(own) is type(asked) else asked
-
-
 def _funnel(pod: PodExplanation) -> Funnel:
     """Of a pod that waits, which always has one."""
     if pod.funnel is None:
@@ -482,8 +464,7 @@ def _funnel(pod: PodExplanation) -> Funnel:
 
 def _differences(before: Funnel, after: Funnel) -> Iterator[RuleDifference]:
     """The rules that refuse other numbers of nodes, in the order of the funnel after the change."""
-    refused_before = _refused(before)
-    refused = _refused(after)
+    refused_before, refused = _refused(before), _refused(after)
     for rule in dict.fromkeys((*refused, *refused_before)):
         found = RuleDifference(rule, refused_before.get(rule, 0), refused.get(rule, 0))
         if found.refused != found.refused_before:

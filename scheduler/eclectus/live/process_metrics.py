@@ -26,7 +26,7 @@ from prometheus_client.registry import Collector
 from typing_extensions import override
 
 import eclectus
-from eclectus.explain.placement import Decision
+from eclectus.explain.pod import Decision
 from eclectus.kubeclient.timing import elapsed
 from eclectus.live.metrics_table import FAMILIES, PREFIX
 from eclectus.model.commands import Bind, Command, Report

@@ -23,7 +23,7 @@ from eclectus.api.names import PART_OF, PART_OF_LABEL, SCHEDULER_NAME_CLAIM, SCH
 from eclectus.config.process_settings import LeaderElection, ProcessSettings
 from eclectus.engine.engine import Engine
 from eclectus.explain.node import learned_nodes
-from eclectus.explain.placement import decision_about, unmet_by
+from eclectus.explain.pod import decision_about, unmet_by
 from eclectus.kubeclient.client import ObjectApi
 from eclectus.kubeclient.credentials import SERVICE_ACCOUNT
 from eclectus.kubeclient.election import ElectionSettings

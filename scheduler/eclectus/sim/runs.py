@@ -227,6 +227,7 @@ def _slot_count(scenario: Scenario) -> float:
 
 POLL_SECONDS = 0.2  # interval of progress reports
 
+Outcome = RunResult | RunFailure
 Progress = Callable[[int], None]
 """Called with the number of tasks that have ended in all runs together."""
 
@@ -264,9 +265,7 @@ class StopRequest:
         signal.signal(signal.SIGINT, before)
 
 
-def run_batch(
-    specs: Sequence[RunSpec], jobs: int, progress: Progress, stop: StopRequest
-) -> list[RunResult | RunFailure]:
+def run_batch(specs: Sequence[RunSpec], jobs: int, progress: Progress, stop: StopRequest) -> list[Outcome]:
     """The results in the order of the specs, without those that had not begun when a stop was requested."""
     if jobs == 1 or len(specs) == 1:
         return list(_run_in_this_process(specs, progress, stop))
@@ -275,7 +274,7 @@ def run_batch(
 
 def _run_in_this_process(
     specs: Sequence[RunSpec], progress: Progress, stop: StopRequest
-) -> Iterator[RunResult | RunFailure]:
+) -> Iterator[Outcome]:
     before = 0
     for spec in specs:
         if stop.requested:
@@ -290,7 +289,7 @@ def _run_in_this_process(
         yield result
 
 
-def _execute(spec: RunSpec, go_on: Callable[[RunRecord], bool]) -> RunResult | RunFailure:
+def _execute(spec: RunSpec, go_on: Callable[[RunRecord], bool]) -> Outcome:
     """The result of the run, or why it failed; a third-party policy may raise anything."""
     scenario = parse(spec.text, spec.folder, spec.changes)
     profile = next(each for each in scenario.profiles if each.name == spec.profile)
@@ -309,14 +308,14 @@ _shared: list[MutableSequence[int]] = []
 
 def _run_in_processes(
     specs: Sequence[RunSpec], jobs: int, progress: Progress, stop: StopRequest
-) -> list[RunResult | RunFailure]:
+) -> list[Outcome]:
     context = multiprocessing.get_context("spawn")  # a new process inherits no state
     counters = cast(MutableSequence[int], context.Array("q", len(specs) + 1))
     count = min(jobs, len(specs))
     with ProcessPoolExecutor(count, context, initializer=_init_worker, initargs=(counters,)) as pool:
         with _sigint_blocked():
             futures = [pool.submit(_run_in_worker, at, spec) for at, spec in enumerate(specs)]
-        left: set[Future[RunResult | RunFailure | None]] = set(futures)
+        left: set[Future[Outcome | None]] = set(futures)
         while left:
             done, left = wait(left, POLL_SECONDS, FIRST_COMPLETED)
             if stop.requested or any(future.exception() is not None for future in done):
@@ -342,7 +341,7 @@ def _init_worker(counters: MutableSequence[int]) -> None:
     _shared.append(counters)
 
 
-def _run_in_worker(at: int, spec: RunSpec) -> RunResult | RunFailure | None:
+def _run_in_worker(at: int, spec: RunSpec) -> Outcome | None:
     counters = _shared[0]
     if counters[-1]:
         return None

@@ -60,9 +60,8 @@ class Measure:
         for at, name in enumerate(self.groups):
             for dimension in dimensions_of(name):
                 if dimension not in DIMENSIONS:
-                    raise SettingsError(
-                        f"groups[{at}]", f"{dimension!r} is unknown; {nearest(dimension, list(DIMENSIONS))}"
-                    )
+                    problem = f"{dimension!r} is unknown; {nearest(dimension, list(DIMENSIONS))}"
+                    raise SettingsError(f"groups[{at}]", problem)
         if ("length" in Grouping(self.groups).dimensions) != (self.cut_off is not None):
             raise SettingsError("cutOff", "is required by groups by length and valid only with them")
 
@@ -201,9 +200,7 @@ class _TopLevelFields:
     """The scalar fields at the top level of a scenario."""
 
     about: str = setting("", "one sentence on what the scenario shows")
-    seeds: int = setting(
-        5, "runs of each profile", why="an interval needs several runs", least=1, most=10_000
-    )
+    seeds: int = setting(5, "runs of each profile", "an interval needs several runs", least=1, most=10_000)
     allow_unstable: bool = setting(False, "allow a load of 1 or more")
 
 

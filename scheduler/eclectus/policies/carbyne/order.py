@@ -179,7 +179,7 @@ class Carbyne(JobPlanner):
         """Of a pod that belongs to no DAG job."""
         if group == SERVICES:
             return (-head.priority, DUE, 0.0, 0.0)
-        demand = self._planner.vector(head.spec.requests)
+        demand = self._planner.offered.vector(head.spec.requests)
         pods = self._planner.plain.by_path.get(path_of(head))
         if pods is not None and (not any(pods.usage) or fits_beside(demand, pods.usage, pods.share)):
             return (-head.priority, DUE, used_part(pods.usage, pods.share), 0.0)
@@ -187,7 +187,7 @@ class Carbyne(JobPlanner):
             return Wait(STRICT, inf)
         if self._is_overhang(view, "", demand, head.estimate):
             return self._withheld(view, group, "")
-        return (-head.priority, LEFT_OVER, inf, -size_of(demand, self._planner.capacity))
+        return (-head.priority, LEFT_OVER, inf, -size_of(demand, self._planner.offered.capacity))
 
     def _is_overhang(self, view: View, uid: str, demand: Vector, seconds: float | None) -> bool:
         """Whether a task that exceeds its job's share takes what another job needs again before it ends."""

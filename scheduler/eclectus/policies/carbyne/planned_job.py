@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import inf, log2, sqrt
 from typing import NamedTuple
 
@@ -87,13 +88,13 @@ def path_of(task: Task) -> str:
     return f"{task.namespace}/{task.job if task.stage else ''}"
 
 
+@dataclass(eq=False, slots=True)
 class PodsOfNamespace:
     """What they wait for and hold, and their share."""
 
-    def __init__(self, waiting: Vector, usage: Vector, share: Vector) -> None:
-        self.waiting = waiting
-        self.usage = usage
-        self.share = share
+    waiting: Vector
+    usage: Vector
+    share: Vector
 
 
 class PlainPods:
@@ -116,12 +117,10 @@ class PlainPods:
             if old is None or (old.waiting, old.usage) != (waiting, usage):
                 changed.append(path)
         of_services = shares.held(SERVICES)
+        amounts = ((path, added(each.waiting, each.usage)) for path, each in self.by_path.items())
         magnitudes = (
-            tuple(
-                (path, *map(magnitude, added(each.waiting, each.usage)))
-                for path, each in self.by_path.items()
-            ),
-            tuple(magnitude(of_services.get(name, 0)) for name in offered.resources),
+            [(path, *map(magnitude, each)) for path, each in amounts],
+            [magnitude(of_services.get(name, 0)) for name in offered.resources],
         )
         differs, self._magnitudes = magnitudes != self._magnitudes, magnitudes
         return changed, differs
@@ -245,16 +244,13 @@ class PlannedJob:
 
     def share_differs(self, most: float) -> bool:
         """Whether the share differs from the planned one by more than this part of it in any resource."""
-        return any(
-            abs(new - old) > most * max(old, 1.0)
-            for new, old in zip(self.share, self._planned_share, strict=True)
-        )
+        shares = zip(self.share, self._planned_share, strict=True)
+        return any(abs(new - old) > most * max(old, 1.0) for new, old in shares)
 
     def replan(self, now: float, since: Callable[[str], float | None], *, work_lost: bool) -> None:
         """Plan what remains. `since`: since when a pod runs. `work_lost`: tasks that had started failed."""
-        has_shrunk = any(
-            new < old * (1.0 - TOLERANCE) for new, old in zip(self.share, self._planned_share, strict=True)
-        )
+        shares = zip(self.share, self._planned_share, strict=True)
+        has_shrunk = any(new < old * (1.0 - TOLERANCE) for new, old in shares)
         is_first = not any(self._planned_share)
         dominant, before = (used_part(each, self._capacity) for each in (self.share, self._planned_share))
         growth = inf if is_first else dominant / before
@@ -266,10 +262,8 @@ class PlannedJob:
         self._dues_until = -inf
         self._to_start = [to_start for to_start, _, _ in self.counts]
         if self.plan is not None:
-            finish = now + self.plan.finish_seconds
-            self.deadline = self.deadline.replanned(
-                now, finish, growth=growth, excused=has_shrunk or work_lost
-            )
+            finish, excused = now + self.plan.finish_seconds, has_shrunk or work_lost
+            self.deadline = self.deadline.replanned(now, finish, growth=growth, excused=excused)
 
     def _stages_left(self, now: float, since: Callable[[str], float | None]) -> list[StageLeft] | None:
         """What remains; None if the run time of a stage of which something remains is unknown."""
@@ -284,10 +278,8 @@ class PlannedJob:
             running = Counter(time_left(seconds, now, since(uid)) for uid in stage.on_nodes)
             if running:
                 self._first_end = min(self._first_end, now + min(running))
-            whole = tuple(int(amount) for amount in self.demands[at])
-            stages.append(
-                StageLeft(stage.to_start, whole, seconds, stage.stage.parents, tuple(running.items()))
-            )
+            whole, ends = tuple(map(int, self.demands[at])), tuple(running.items())
+            stages.append(StageLeft(stage.to_start, whole, seconds, stage.stage.parents, ends))
         return stages
 
     def let_lend_gains(self, *, lends: bool) -> bool:
@@ -347,10 +339,8 @@ class PlannedJob:
         for at, (to_start, _, _) in enumerate(self.counts):
             for resource, amount in enumerate(self.demands[at]):
                 wanted[resource] += to_start * amount
-        return tuple(
-            max(min(share - usage, want), 0.0)
-            for share, usage, want in zip(self.share, self.usage, wanted, strict=True)
-        )
+        amounts = zip(self.share, self.usage, wanted, strict=True)
+        return tuple(max(min(share - usage, want), 0.0) for share, usage, want in amounts)
 
     def lent(self) -> Vector:
         """What it leaves to others of its share: what its ready tasks could take of it and have not taken.

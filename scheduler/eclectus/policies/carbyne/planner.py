@@ -7,7 +7,7 @@ planned one by more than `LEAST_CHANGE`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from heapq import heapify, heappop, heappush, nlargest
 from math import inf
 
@@ -212,9 +212,8 @@ class Planner:
 
     def _measure(self, view: View) -> None:
         """Nodes have changed: all amounts are measured anew."""
-        self.offered = offered_by(view.cluster)
-        kept, self._is_stale = self.jobs, True
-        self.jobs = {}
+        self.offered, self._is_stale = offered_by(view.cluster), True
+        kept, self.jobs = self.jobs, {}
         self.entitlements.clear(len(self.offered.resources))
         for uid, before in kept.items():
             if uid in view.jobs:
@@ -224,7 +223,7 @@ class Planner:
         self._next_starts.clear()
 
     def _new(self, known: KnownJob) -> PlannedJob:
-        return PlannedJob(known, self.capacity, self.vector, self._stage_ranks)
+        return PlannedJob(known, self.offered.capacity, self.offered.vector, self._stage_ranks)
 
     def _take_in(self, view: View, changed: set[str], *, has_plain: bool) -> None:
         lost, ended = set[str](), set[str]()
@@ -269,7 +268,7 @@ class Planner:
             job = self.jobs[uid] = self._new(known)
             ended.add(uid)
             self._is_stale = True
-        job.usage = self.vector(view.shares(self._owner).held(job.path).items())
+        job.usage = self.offered.vector(view.shares(self._owner).held(job.path).items())
         before, job.counts = job.counts, job.count()
         for at, (new, old) in enumerate(zip(job.counts, before, strict=True)):
             if new.to_start > old.to_start:
@@ -284,15 +283,18 @@ class Planner:
 
     def _share(self, view: View) -> None:
         """Compute all shares."""
-        plain, services = self.plain.by_path, self.vector(view.shares(self._owner).held(SERVICES).items())
-        if not self.capacity or not (self.jobs or plain):
+        plain, services = (
+            self.plain.by_path,
+            self.offered.vector(view.shares(self._owner).held(SERVICES).items()),
+        )
+        if not self.offered.capacity or not (self.jobs or plain):
             return
-        set_shares(self.jobs, plain, self.capacity, services, by_namespace=self._by_namespace)
+        set_shares(self.jobs, plain, self.offered.capacity, services, by_namespace=self._by_namespace)
         for job in self.jobs.values():
             self.changes.record(job.path)
         for path in plain:
             self.changes.record(path)
-        self.entitlements.clear(len(self.capacity))
+        self.entitlements.clear(len(self.offered.capacity))
         for uid, job in self.jobs.items():
             self._draw(view, job)
             self._entitle(uid, job, view.now)
@@ -319,20 +321,12 @@ class Planner:
         level = job.known.job.altruism * self._altruism
         others_want = any(each is not job and each.wants_more for each in self.jobs.values())
         others_want = others_want or any(any(each.waiting) for each in self.plain.by_path.values())
-        job.lends = (
-            job.plan is not None
-            and others_want
-            and (level >= 1.0 or (level > 0.0 and view.rng.random() < level))
-        )
+        may_lend = job.plan is not None and others_want
+        job.lends = may_lend and (level >= 1.0 or (level > 0.0 and view.rng.random() < level))
 
     def _entitle(self, uid: str, job: PlannedJob, now: float) -> None:
         if self._is_bounded:
             self.entitlements.set(uid, job.entitled(), job.next_due(now))
-
-    @property
-    def capacity(self) -> Vector:
-        """Of all nodes, by resource."""
-        return self.offered.capacity
 
     def stage_of(self, view: View, task: Task) -> tuple[PlannedJob, int] | None:
         """The job of a task and the index of its stage; None if it belongs to no job that is planned."""
@@ -341,11 +335,7 @@ class Planner:
             return None
         return job, found[0].index_of(found[1])
 
-    def vector(self, amounts: Iterable[tuple[str, int]]) -> Vector:
-        """Amounts in the planner's order; of resources that no node offers nothing."""
-        return self.offered.vector(amounts)
-
     def leaves_room(self, view: View, uid: str, demand: Vector) -> bool:
         """Whether beside this demand what all other jobs are entitled to remains free."""
-        held = self.vector(view.shares(self._owner).held("").items())
-        return self.entitlements.leave_room(uid, demand, held, self.capacity)
+        held = self.offered.vector(view.shares(self._owner).held("").items())
+        return self.entitlements.leave_room(uid, demand, held, self.offered.capacity)

@@ -56,10 +56,8 @@ class ContendedClasses:
         if view.now < self.epoch + self._heartbeat:
             return
         kept = 0.5 ** ((view.now - self.epoch) / self._heartbeat)
-        before = self.ratios
-        self.ratios = {
-            key: ratio + kept * (before.get(key, ratio) - ratio) for key, ratio in _measured(view).items()
-        }
+        before, measured = self.ratios, _measured(view).items()
+        self.ratios = {key: ratio + kept * (before.get(key, ratio) - ratio) for key, ratio in measured}
         self.highest, self.utilisation = max(self.ratios.values(), default=0.0), _utilisation(view)
         self.epoch = view.now
 
@@ -80,20 +78,18 @@ def _measured(view: View) -> dict[ClassKey, float]:
     """
     queued = {key: count for key, count in view.queued_tasks.items() if is_constrained(key[0])}
     keys = nlargest(CLASSES_MOST, queued, key=lambda key: queued[key])
-    classes = [view.classes.current(*key) for key in keys]
-    chosen = [
-        (key, each)
-        for key, each in zip(keys, classes, strict=True)
-        if each.feasible_count < np.count_nonzero(view.cluster.present)
-    ]
+    classes, present = (
+        {key: view.classes.current(*key) for key in keys},
+        np.count_nonzero(view.cluster.present),
+    )
+    chosen = {key: each for key, each in classes.items() if each.feasible_count < present}
     if not chosen:
         return {}
-    nodes = np.array([each.feasible for _, each in chosen])
-    tasks = np.array([float(queued[key]) for key, _ in chosen])
+    nodes = np.array([each.feasible for each in chosen.values()])
+    tasks = np.array([float(queued[key]) for key in chosen])
     # Tasks of the class that fit now, on all nodes.
-    free = np.array([np.floor(1.0 - each.overflow[each.fits_now]).sum() for _, each in chosen])
-    ratios = contention(nodes, tasks, free)
-    return {key: float(ratio) for (key, _), ratio in zip(chosen, ratios, strict=True)}
+    free = np.array([np.floor(1.0 - each.overflow[each.fits_now]).sum() for each in chosen.values()])
+    return dict(zip(chosen, contention(nodes, tasks, free).tolist(), strict=True))
 
 
 def _utilisation(view: View) -> float:

@@ -65,13 +65,6 @@ UNKNOWN_ESTIMATE = 1.0  # seconds: without estimates all count alike
 GROUPS_MOST = 1024  # of which delays are kept while nothing of them waits
 
 
-class Size(NamedTuple):
-    """How much of the nodes that may run a class of tasks services leave."""
-
-    cores: float
-    slots: float  # for tasks of the class
-
-
 class First(NamedTuple):
     """The first task of a group, as it was last ranked."""
 
@@ -105,13 +98,13 @@ class FewestNodesFirst(Order):
     def rank(self, view: View, group: str, head: Task) -> tuple[float, ...]:
         """By priority; then those that were delayed enough by age, before all others by age over cores."""
         task_class = view.task_class(head)
-        size = _size(task_class)
-        self._first[group] = First(view.now, head, task_class, size.slots)
+        cores, slots = _size(task_class)
+        self._first[group] = First(view.now, head, task_class, slots)
         delays = self._delays.get(group)
         delay = delays.of_first(head.created) if delays else 0.0
         if delay > self.slack * _rounded_estimate(head):
             return (-head.priority, 0, head.created)
-        return (-head.priority, 1, -(view.now - head.created) / max(size.cores, 1e-9))
+        return (-head.priority, 1, -(view.now - head.created) / max(cores, 1e-9))
 
     def placed(self, view: View, task: Task, row: int) -> None:
         """Count the delay of each group of which the first task is older and could have used the slot."""
@@ -140,14 +133,17 @@ def _rounded_estimate(task: Task) -> float:
     return ldexp(0.5, frexp(_estimate(task))[1])
 
 
-def _size(task_class: TaskClass) -> Size:
-    """Computed again when nodes or their services have changed."""
+def _size(task_class: TaskClass) -> tuple[float, float]:
+    """The cores of the nodes that may run the class, and slots for it, that services leave.
+
+    Computed again when nodes or their services have changed.
+    """
     cluster = task_class.cluster
     seen = (cluster.shape.head, cluster.service_changes)
-    known: tuple[tuple[int, int], Size] | None = task_class.derived.get(FewestNodesFirst)
+    known: tuple[tuple[int, int], tuple[float, float]] | None = task_class.derived.get(FewestNodesFirst)
     if known is None or known[0] != seen:
         rows, cpu = task_class.waitable_rows, cluster.columns["cpu"]
         cores = (cluster.allocatable[rows, cpu] - cluster.long_running[rows, cpu]).sum() / 1000
-        size = Size(float(cores), float(task_class.service_slots[rows].sum()))
+        size = float(cores), float(task_class.service_slots[rows].sum())
         known = task_class.derived[FewestNodesFirst] = (seen, size)
     return known[1]

@@ -79,9 +79,8 @@ class DistributedLeastWait(CentralLeastWait):
             self._due = view.now + self.heartbeat * (1.0 + view.rng.random())
             self._placed = np.zeros(len(every))
             self._backlog.refresh(view)
-            self._known = {
-                key: self._backlog.wait(view, view.classes.current(*key), every) for key in self._classes
-            }
+            classes = {key: view.classes.current(*key) for key in self._classes}
+            self._known = {key: self._backlog.wait(view, each, every) for key, each in classes.items()}
             self._classes.clear()
         key = (task_class.spec, task_class.workload)
         self._classes.add(key)

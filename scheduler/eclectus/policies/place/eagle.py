@@ -34,9 +34,7 @@ from eclectus.policies.shared import Hybrid
 class Eagle(Hybrid):
     """Long tasks centrally; short jobs by sticky reservations on nodes without long tasks."""
 
-    least_probes: int = setting(
-        20, "least number of reservations of a short job", why="as in the paper", least=1
-    )
+    least_probes: int = setting(20, "least number of reservations of a short job", "as in the paper", least=1)
 
     def reserve(self, view: View, tasks: Sequence[Task], rows: Rows) -> ReserveMany:
         """Sticky reservations on nodes without long tasks, as far as there are such nodes."""

@@ -8,7 +8,7 @@ itself, and `m` is numpy. Both give the same to the last bit, so that nodes with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Generic, Protocol, TypeVar
@@ -108,9 +108,8 @@ def least_wait(m: Arithmetic[Value], nodes: Nodes[At, Value], rate: Column[At, V
     """Seconds until one more task of the class fits; inf where no ending task can make room for it."""
     missing = m.where(nodes.fits_now[at], 0.0, m.maximum(nodes.overflow[at], 1.0))
     # With a free slot the wait is 0, even at speed 0; the division would give nan.
-    return m.where(
-        missing > 0, m.divide(missing, nodes.service_slots[at] * rate[at] * nodes.background_free[at]), 0.0
-    )
+    pace = nodes.service_slots[at] * rate[at] * nodes.background_free[at]
+    return m.where(missing > 0, m.divide(missing, pace), 0.0)
 
 
 def shortest_delay(
@@ -264,7 +263,6 @@ def _grouped(paces: Floats) -> tuple[Floats, Floats, Rows]:
 #     with room   service
 #     waiting     theta * overflow / (k release) + service
 #
-
 # By how much longer a task counts as running on nodes that are needed by tasks that can run on few.
 #
 # The prices are those of `place: phoenix` (accounts/node_prices.py; Phoenix, ICDCS 2017). A task compares the
@@ -310,42 +308,34 @@ def _scarcity_factor(task_class: TaskClass, price: Floats) -> Floats | None:
 # speeds or prices have changed.
 
 
-@dataclass
-class FasterNodes:
-    """Of each row: the pace of all nodes of the class over that of the faster ones; inf of the fastest."""
-
-    key: Hashable  # what it depends on
-    ratio: Floats
-
-
+@dataclass(eq=False)
 class WaitingWeight:
     """theta by class and the node with room that a task would run on instead of waiting."""
 
-    def __init__(self, fixed: float | None, demand: Demand) -> None:
-        self._fixed = fixed
-        self._demand = demand
+    fixed: float | None
+    demand: Demand
 
     def of(self, view: View, task_class: TaskClass, row: int) -> float:
         """theta as set, or of this node with room."""
-        if self._fixed is not None:
-            return self._fixed
-        demand = self._demand.of(task_class)
+        if self.fixed is not None:
+            return self.fixed
+        demand = self.demand.of(task_class)
         if demand.load <= 0.0:
             return weight_of_waiting(0.0)
-        return weight_of_waiting(demand.load * self._faster(view, task_class, demand).ratio.item(row))
-
-    def _faster(self, view: View, task_class: TaskClass, demand: ClassDemand) -> FasterNodes:
         cluster = view.cluster
         key = (view.speeds(task_class).epoch, cluster.shape.head, cluster.service_changes, demand.version)
-        found: FasterNodes | None = task_class.derived.get(self)
-        if found is None or found.key != key:
+        found: tuple[object, Floats] | None = task_class.derived.get(self)
+        if found is None or found[0] != key:
             ratio = _total_over_faster(view, task_class, demand.factor)
-            found = task_class.derived[self] = FasterNodes(key, ratio)
-        return found
+            found = task_class.derived[self] = (key, ratio)
+        return weight_of_waiting(demand.load * found[1].item(row))
 
 
 def _total_over_faster(view: View, task_class: TaskClass, factor: Floats | None) -> Floats:
-    """Shape [capacity]. Nodes that have a price for the class count as slower, and with no pace."""
+    """Of each row: the pace of all nodes of the class over that of the faster ones; inf of the fastest.
+
+    Shape [capacity]. Nodes that have a price for the class count as slower, and with no pace.
+    """
     rows = task_class.waitable_rows
     rate = np.clip(view.speeds(task_class).rate, DEAD_RATE, 1.0 / DEAD_RATE)
     pace = task_class.service_slots[rows] * rate[rows] * task_class.background_free[rows]

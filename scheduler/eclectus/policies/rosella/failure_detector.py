@@ -60,7 +60,7 @@ class FailureDetector:
         is_slow = (speed * (1.0 + margin) < limit) & ~liveness.marked(liveness.deaths)[rows]
         changed = liveness.mark_dead(rows[is_silent | is_slow], seen.now)
         # Dead nodes on which nothing has run for long are reset.
-        idle = liveness.idle_dead_rows(running.rows, seen.now, self.reset_after)
+        idle = liveness.idle_dead_rows(running.by_row, seen.now, self.reset_after)
         for row in idle:
             liveness.reset(row)
             space.rates.clear(row)
@@ -86,7 +86,7 @@ def _silence_shares(space: Knowledge, running: RunningTasks, seen: Seen, unlikel
 
 def _by_kind(space: Knowledge, running: RunningTasks) -> tuple[NDArray[np.intp], Floats]:
     """By number of a kind: the workload, -1 if no comparable task has ended; the most tasks a second."""
-    numbers, rates = running.numbers(), space.rates
+    numbers, rates = running.numbers, space.rates
     count = 1 + max(numbers.values())
     works, paces = np.full(count, -1), np.full(count, nan)
     for (workload, requests), number in numbers.items():

@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -318,14 +319,8 @@ def _by_group(rates: Rates, groups: NDArray[np.intp]) -> Iterator[LearnedGroup]:
         samples, speed, confidence = (np.bincount(of, each) for each in (count, rate / rate.mean(), sure))
         for group in np.flatnonzero(nodes).tolist():
             each = nodes.item(group)
-            yield LearnedGroup(
-                group,
-                workload,
-                each,
-                samples=samples.item(group),
-                speed=speed.item(group) / each,
-                confidence=confidence.item(group) / each,
-            )
+            means = speed.item(group) / each, confidence.item(group) / each
+            yield LearnedGroup(group, workload, each, samples.item(group), *means)
 
 
 REFRESH_SECONDS = 1.0  # least time between two fits of sizes and factors
@@ -341,15 +336,13 @@ class RosellaLearn(LearnSettings, LearnerExports):
     def __post_init__(self) -> None:
         apply_implied(self)
         self.load, self.occupancy, self.tally = Load(self.capacity), Occupancy(), Tally()
-        self.namespaces = KnowledgeByNamespace(self._new_rates, self.untried_share, self.most_workloads)
+        test = Sensitivity(self.alarm_slack, self.alarm_threshold)
+        new_rates = partial(Rates, self.prior_samples, self.half_life, self.window, test, self.tally)
+        self.namespaces = KnowledgeByNamespace(new_rates, self.untried_share, self.most_workloads)
         self._failure_detector = FailureDetector(self.certainty, self.spare_share, self.half_life)
         self._names, self._rows, self._epochs = {}, {}, {}
         self._now = self._refreshed_at = float("-inf")
         self._is_stale = False  # whether there is reason for a fit before rates are read
-
-    def _new_rates(self) -> Rates:
-        test = Sensitivity(self.alarm_slack, self.alarm_threshold)
-        return Rates(self.prior_samples, self.half_life, self.window, test, self.tally)
 
     def add_node(self, row: int, node: str, capacity: int) -> None:
         """A new node, without samples."""

@@ -89,14 +89,6 @@ class Liveness:
         death.new_samples += is_sample
         return is_sample
 
-    def revived_since(self, row: int) -> float | None:
-        """Make the node live again if it has enough new samples; returns when it died, else None."""
-        death = self.deaths.get(row)
-        if death is None or death.new_samples < REVIVAL_SAMPLES:
-            return None
-        self.reset(row)
-        return death.since
-
     def is_dead(self, row: int) -> bool:
         """Whether the node counts as dead: it died and has shown no sign of life since."""
         return row in self.deaths and not self.deaths[row].has_sign_of_life
@@ -137,9 +129,8 @@ class Liveness:
 
     def idle_dead_rows(self, busy: Container[int], now: float, after: float) -> list[int]:
         """Dead rows, none of them `busy`, where no task has ended or left for `after` seconds."""
-        return [
-            row for row, death in self.deaths.items() if row not in busy and now - death.quiet_since >= after
-        ]
+        quiet = (row for row, death in self.deaths.items() if now - death.quiet_since >= after)
+        return [row for row in quiet if row not in busy]
 
 
 # Effective rates: what placement uses of one namespace's learned rates.
@@ -262,20 +253,13 @@ class Knowledge:
 
     def check_revived(self, row: int) -> bool:
         """Whether a dead node is live again; drops its samples from before its death."""
-        since = self.liveness.revived_since(row)
-        if since is None:
+        death = self.liveness.deaths.get(row)
+        if death is None or death.new_samples < REVIVAL_SAMPLES:
             return False
+        self.liveness.reset(row)
         for workload, _ in self.rates.scalars(row):
-            self.rates.drop_before(workload, row, since)
+            self.rates.drop_before(workload, row, death.since)
         return True
-
-    def rebuild(self, epoch: int) -> None:
-        """Compute the effective rates of all rows again."""
-        self.effective_rates.rebuild(self.shares(), self.prior, epoch)
-
-    def update_row(self, row: int) -> None:
-        """Compute those of one row again."""
-        self.effective_rates.update_row(row, self.share(row))
 
 
 # Which workloads are learned: a fair share of the places for each namespace, in it the most frequent ones.
@@ -485,7 +469,12 @@ class KnowledgeByNamespace:
         voters, self._agreed = self._voters(), None
         if len(voters) > 1:
             self._agreed = np.partition([space.liveness.share for space in voters], 1, axis=0)[1]
-        self._set_priors(voters)
+        votes = Votes([vote(each.rates.matrix.factor, each.rates.matrix.samples) for each in voters])
+        for space in self._all():
+            space.prior = None
+            if voters and voters != [space]:
+                median = votes.median(without=voters.index(space) if space in voters else None)
+                space.prior = prior(median, space.rates.matrix.samples > NEGLIGIBLE)
         self.lowered = set()
         for space in self._all():
             space.agreed = self._agreed
@@ -494,15 +483,6 @@ class KnowledgeByNamespace:
 
     def _voters(self) -> list[Knowledge]:
         return [space for name, space in self.items() if name != EVERYBODY]
-
-    def _set_priors(self, voters: list[Knowledge]) -> None:
-        votes = Votes([vote(each.rates.matrix.factor, each.rates.matrix.samples) for each in voters])
-        for space in self._all():
-            if not voters or voters == [space]:
-                space.prior = None
-                continue
-            median = votes.median(without=voters.index(space) if space in voters else None)
-            space.prior = prior(median, space.rates.matrix.samples > NEGLIGIBLE)
 
     def _agree_on(self, row: int) -> None:
         if self._agreed is not None:
@@ -513,12 +493,12 @@ class KnowledgeByNamespace:
         """Compute the effective rates of all namespaces again, and start a new epoch."""
         self._epoch += 1
         for space in self._all():
-            space.rebuild(self._epoch)
+            space.effective_rates.rebuild(space.shares(), space.prior, self._epoch)
 
     def update_row(self, row: int) -> None:
-        """Compute those of one row again."""
+        """Compute those of one node again."""
         for space in self._all():
-            space.update_row(row)
+            space.effective_rates.update_row(row, space.share(row))
 
     def update_cell(self, workload: str, row: int) -> None:
         """Compute that of one workload on one row again; the row is not lowered."""

@@ -206,14 +206,11 @@ class Rosella(Place):
     def __post_init__(self) -> None:
         apply_implied(self)
         if self.view == "sample" and self.replan:
-            raise SettingsError(
-                "replan", "re-planning needs the full view; leave replan out or set view: full"
-            )
+            problem = "re-planning needs the full view; leave replan out or set view: full"
+            raise SettingsError("replan", problem)
         if self.view == "full" and (self.query, self.choices, self.distinct) != ("proportional", 2, False):
-            raise SettingsError(
-                "view",
-                "the full view draws no nodes; leave out query, choices and distinct, or set view: sample",
-            )
+            advice = "leave out query, choices and distinct, or set view: sample"
+            raise SettingsError("view", f"the full view draws no nodes; {advice}")
         self._replans = self.view == "full" and self.replan is not False
         self._replan = Replan(self.theta, self.soft_weight)
         self._sampling = Sampling(QUERIES[self.query], self.choices, self.distinct, self._cost)
@@ -222,9 +219,7 @@ class Rosella(Place):
     @property
     def traits(self) -> PlaceTraits:
         """Re-planning defers tasks; otherwise they join node queues."""
-        if not self._replans:
-            return PlaceTraits(joins_node_queues=True)
-        return REPLANNING
+        return REPLANNING if self._replans else PlaceTraits(joins_node_queues=True)
 
     @property
     def learner_settings(self) -> Mapping[str, object]:
@@ -252,8 +247,7 @@ class Rosella(Place):
         task_class = view.task_class(task)
         if not task_class.feasible_count:
             return Unschedulable(task)
-        ranking = view.ranking(task_class, lambda group, rows: self._costs(view, group, rows), self)
-        best = ranking.best()
+        best = view.ranking(task_class, partial(self._costs, view), self).best()
         return Unschedulable(task) if best is None else Enqueue(task, best[0])
 
     def _costs(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf, log
 from typing import NamedTuple
@@ -51,13 +51,13 @@ class RunningTasks:
     """Columns without gaps: the last task moves into the position of a removed one."""
 
     def __init__(self) -> None:
-        self._on_row: dict[int, dict[str, Running]] = {}  # by uid; only rows with tasks
+        self.by_row: dict[int, dict[str, Running]] = {}  # and by uid; only rows with tasks
         self._position: dict[str, int] = {}  # uid -> position in the columns
         self._uids: list[str] = []
         self._rows = array("q")
         self._numbers = array("q")
         self._since = array("d")
-        self._number_of: dict[Kind, int] = {}  # kind -> its number here,
+        self.numbers: dict[Kind, int] = {}  # of kinds that run here, or have run lately, in the columns
         self._users: list[int] = []  # by number: running tasks of it
         self._free: list[int] = []  # unused numbers
 
@@ -73,8 +73,8 @@ class RunningTasks:
         self._uids.append(uid)
         self._rows.append(row)
         self._since.append(since)
-        self._on_row.setdefault(row, {})[uid] = Running(kind[0], since)
-        number = self._number_of.get(kind)
+        self.by_row.setdefault(row, {})[uid] = Running(kind[0], since)
+        number = self.numbers.get(kind)
         if number is None:
             number = self._new_number(kind)
         self._users[number] += 1
@@ -86,9 +86,9 @@ class RunningTasks:
         if position is None:
             return None
         row = self._rows[position]
-        del self._on_row[row][uid]
-        if not self._on_row[row]:
-            del self._on_row[row]
+        del self.by_row[row][uid]
+        if not self.by_row[row]:
+            del self.by_row[row]
         self._users[self._numbers[position]] -= 1
         last = self._uids.pop()
         columns = self._rows.pop(), self._numbers.pop(), self._since.pop()
@@ -97,18 +97,9 @@ class RunningTasks:
             self._rows[position], self._numbers[position], self._since[position] = columns
         return row
 
-    @property
-    def rows(self) -> Container[int]:
-        """The rows on which something runs."""
-        return self._on_row
-
     def on_row(self, row: int) -> Mapping[str, Running]:
         """The tasks that run on a row, by uid, in the order in which they were seen running."""
-        return self._on_row.get(row, _NOTHING)
-
-    def numbers(self) -> Mapping[Kind, int]:
-        """The kinds that run here, or have run lately, and their numbers in the columns."""
-        return self._number_of
+        return self.by_row.get(row, _NOTHING)
 
     def columns(self) -> tuple[Integers, Integers, Floats]:
         """Rows, numbers of kinds and start times; shape [tasks] each."""
@@ -116,12 +107,12 @@ class RunningTasks:
 
     def _new_number(self, kind: Kind) -> int:
         if not self._free:
-            for name in [name for name, number in self._number_of.items() if not self._users[number]]:
-                self._free.append(self._number_of.pop(name))
+            for name in [name for name, number in self.numbers.items() if not self._users[number]]:
+                self._free.append(self.numbers.pop(name))
         if not self._free:
             self._free.append(len(self._users))
             self._users.append(0)
-        number = self._number_of[kind] = self._free.pop()
+        number = self.numbers[kind] = self._free.pop()
         return number
 
 
@@ -376,9 +367,8 @@ class Rates:
 
     def remove_node(self, row: int) -> None:
         """Forget the row."""
+        self.clear(row)
         del self._nodes[row]
-        self._common_changes.forget(row)
-        self.matrix.clear_row(row)
 
     def clear(self, row: int) -> None:
         """Drop all samples of the row."""

@@ -158,14 +158,8 @@ def _mean_rate(view: View, row: int) -> float:
     for task, _ in view.placed_pods(row):
         if task.spec.long_running:
             continue
-        share = max(
-            (
-                amount / allocatable[column]
-                for column, amount in cluster.held_parts(task)
-                if allocatable[column]
-            ),
-            default=0.0,
-        )
+        held = ((amount, allocatable[column]) for column, amount in cluster.held_parts(task))
+        share = max((amount / most for amount, most in held if most), default=0.0)
         total += share * view.learn.speeds(task.workload).rate.item(row)
         weights += share
     return total / weights if weights else 0.0

@@ -57,9 +57,8 @@ def _check_columns(path: Path, columns: list[str], row_type: type[Row]) -> None:
     for field in msgspec.structs.fields(row_type):
         if field.required and field.name not in columns:
             have = ", ".join(columns) or "nothing"
-            raise SettingsError(
-                "file", f"{path.name} has no column {field.name!r}; its first line has {have}"
-            )
+            problem = f"{path.name} has no column {field.name!r}; its first line has {have}"
+            raise SettingsError("file", problem)
 
 
 def _row(path: Path, number: int, values: dict[str, str], row_type: type[Row]) -> Row:

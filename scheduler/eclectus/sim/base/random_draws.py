@@ -52,13 +52,7 @@ class SizeDistribution:
     """The size distribution of one class of work; `law` names the family."""
 
     law: Literal[
-        "exponential",
-        "deterministic",
-        "gamma",
-        "hyperexponential",
-        "pareto",
-        "bounded-pareto",
-        "empirical",
+        "exponential", "deterministic", "gamma", "hyperexponential", "pareto", "bounded-pareto", "empirical"
     ] = setting("exponential", "the distribution of sizes", why="most closed-form results assume it")
     mean: float | None = setting(
         None,

@@ -95,9 +95,8 @@ def _hard_constraints(spec: Spec) -> Iterator[str]:
 
 
 def _term(term: Term) -> str:
-    return " and ".join(
-        f"{each.key} {each.op} {'|'.join(each.values)}".strip() for each in (*term.expressions, *term.fields)
-    )
+    requirements = (*term.expressions, *term.fields)
+    return " and ".join(f"{each.key} {each.op} {'|'.join(each.values)}".strip() for each in requirements)
 
 
 NonNegative = Annotated[float, Meta(ge=0)]

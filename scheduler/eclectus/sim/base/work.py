@@ -146,10 +146,8 @@ def build_dag(name: str, drafts: Sequence[StageDraft], arrival: float | None = N
             raise ValueError(f"job {name!r} has two stages {draft.name!r}")
         for parent in draft.parents:
             if parent not in by_name:
-                hint = nearest(parent, list(by_name))
-                raise ValueError(
-                    f"job {name!r}: stage {draft.name!r} has a parent {parent!r} that is not a stage; {hint}"
-                )
+                what = f"stage {draft.name!r} has a parent {parent!r} that is not a stage"
+                raise ValueError(f"job {name!r}: {what}; {nearest(parent, list(by_name))}")
     try:
         order = tuple(TopologicalSorter({draft.name: draft.parents for draft in drafts}).static_order())
     except CycleError as error:

@@ -138,6 +138,7 @@ def summarise_dags(runs: Sequence[RunResult], baseline: Sequence[RunResult]) -> 
     compared = [each for each in found if each is not None]
     results = [dags for _, dags in some]
     responses = [[job.response for job in dags.jobs] for dags in results]
+    unfairness = [[job.unfairness for job in dags.jobs] for dags in results]
     fairness = [dags.fairness for dags in results if dags.fairness is not None]
 
     def against(read: Callable[[DagComparison], float]) -> Interval | None:
@@ -149,10 +150,8 @@ def summarise_dags(runs: Sequence[RunResult], baseline: Sequence[RunResult]) -> 
         p95=_interval([float(np.quantile(each, 0.95)) for each in responses]),
         end=_interval([max(job.arrived + job.response for job in dags.jobs) for dags in results]),
         fairness=_interval(fairness) if fairness else None,
-        unfairness=_interval([fmean(job.unfairness for job in dags.jobs) for dags in results]),
-        unfairness_p95=_interval(
-            [float(np.quantile([job.unfairness for job in dags.jobs], 0.95)) for dags in results]
-        ),
+        unfairness=_interval([fmean(each) for each in unfairness]),
+        unfairness_p95=_interval([float(np.quantile(each, 0.95)) for each in unfairness]),
         below_share=_interval([dags.below_share for dags in results]),
         above_share=_interval([dags.above_share for dags in results]),
         lost=_interval([dags.lost for dags in results]),

@@ -182,36 +182,6 @@ class _Graphs(Struct, frozen=True):
     graphs: tuple[_Query, ...]
 
 
-def read_tpch(  # both files, the chosen queries (all if empty), and the size and cores
-    profiles: bytes,
-    graphs: bytes,
-    queries: Sequence[str],
-    *,
-    size: str,
-    cores: int,
-    needs: Needs,
-    classes: Classes,
-) -> list[Dag]:
-    """The queries with their profiles of this size and cores. Raises ValueError or SettingsError."""
-    measured = msgspec.json.decode(profiles, type=dict[str, list[_Measured]])
-    known = {query.name: query for query in msgspec.convert(read_yaml(graphs.decode()), _Graphs).graphs}
-    for at, name in enumerate(queries):
-        if name not in known:
-            raise SettingsError(f"queries[{at}]", f"{name!r} is not a query; {nearest(name, list(known))}")
-    columns = ((known[name], _column(measured, name, size, cores)) for name in queries or known)
-    return [_profiled(query, column, needs, classes) for query, column in columns]
-
-
-def _column(measured: dict[str, list[_Measured]], query: str, size: str, cores: int) -> list[_Measured]:
-    key = f"tpch_{query.lower()}_{size}_maxCores_{cores}"
-    if key not in measured:
-        sizes = sorted({each.split("_")[2] for each in measured if each.count("_") == 4})
-        columns = sorted({each.split("_")[4] for each in measured if each.count("_") == 4}, key=int)
-        known = f"sizes are {', '.join(sizes)}, cores {', '.join(columns)}"
-        raise SettingsError("size" if size not in sizes else "cores", f"there is no profile {key}; {known}")
-    return measured[key]
-
-
 def _profiled(query: _Query, stages: Sequence[_Measured], needs: Needs, classes: Classes) -> Dag:
     parents: dict[int, list[str]] = {node.name: [] for node in query.graph}
     for node in query.graph:
@@ -442,17 +412,27 @@ class Dags(Workload):
         except ValueError as error:
             raise SettingsError("file", f"{self.file}: {error}") from None
 
-    def _read_tpch(self, data: bytes, folder: Path) -> list[Dag]:
+    def _read_tpch(self, profiles: bytes, folder: Path) -> list[Dag]:
+        """The queries with their profiles of this size and cores. Raises ValueError or SettingsError."""
         graphs = read_data(folder, self.graphs, "graphs")
-        return read_tpch(
-            data,
-            graphs,
-            self.queries,
-            size=self.size,
-            cores=self.cores or 0,
-            needs=self._needs,
-            classes=self.classes,
-        )
+        measured = msgspec.json.decode(profiles, type=dict[str, list[_Measured]])
+        known = {each.name: each for each in msgspec.convert(read_yaml(graphs.decode()), _Graphs).graphs}
+        for at, name in enumerate(self.queries):
+            if name not in known:
+                problem = f"{name!r} is not a query; {nearest(name, list(known))}"
+                raise SettingsError(f"queries[{at}]", problem)
+        chosen = [(known[name], self._column(measured, name)) for name in self.queries or known]
+        return [_profiled(query, column, self._needs, self.classes) for query, column in chosen]
+
+    def _column(self, measured: dict[str, list[_Measured]], query: str) -> list[_Measured]:
+        key = f"tpch_{query.lower()}_{self.size}_maxCores_{self.cores}"
+        if key not in measured:
+            sizes = sorted({each.split("_")[2] for each in measured if each.count("_") == 4})
+            columns = sorted({each.split("_")[4] for each in measured if each.count("_") == 4}, key=int)
+            known = f"sizes are {', '.join(sizes)}, cores {', '.join(columns)}"
+            wrong = "size" if self.size not in sizes else "cores"
+            raise SettingsError(wrong, f"there is no profile {key}; {known}")
+        return measured[key]
 
     def _needs(self, job: str, stage: str) -> TaskNeeds | None:
         """What the tasks of a stage request; None: what the file says, or else one core."""

@@ -77,19 +77,15 @@ class TapeRecord:
         match event:
             case NodeSeen(node=node):
                 self.nodes.add(node.name)
-            case TaskSeen(task=task):
-                self._apply_task(task, now)
+            case TaskSeen(task=task) if task.profile in self._profiles and not task.gates:
+                # A pod arrives when its last scheduling gate is removed.
+                pod = self.pods.setdefault(task.uid, RecordedPod(task, now))
+                if task.started is not None:
+                    pod.node, pod.started = task.node, task.started
+                if task.ended:
+                    pod.ended = min(pod.ended, now if task.finished is None else task.finished)
             case TaskGone(uid=uid) if uid in self.pods:
                 self.pods[uid].gone = min(self.pods[uid].gone, now)
-
-    def _apply_task(self, task: Task, now: float) -> None:
-        if task.profile not in self._profiles or task.gates:
-            return  # a pod arrives when its last scheduling gate is removed
-        pod = self.pods.setdefault(task.uid, RecordedPod(task, now))
-        if task.started is not None:
-            pod.node, pod.started = task.node, task.started
-        if task.ended:
-            pod.ended = min(pod.ended, now if task.finished is None else task.finished)
 
 
 LEAST_SECONDS = 1e-3  # least size of a pod that ran: clocks may show 0

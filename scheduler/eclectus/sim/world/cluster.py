@@ -120,22 +120,11 @@ def _openb(path: Path) -> Iterator[tuple[str, Node]]:
         if row.sn in names:
             raise row_error(path, number, f"node {row.sn!r} is listed twice")
         names.add(row.sn)
-        yield row.model, _node(row)
-
-
-def _node(row: _Row) -> Node:
-    amounts = {
-        "cpu": row.cpu_milli,
-        "memory": row.memory_mib * MIB,
-        "pods": PODS_UNLIMITED,
-        DEVICE_MILLI: 1000 * row.gpu,
-    }
-    labels = {"kubernetes.io/hostname": row.sn, MODEL_LABEL: row.model}
-    return Node(
-        row.sn,
-        tuple(sorted((name, amount) for name, amount in amounts.items() if amount)),
-        tuple(sorted(labels.items())),
-    )
+        amounts = {"cpu": row.cpu_milli, "memory": row.memory_mib * MIB, "pods": PODS_UNLIMITED}
+        amounts[DEVICE_MILLI] = 1000 * row.gpu
+        offered = tuple(sorted((name, amount) for name, amount in amounts.items() if amount))
+        labels = {"kubernetes.io/hostname": row.sn, MODEL_LABEL: row.model}
+        yield row.model, Node(row.sn, offered, tuple(sorted(labels.items())))
 
 
 @dataclass(frozen=True)

@@ -174,10 +174,8 @@ def stuck(
     if first is None:
         return StuckError(f"at {now:g} s {running} tasks run on machines that are frozen for ever")
     fault = f"; first of {fault_count} faults: {first_fault}" if first_fault else ""
-    return StuckError(
-        f"at {now:g} s {len(waiting)} tasks wait and no event is left; the first is {first.task} "
-        f"of class {first.work_class.name}{fault}"
-    )
+    which = f"the first is {first.task} of class {first.work_class.name}"
+    return StuckError(f"at {now:g} s {len(waiting)} tasks wait and no event is left; {which}{fault}")
 
 
 def _equal(what: str, one: float, other: float) -> None:

@@ -17,6 +17,7 @@ from eclectus.sim.base.random_draws import stream
 from eclectus.sim.world.cluster import ClusterSettings
 
 
+@dataclass(frozen=True, slots=True)
 class Failures:
     """Every attempt fails with the same probability, at a uniform point of its work.
 
@@ -24,14 +25,13 @@ class Failures:
     failures, whatever the order in which they start tasks.
     """
 
-    def __init__(self, probability: float, seed: int) -> None:
-        self._probability = probability
-        self._seed = seed
+    probability: float
+    seed: int
 
     def share_done(self, uid: str) -> float | None:
         """The share of its work after which this attempt fails, 0..1; None if it does not."""
-        fails, share = stream(self._seed, f"failure of {uid}").random(2).tolist()
-        return share if fails < self._probability else None
+        fails, share = stream(self.seed, f"failure of {uid}").random(2).tolist()
+        return share if fails < self.probability else None
 
 
 Action = Literal["swap", "scale", "fail", "freeze", "recover"]

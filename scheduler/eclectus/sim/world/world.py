@@ -85,15 +85,11 @@ class World:
         hop_seconds: float = 0.0,
         termination_seconds: float = 0.0,
         checked: bool = False,
-        conserving: bool = False,
         probes: ProbeStream | None = None,
         stages: StageRules = StageRules(),  # noqa: B008 — frozen
         seed: int = 0,
     ) -> None:
-        """`checked` checks counts after each step, `conserving` also that no machine idles beside work.
-
-        `seed`: of what happens to attempts of tasks, by the rules for `stages`.
-        """
+        """`checked`: check counts after each step. `seed`: of failures, by the rules for `stages`."""
         self.engine = engine
         self.machines = machines
         self.record = record
@@ -108,8 +104,8 @@ class World:
         self.dags = DagRecord(machine.node for machine in machines.values())
         # Without delay a pod's start carries no news beside the result of its bind, except to some learners.
         self._shows_starts = hop_seconds > 0 or bool(engine.needs.keys() & {"start times", "budgets"})
-        self._checks = checked or conserving
-        self._checks_work_conserving = conserving
+        self._checks = checked
+        self._checks_work_conserving = False  # also that no machine idles beside work
         self._judge = Judge()
         self._waiting: dict[str, TaskRun] = {}
         self._queue = EventQueue()
