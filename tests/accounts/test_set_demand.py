@@ -126,7 +126,7 @@ def test_in_a_story_of_everything_what_is_counted_is_what_waits_and_holds(seed: 
             expected.wait(task)
     for placed in state.placed._placed.values():
         expected.hold(placed.task)
-    counted = {each: demand.amounts[row] for each, row in demand.sets.items() if demand.has_tasks(row)}
+    counted = {each: demand.amounts[row] for each, row in demand.sets.items() if demand.tasks[row]}
     assert counted.keys() == expected.sets.keys()
     for each, row in expected.sets.items():
         assert np.allclose(counted[each], expected.amounts[row])

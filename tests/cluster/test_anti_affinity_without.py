@@ -55,7 +55,7 @@ def test_it_says_what_it_says_once_the_pods_are_gone(placed: list[tuple[str, lis
     mask = mask_of(cluster)
     for row in cluster.rows.values():
         removed = [pod for on, pod, is_removed in pods if is_removed and on == row]
-        asked = mask.allows_without(row, removed)
+        asked = not mask.refusal_without(row, removed)
         for pod in removed:
             cluster.release(row, pod)
         assert asked == mask.allows(row)
@@ -74,7 +74,7 @@ def test_a_node_costs_the_pods_removed_and_not_the_terms_that_match(owner: str) 
         cluster.hold(cluster.rows[owner], holder)
         cluster.hold(cluster.rows["a1"], small)
         mask = mask_of(cluster)
-        mask.allows_without(cluster.rows["a2"], [small])
-        return operations(lambda: mask.allows_without(cluster.rows["a1"], [small]))
+        mask.refusal_without(cluster.rows["a2"], [small])
+        return operations(lambda: mask.refusal_without(cluster.rows["a1"], [small]))
 
     assert work(400) <= work(4) + 10

@@ -13,8 +13,8 @@ from eclectus.feasibility.scores import (
     image_locality,
     inter_pod_affinity,
     least_allocated,
-    node_affinity,
     pod_topology_spread,
+    share_of_most,
     taint_toleration,
     weight_of,
 )
@@ -30,8 +30,8 @@ def test_taints_that_are_not_tolerated_lower_the_score_relative_to_the_worst_nod
 
 
 def test_preferred_weights_count_relative_to_the_best_node() -> None:
-    assert node_affinity(whole(0, 1, 30, 70), 70).tolist() == [0, 1, 42, 100]
-    assert node_affinity(whole(0, 0), 0).tolist() == [0, 0]
+    assert share_of_most(whole(0, 1, 30, 70), 70).tolist() == [0, 1, 42, 100]
+    assert share_of_most(whole(0, 0), 0).tolist() == [0, 0]
 
 
 def test_attraction_is_stretched_between_the_least_and_the_most() -> None:

@@ -40,7 +40,7 @@ class Setting(LeastAllocated):
 
 
 @pytest.mark.parametrize("stale", [False, True], ids=["fresh", "stale"])
-@pytest.mark.parametrize("field", [*View.__struct_fields__, "placed_pods", "lowest_priority", "new"])
+@pytest.mark.parametrize("field", [*View.__struct_fields__, "placed_pods", "new"])
 def test_a_policy_that_sets_a_field_of_its_view_is_a_fault(field: str, stale: bool) -> None:
     policy = Setting(field)
     world = small_world(make_engine(StaleView(policy, 10.0, corrects=True) if stale else policy))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass
 from heapq import nlargest
 from math import inf
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from eclectus.accounts.group_shares import GroupShares
 from eclectus.accounts.known_jobs import KnownJobs
-from eclectus.accounts.node_prices import NodePricing
+from eclectus.accounts.node_prices import NodePricing, SetDemand
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.cluster.nodes import Cluster
 from eclectus.maths.load import ArrivalRate
@@ -43,12 +44,9 @@ class Arrivals:
         self._weights[key] = self._weights.get(key, 0.0) + self._weight
         self._weight *= GROWTH
         if len(self._weights) > 2 * MAX_CLASSES or self._weight > MAX_WEIGHT:
-            self._keep_frequent()
-
-    def _keep_frequent(self) -> None:
-        kept = nlargest(MAX_CLASSES, self._weights.items(), key=lambda each: each[1])
-        self._weights = {key: weight / self._weight for key, weight in kept}
-        self._weight = 1.0
+            kept = nlargest(MAX_CLASSES, self._weights.items(), key=lambda each: each[1])
+            self._weights = {key: weight / self._weight for key, weight in kept}
+            self._weight = 1.0
 
     def rates(self, now: float, most: int) -> dict[ClassKey, float]:
         """Tasks a second of the `most` classes that arrive most often; those of others count among these."""
@@ -61,15 +59,11 @@ class Arrivals:
 MAX_CHANGES = 8192  # of jobs that are remembered
 
 
+@dataclass(slots=True)
 class _Job:
-    """One job that has pods pending."""
-
-    __slots__ = ("figure", "left", "pending")
-
-    def __init__(self) -> None:
-        self.pending = 0
-        self.left: float | None = None  # seconds; None while nothing is known
-        self.figure = (-inf, 0.0)  # created and job_work of the pod whose figure counts
+    pending: int = 0
+    left: float | None = None  # seconds; None while nothing is known
+    figure: tuple[float, float] = (-inf, 0.0)  # created and job_work of the pod whose figure counts
 
 
 class JobWork:
@@ -109,13 +103,13 @@ class JobWork:
         elif task.job_work != figure and (task.created, task.job_work) > job.figure:
             job.figure, job.left = (task.created, task.job_work), task.job_work
 
-    def start(self, task: Task) -> None:
-        """The pod has got a node."""
-        self._subtract(task, task.estimate or 0.0)
-
-    def undo_start(self, task: Task) -> None:
-        """The bind of the pod was refused, and the pod waits again."""
-        self._subtract(task, -(task.estimate or 0.0))
+    def start(self, task: Task, *, is_undone: bool = False) -> None:
+        """The pod has got a node. `is_undone`: its bind was refused, and it waits again."""
+        name, seconds = self._job_of[task.uid], task.estimate or 0.0
+        job = self._jobs[name]
+        if job.left is not None:
+            job.left -= -seconds if is_undone else seconds
+            self.changes.record(name)
 
     def remove(self, task: Task) -> None:
         """The pod is no longer pending: bound, ended or deleted."""
@@ -125,35 +119,10 @@ class JobWork:
         if not job.pending:
             del self._jobs[name]
 
-    def _subtract(self, task: Task, seconds: float) -> None:
-        name = self._job_of[task.uid]
-        job = self._jobs[name]
-        if job.left is not None:
-            job.left -= seconds
-            self.changes.record(name)
 
-
-class PendingAccount(Protocol):
-    """What is counted of the pending pods that may run."""
-
-    def wait(self, task: Task) -> None:
-        """The pod, which is neither gated nor being deleted, was seen; it may have a node by now."""
-
-    def leave(self, uid: str) -> None:
-        """It is not pending, or may not run; no error if it did not wait."""
-
-
-class HoldingAccount(Protocol):
-    """What is counted of the pods that hold room on nodes."""
-
-    def hold(self, task: Task) -> None:
-        """The pod has a node from now on."""
-
-    def release(self, uid: str) -> None:
-        """It has none any more."""
-
-    def regroup(self, task: Task) -> None:
-        """It holds what it held; its labels or its owner may have changed."""
+Account = GroupShares | SetDemand | KnownJobs
+"""What is counted of pods: `wait` and `leave` of pending ones, `hold`, `release` and `regroup` of those that
+hold room on nodes."""
 
 
 class Grouping(NamedTuple):
@@ -183,5 +152,5 @@ class Accounts:
         demand = () if self.pricing is None else (self.pricing.demand,)
         jobs = () if self.jobs is None else (self.jobs,)
         by_path = [each for each in self.shares.values() if each.by_path]
-        self.of_pending: tuple[PendingAccount, ...] = (*demand, *jobs, *by_path)
-        self.of_placed: tuple[HoldingAccount, ...] = (*self.shares.values(), *demand, *jobs)
+        self.of_pending: tuple[Account, ...] = (*demand, *jobs, *by_path)
+        self.of_placed: tuple[Account, ...] = (*self.shares.values(), *demand, *jobs)

@@ -52,8 +52,6 @@ class GroupShares:
         self._shape_cursor = -1
         self._changes = ChangeLog[str](MAX_CHANGES)
 
-    # -- reading -------------------------------------------------------------------------------
-
     def held(self, group: str) -> Mapping[str, int]:
         """Resource -> amount that the group holds; empty if it holds nothing."""
         return self._held.get(group, {})
@@ -98,8 +96,6 @@ class GroupShares:
         """The groups whose amounts have changed; all, where the totals that shares are taken of have."""
         self._current_totals()
         return self._changes
-
-    # -- counting ------------------------------------------------------------------------------
 
     def hold(self, task: Task) -> None:
         """Count a task, which must not be counted already."""

@@ -7,9 +7,11 @@ says otherwise, also while none of its pods do, and pods may be seen before thei
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from eclectus.cluster.changelog import ChangeLog
+from eclectus.cluster.memo import unfile
 from eclectus.model.job import Job, JobStage
 from eclectus.model.objects import Task
 
@@ -20,23 +22,13 @@ TOMBSTONES_MOST = 1000  # jobs that are gone: events are late by seconds
 class KnownStage:
     """A stage of a job: how many of its tasks wait, run and have succeeded. Changed by `KnownJobs` only."""
 
-    __slots__ = ("_on_nodes", "_succeeded", "_waiting", "stage")
+    __slots__ = ("_succeeded", "on_nodes", "stage", "waiting")
 
     def __init__(self, stage: JobStage) -> None:
         self.stage = stage
-        self._waiting: dict[str, None] = {}
-        self._on_nodes: dict[str, None] = {}
+        self.waiting: dict[str, None] = {}  # uids of pods, in order of arrival
+        self.on_nodes: dict[str, None] = {}  # likewise, of those bound, assumed or nominated
         self._succeeded: set[str] = set()  # uids of the pods that were seen to succeed
-
-    @property
-    def waiting(self) -> Collection[str]:
-        """The pods that wait for a node, in order of arrival."""
-        return self._waiting.keys()
-
-    @property
-    def on_nodes(self) -> Collection[str]:
-        """The pods that hold room on a node: bound, assumed or nominated; in order of arrival."""
-        return self._on_nodes.keys()
 
     @property
     def succeeded(self) -> int:
@@ -46,7 +38,7 @@ class KnownStage:
     @property
     def to_start(self) -> int:
         """Tasks that have neither succeeded nor a node, whether they have pods yet or not."""
-        return max(self.stage.tasks - self.succeeded - len(self._on_nodes), 0)
+        return max(self.stage.tasks - self.succeeded - len(self.on_nodes), 0)
 
     @property
     def is_done(self) -> bool:
@@ -55,8 +47,11 @@ class KnownStage:
 
     def count(self, uid: str, *, waits: bool, holds: bool) -> None:
         """The pod waits for a node, holds room on one, or neither."""
-        _set(self._waiting, uid, waits and not holds)
-        _set(self._on_nodes, uid, holds)
+        for uids, is_in in ((self.waiting, waits and not holds), (self.on_nodes, holds)):
+            if is_in:
+                uids[uid] = None
+            else:
+                uids.pop(uid, None)
 
     def succeed(self, uid: str) -> None:
         """The pod has succeeded."""
@@ -83,10 +78,6 @@ class KnownJob:
         """The stage of this name; None if the job has none."""
         return self._by_name.get(name)
 
-    def index_of(self, stage: KnownStage) -> int:
-        """Where the stage is in `stages`."""
-        return self.stages.index(stage)
-
     @property
     def is_done(self) -> bool:
         """Whether all tasks of all stages have succeeded."""
@@ -106,15 +97,12 @@ class KnownJob:
         return True
 
 
+@dataclass(slots=True)
 class _Pod:
-    """A pod that says which stage of which job it is of."""
-
-    __slots__ = ("holds", "key", "stage", "waits")
-
-    def __init__(self, key: tuple[str, str], stage: str) -> None:
-        self.key = key
-        self.stage = stage
-        self.waits = self.holds = False
+    key: tuple[str, str]  # uid and namespace of the job of which it says that it is
+    stage: str
+    waits: bool = False
+    holds: bool = False
 
 
 class KnownJobs(Mapping[str, KnownJob]):
@@ -144,8 +132,6 @@ class KnownJobs(Mapping[str, KnownJob]):
         stage = known.stage(task.stage)
         return None if stage is None else (known, stage)
 
-    # -- jobs ------------------------------------------------------------------------------------
-
     def see(self, job: Job) -> None:
         """The job exists as given; no effect on one that is gone."""
         if job.uid in self._gone:
@@ -166,8 +152,6 @@ class KnownJobs(Mapping[str, KnownJob]):
             del self._gone[next(iter(self._gone))]
         if self._jobs.pop(uid, None) is not None:
             self.changes.record(uid)
-
-    # -- pods ------------------------------------------------------------------------------------
 
     def wait(self, task: Task) -> None:
         """A pending pod that may run was seen."""
@@ -216,16 +200,15 @@ class KnownJobs(Mapping[str, KnownJob]):
         pod = self._pods.get(uid)
         if pod is not None and (pod.key, pod.stage) == (key, task.stage):
             return pod
-        waits, holds = (pod.waits, pod.holds) if pod is not None else (False, False)
+        new = _Pod(key, task.stage)
         if pod is not None:
-            pod.waits = pod.holds = False
+            new.waits, new.holds, pod.waits, pod.holds = pod.waits, pod.holds, False, False
             self._count(uid, pod)
         if not task.job or not task.stage:
             return None
-        pod = self._pods[uid] = _Pod(key, task.stage)
-        pod.waits, pod.holds = waits, holds
+        self._pods[uid] = new
         self._pods_of.setdefault(key, {})[uid] = None
-        return pod
+        return new
 
     def _count(self, uid: str, pod: _Pod) -> None:
         """Count the pod where it is now; one that neither waits nor holds room is forgotten."""
@@ -236,14 +219,4 @@ class KnownJobs(Mapping[str, KnownJob]):
             self.changes.record(pod.key[0])
         if not pod.waits and not pod.holds:
             del self._pods[uid]
-            pods = self._pods_of[pod.key]
-            del pods[uid]
-            if not pods:
-                del self._pods_of[pod.key]
-
-
-def _set(uids: dict[str, None], uid: str, is_in: bool) -> None:
-    if is_in:
-        uids[uid] = None
-    else:
-        uids.pop(uid, None)
+            unfile(self._pods_of, pod.key, uid)

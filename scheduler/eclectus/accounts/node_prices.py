@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from copy import copy
+from dataclasses import dataclass, field
 from math import exp
 
 import numpy as np
@@ -62,7 +63,7 @@ class SetDemand:
         self._sets: dict[ConstraintSet, int] = {}
         self.sets: Mapping[ConstraintSet, int] = self._sets
         self.amounts: Floats = np.zeros((SETS_MOST + 1, len(cluster.columns)))
-        self._tasks = [0] * (SETS_MOST + 1)  # that count in each row
+        self.tasks = [0] * (SETS_MOST + 1)  # that count in each row
         self._free_rows = list(range(SETS_MOST))[::-1]
         self._counted: dict[str, _Counted] = {}
         self._waiting: set[str] = set()
@@ -74,8 +75,6 @@ class SetDemand:
         """Whether a task was long among its like when it was first seen; without an estimate it is not."""
         counted = self._counted.get(uid)
         return counted is not None and counted.is_long
-
-    # -- counting ------------------------------------------------------------------------------
 
     def wait(self, task: Task) -> None:
         """The task is pending, or was changed while it was."""
@@ -110,10 +109,6 @@ class SetDemand:
         if more:
             self.amounts = np.pad(self.amounts, ((0, 0), (0, more)))
 
-    def has_tasks(self, row: int) -> bool:
-        """Whether any task counts in this row."""
-        return self._tasks[row] > 0
-
     def _count(self, task: Task) -> None:
         before, spec = self._counted.get(task.uid), task.spec
         if spec.long_running or spec.probe:
@@ -138,7 +133,7 @@ class SetDemand:
 
     def _add(self, counted: _Counted, times: int) -> None:
         self.widen()
-        amounts, tasks = self.amounts, self._tasks
+        amounts, tasks = self.amounts, self.tasks
         for row, weight in counted.rows:
             tasks[row] += times
             if not tasks[row]:
@@ -194,18 +189,14 @@ class PriceSummary(Struct, frozen=True, gc=False):
     classes: tuple[tuple[str, str, float], ...]  # (group, workload, its mean price there: 1 is none)
 
 
+@dataclass(slots=True, eq=False)
 class _PricedSet:
-    """A set, its nodes, and what it has added to their prices."""
-
-    __slots__ = ("constraints", "nodes", "priced", "ratio", "supplied_at", "units")
-
-    def __init__(self, constraints: ConstraintSet) -> None:
-        self.constraints = constraints
-        self.nodes: ShapeValues[np.bool_] | None = None  # evaluated when the set is priced for the first time
-        self.ratio = 0.0  # demand over supply when it was priced last
-        self.units = 0  # what it has added to the price of each of its nodes then
-        self.priced: Mask = np.zeros(0, dtype=bool)  # the rows of these nodes
-        self.supplied_at = _NEVER  # how far the nodes' changes were when its supply was summed
+    constraints: ConstraintSet
+    nodes: ShapeValues[np.bool_] | None = None  # evaluated when the set is priced for the first time
+    ratio: float = 0.0  # demand over supply when it was priced last
+    units: int = 0  # what it has added to the price of each of its nodes then
+    priced: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))  # the rows of these nodes
+    supplied_at: tuple[int, int] = _NEVER  # how far the nodes' changes were when its supply was summed
 
 
 class NodePricing:
@@ -224,8 +215,6 @@ class NodePricing:
         self._due: dict[int, None] = {}  # rows of sets that are to be repriced, in order
         self._units: Integers = np.zeros(0, dtype=np.int64)
         self._published = NodePrices(0, read_only(np.zeros(0)), 0.0)
-
-    # -- reading -------------------------------------------------------------------------------
 
     def copy(self, cluster: Cluster) -> NodePricing:
         """The same prices for the rows of a copy of the cluster; only to be read."""
@@ -265,8 +254,6 @@ class NodePricing:
         column = scarcest(demand, supply)
         shares = float(demand[column] / total[column]), float(supply[column] / total[column])
         return ConstraintDemand(str(self._sets[row].constraints), *shares)
-
-    # -- keeping up to date --------------------------------------------------------------------
 
     def update(self, now: float) -> None:
         """A step begins at this time, seconds; its events are not counted yet."""
@@ -317,7 +304,7 @@ class NodePricing:
                 each.units, each.priced = 0, np.zeros(self._cluster.capacity, dtype=bool)
 
     def _is_idle(self, row: int, ratio: float) -> bool:
-        return ratio < LEAST_CHANGE_ABSOLUTE and not self.demand.has_tasks(row)
+        return ratio < LEAST_CHANGE_ABSOLUTE and not self.demand.tasks[row]
 
     def _ratios(self, rows: list[int]) -> Floats:
         return scarcity(self._mean[rows] / max(self._weight, UNIT), self._supply[rows])
@@ -342,11 +329,8 @@ class NodePricing:
         move(self._units, before, each.units, after, units)
         each.units, each.priced = units, after
         if is_idle:
-            self._forget(row)
-
-    def _forget(self, row: int) -> None:
-        self.demand.drop(self._sets.pop(row).constraints)
-        self._mean[row] = self._supply[row] = 0.0
+            self.demand.drop(self._sets.pop(row).constraints)
+            self._mean[row] = self._supply[row] = 0.0
 
     def _publish(self) -> None:
         price = np.rint(self._units * (UNIT / PRICE_STEP)) * PRICE_STEP

@@ -7,17 +7,16 @@ again one entry, and a rule that is not used nothing.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Mapping
 
 from eclectus.cluster.changelog import EntryLog
+from eclectus.cluster.memo import unfile
 from eclectus.cluster.pod_terms import HeldTerms
 from eclectus.model.objects import Pairs, PodAffinityTerm, Selector, Spec, Task, WeightedTerm, selects
 
 MAX_CHANGES = 16_384  # pods that come or leave; a reader that is further behind counts all groups again
 MAX_KEYS = 256  # labels by which groups are filed; any pod may ask for any label
 
-K = TypeVar("K", bound=Hashable)
 Terms = tuple[PodAffinityTerm, ...]
 GroupKey = tuple[str, Pairs, Terms, Terms, tuple[WeightedTerm, ...], bool, bool]
 
@@ -85,8 +84,6 @@ class AlikePodGroups:
             found.add(key, group.weights).pods.update(group.pods)
         return found
 
-    # -- pods that come and go -----------------------------------------------------------------
-
     def hold(self, row: int, task: Task, *, is_nominated: bool) -> None:
         """A pod has come to the row."""
         key = _key(task, is_nominated)
@@ -106,8 +103,6 @@ class AlikePodGroups:
         if not group.pods:
             self._drop(key, group)
         self.changes.record((group, row, -1))
-
-    # -- reading -------------------------------------------------------------------------------
 
     def of_pod(self, task: Task) -> AlikePods:
         """The group of a pod that is held; of one that is not bound, as nominated if there are such pods."""
@@ -156,8 +151,6 @@ class AlikePodGroups:
         self._by_label[key] = found
         return found
 
-    # -- groups --------------------------------------------------------------------------------
-
     def add(self, key: GroupKey, weights: Mapping[PodAffinityTerm, int]) -> AlikePods:
         """A group that there is not yet, still without pods."""
         self._serial += 1
@@ -176,17 +169,17 @@ class AlikePodGroups:
 
     def _drop(self, key: GroupKey, group: AlikePods) -> None:
         del self._groups[key]
-        _remove(self._in_namespace, group.namespace, group)
+        unfile(self._in_namespace, group.namespace, group)
         for term in group.terms:
             self._terms.release(term)
         for term in dict.fromkeys(group.terms):
-            _remove(self._with_term, term, group)
+            unfile(self._with_term, term, group)
         for term in group.weights:
             self._preferences.release(term)
-            _remove(self._with_preference, term, group)
+            unfile(self._with_preference, term, group)
         for label, filed in self._by_label.items():
             if (value := group.labels.get(label)) is not None:
-                _remove(filed, value, group)
+                unfile(filed, value, group)
 
 
 REQUIRED_AFFINITY_WEIGHT = 1  # kube-scheduler's hardPodAffinityWeight
@@ -207,10 +200,3 @@ def _key(task: Task, is_nominated: bool) -> GroupKey:
     spec = task.spec
     own = task.anti_affinity_terms, spec.affinity_terms, spec.preferred_terms
     return task.namespace, task.labels, *own, task.deleting, is_nominated
-
-
-def _remove(index: dict[K, Groups], key: K, group: AlikePods) -> None:
-    groups = index[key]
-    del groups[group]
-    if not groups:
-        del index[key]

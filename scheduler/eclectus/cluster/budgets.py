@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from eclectus.cluster.memo import Memo
+from eclectus.cluster.memo import Memo, unfile
 from eclectus.model.objects import Budget, Pairs, Task, selects
 
 BUDGETS_MOST = 32  # of one pod: the eviction of a pod with more counts as violating one
@@ -40,8 +40,6 @@ class Budgets:
 
     def __len__(self) -> int:
         return sum(map(len, self._by_namespace.values()))
-
-    # -- changes -------------------------------------------------------------------------------
 
     def set(self, budget: Budget) -> None:
         """A budget exists, as given, and its status counts the evictions so far.
@@ -79,10 +77,7 @@ class Budgets:
 
     def _unfile(self, budget: Budget) -> None:
         for place in _places(budget):
-            names = self._filed[place]
-            del names[budget.name]
-            if not names:
-                del self._filed[place]
+            unfile(self._filed, place, budget.name)
 
     def spend(self, pod: Task) -> None:
         """The pod is being evicted."""
@@ -90,8 +85,6 @@ class Budgets:
         if keys:
             self._spent.update(keys)
             self.changes += 1
-
-    # -- reading -------------------------------------------------------------------------------
 
     def renew(self) -> None:
         """A step begins to look for victims."""
@@ -114,12 +107,9 @@ class Budgets:
             keys = self._keys(pod) if self._by_namespace else ()
             self.compared += max(len(keys) - 1, 0)
             for key in keys:
-                left[key] = left.get(key, self._allowed(key)) - 1
+                left[key] = left.get(key, self._by_namespace[key[0]][key[1]].allowed - self._spent[key]) - 1
             violates.append(len(keys) > BUDGETS_MOST or any(left[key] < 0 for key in keys))
         return violates
-
-    def _allowed(self, key: _Key) -> int:
-        return self._by_namespace[key[0]][key[1]].allowed - self._spent[key]
 
     def _keys(self, pod: Task) -> list[_Key]:
         keys = self._of[pod.namespace, pod.labels]
@@ -128,9 +118,8 @@ class Budgets:
     def _matching(self, kind: tuple[str, Pairs]) -> tuple[_Key, ...]:
         """As in kube-scheduler's preemption, an empty selector and a pod without labels match nothing."""
         namespace, labels = kind
-        return tuple(
-            (namespace, name) for name in islice(self._selecting(namespace, labels), BUDGETS_MOST + 1)
-        )
+        names = islice(self._selecting(namespace, labels), BUDGETS_MOST + 1)
+        return tuple((namespace, name) for name in names)
 
     def _selecting(self, namespace: str, labels: Pairs) -> Iterator[str]:
         there, values = self._by_namespace.get(namespace, {}), dict(labels)

@@ -48,8 +48,6 @@ class Devices:
         """
         return read_only(self._free)
 
-    # -- nodes ---------------------------------------------------------------------------------
-
     def set_devices(self, row: int, before: Amounts, after: Amounts) -> None:
         """The node of this row offered `before` and now offers `after`."""
         for amounts, sign in ((before, -1), (after, 1)):
@@ -64,8 +62,6 @@ class Devices:
     def grow_rows(self, rows: int) -> None:
         """There are `rows` rows now."""
         self._free = np.pad(self._free, ((0, rows - len(self._free)), (0, 0)))
-
-    # -- room ----------------------------------------------------------------------------------
 
     def has_room(self, rows: Rows, requests: Amounts) -> NDArray[np.bool_]:
         """Whether the devices of each of the rows have room for what is requested, shape [len(rows)]."""
@@ -104,8 +100,6 @@ class Devices:
                 chosen.append(max(left, key=free.__getitem__))
         return Grant(tuple(chosen))
 
-    # -- what tasks hold -----------------------------------------------------------------------
-
     def with_grant(self, row: int, task: Task, grant: Grant, instead_of: Iterable[Task] = ()) -> Task:
         """The task with its grant on this row: the one given, else of the fullest devices that have room.
 
@@ -137,8 +131,6 @@ class Devices:
         """A task gives its devices back; one that holds none changes nothing."""
         self._add_to_free(uid, 1)
         self._held.pop(uid, None)
-
-    # -- internals -----------------------------------------------------------------------------
 
     def _add_to_free(self, uid: str, sign: int) -> None:
         for row, device, part in self._held.get(uid, ()):

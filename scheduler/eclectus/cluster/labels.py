@@ -120,7 +120,9 @@ class LabelColumns:
         self._values.setdefault(key, {})[row] = value
         if key in self._columns:
             self._columns[key][row] = self._code(key, value)
-            self._drop_if_oversized(key)
+            # Codes are never removed one by one: values that come and go would grow a column without bound.
+            if len(self._codes[key]) > 2 * self._rows:
+                self._drop(key)
 
     def _unset(self, row: int, key: str) -> None:
         values = self._values[key]
@@ -138,14 +140,6 @@ class LabelColumns:
         for row, value in self._values[key].items():
             column[row] = self._code(key, value)
         self._columns[key] = column
-
-    def _drop_if_oversized(self, key: str) -> None:
-        """Drop a column with more codes than twice the rows.
-
-        Codes are never removed one by one, so values that come and go would grow a column without bound.
-        """
-        if len(self._codes[key]) > 2 * self._rows:
-            self._drop(key)
 
     def _drop(self, key: str) -> None:
         self._columns.pop(key, None)

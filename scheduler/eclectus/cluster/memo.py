@@ -1,9 +1,9 @@
-"""A dict that computes a missing value once and keeps it."""
+"""Dicts with a duty: one that computes a missing value once and keeps it, and indexes of ordered sets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 MAX_KEYS = 10_000  # a cluster has a few hundred kinds of pods; this bounds the memory if each pod differs
 
@@ -29,3 +29,11 @@ class Memo(dict[K, V]):
                 self.clear()
             self[key] = value
         return value
+
+
+def unfile(index: dict[K, Any], key: K, entry: object) -> None:
+    """Remove an entry of a dict of dicts; a key without entries goes with its last one."""
+    entries = index[key]
+    del entries[entry]
+    if not entries:
+        del index[key]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.cluster.changelog import ChangeLog
+from eclectus.cluster.memo import unfile
 from eclectus.cluster.storage import Reach, Storage
 from eclectus.model.objects import Task
 from eclectus.model.volumes import AttachedVolume, AttachLimits, Attachment, Volume
@@ -40,8 +41,6 @@ class AttachedVolumes:
         self._limits = {driver: counts.copy() for driver, counts in self._limits.items()}
         return self
 
-    # -- volumes -------------------------------------------------------------------------------------
-
     def hold(self, volume: AttachedVolume, row: int) -> None:
         """One more claim that pods there use, or one more attachment, holds the volume on the row."""
         rows = self._holders.setdefault(volume, {})
@@ -70,8 +69,6 @@ class AttachedVolumes:
         if driver not in self._attached:
             self._attached[driver] = np.zeros(self._rows, dtype=np.int64)
         self._attached[driver][row] += volumes
-
-    # -- limits of nodes -----------------------------------------------------------------------------
 
     def set_limits(self, row: int, limits: Iterable[tuple[str, int]]) -> None:
         """The most volumes of each CSI driver on a row; of a driver that is not named any number."""
@@ -148,8 +145,8 @@ class Attachments:
         attachment = self._seen.pop(name, None)
         if attachment is None:
             return set()
-        _remove(self._of_node, attachment.node, name)
-        _remove(self._of_volume, attachment.volume, name)
+        unfile(self._of_node, attachment.node, name)
+        unfile(self._of_volume, attachment.volume, name)
         return self._recount([name])
 
     def node_changed(self, node: str) -> set[int]:
@@ -187,12 +184,6 @@ class Attachments:
         return volume.attached_by(attachment.driver), row
 
 
-def _remove(index: dict[str, dict[str, None]], key: str, name: str) -> None:
-    del index[key][name]
-    if not index[key]:
-        del index[key]
-
-
 class ClaimUsers:
     """Pods on nodes by the claims that they use.
 
@@ -217,8 +208,6 @@ class ClaimUsers:
         self._held, self._changed = dict(self._held), dict(self._changed)
         self._contended = dict(self._contended)
         return self
-
-    # -- pods and their claims -----------------------------------------------------------------------
 
     def hold(self, row: int, task: Task) -> bool:
         """A pod with claims has come to the row; whether any row may have changed for a pod that waits."""
@@ -313,9 +302,7 @@ class NodeVolumes:
         self.attached = AttachedVolumes(capacity)
         self.claim_users = ClaimUsers(self.storage.attached_as, self.attached)
         self.attachments = Attachments(rows, self.storage.volumes, self.attached)
-        self.reach: dict[
-            int, Reach
-        ] = {}  # where unbound claims can get volumes; feasibility/volume_reaches.py
+        self.reach: dict[int, Reach] = {}  # where unbound claims get volumes; feasibility/volume_reaches.py
         self._limits: dict[str, AttachLimits] = {}  # by node, whether it has a row or not
 
     def detach(self, rows: Mapping[str, int], usage: ChangeLog[int]) -> Self:
@@ -329,8 +316,6 @@ class NodeVolumes:
         self.attachments = copy(self.attachments).detach(rows, self.attached)
         self.reach = {number: copy(each) for number, each in self.reach.items()}
         return self
-
-    # -- what is seen --------------------------------------------------------------------------------
 
     def set_attach_limits(self, limits: AttachLimits) -> None:
         """How many volumes can be attached to a node; it need not have a row yet."""
@@ -365,8 +350,6 @@ class NodeVolumes:
         """The claim, or what its volume is attached as, may be another one now."""
         self._record(self.claim_users.volume_changed(key))
 
-    # -- rows ----------------------------------------------------------------------------------------
-
     def open_row(self, row: int, name: str) -> None:
         """A node that is new; its limits and its attachments may have been seen before it."""
         limits = self._limits.get(name)
@@ -390,8 +373,6 @@ class NodeVolumes:
         self.attached.grow_rows(rows)
         for each in self.reach.values():
             each.grow_rows(rows)
-
-    # -- pods ----------------------------------------------------------------------------------------
 
     def hold(self, row: int, task: Task) -> None:
         """A pod with claims has come to the row."""

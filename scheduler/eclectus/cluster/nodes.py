@@ -9,6 +9,7 @@ Three change logs tell which rows have changed: `shape` (allocatable, labels, ta
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Self
@@ -21,7 +22,7 @@ from eclectus.cluster.alike_pods import AlikePodGroups
 from eclectus.cluster.devices import Devices, device_milli
 from eclectus.cluster.host_ports import HostPorts
 from eclectus.cluster.images import NodeImages
-from eclectus.cluster.labels import NONE, LabelColumns, TaintSets
+from eclectus.cluster.labels import ABSENT, NONE, LabelColumns, TaintSets
 from eclectus.cluster.node_volumes import NodeVolumes
 from eclectus.cluster.pod_terms import HeldTerms
 from eclectus.cluster.resources import ALLOCATABLE, ResourceTable
@@ -30,6 +31,8 @@ from eclectus.model.objects import Node, Taint, Task
 
 MIN_LOAD_CHANGE = 0.05  # of a node: smaller changes of its background load are ignored
 MAX_BACKGROUND = 0.95  # of a node: however busy it is, some of it is left for tasks
+OTHER = "other"  # of groups by a label: nodes whose value has no group of its own
+UNLABELLED = "none"
 
 
 class Cluster(ResourceTable):
@@ -59,8 +62,9 @@ class Cluster(ResourceTable):
         self.devices: Devices | None = None  # None until a node has any
         self._free_rows: list[int] = []
         self._nodes: dict[str, Node] = {}
-        nothing = np.zeros(rows, dtype=bool)
-        self._set_row_arrays(np.ones(rows), nothing, nothing.copy(), np.zeros(rows, dtype=np.intp))
+        self._background_free, self._present = np.ones(rows), np.zeros(rows, dtype=bool)
+        self._cordoned, self._taint_set = np.zeros(rows, dtype=bool), np.zeros(rows, dtype=np.intp)
+        self._show_row_arrays()
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -86,12 +90,9 @@ class Cluster(ResourceTable):
         self.devices = None if self.devices is None else copy(self.devices).detach()
         self.anti_affinity, self.preferences = HeldTerms(), HeldTerms()
         self.pods = self.pods.copy(self.anti_affinity, self.preferences)
-        self._set_row_arrays(
-            self._background_free.copy(),
-            self._present.copy(),
-            self._cordoned.copy(),
-            self._taint_set.copy(),
-        )
+        self._background_free, self._present = self._background_free.copy(), self._present.copy()
+        self._cordoned, self._taint_set = self._cordoned.copy(), self._taint_set.copy()
+        self._show_row_arrays()
         return self
 
     @property
@@ -102,8 +103,6 @@ class Cluster(ResourceTable):
     def node(self, name: str) -> Node | None:
         """The node as last seen."""
         return self._nodes.get(name)
-
-    # -- nodes ---------------------------------------------------------------------------------
 
     def set_node(self, node: Node) -> int:
         """Add or update a node and return its row. An equal node changes nothing."""
@@ -118,7 +117,9 @@ class Cluster(ResourceTable):
         vector = self.vector(node.allocatable)  # may replace the arrays: before the write
         self._layers[ALLOCATABLE, row] = vector
         self._cordoned[row] = node.unschedulable
-        self._set_taints(row, before, node.taints)
+        if before is not None:
+            self._taint_sets.remove(int(self._taint_set[row]))
+        self._taint_set[row] = self._taint_sets.add(node.taints)
         self.labels.set_labels(row, node.labels)
         self._set_devices(row, before, node)
         if before is None:
@@ -163,8 +164,6 @@ class Cluster(ResourceTable):
         self.shape.record(row)
         return row
 
-    # -- pods ----------------------------------------------------------------------------------
-
     def hold(self, row: int, task: Task, *, is_nominated: bool = False) -> None:
         """A pod takes room on a node. Room is not checked: what is bound counts, even if too much."""
         for column, amount in self._held[task.spec, task.held]:
@@ -197,34 +196,22 @@ class Cluster(ResourceTable):
             self.volumes.release(row, task)
         self.pods.release(row, task, is_nominated=is_nominated)
 
-    # -- internals -----------------------------------------------------------------------------
-
     def grow_rows(self, rows: int) -> None:
         """There are `rows` rows now, the new ones without a node."""
         more = (0, rows - self.capacity)
         super().grow_rows(rows)
-        self._set_row_arrays(
-            np.pad(self._background_free, more, constant_values=1.0),
-            np.pad(self._present, more),
-            np.pad(self._cordoned, more),
-            np.pad(self._taint_set, more),
-        )
+        self._background_free = np.pad(self._background_free, more, constant_values=1.0)
+        self._present, self._cordoned = np.pad(self._present, more), np.pad(self._cordoned, more)
+        self._taint_set = np.pad(self._taint_set, more)
+        self._show_row_arrays()
         self.labels.grow_rows(rows)
         self.volumes.grow_rows(rows)
         if self.devices is not None:
             self.devices.grow_rows(rows)
 
-    def _set_row_arrays(
-        self,
-        background_free: NDArray[np.float64],
-        present: NDArray[np.bool_],
-        cordoned: NDArray[np.bool_],
-        taint_set: NDArray[np.intp],
-    ) -> None:
-        self._background_free, self._present = background_free, present
-        self._cordoned, self._taint_set = cordoned, taint_set
-        self.background_free, self.present = read_only(background_free), read_only(present)
-        self.cordoned, self.taint_set = read_only(cordoned), read_only(taint_set)
+    def _show_row_arrays(self) -> None:
+        self.background_free, self.present = read_only(self._background_free), read_only(self._present)
+        self.cordoned, self.taint_set = read_only(self._cordoned), read_only(self._taint_set)
 
     def _set_devices(self, row: int, before: Node | None, node: Node) -> None:
         had = () if before is None else before.allocatable
@@ -248,7 +235,19 @@ class Cluster(ResourceTable):
         self._rows[name] = row
         return row
 
-    def _set_taints(self, row: int, before: Node | None, taints: tuple[Taint, ...]) -> None:
-        if before is not None:
-            self._taint_sets.remove(int(self._taint_set[row]))
-        self._taint_set[row] = self._taint_sets.add(taints)
+    def groups_by(self, label: str, max_groups: int) -> tuple[list[str], NDArray[np.intp]]:
+        """Nodes by the value of a label: the most common values by name, the rest together.
+
+        The names of at most `max_groups` groups, and the group of each row, -1 where there is no node.
+        """
+        column, present = self.labels.column(label), self.present
+        value_of = {code: value for value, code in self.labels.codes(label).items()} | {ABSENT: UNLABELLED}
+        nodes = Counter(column[present].tolist())
+        ranked = sorted(nodes, key=lambda code: (-nodes[code], value_of[code]))
+        own_group = ranked if len(ranked) <= max_groups else ranked[: max_groups - 1]
+        names = [value_of[code] for code in own_group]
+        group_of = np.full(len(value_of), len(own_group), dtype=np.intp)
+        group_of[own_group] = np.arange(len(own_group))  # ABSENT, being -1, is the last
+        if len(own_group) < len(ranked):
+            names.append(OTHER)
+        return names, np.where(present, group_of[column], -1)

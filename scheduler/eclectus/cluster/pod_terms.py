@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
+from eclectus.cluster.memo import unfile
 from eclectus.model.objects import Pairs, PodAffinityTerm, Requirement, Selector, selects
 
 FEW_NAMESPACES = 16  # a term that names more is filed for all
@@ -46,10 +47,7 @@ class TermIndex:
         """Remove a term that is in the set."""
         for place in self._places.pop(term):
             selectors = self._filed[place]
-            terms = selectors[term.selector]
-            del terms[term]
-            if not terms:
-                del selectors[term.selector]
+            unfile(selectors, term.selector, term)
             if not selectors:
                 del self._filed[place]
 
@@ -62,7 +60,7 @@ class TermIndex:
                 if selector not in known:
                     known[selector] = selects(selector, pod_labels)
                 if known[selector]:
-                    yield from terms if place[0] is not None else _covering(terms, namespace)
+                    yield from (each for each in terms if place[0] is not None or each.covers(namespace))
 
     def _narrowest(self, term: PodAffinityTerm) -> tuple[Place, ...]:
         """Where to file a term: where the fewest selectors are, among its requirements that allow it."""
@@ -73,7 +71,6 @@ class TermIndex:
 
 
 def _places_of(namespace: str, labels: Pairs) -> Iterator[Place]:
-    """Where the terms are filed that can match a pod."""
     for each in (namespace, None):
         yield each, "", None
         for key, value in labels:
@@ -95,10 +92,6 @@ def _namespaces(term: PodAffinityTerm) -> tuple[str | None, ...]:
     if term.namespaces is None or len(term.namespaces) > FEW_NAMESPACES:
         return (None,)
     return tuple(dict.fromkeys(term.namespaces))
-
-
-def _covering(terms: Iterable[PodAffinityTerm], namespace: str) -> Iterator[PodAffinityTerm]:
-    return (term for term in terms if term.covers(namespace))
 
 
 class HeldTerms:

@@ -83,9 +83,7 @@ class _SparseColumn(dict[int, float]):
 
 PODS = "pods"
 FIRST_COLUMNS = (PODS, "cpu", "memory", "ephemeral-storage")
-MIN_CHANGE_LOG_ENTRIES = (
-    512  # or two for each row, if that is more: reading more costs as much as starting over
-)
+MIN_CHANGE_LOG_ENTRIES = 512  # or two a row, if that is more: to read more costs as much as to start over
 
 # What one pod counts for at most: 70 TB of memory, 70 billion cores. So the sums over the pods of a node are
 # exact, and a pod that leaves gives back what it took. A pod that nobody has scheduled may claim any amount.
@@ -141,8 +139,6 @@ class ResourceTable:
         self._set_arrays(self._layers.copy(), self._scored.copy())
         return self
 
-    # -- amounts -------------------------------------------------------------------------------
-
     def vector(self, amounts: Amounts) -> Vector:
         """What a node offers as one row, shape [columns]; a resource not offered before adds a column."""
         self._add_columns([name for name, _ in amounts if name not in self._columns])
@@ -171,7 +167,7 @@ class ResourceTable:
         self._parts = Memo(self._compute_parts, self._all_offered)
         self._bounded = Memo(self._bounded_parts, self._all_offered)
         self._held = Memo(self._held_entries, lambda kind: self._all_offered(_amounts_held(*kind)))
-        self._tentative = Memo(self._tentative_entries, self._all_offered)
+        self._tentative = Memo(lambda each: tuple(self._entries(TENTATIVE, each)), self._all_offered)
 
     def _bounded_parts(self, amounts: Amounts) -> Parts:
         return tuple((column, min(amount, MOST_HELD)) for column, amount in self.parts(amounts))
@@ -204,16 +200,11 @@ class ResourceTable:
         scored = zip(self._scored_columns, bounded, strict=True)
         return (*entries, *((column, amount) for column, amount in scored if amount))
 
-    def _tentative_entries(self, amounts: Amounts) -> Entries:
-        return tuple(self._entries(TENTATIVE, amounts))
-
     def _entries(self, layer: int, amounts: Amounts) -> Iterator[tuple[WritableScalars[float], float]]:
         columns = self._layer_columns[layer]
         yield from ((columns[column], amount) for column, amount in self.parts(amounts))
         for resource, amount in self.not_offered(amounts):
             yield self.unoffered.column(resource, layer), amount
-
-    # -- rows and columns ----------------------------------------------------------------------
 
     def grow_rows(self, rows: int) -> None:
         """There are `rows` rows now, the new ones all zero."""

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eclectus.cluster.memo import unfile
 from eclectus.model.objects import UnboundClaim
 from eclectus.model.volumes import AttachedVolume, FreeStorage, StorageClass, Volume, VolumeClaim
 
@@ -58,8 +59,6 @@ class Storage:
         self.claims: Mapping[str, VolumeClaim] = self._claims  # by namespace/name
         self.volumes: Mapping[str, Volume] = self._volumes
         self.decisions: Mapping[str, Decision] = self._decisions  # by the claim's key
-
-    # -- what the API server shows ---------------------------------------------------------------
 
     def set_claim(self, claim: VolumeClaim) -> None:
         """Add or update a claim."""
@@ -116,13 +115,9 @@ class Storage:
     def drop_free(self, key: str) -> None:
         """Nothing is said of free storage by this object any more; no error if it is not known."""
         free = self._free.pop(key, None)
-        if free is None:
-            return
-        of_class = self._free_of[free.storage_class]
-        del of_class[key]
-        if not of_class:
-            del self._free_of[free.storage_class]
-        self._classes_moved([free.storage_class])
+        if free is not None:
+            unfile(self._free_of, free.storage_class, key)
+            self._classes_moved([free.storage_class])
 
     def set_driver(self, name: str, publishes_capacity: bool) -> None:
         """Whether this CSI driver publishes how much storage is free; one that is not known does not."""
@@ -139,11 +134,8 @@ class Storage:
             return
         self._classes_moved([volume.storage_class])
         self._available.get(volume.storage_class, {}).pop(volume.name, None)
-        reserved = self._reserved.get(volume.claim)
-        if reserved is not None:
-            del reserved[volume.name]
-            if not reserved:
-                del self._reserved[volume.claim]
+        if volume.claim in self._reserved:
+            unfile(self._reserved, volume.claim, volume.name)
         if volume.claim:
             self._claim_changed(volume.claim)
 
@@ -164,8 +156,6 @@ class Storage:
     def _classes_moved(self, names: Iterable[str]) -> None:
         self._moved.classes.update(names)
         self.has_news = True
-
-    # -- what is decided ---------------------------------------------------------------------------
 
     def decide(self, key: str, decision: Decision) -> None:
         """A pod is about to be bound, and this claim with it."""
@@ -192,8 +182,6 @@ class Storage:
         if volume is not None:
             self._classes_moved([volume.storage_class])
             self._moved.volumes.add(volume.name)
-
-    # -- reading -----------------------------------------------------------------------------------
 
     def available(self, storage_class: str) -> list[Volume]:
         """The volumes of a StorageClass that no claim has, in the order in which they were seen."""

@@ -79,19 +79,13 @@ class DueTimes(Generic[K]):
         del self._valid[key]
         return rank, key
 
-    def take_due(self, now: float) -> list[K]:
-        """Take out the keys that are due now, in order of their times."""
-        due: list[K] = []
-        while self.next_due() <= now:
-            due.append(self.take()[1])
-        return due
-
-    def take_due_by_rank(self, now: float) -> list[K]:
-        """Take out the keys that are due now, in the order of their ranks."""
+    def take_due(self, now: float, *, by_rank: bool = False) -> list[K]:
+        """Take out the keys that are due now, in order of their times or of their ranks."""
         due: list[tuple[Any, K]] = []
         while self.next_due() <= now:
             due.append(self.take())
-        due.sort(key=itemgetter(0))
+        if by_rank:
+            due.sort(key=itemgetter(0))
         return [key for _, key in due]
 
     def no_later_than(self, latest: float) -> None:
@@ -101,8 +95,6 @@ class DueTimes(Generic[K]):
         self._heap[:] = [(when, rank, key) for key, (when, rank) in self._valid.items()]
         heapify(self._heap)
 
-
-# -- pods whose last attempt failed ------------------------------------------------------------------
 
 FIRST_BACKOFF_SECONDS = 1.0  # podInitialBackoffSeconds of kube-scheduler
 BACKOFF_SECONDS_MOST = 10.0  # podMaxBackoffSeconds of kube-scheduler
@@ -123,6 +115,8 @@ class Backoff:
     def __init__(self) -> None:
         self._due = DueTimes[str]()
         self.waiting: Mapping[str, object] = self._due.keys  # by uid
+        self.next_due = self._due.next_due  # when the next pod may be tried, seconds; inf for never
+        self.take_due = self._due.take_due
         self._failures: dict[str, int] = {}
 
     def add(self, uid: str, now: float) -> float:
@@ -145,16 +139,6 @@ class Backoff:
         """How many attempts to place the pod have failed."""
         return self._failures.get(uid, 0)
 
-    def next_due(self) -> float:
-        """When the next pod may be tried, seconds; inf for never."""
-        return self._due.next_due()
-
-    def take_due(self, now: float) -> list[str]:
-        """Take out the pods that may be tried now, in order of their times."""
-        return self._due.take_due(now)
-
-
-# -- pods that get a report --------------------------------------------------------------------------
 
 GRACE_SECONDS = 1.0  # shorter waits are not reported and cost no write
 REPEAT_SECONDS = 10.0  # the shortest time between two reports of one pod, doubled each time
@@ -239,14 +223,10 @@ class ReportSchedule:
             self._reported.pop(uid, None)
 
 
-# -- refused classes ---------------------------------------------------------------------------------
-
 RefusedKey = tuple[str, ClassKey]  # profile, class
 
 FIRST_RELIEF_SECONDS = 1.0  # until a class for which nothing could be done is asked about again, doubled
 RELIEF_SECONDS_MOST = 30.0  # up to this: the period of kube-scheduler's own rechecks
-
-
 DISAPPOINTED_SECONDS_MOST = 300.0  # likewise, of a class for which room was made again and again in vain
 FORGET_SECONDS = 2 * DISAPPOINTED_SECONDS_MOST
 
@@ -272,12 +252,9 @@ class ReliefSchedule:
         self._due = DueTimes[RefusedKey]()
         self.waiting: Mapping[RefusedKey, object] = self._due.keys  # the classes that are due at some time
         self.next_due = self._due.next_due  # when the first class is due, seconds, -inf for at once
+        self.due_at = self._due.at  # when a class is due; None: not before something changes
         self._wait: dict[RefusedKey, float] = {}  # of classes that were asked about in vain, seconds
         self._disappointed: dict[RefusedKey, _Disappointed] = {}
-
-    def due_at(self, key: RefusedKey) -> float | None:
-        """When a class is due, seconds, -inf for at once; None if it is not due before something changes."""
-        return self._due.at(key)
 
     def add(self, key: RefusedKey) -> None:
         """Make the class due; after repeated disappointments not before its time."""
@@ -293,7 +270,7 @@ class ReliefSchedule:
 
     def take_due(self, now: float) -> list[RefusedKey]:
         """Take out the classes that are due, in the order in which they were added."""
-        return self._due.take_due_by_rank(now)
+        return self._due.take_due(now, by_rank=True)
 
     def helped(self, key: RefusedKey) -> None:
         """All refused tasks of the class are nominated now."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from heapq import nlargest
 from typing import Literal, NamedTuple
 
-from eclectus.cluster.node_groups import OTHER
+from eclectus.cluster.memo import unfile
+from eclectus.cluster.nodes import OTHER
 from eclectus.feasibility.constraint_set import constraint_set
 from eclectus.model.reservation import ClassKey
 
@@ -113,11 +114,7 @@ class ExpectedWaits:
 
     def discard(self, uid: str) -> None:
         """The pod, which has an open estimate, waits no more."""
-        class_key = self._open.pop(uid).class_key
-        uids = self._queues[class_key]
-        del uids[uid]
-        if not uids:
-            del self._queues[class_key]
+        unfile(self._queues, self._open.pop(uid).class_key, uid)
 
     def _set_of(self, class_key: ClassKey) -> str:
         name = str(constraint_set(class_key[0]))

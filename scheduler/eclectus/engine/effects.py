@@ -9,6 +9,7 @@ answer about the refused tasks that they were shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,13 +59,11 @@ def validate_row(state: State, task: Task, row: object) -> int:
 
 
 class Placing:
-    """Two methods for each action: `validate_…`, which changes nothing, and the one that applies it."""
+    """`validate_…` of each action, which changes nothing, and what applies those that take several calls."""
 
     def __init__(self, state: State, node_dispatch: NodeDispatch) -> None:
         self._state = state
         self._node_dispatch = node_dispatch
-
-    # -- Place -------------------------------------------------------------------------------------
 
     def validate_place(self, cycle: SchedulingCycle, place: Bind) -> None:
         """The task must fit beside what the node holds, and on the devices of its grant if there are some.
@@ -93,12 +92,6 @@ class Placing:
             name, milli = cluster.names[row], device_milli(requests)
             raise PolicyError(f"devices {devices!r} of node {name} have no room for the {milli} of {task}")
 
-    def place(self, cycle: SchedulingCycle, place: Bind) -> None:
-        """The task is bound."""
-        cycle.place(place.task, int(place.row), place.grant)
-
-    # -- Defer -------------------------------------------------------------------------------------
-
     def validate_defer(self, cycle: SchedulingCycle, defer: Defer) -> None:
         """The node, if it names one, must be feasible, and the end of the wait lie in the future."""
         state, task, wait = self._state, defer.task, defer.wait
@@ -116,8 +109,6 @@ class Placing:
         cycle.defer(defer.task, defer.wait)
         self._state.waits(defer.task)
 
-    # -- Enqueue -----------------------------------------------------------------------------------
-
     def validate_enqueue(self, cycle: SchedulingCycle, enqueue: Enqueue) -> None:
         """The task may wait in the queue of this node."""
         _validate_offered(cycle, enqueue.task)
@@ -128,8 +119,6 @@ class Placing:
         cycle.remove(enqueue.task)
         self._node_dispatch.enqueue(enqueue.task, int(enqueue.row))
         self._state.waits(enqueue.task)
-
-    # -- ReserveMany -------------------------------------------------------------------------------
 
     def validate_reserve_many(self, cycle: SchedulingCycle, reserve: ReserveMany) -> None:
         """The tasks are different ones of one class and profile and may wait in each of the node queues."""
@@ -163,18 +152,12 @@ class Placing:
         if not state.view.classes.cached((task.spec, task.workload)).may_wait(validate_row(state, task, row)):
             raise PolicyError(f"node {state.cluster.names[row]} may never run {task}, or services fill it")
 
-    # -- Unschedulable -----------------------------------------------------------------------------
-
     def validate_unschedulable(self, cycle: SchedulingCycle, unschedulable: Unschedulable) -> None:
         """There must be a reason."""
         task, reason = unschedulable.task, unschedulable.reason
         _validate_offered(cycle, task)
         if not isinstance(reason, Reason):
             raise PolicyError(f"{reason!r} is no Reason for {task}")
-
-    def unschedulable(self, cycle: SchedulingCycle, unschedulable: Unschedulable) -> None:
-        """The task's class waits for the cluster to change."""
-        cycle.mark_unschedulable(unschedulable.task, unschedulable.reason.message)
 
 
 def _validate_offered(cycle: SchedulingCycle, task: object) -> None:
@@ -184,45 +167,28 @@ def _validate_offered(cycle: SchedulingCycle, task: object) -> None:
         raise PolicyError(f"{task} was not offered in this scheduling cycle, or is answered already")
 
 
-class Relieving:
-    """Two methods for each action: `validate_…`, which changes nothing, and the one that applies it."""
+def _validate_nominate(state: State, refused: Refused, nominate: Nominate) -> None:
+    """The task was refused and is not nominated, and the node is feasible for it."""
+    task = _validate_refused(refused, nominate.task)
+    row = validate_row(state, task, nominate.row)
+    if state.placed.is_nominated(task.uid):
+        raise PolicyError(f"{task} is nominated to node {state.placed.node_of(task.uid)} already")
+    if not state.view.task_class(task).scalars.feasible[row]:
+        raise PolicyError(f"node {state.cluster.names[row]} may never run {task}")
 
-    def __init__(self, state: State, nominations: Nominations) -> None:
-        self._state = state
-        self._nominations = nominations
 
-    def validate_reserve(self, refused: Refused, reserve: Nominate) -> None:
-        """The task was refused and is not nominated, and the node is feasible for it."""
-        state, task = self._state, _validate_refused(refused, reserve.task)
-        row = validate_row(state, task, reserve.row)
-        if state.placed.is_nominated(task.uid):
-            raise PolicyError(f"{task} is nominated to node {state.placed.node_of(task.uid)} already")
-        if not state.view.task_class(task).scalars.feasible[row]:
-            raise PolicyError(f"node {state.cluster.names[row]} may never run {task}")
-
-    def reserve(self, refused: Refused, reserve: Nominate) -> None:
-        """The task is nominated."""
-        del refused
-        self._nominations.nominate(reserve.task, int(reserve.row))
-
-    def validate_evict(self, refused: Refused, evict: Evict) -> None:
-        """The victim is bound, of a lower priority, on the task's nominated node, and not evicted yet."""
-        state = self._state
-        victim, task = validate_task(evict.victim), _validate_refused(refused, evict.task)
-        node = state.placed.node_of(task.uid)
-        if not state.placed.is_nominated(task.uid):
-            raise PolicyError(f"{victim} cannot be evicted for {task}, which is not nominated to a node")
-        if not state.placed.is_bound(victim.uid) or state.placed.node_of(victim.uid) != node:
-            raise PolicyError(f"{victim} is not bound to node {node}, to which {task} is nominated")
-        if not outranks(task, victim):
-            raise PolicyError(f"{victim} has not a lower priority than {task}")
-        if victim.uid in state.evicted:
-            raise PolicyError(f"{victim} is evicted already")
-
-    def evict(self, refused: Refused, evict: Evict) -> None:
-        """The victim is deleted."""
-        del refused
-        self._state.evict(evict.victim, evict.task)
+def _validate_evict(state: State, refused: Refused, evict: Evict) -> None:
+    """The victim is bound, of a lower priority, on the task's nominated node, and not evicted yet."""
+    victim, task = validate_task(evict.victim), _validate_refused(refused, evict.task)
+    node = state.placed.node_of(task.uid)
+    if not state.placed.is_nominated(task.uid):
+        raise PolicyError(f"{victim} cannot be evicted for {task}, which is not nominated to a node")
+    if not state.placed.is_bound(victim.uid) or state.placed.node_of(victim.uid) != node:
+        raise PolicyError(f"{victim} is not bound to node {node}, to which {task} is nominated")
+    if not outranks(task, victim):
+        raise PolicyError(f"{victim} has not a lower priority than {task}")
+    if victim.uid in state.evicted:
+        raise PolicyError(f"{victim} is evicted already")
 
 
 def _validate_refused(refused: Refused, task: object) -> Task:
@@ -249,15 +215,30 @@ class Effects:
 
     def __init__(self, state: State, node_dispatch: NodeDispatch, nominations: Nominations) -> None:
         placing = Placing(state, node_dispatch)
-        relieving = Relieving(state, nominations)
         self._table: Mapping[type, Effect] = {
-            Bind: Effect((Place,), placing.validate_place, placing.place),
+            Bind: Effect(
+                (Place,),
+                placing.validate_place,
+                lambda cycle, bind: cycle.place(bind.task, int(bind.row), bind.grant),
+            ),
             Defer: Effect((Place,), placing.validate_defer, placing.defer),
             Enqueue: Effect((Place,), placing.validate_enqueue, placing.enqueue),
             ReserveMany: Effect((Place,), placing.validate_reserve_many, placing.reserve_many),
-            Unschedulable: Effect((Place,), placing.validate_unschedulable, placing.unschedulable),
-            Nominate: Effect((Relieve, Order), relieving.validate_reserve, relieving.reserve),
-            Evict: Effect((Relieve,), relieving.validate_evict, relieving.evict),
+            Unschedulable: Effect(
+                (Place,),
+                placing.validate_unschedulable,
+                lambda cycle, each: cycle.mark_unschedulable(each.task, each.reason.message),
+            ),
+            Nominate: Effect(
+                (Relieve, Order),
+                partial(_validate_nominate, state),
+                lambda _, each: nominations.nominate(each.task, int(each.row)),
+            ),
+            Evict: Effect(
+                (Relieve,),
+                partial(_validate_evict, state),
+                lambda _, each: state.evict(each.victim, each.task),
+            ),
         }
 
     def put_in_force(self, role: type, asked: Asked, action: object) -> None:

@@ -385,7 +385,7 @@ class EventHandlers:
         if task is None:
             return
         if state.accounts.job_work is not None:
-            state.accounts.job_work.undo_start(task)
+            state.accounts.job_work.start(task, is_undone=True)
         if task.deleting:
             state.set_aside(task.uid, "deleting")
             return

@@ -104,7 +104,7 @@ class GangAttempts:
         A gang that cannot have room waits until the lead's class gets some; one that fails backs off.
         """
         state, lead, pending = self._state, turn.task, turn.pending
-        gang = state.gangs.of(lead.uid)
+        gang = state.gangs.pods[lead.uid]
         members = nsmallest(MEMBERS_MOST, gang.held.values(), key=in_turn)
         outer.count_classes(len({(task.spec, task.workload) for task in members}) - 1)
         if not self._may_have_room(gang, lead, members):
@@ -130,8 +130,6 @@ class GangAttempts:
         """Whether attempts have failed beside room for as long as a pod may wait there."""
         limit, since = profile.settings.wait_limit, gang.beside_room_since
         return limit is not None and since is not None and self._state.now - since >= limit
-
-    # -- before anything is placed -------------------------------------------------------------------
 
     def _may_have_room(self, gang: WaitingGang, lead: Task, members: Sequence[Task]) -> bool:
         """Whether a node has room for the lead, or nodes have for enough pods that are not like it."""
@@ -190,8 +188,6 @@ class GangAttempts:
                 break
         return LeftOut(next(iter(full.values())), "") if full else None
 
-    # -- failures ------------------------------------------------------------------------------------
-
     def _fail(
         self, profile: Profile, gang: WaitingGang, transaction: Transaction, left_out: LeftOut | None
     ) -> None:
@@ -200,9 +196,8 @@ class GangAttempts:
         is_beside_room = left_out is None or self._has_room(left_out.task)
         if state.now >= gang.explain_at:
             why = self._why(profile, left_out, is_beside_room)
-            state.gangs.explained(
-                gang, Failure(len(transaction), gang.needed, why, is_beside_room), state.now
-            )
+            failure = Failure(len(transaction), gang.needed, why, is_beside_room)
+            state.gangs.explained(gang, failure, state.now)
         transaction.abandon()
         state.count_attempts("unschedulable", profile.scheduler_name, gang.needed)
         state.gangs.failed(gang, state.now, is_beside_room=is_beside_room)

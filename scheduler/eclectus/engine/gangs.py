@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from eclectus.engine.agenda import DueTimes, backoff_seconds
@@ -35,41 +36,25 @@ def in_turn(task: Task) -> tuple[float, float, str]:
     return (-task.priority, task.created, task.name)
 
 
+@dataclass(slots=True, eq=False)
 class WaitingGang:
     """A gang with pods that wait, or a PodGroup whose pods may come."""
 
-    __slots__ = (
-        "beside_room_since",
-        "ended",
-        "explain_at",
-        "failure",
-        "failures",
-        "held",
-        "key",
-        "lead",
-        "members",
-        "min_count",
-        "ordinary",
-        "placed",
-        "profiles",
-        "retry_at",
-    )
-
-    def __init__(self, key: GangKey) -> None:
-        self.key = key
-        self.min_count: int | None = None  # None: there is no such PodGroup
-        self.members: dict[str, str] = {}  # uid -> profile, of every pod that names it and has not ended
-        self.profiles = Counter[str]()  # of the members
-        self.placed: set[str] = set()  # uids of those that have a node, as far as is known
-        self.ended: set[str] = set()  # uids of those that had a node and have ended, until they are deleted
-        self.held: dict[str, Task] = {}  # uid -> task, of those that wait to be placed together
-        self.lead: Task | None = None  # the one of them in a class queue, whose turn is the gang's
-        self.ordinary: dict[str, None] = {}  # uids of those that wait as pods without a gang
-        self.failures = 0  # attempts in succession
-        self.failure: Failure | None = None  # of the last attempt that was explained
-        self.explain_at = 0.0  # when an attempt that fails is explained again, seconds
-        self.retry_at = 0.0  # seconds
-        self.beside_room_since: float | None = None  # since when attempts fail despite room, seconds
+    key: GangKey
+    min_count: int | None = None  # None: there is no such PodGroup
+    # uid -> profile, of every pod that names it and has not ended; and how many of these have each profile.
+    members: dict[str, str] = field(default_factory=dict)
+    profiles: Counter[str] = field(default_factory=Counter)
+    placed: set[str] = field(default_factory=set)  # uids of those that have a node, as far as is known
+    ended: set[str] = field(default_factory=set)  # of those that had a node and have ended, until deleted
+    held: dict[str, Task] = field(default_factory=dict)  # by uid, those that wait to be placed together
+    lead: Task | None = None  # the one of them in a class queue, whose turn is the gang's
+    ordinary: dict[str, None] = field(default_factory=dict)  # uids of those that wait as pods without a gang
+    failures: int = 0  # attempts in succession
+    failure: Failure | None = None  # of the last attempt that was explained
+    explain_at: float = 0.0  # when an attempt that fails is explained again, seconds
+    retry_at: float = 0.0  # seconds
+    beside_room_since: float | None = None  # since when attempts fail despite room, seconds
 
     @property
     def started(self) -> int:
@@ -139,10 +124,6 @@ class Gangs:
         self.retries: Mapping[GangKey, object] = self._retries.keys  # gangs that back off
         self.next_due = self._retries.next_due  # when a gang that backs off is to be tried again, seconds
 
-    def of(self, uid: str) -> WaitingGang:
-        """The gang of a pod that belongs to one."""
-        return self._of[uid]
-
     def take_changed(self, now: float) -> list[WaitingGang]:
         """The gangs to be updated, among them those whose back-off is over."""
         if self._retries.keys:
@@ -154,8 +135,6 @@ class Gangs:
     def change(self, gang: WaitingGang) -> None:
         """The gang is to be updated."""
         self._changed[gang.key] = None
-
-    # -- PodGroups -----------------------------------------------------------------------------------
 
     def set(self, gang: Gang) -> None:
         """A PodGroup exists, as given."""
@@ -171,8 +150,6 @@ class Gangs:
         if known is not None:
             known.min_count = None
             self._drop_if_unused(known)
-
-    # -- members -------------------------------------------------------------------------------------
 
     def see(self, task: Task) -> None:
         """A pod that has not ended was seen: pending or bound, of any scheduler."""
@@ -242,8 +219,6 @@ class Gangs:
             gang.ended.add(task.uid)
             self.change(gang)
 
-    # -- members that wait ---------------------------------------------------------------------------
-
     def keeps(self, task: Task) -> bool:
         """Whether a pod that is to be queued waits here."""
         return task.gang is not None and not self._of[task.uid].is_complete
@@ -273,8 +248,6 @@ class Gangs:
         """The pod's gang is complete: the pod waits as any other from now on."""
         self._of[task.uid].ordinary[task.uid] = None
 
-    # -- attempts ------------------------------------------------------------------------------------
-
     def succeeded(self, gang: WaitingGang, placed: Iterable[Task]) -> None:
         """These pods of the gang are placed, together."""
         for task in placed:
@@ -296,8 +269,6 @@ class Gangs:
         least, most = EXPLAIN_SECONDS
         gang.failure = failure
         gang.explain_at = now + min(least * 2 ** min(gang.failures, DOUBLINGS_MOST), most)
-
-    # -- internals -----------------------------------------------------------------------------------
 
     def _get(self, key: GangKey) -> WaitingGang:
         gang = self._gangs.get(key)

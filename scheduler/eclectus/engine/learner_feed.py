@@ -22,39 +22,27 @@ class LearnerFeed:
     def __init__(self, state: State) -> None:
         self._state = state
         self._learn = state.learn
-        needs = state.learn.traits.needs
-        self._needs_arrivals = "task arrivals" in needs
-        self._needs_starts = "start times" in needs
-        self._needs_ends = "task ends" in needs
+        self._needs = state.learn.traits.needs
         self._probe_validity = state.probe_validity
-
-    # -- nodes -----------------------------------------------------------------------------------
 
     def node_recalled(self, learned: LearnedNode) -> None:
         """What was learned of a node before, or by another process."""
         if learned.node in self._state.cluster.rows:
             self._call(self._learn.recall, replace(learned, at=min(learned.at, self._state.now)))
 
-    # -- tasks -----------------------------------------------------------------------------------
-
     def task_arrived(self, task: Task) -> None:
         """A task that ends is pending here, or was bound by another scheduler; once a task."""
-        if self._needs_arrivals:
+        if "task arrivals" in self._needs:
             self._call(self._learn.arrived, task.workload, self._state.now)
 
     def task_on_node(self, task: Task) -> None:
         """The task was seen on its node and is counted there."""
         for uid in self._probe_validity.observe(task):
             self._task_left(uid)
-        if (
-            not self._needs_starts
-            or task.phase != "Running"
-            or task.spec.long_running
-            or task.uid in self._probe_validity
-        ):
+        if "start times" not in self._needs or task.phase != "Running" or task.spec.long_running:
             return
         row = self._state.cluster.rows.get(task.node)
-        if row is not None:
+        if row is not None and task.uid not in self._probe_validity:
             self._call(self._learn.started, task.uid, row, task.workload, self._state.now, _requests(task))
 
     def task_ended(self, task: Task) -> None:
@@ -76,10 +64,8 @@ class LearnerFeed:
         self._probe_validity.remove(uid)
         self._task_left(uid)
 
-    # -- calls -----------------------------------------------------------------------------------
-
     def _task_left(self, uid: str) -> None:
-        if self._needs_ends:
+        if "task ends" in self._needs:
             self._call(self._learn.left, uid, self._state.now)
 
     def _call(self, hook: Callable[..., None], *arguments: object) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from eclectus.engine.state import State
 from eclectus.framework import Line
@@ -37,7 +37,10 @@ class NodeDispatch:
         if changed is None:
             changed = sorted(cluster.rows.values())
         elif changed and any(spec.has_pod_rules for spec, _ in self._state.node_queues.tasks_by_class):
-            changed = sorted({*changed, *self._following_other_pods()})
+            # With a task in their queues for which a change of another node may have opened this one.
+            classes = {row: self._state.node_queues.class_keys(row) for row in self._queues}
+            following = (row for row, keys in classes.items() if any(spec.has_pod_rules for spec, _ in keys))
+            changed = sorted({*changed, *following})
         for row in changed:
             if row in self._queues:
                 if may_exclude:
@@ -45,12 +48,6 @@ class NodeDispatch:
                 self.dispatch(row)
         if self._stealing:
             self._steal(changed)
-
-    def _following_other_pods(self) -> Iterator[int]:
-        """Rows with a task in their queues for which a change of another node may have opened this one."""
-        for row in self._queues:
-            if any(spec.has_pod_rules for spec, _ in self._state.node_queues.class_keys(row)):
-                yield row
 
     def enqueue(self, task: Task, row: int) -> None:
         """Add the task to the node queue of this row, and dispatch the queue."""
@@ -109,8 +106,6 @@ class NodeDispatch:
             if reservation.class_key in excluded:
                 for task in state.node_queues.cancel(reservation, row):
                     state.enqueue(task, "NodeUpdate")
-
-    # -- stealing ------------------------------------------------------------------------------
 
     def _steal(self, rows: Iterable[int]) -> None:
         """Nodes that have changed and have an empty queue may take reservations from other queues."""

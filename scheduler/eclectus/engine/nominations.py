@@ -35,8 +35,6 @@ class Nominations:
         self._withdrawn: dict[str, str] = {}
         self.withdrawn: Mapping[str, str] = self._withdrawn
 
-    # -- pods that come, change and go ---------------------------------------------------------
-
     def observe(self, task: Task) -> None:
         """A pending pod of ours was seen. No room is held for a part of a gang."""
         uid = task.uid
@@ -70,8 +68,6 @@ class Nominations:
         for task in self._ours_on(node):
             self.withdraw(task)
 
-    # -- holding room --------------------------------------------------------------------------
-
     def nominate(self, task: Task, row: int) -> None:
         """Hold room for the pod on this row. Pods of lower priority nominated there give theirs up."""
         state, node = self._state, self._state.cluster.names[row]
@@ -93,8 +89,6 @@ class Nominations:
             state.relief.disappoint(key, state.now)
         if profile.order.traits.reserves_nodes:
             state.reserving.ask_again(key, state.now)
-
-    # -- binding -------------------------------------------------------------------------------
 
     def dispatch_changed(self) -> None:
         """Bind nominated pods whose room is free now, on the nodes that have changed.
@@ -128,7 +122,7 @@ class Nominations:
 
     def _dispatch(self, node: str) -> None:
         row = self._state.cluster.rows.get(node)
-        for task in sorted(self._ours_on(node), key=_importance):
+        for task in sorted(self._ours_on(node), key=lambda each: (-each.priority, each.created)):
             if row is not None and self._fits(task, row):
                 self._state.relief.succeeded((task.profile, (task.spec, task.workload)))
                 self.bind(task, row)
@@ -216,7 +210,3 @@ class Nominations:
 
     def _lower_on(self, node: str, task: Task) -> list[Task]:
         return [other for other in self._placed.nominated_on(node) if outranks(task, other)]
-
-
-def _importance(task: Task) -> tuple[float, ...]:
-    return (-task.priority, task.created)

@@ -24,7 +24,8 @@ from typing import NamedTuple, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from eclectus.accounts.accounts import HoldingAccount
+from eclectus.accounts.accounts import Account
+from eclectus.cluster.memo import unfile
 from eclectus.cluster.nodes import Cluster
 from eclectus.engine.pod_volumes import PodVolumes
 from eclectus.model.commands import Bind, BindStep, EndProbe, Renominate
@@ -43,7 +44,7 @@ class _Placed(Struct, frozen=True, gc=False):
 class PlacedPods:
     """Every pod that holds room on a node, whether the node is known yet or not."""
 
-    def __init__(self, cluster: Cluster, accounts: Iterable[HoldingAccount] = ()) -> None:
+    def __init__(self, cluster: Cluster, accounts: Iterable[Account] = ()) -> None:
         self._cluster = cluster
         self._accounts = tuple(accounts)
         self._placed: dict[str, _Placed] = {}
@@ -125,8 +126,6 @@ class PlacedPods:
         """Whether room is held for this pod, which is neither bound nor assumed."""
         return uid in self._nominated.get(self.node_of(uid), ())
 
-    # -- changes ---------------------------------------------------------------------------------
-
     def set(self, task: Task, node: str, now: float) -> None:
         """The pod holds room on this node as given; what it held before is released."""
         uid, since = task.uid, now
@@ -167,9 +166,8 @@ class PlacedPods:
             if _is_counted_otherwise(placed, after):
                 self._cluster.pods.release(row, before, is_nominated=placed.is_nominated)
                 self._cluster.pods.hold(row, task, is_nominated=after.is_nominated)
-                self._cluster.usage.record(
-                    row
-                )  # for rules about pods, and for policies that choose victims there
+                # For rules about pods, and for policies that choose victims there.
+                self._cluster.usage.record(row)
                 self._cluster.held.record(row)
             elif task.priority != before.priority:
                 self._cluster.usage.record(row)
@@ -252,12 +250,8 @@ def _discard(by_node: dict[str, dict[str, None]], node: str, uid: str) -> None:
 def _is_counted_otherwise(before: _Placed, after: _Placed) -> bool:
     """Whether rules about other pods see another pod; what it holds is the same."""
     one, other = before.task, after.task
-    return (before.is_nominated, one.deleting, one.labels, one.namespace) != (
-        after.is_nominated,
-        other.deleting,
-        other.labels,
-        other.namespace,
-    )
+    is_alike = (one.deleting, one.labels, one.namespace) == (other.deleting, other.labels, other.namespace)
+    return before.is_nominated != after.is_nominated or not is_alike
 
 
 def _holds_the_same(before: Task, after: Task) -> bool:
@@ -312,16 +306,12 @@ class Binds:
         is_untold = not nominated and task.nominated != node
         if for_volumes and is_untold:  # it may take minutes: others should know
             for_volumes = (Renominate(node, ""), *for_volumes)
-        before = (*self._steps_before(node, nominated), *for_volumes)
+        renominated = (Renominate(node, nominated),) if nominated else ()
+        has_probes = node in self._probe_validity.probes
+        displaced = self._probe_validity.take_displaced(node) if has_probes else ()
+        ends = (EndProbe(probe.uid, probe.namespace, probe.name) for probe in displaced)
+        before: tuple[BindStep, ...] = (*renominated, *ends, *for_volumes)
         return Bind(task.uid, task.namespace, task.name, node, task.profile, task.grant, before)
-
-    def _steps_before(self, node: str, nominated: str) -> tuple[BindStep, ...]:
-        """`nominated`: another node, to which the pod was nominated until now; or empty."""
-        ends: tuple[BindStep, ...] = ()
-        if node in self._probe_validity.probes:
-            displaced = self._probe_validity.take_displaced(node)
-            ends = tuple(EndProbe(probe.uid, probe.namespace, probe.name) for probe in displaced)
-        return (Renominate(node, nominated), *ends) if nominated else ends
 
 
 class ProbeValidity:
@@ -371,9 +361,7 @@ class ProbeValidity:
             return
         self._invalid.discard(uid)
         self._displaced.discard(uid)
-        del self._on[node][uid]
-        if not self._on[node]:
-            del self._on[node]
+        unfile(self._on, node, uid)
 
     def _has_room(self, probe: Task) -> bool:
         row = self._cluster.rows.get(probe.node)

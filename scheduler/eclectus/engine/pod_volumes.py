@@ -57,9 +57,6 @@ def resolve(storage: Storage, task: Task, is_shared: Callable[[str], bool]) -> R
     return Resolved(needs, use, tuple(claim.key for claim in unbound))
 
 
-# -- what blocks a pod -----------------------------------------------------------------------------------
-
-
 def _problems(storage: Storage, task: Task) -> Iterator[str]:
     """In the order of kube-scheduler's plugins: VolumeRestrictions, VolumeBinding, VolumeZone."""
     named = [(each, storage.claims.get(f"{task.namespace}/{each.name}")) for each in task.claims]
@@ -94,9 +91,6 @@ def _waits_for_pod(storage: Storage, claim: VolumeClaim) -> bool:
     """Whether the claim is bound when a pod is placed. One that names a volume is bound by the controller."""
     storage_class = storage.classes.get(claim.storage_class)
     return storage_class is not None and storage_class.waits_for_consumer and not claim.volume
-
-
-# -- what claims ask for -----------------------------------------------------------------------------------
 
 
 def _asked(storage: Storage, claim: VolumeClaim, is_shared: Callable[[str], bool]) -> UnboundClaim:
@@ -170,16 +164,12 @@ class PodVolumes:
         self._by_key: dict[str, dict[str, None]] = {}  # key of a claim -> uids of pods that wait and use it
         self._stale: dict[str, None] = {}  # keys of claims for which a second pod has begun or ceased to wait
         self._binding: dict[str, tuple[str, ...]] = {}
-        self.binding: Mapping[str, object] = (
-            self._binding
-        )  # uid of a pod with a bind under way -> unbound claims
+        self.binding: Mapping[str, object] = self._binding  # uid of a pod being bound -> unbound claims
         self._waits: dict[str, int] = {}  # key of a decided claim -> pods whose binds are under way with it
 
     def __len__(self) -> int:
         """Pods in the index."""
         return len(self._waiting)
-
-    # -- pods that wait ------------------------------------------------------------------------------
 
     def resolved(self, task: Task) -> Task:
         """A pod with claims that waits, with what they ask of nodes in its spec."""
@@ -228,8 +218,6 @@ class PodVolumes:
         """Why no node will do for a pod before one of its claims changes; empty if some node might."""
         waiting = self._waiting.get(uid)
         return "" if waiting is None else waiting.resolved.problem
-
-    # -- binds ---------------------------------------------------------------------------------------
 
     @property
     def masks_evaluated(self) -> int:
@@ -280,13 +268,9 @@ class PodVolumes:
         node = "" if decision.volume else decision.node
         return AwaitVolume(claim.namespace, claim.name, claim.uid, decision.volume, node)
 
-    # -- internals -----------------------------------------------------------------------------------
-
     def _is_shared(self, key: str, uid: str) -> bool:
         """Whether another pod, waiting or on a node, uses the claim. This one may hold room on a node too."""
-        if len(self._by_key[key]) > 1:
-            return True
-        return self._volumes.claim_users.pods(key) > self._is_placed(uid)
+        return len(self._by_key[key]) > 1 or self._volumes.claim_users.pods(key) > self._is_placed(uid)
 
     def _users_changed(self, key: str, before: int, now: int) -> None:
         """So many pods waited for the claim before, and so many do now; one alone may share it no longer."""

@@ -20,7 +20,6 @@ from math import inf
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
-from eclectus.engine.gangs import WaitingGang
 from eclectus.engine.state import IN_A_GANG, ReportReason, State
 from eclectus.feasibility.fit_error import (
     NO_NODES,
@@ -68,9 +67,7 @@ class FitErrors:
     def message(self, task: Task, task_class: TaskClass) -> str:
         """Why no node has room, the outcome of preemption, and why no node ever will."""
         problem = self._state.volumes.problem(task.uid)
-        if problem and is_blocked_by_claims(
-            task.spec
-        ):  # it may name a claim, and pods of the class have others
+        if problem and is_blocked_by_claims(task.spec):  # each pod of the class may have another claim
             return self._blocked(task, task_class, problem)
         is_nominated = self._state.placed.is_nominated(task.uid)
         in_gang = self._state.places.of(task.uid) in IN_A_GANG
@@ -177,12 +174,13 @@ def gang_message(
 
     No other pod is named: who may read one pod of a group need not be allowed to read the others.
     """
-    gang = state.gangs.of(uid)
+    gang = state.gangs.pods[uid]
     problem = gang.problem
     if problem:
         return "SchedulerError" if gang.asks_too_much else "WaitingForGang", problem
     together = f"{gang.needed} pods that {'still ' if gang.placed else ''}start together"
-    if _is_lead_refused(state, gang) and gang.lead is not None:
+    queued = None if gang.lead is None else state.places.queued(gang.lead.uid)
+    if gang.lead is not None and queued is not None and queued.pending.unschedulable_since is not None:
         why = fit_errors.message(gang.lead, class_of(gang.lead))
         return "Unschedulable", f"{gang.key}: no room for the {together}; for one of them: {why}"
     if gang.failure is None:
@@ -191,11 +189,6 @@ def gang_message(
     reason: ReportReason = "WaitingForNode" if is_beside_room else "Unschedulable"
     room = f"room for {placed} of the {needed} pods that start together"
     return reason, f"{gang.key}: {room}; for another: {why}"
-
-
-def _is_lead_refused(state: State, gang: WaitingGang) -> bool:
-    queued = None if gang.lead is None else state.places.queued(gang.lead.uid)
-    return queued is not None and queued.pending.unschedulable_since is not None
 
 
 MAX_QUEUES = 16  # classes that are considered to be ahead: those with the most pods
@@ -311,11 +304,8 @@ class Explanations:
     def _expect(self, task: Task, estimates: StepEstimates) -> None:
         """Estimate, once, how long a pod will wait for which no node has room."""
         state, task_class = self._state, self._state.view.task_class(task)
-        if (
-            task_class.fits_now_count
-            or not task_class.feasible_count
-            or task.uid in state.expected_waits.open
-        ):
+        is_full = task_class.feasible_count and not task_class.fits_now_count
+        if not is_full or task.uid in state.expected_waits.open:
             return
         seconds = None if state.placed.is_nominated(task.uid) else estimates.seconds(task_class)
         if seconds is not None:

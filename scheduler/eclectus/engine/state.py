@@ -278,7 +278,7 @@ class State:
         queued = self._add_to_class_queue(lead, event, lead.gang)
         if queued is not None:
             self.places.move(lead.uid, "lead", queued)
-            self.gangs.of(lead.uid).lead = lead
+            self.gangs.pods[lead.uid].lead = lead
         else:
             self.gangs.discard(lead.uid)  # it backs off
 

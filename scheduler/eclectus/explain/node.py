@@ -9,7 +9,6 @@ from operator import attrgetter
 
 import numpy as np
 
-from eclectus.cluster.node_groups import group_nodes
 from eclectus.cluster.resources import PODS
 from eclectus.engine.queues.class_queues import PendingClass
 from eclectus.engine.state import State
@@ -71,7 +70,7 @@ def learned_summary(
     state: State, label: str, most: int, now: float
 ) -> tuple[list[str], LearnedSummary | None]:
     """What was learned by groups of nodes, whose names come first. `most`: groups."""
-    names, groups = group_nodes(state.cluster, label, most)
+    names, groups = state.cluster.groups_by(label, most)
     return names, state.learn.summary(groups, now)
 
 
@@ -138,4 +137,4 @@ def _refusal_beside_pods(state: State, pending: PendingClass, row: int) -> tuple
     topology = TaskClass(state.cluster, *pending.class_key).topology
     if topology is None:
         return ()
-    return next(((reason,) for reason, refused in topology.refusals(np.array([row])) if refused[0]), ())
+    return next(((reason,) for _, reason, refused in topology.refusals(np.array([row])) if refused[0]), ())

@@ -17,7 +17,7 @@ import numpy as np
 from eclectus.cluster.changelog import Rows
 from eclectus.engine.reports import having_room
 from eclectus.engine.state import IN_A_GANG, State
-from eclectus.feasibility.fit_error import ROOM_PLUGIN, counted, left_over, shortages_of_row, topology_plugin
+from eclectus.feasibility.fit_error import ROOM_PLUGIN, counted, left_over, shortages_of_row
 from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.static_rules import FEW_TERMS, static_rules_of
 from eclectus.feasibility.task_class import TaskClass
@@ -127,8 +127,8 @@ def _conditions(task_class: TaskClass, rows: Rows) -> Iterator[tuple[Lack, Mask]
     for rule in task_class.usage_rules:
         yield Lack(rule.plugin, rule.reason), ~rule.holds(cluster, spec, rows)
     if task_class.topology is not None:
-        for reason, refused in task_class.topology.refusals(rows):
-            yield Lack(topology_plugin(task_class, reason), reason), refused
+        for plugin, reason, refused in task_class.topology.refusals(rows):
+            yield Lack(plugin, reason), refused
 
 
 def _miss(state: State, task: Task, task_class: TaskClass, row: int, lacks: list[Lack]) -> NearMiss:

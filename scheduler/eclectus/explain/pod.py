@@ -237,7 +237,7 @@ def _backing_off(state: State, task: Task, with_room: int, now: float) -> Waitin
 
 
 def _in_gang(state: State, task: Task, with_room: int, now: float) -> Waiting:
-    gang = state.gangs.of(task.uid)
+    gang = state.gangs.pods[task.uid]
     _, reason = gang_message(state, task.uid, FitErrors(state), partial(_class_of, state))
     backs_off = not gang.problem and gang.retry_at > now
     return Waiting(reason, next_check=gang.retry_at - now if backs_off else None)

@@ -13,7 +13,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from eclectus.accounts.node_prices import PriceSummary
-from eclectus.cluster.node_groups import group_nodes
 from eclectus.engine.state import State
 from eclectus.feasibility.constraint_set import constraint_set
 from eclectus.feasibility.task_class import TaskClass
@@ -28,7 +27,7 @@ def summary_of_prices(state: State, label: str, most: int) -> PriceSummary | Non
     pricing = state.accounts.pricing
     if pricing is None:
         return None
-    names, groups = group_nodes(state.cluster, label, most)
+    names, groups = state.cluster.groups_by(label, most)
     price = pricing.current.price
     return PriceSummary(
         groups=tuple((name, float(price[groups == at].mean())) for at, name in enumerate(names)),

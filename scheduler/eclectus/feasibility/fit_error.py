@@ -4,12 +4,9 @@ Byte-compatible with the FitError of kube-scheduler 1.36:
 
     0/<nodes> nodes are available: <count> <reason>, <count> <reason>…
 
-The parts are sorted as strings ("10 x" before "2 y").
-
-The outcome of preemption ("preemption: 0/4 nodes …"), which kube-scheduler appends, is added by
-engine/reports.py.
-
-For it this file says what refuses a node even without the pods that could be evicted there.
+The parts are sorted as strings ("10 x" before "2 y"). The outcome of preemption ("preemption: 0/4 nodes …"),
+which kube-scheduler appends, is added by engine/reports.py; for it this file says what refuses a node even
+without the pods that could be evicted there.
 
 FitError counts every node under the first rule that refuses it, so it does not tell which condition to
 change. For pods that no node could ever run, however empty, Eclectus adds which of their conditions no node
@@ -55,7 +52,7 @@ class RoomWithout:
     What waiting tasks will hold there does not count: they have no room yet. The class must be up to date.
     """
 
-    __slots__ = ("_excess", "_removed", "row", "task_class")
+    __slots__ = ("_removed", "excess", "row", "task_class")
 
     def __init__(self, task_class: TaskClass, row: int) -> None:
         cluster = task_class.cluster
@@ -64,7 +61,7 @@ class RoomWithout:
         self.task_class = task_class
         self.row = row
         # Column of each demanded resource -> by how much the node is too full for the task.
-        self._excess = {
+        self.excess = {
             column: float(used[column] + demand - allocatable[column])
             for column, demand in cluster.parts(task_class.spec.requests)
         }
@@ -86,25 +83,20 @@ class RoomWithout:
         return self._removed.values()
 
     @property
-    def short_columns(self) -> list[int]:
-        """Columns of the demanded resources of which it would have too little."""
-        return [column for column, excess in self._excess.items() if excess > 0]
-
-    @property
     def fits(self) -> bool:
         """Whether a task of the class fits now. False where no node that has no pods could run it."""
         task_class, row, removed = self.task_class, self.row, self.removed
-        if not task_class.scalars.feasible[row] or any(each > 0 for each in self._excess.values()):
+        if not task_class.scalars.feasible[row] or any(each > 0 for each in self.excess.values()):
             return False
-        if task_class.topology is not None and not task_class.topology.allows_without(row, removed):
+        if task_class.topology is not None and task_class.topology.refusal_without(row, removed):
             return False
         cluster, spec = task_class.cluster, task_class.spec
         return all(rule.holds_without(cluster, spec, row, removed) for rule in task_class.usage_rules)
 
     def _add(self, pod: Task, sign: int) -> None:
         for column, amount in self.task_class.cluster.held_parts(pod):
-            if column in self._excess:
-                self._excess[column] += sign * amount
+            if column in self.excess:
+                self.excess[column] += sign * amount
 
 
 def without_outranked(
@@ -127,7 +119,6 @@ def without_outranked(
 #
 # A node counts under the first rule that refuses it; where room refuses it, under every resource that is
 # short. Room that is held or tentatively placed is taken, so a node that others wait for counts as full.
-# fit_error.py makes kube-scheduler's message of the counts.
 
 ROOM_PLUGIN = "NodeResourcesFit"
 TOO_MANY_PODS = "Too many pods"
@@ -187,12 +178,6 @@ def room_reason(resource: str) -> str:
     return TOO_MANY_PODS if resource == PODS else f"Insufficient {resource}"
 
 
-def topology_plugin(task_class: TaskClass, reason: str) -> str:
-    """The plugin of the rule about other pods that refuses nodes for this reason."""
-    rules = () if task_class.topology is None else task_class.topology.rules
-    return next(rule.plugin for rule in rules if reason.startswith(rule.reason))
-
-
 def _candidates(spec: Spec, cluster: Cluster) -> Filtered:
     """The rows to filter; nodes that required affinity excludes by name are counted without filtering."""
     names = nodes.pinned_names(spec)
@@ -244,12 +229,11 @@ def _allowed_beside_other_pods(before: Filtered, task_class: TaskClass) -> Filte
         return before
     steps, rows, resolvable = list(before.steps), before.rows, [before.resolvable]
     left = np.ones(len(rows), dtype=bool)
-    for reason, refused in task_class.topology.refusals(rows):
+    for plugin, reason, refused in task_class.topology.refusals(rows):
         newly = rows[refused & left]
         left &= ~refused
         if reason not in _UNRESOLVABLE:
             resolvable.append(newly)
-        plugin = topology_plugin(task_class, reason)
         steps.append(_step(plugin, int(np.count_nonzero(left)), ((reason, len(newly)),)))
     return Filtered(tuple(steps), rows[left], np.concatenate(resolvable))
 
@@ -366,8 +350,9 @@ def reasons_without(room: RoomWithout) -> tuple[str, ...]:
     for rule in before:
         if not rule.holds_without(cluster, spec, row, removed):
             return (rule.reason,)
-    names, lacking = tuple(cluster.columns), cluster.not_offered(spec.requests)
-    if short := [*(names[column] for column in room.short_columns), *(name for name, _ in lacking)]:
+    names = tuple(cluster.columns)
+    short = [names[column] for column, excess in room.excess.items() if excess > 0]
+    if short := [*short, *(name for name, _ in cluster.not_offered(spec.requests))]:
         return tuple(map(room_reason, short))
     if refused := volume_reasons_without(spec, cluster, row, removed):
         return refused

@@ -67,8 +67,6 @@ class Room:
             for allocatable, used, tentative, long_running, demand in self._columns
         ]
 
-    # -- overflow ------------------------------------------------------------------------------
-
     def overflow(self, rows: AnyRows) -> Floats:
         """The overflow of each of the rows, shape [len(rows)]."""
         return _reduced(np.maximum, (self._overflow_of(column, rows) for column in self._columns))
@@ -113,8 +111,6 @@ class Room:
             (used[rows] + demand <= allocatable[rows] for allocatable, used, _, _, demand in self._columns),
         )
         return fits
-
-    # -- slots ---------------------------------------------------------------------------------
 
     def service_slots(self, rows: AnyRows) -> Floats:
         """Tasks that fit beside the services of each of the rows, shape [len(rows)]."""
@@ -279,8 +275,6 @@ class Fit:
         self.feasible, self.fits_now = read_only(self._feasible), read_only(self._fits_now)
         self._feasible_at, self._fits_now_at = scalars(self.feasible), scalars(self._fits_now)
 
-    # -- reading -------------------------------------------------------------------------------
-
     @property
     def waitable_rows(self) -> Rows:
         """Rows that can run such a pod, now or after others have ended, ascending."""
@@ -306,8 +300,6 @@ class Fit:
         if self.usage_rules:
             fits[fits] = self._usage_rules_hold(rows[fits])
         return fits
-
-    # -- following the cluster -----------------------------------------------------------------
 
     def refresh(self) -> None:
         """Evaluate the rows that have changed since the last refresh."""

@@ -114,11 +114,6 @@ def least_allocated(allocatable: Ints, requested: Ints) -> Ints:
     return score
 
 
-def node_affinity(weights: Ints, most: int) -> Ints:
-    """The score of nodes with these sums of weights; `most`: the greatest one among nodes that fit."""
-    return share_of_most(weights, most)
-
-
 Constraint = tuple[Ints, Ints | int, float]
 """Of one constraint: the count in the domain of each node, `maxSkew`, and the weight of the counts.
 

@@ -33,13 +33,7 @@ from eclectus.feasibility.scores import (
     weight_of,
 )
 from eclectus.feasibility.static_rules import ShapeValues
-from eclectus.feasibility.topology.domains import (
-    CountedPods,
-    DomainCounts,
-    Domains,
-    attracting_pods,
-    spread_pods,
-)
+from eclectus.feasibility.topology.domains import DomainCounts, Domains, attracting_pods, spread_pods
 from eclectus.maths.numbers import Floats
 from eclectus.model.objects import Spec, SpreadConstraint
 
@@ -80,6 +74,7 @@ class PodPreferences:
         self._spec = spec
         self._domains = domains
         self._eligible = eligible
+        self.constraints = spec.spread  # those with ScheduleAnyway, in the order of `spread`
         self.touched = EntryLog[Touched](MAX_TOUCHED)
         self.version = 0
         self._pods_cursor = self._shape_cursor = -1
@@ -89,16 +84,9 @@ class PodPreferences:
         self.counted: tuple[DomainCounts, ...] = ()
         self._start_over()
 
-    @property
-    def constraints(self) -> Sequence[SpreadConstraint]:
-        """Those with ScheduleAnyway, in the order of `spread`."""
-        return self._spec.spread
-
     def weights(self) -> tuple[float, ...]:
         """The weight of the counts of each constraint, by the domains whose pods count."""
         return tuple(weight_of(counts.existing) for counts in self.spread)
-
-    # -- following the cluster -----------------------------------------------------------------
 
     def refresh(self) -> None:
         """Follow the pods and nodes that have changed since the last time."""
@@ -121,26 +109,17 @@ class PodPreferences:
                     self.touched.record(Touched(column, domain))
 
     def _start_over(self) -> None:
-        cluster, spec = self._cluster, self._spec
+        cluster, domains, eligible = self._cluster, self._domains, self._eligible
         self._pods_cursor, self._shape_cursor = cluster.pods.changes.head, cluster.shape.head
         self._keys = self._carried_keys()
-        self.attracting = [
-            DomainCounts(cluster, self._domains(key), self._attracting_pods(key), None) for key in self._keys
-        ]
+        self.attracting = list(map(self._attraction, self._keys))
         self.spread = [
-            DomainCounts(
-                cluster,
-                self._domains(each.topology_key),
-                spread_pods(cluster.pods, each),
-                self._eligible(each),
-            )
-            for each in spec.spread
+            DomainCounts(cluster, domains(each.topology_key), spread_pods(cluster.pods, each), eligible(each))
+            for each in self.constraints
         ]
         self.counted = (*self.attracting, *self.spread)
         self.version += 1
         self.touched.record_all()
-
-    # -- what counts ---------------------------------------------------------------------------
 
     def _carried_keys(self) -> tuple[str, ...]:
         """The topology keys of all terms that nodes carry: terms of others may have thousands of keys."""
@@ -149,11 +128,11 @@ class PodPreferences:
         carries = self._cluster.labels.carries
         return tuple(key for key in dict.fromkeys((*own, *others)) if carries(key))
 
-    def _attracting_pods(self, key: str) -> CountedPods:
-        spec = self._spec
-        own = [each for each in spec.preferred_terms if each.term.topology_key == key]
-        matched = [term for term in spec.matched_preferences if term.topology_key == key]
-        return attracting_pods(self._cluster.pods, own, matched)
+    def _attraction(self, key: str) -> DomainCounts:
+        own = [each for each in self._spec.preferred_terms if each.term.topology_key == key]
+        matched = [term for term in self._spec.matched_preferences if term.topology_key == key]
+        pods = attracting_pods(self._cluster.pods, own, matched)
+        return DomainCounts(self._cluster, self._domains(key), pods, None)
 
 
 # The nodes grouped by all that preferences about other pods can tell of them, so that scores are a few.
@@ -205,8 +184,6 @@ class NodeGroups:
 
     def __len__(self) -> int:
         return len(self._numbers)
-
-    # -- what the groups are -------------------------------------------------------------------
 
     @property
     def sizes(self) -> Ints:
@@ -274,13 +251,10 @@ class NodeGroups:
         return self._table[FIRST + 2 * column + 1, : len(self)]
 
     def _counted(self, column: int) -> Ints:
-        """What counts in the domain of each group; 0 without one."""
         found, counts = self._column(column), self._pods.counted[column].counts
         if not self._apart[column]:
             return found
         return counts[found] * self._labelled(column) if len(counts) else np.zeros_like(found)
-
-    # -- following the cluster -----------------------------------------------------------------
 
     def refresh(self) -> list[Rows] | None:
         """Follow pods and nodes that have changed. Arrays of rows now in other groups; None: all may be."""
@@ -300,12 +274,8 @@ class NodeGroups:
             self._start_over()
             return None
         self._shape_cursor, self._touched_cursor = cluster.shape.head, pods.touched.head
-        moved = [
-            rows
-            for column, domain in touched
-            if not self._apart[column]
-            for rows in self._follow_count(column, domain)
-        ]
+        by_count = (each for each in touched if not self._apart[each.column])
+        moved = [rows for each in by_count for rows in self._follow_count(*each)]
         if reshaped:
             moved.append(np.array(reshaped, dtype=np.intp))
             for row, key in zip(moved[-1], self._keys_of(moved[-1]).T.tolist(), strict=True):
@@ -325,7 +295,6 @@ class NodeGroups:
                 yield moving
 
     def _move(self, rows: Rows | np.intp, group: int, key: Key) -> None:
-        """From this group to the one with this key."""
         number = self._numbers.get(key)
         if number is None:
             number = self._add(key)
@@ -344,8 +313,6 @@ class NodeGroups:
             self._table = np.pad(self._table, ((0, 0), (0, number)))
         self._own_scores[number], self._table[:, number] = key[OWN], key
         return number
-
-    # -- all at once ---------------------------------------------------------------------------
 
     def _start_over(self) -> None:
         cluster, pods = self._cluster, self._pods
@@ -446,8 +413,6 @@ class ScoresByPods:
             self._view = read_only(self._scores)
         np.take(self._of_groups, self.groups.of_row, out=self._scores)
         self.flips.record_all()
-
-    # -- the scores of groups --------------------------------------------------------------------
 
     def _of_groups_now(self) -> Floats:
         pods, groups, may_run = self.pods, self.groups, self.groups.may_run

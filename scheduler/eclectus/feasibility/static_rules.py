@@ -205,7 +205,7 @@ NOT_READ_BY_RULES = {
     "images": (),
 }
 # Of rules about other pods, static rules read `topology_keys` alone.
-_OF_OTHER_PODS = {
+OF_OTHER_PODS = {
     "matched_terms": (),
     "spread": (),
     "affinity_terms": (),
@@ -214,7 +214,7 @@ _OF_OTHER_PODS = {
 }
 NOT_READ_BY_STATIC_RULES = {
     **NOT_READ_BY_RULES,
-    **_OF_OTHER_PODS,
+    **OF_OTHER_PODS,
     "requests": (),
     "host_ports": (),
     "volume_use": NO_VOLUME_USE,
@@ -226,9 +226,9 @@ def static_part(spec: Spec) -> Spec:
     return replace(spec, **NOT_READ_BY_STATIC_RULES)
 
 
-def static_rules_of(spec: Spec) -> tuple[Rule, ...]:
-    """The static rules that apply to pods with this spec."""
-    return tuple(rule for rule in STATIC_RULES if rule.applies(spec))
+def static_rules_of(spec: Spec, rules: Collection[Rule] = STATIC_RULES) -> tuple[Rule, ...]:
+    """Those of the static rules that apply to pods with this spec."""
+    return tuple(rule for rule in rules if rule.applies(spec))
 
 
 def evaluation(
@@ -238,14 +238,10 @@ def evaluation(
 
     Made once for a spec: required node affinity of very many terms is prepared for evaluating few rows.
     """
-
-    def applying(part: Spec) -> tuple[Rule, ...]:
-        return tuple(rule for rule in rules if rule.applies(part))
-
     if spec.affinity is None or len(spec.affinity) <= FEW_TERMS:
-        return partial(_rules_hold, applying(spec), cluster, spec)
+        return partial(_rules_hold, static_rules_of(spec, rules), cluster, spec)
     rest, many = replace(spec, affinity=None), ManyTerms(cluster, spec.affinity)
-    others = partial(_rules_hold, applying(rest), cluster, rest)
+    others = partial(_rules_hold, static_rules_of(rest, rules), cluster, rest)
     return lambda rows: others(rows) & many.any_holds(rows)
 
 

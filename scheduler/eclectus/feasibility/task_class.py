@@ -29,7 +29,7 @@ from eclectus.feasibility.scores import (
     untolerated,
     weigh,
 )
-from eclectus.feasibility.scores_by_pods import NodeGroups, PodPreferences, ScoresByPods
+from eclectus.feasibility.scores_by_pods import PodPreferences, ScoresByPods
 from eclectus.feasibility.static_rules import (
     NOT_READ_BY_RULES,
     ManyTerms,
@@ -57,7 +57,6 @@ PREFERENCES_BYTES = 40  # of preferences about other pods by two topology keys: 
 
 ScorePart = ShapeValues[np.float64]
 IntPart = ShapeValues[np.int64]
-
 
 Key = TypeVar("Key")
 Part = TypeVar("Part")
@@ -184,12 +183,10 @@ class Parts:
         return of_shared
 
     def _term(self, term: Term) -> MaskPart:
-        """Where a node selector term holds."""
         return _shared(self._masks, term, lambda: self._mask(partial(term_holds, self._cluster, term)))
 
 
 def _shared(known: WeakValueDictionary[Key, Part], key: Key, make: Callable[[], Part]) -> Part:
-    """The part under this key, made if no class has it."""
     found = known.get(key)
     if found is None:
         found = known[key] = make()
@@ -219,7 +216,11 @@ class TaskClass:
     `feasible`, `fits_now`: where a task of the class may run, and where it can now; see `Fit`.
     `overflow`, `empty_capacity`, `service_slots`: how much room there is; see `RoomArrays`.
     `preference_score`: how well the pod's preferences are met, 0..1; those about other pods included.
+    `background_free`: the share of each node that background load leaves free, 0..1.
     `scalars`: all these but `empty_capacity`, one number at a time.
+
+    `usage_rules`: those that depend on the pods of a node alone, in kube-scheduler's order; `topology`: those
+    about other pods; `node_groups`: nodes by what preferences about other pods can tell of them. None: none.
 
     Logs of the rows for which other pods may have changed something, though not the node itself: `flips` of
     the rules, `score_flips` of `preference_score`.
@@ -239,35 +240,18 @@ class TaskClass:
         self._parts = parts
         self._by_pods = parts.scores_by_pods(spec)
         self._preference_scores = self._by_pods or parts.preference_scores(spec)
-        topology = self._fit.topology
-        by_pods = self._by_pods
+        self.usage_rules, self.topology = self._fit.usage_rules, self._fit.topology
+        topology, by_pods = self.topology, self._by_pods
         self.flips: Sequence[EntryLog[Rows]] = () if topology is None else (topology.flips,)
         self.score_flips: Sequence[EntryLog[Rows]] = () if by_pods is None else (by_pods.flips,)
+        self.node_groups = None if by_pods is None else by_pods.groups
         self._follow_shape()
-
-    # -- reading -------------------------------------------------------------------------------
-
-    @property
-    def usage_rules(self) -> tuple[Rule, ...]:
-        """The rules of the class that depend on the pods of a node alone, in kube-scheduler's order."""
-        return self._fit.usage_rules
-
-    @property
-    def topology(self) -> TopologyMask | None:
-        """The rules about other pods; None where the class has none."""
-        return self._fit.topology
-
-    @property
-    def node_groups(self) -> NodeGroups | None:
-        """Nodes grouped by what preferences about other pods can tell of them; None without any."""
-        return None if self._by_pods is None else self._by_pods.groups
 
     @property
     def version_of_others(self) -> int:
         """Another number when a pod that a rule or a preference of the class counts has come or left."""
-        topology, by_pods = self._fit.topology, self._by_pods
-        of_rules = 0 if topology is None else topology.version
-        return of_rules + (0 if by_pods is None else by_pods.pods.version)
+        of_rules = 0 if self.topology is None else self.topology.version
+        return of_rules + (0 if self._by_pods is None else self._by_pods.pods.version)
 
     @cached_property
     def untolerated_taints(self) -> ShapeValues[np.int64]:
@@ -278,11 +262,6 @@ class TaskClass:
     def preferred_weights(self) -> ShapeValues[np.int64] | None:
         """The weights of the preferred node affinity that holds on each node; None if the pod has none."""
         return self._parts.preferred_weights(self.spec) if self.spec.preferences else None
-
-    @property
-    def background_free(self) -> Floats:
-        """The share of each node that background load leaves free, 0..1."""
-        return self.cluster.background_free
 
     @property
     def feasible_count(self) -> int:
@@ -335,8 +314,6 @@ class TaskClass:
         """Each resource that a task demands, and which of the rows have too little of it left."""
         return self._fit.room.room.shortages(rows)
 
-    # -- following the cluster -----------------------------------------------------------------
-
     def refresh(self) -> None:
         """Evaluate the rows that have changed since the last refresh."""
         cluster = self.cluster
@@ -353,20 +330,17 @@ class TaskClass:
         fit = self._fit
         fit.refresh()
         room = fit.room
-        self.feasible, self.fits_now, self.preference_score = (
-            fit.feasible,
-            fit.fits_now,
-            self._preference_scores.refresh(),
-        )
+        self.feasible, self.fits_now = fit.feasible, fit.fits_now
+        self.preference_score = self._preference_scores.refresh()
         self.overflow, self.empty_capacity = room.overflow, room.empty_capacity
-        self.service_slots = room.service_slots
+        self.service_slots, self.background_free = room.service_slots, self.cluster.background_free
         self.scalars = NodeScalars(
             scalars(self.feasible),
             scalars(self.fits_now),
             scalars(self.overflow),
             scalars(self.service_slots),
             scalars(self.preference_score),
-            scalars(self.cluster.background_free),
+            scalars(self.background_free),
         )
 
 
@@ -419,9 +393,8 @@ class ClassCache:
     def recheck(self, spec: Spec, workload: str) -> bool:
         """Whether a class made afresh agrees with the cached one; if not, all are made again. O(rows)."""
         cached, fresh = self.current(spec, workload), TaskClass(self.cluster, spec, workload)
-        if np.array_equal(cached.fits_now, fresh.fits_now) and np.array_equal(
-            cached.feasible, fresh.feasible
-        ):
+        pairs = (cached.fits_now, fresh.fits_now), (cached.feasible, fresh.feasible)
+        if all(np.array_equal(*pair) for pair in pairs):
             return True
         self._parts = Parts(self.cluster)  # the defect may be in a part that others share
         self._drop(list(self._classes))
@@ -429,8 +402,6 @@ class ClassCache:
 
     def __len__(self) -> int:
         return len(self._classes)
-
-    # -- memory --------------------------------------------------------------------------------
 
     def _bytes(self) -> int:
         return self.cluster.capacity * (len(self._classes) * CLASS_BYTES + self._parts.bytes_per_node)

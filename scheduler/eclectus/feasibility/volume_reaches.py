@@ -17,7 +17,9 @@ but VolumeBinding counts it once for its bound claims and once for its unbound o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +44,6 @@ from eclectus.model.volumes import FreeStorage, StorageClass, Volume
 # StorageClass that selects the node allows it. A driver of local disks publishes one for each node, so most
 # select nodes by equal labels: these are found by the values of a node, others are compared with all nodes.
 
-Kind = tuple[object, ...]
 MAX_CLAIMS = 64  # whose matching groups are kept
 EMPTY_FEW = 64  # groups without a volume, that are kept in any case
 
@@ -55,9 +56,9 @@ class Candidates:
 
     def __init__(self, volumes: Iterable[Volume], rows_of: Callable[[tuple[Term, ...] | None], Rows]) -> None:
         """`rows_of` returns the rows on which at least one of these terms holds."""
-        alike: dict[Kind, list[Volume]] = {}
+        alike = defaultdict[object, list[Volume]](list)
         for volume in volumes:
-            alike.setdefault(_kind(volume), []).append(volume)
+            alike[_kind(volume)].append(volume)
         ordered = sorted(alike.values(), key=lambda group: group[0].size)
         self._rows_of = rows_of
         self._samples = [group[0] for group in ordered]
@@ -134,17 +135,8 @@ def _matches(volume: Volume, claim: UnboundClaim) -> bool:
     return fits_claim(volume, claim) and set(claim.access_modes) <= set(volume.access_modes)
 
 
-def _kind(volume: Volume) -> Kind:
-    """Volumes of one kind can replace each other."""
-    return (
-        volume.size,
-        volume.access_modes,
-        volume.volume_mode,
-        volume.attributes_class,
-        volume.labels,
-        volume.affinity,
-    )
-
+_kind = attrgetter("size", "access_modes", "volume_mode", "attributes_class", "labels", "affinity")
+"""Volumes of one kind can replace each other."""
 
 NONE = -1  # no volume, however small
 
@@ -152,55 +144,32 @@ _Keys = tuple[str, ...]
 _Codes = tuple[int, ...]  # of the values of these labels
 
 
-class LargestVolumes:
-    """Bytes by StorageClass, kept until they are said to have changed."""
+def largest_volumes(cluster: Cluster, free: Iterable[FreeStorage]) -> Ints:
+    """How large a volume can be provisioned on each node, bytes, shape [capacity]; `NONE` where none can."""
+    rows = np.flatnonzero(cluster.present)
+    found: Ints = np.full(cluster.capacity, NONE, dtype=np.int64)
+    by_labels: dict[_Keys, list[FreeStorage]] = {}
+    for each in free:
+        if (keys := _equal_labels(each.nodes)) is not None:
+            by_labels.setdefault(keys, []).append(each)
+        else:
+            selected = rows[term_holds(cluster, Term(each.nodes), rows)] if each.nodes else rows
+            found[selected] = np.maximum(found[selected], each.largest)
+    for keys, alike in by_labels.items():
+        by_codes = dict(_by_codes(cluster, keys, alike))
+        columns = [cluster.labels.column(key)[rows].tolist() for key in keys]
+        largest = [by_codes.get(codes, NONE) for codes in zip(*columns, strict=True)]
+        found[rows] = np.maximum(found[rows], largest)
+    return found
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self._known: dict[str, Ints] = {}
 
-    def of(self, storage_class: StorageClass) -> Ints | None:
-        """Bytes, shape [capacity], for reading only; None where the driver does not say what is free."""
-        free = self._cluster.volumes.storage.free_storage(storage_class)
-        if free is None:
-            return None
-        found = self._known.get(storage_class.name)
-        if found is None:
-            found = self._known[storage_class.name] = self._evaluated(free)
-        return found
-
-    def forget(self, storage_class: str) -> None:
-        """What is said of this StorageClass has changed."""
-        self._known.pop(storage_class, None)
-
-    def forget_nodes(self) -> None:
-        """Nodes have come, gone or changed."""
-        self._known.clear()
-
-    def _evaluated(self, free: Iterable[FreeStorage]) -> Ints:
-        rows = np.flatnonzero(self._cluster.present)
-        found: Ints = np.full(self._cluster.capacity, NONE, dtype=np.int64)
-        by_labels: dict[_Keys, list[FreeStorage]] = {}
-        for each in free:
-            if (keys := _equal_labels(each.nodes)) is not None:
-                by_labels.setdefault(keys, []).append(each)
-            else:
-                selected = rows[term_holds(self._cluster, Term(each.nodes), rows)] if each.nodes else rows
-                found[selected] = np.maximum(found[selected], each.largest)
-        for keys, alike in by_labels.items():
-            by_codes = dict(self._by_codes(keys, alike))
-            columns = [self._cluster.labels.column(key)[rows].tolist() for key in keys]
-            largest = [by_codes.get(codes, NONE) for codes in zip(*columns, strict=True)]
-            found[rows] = np.maximum(found[rows], largest)
-        return found
-
-    def _by_codes(self, keys: _Keys, free: Iterable[FreeStorage]) -> Iterator[tuple[_Codes, int]]:
-        """The largest volume by the codes of values of these labels; values that no node has are left out."""
-        known = [self._cluster.labels.codes(key) for key in keys]
-        for each in sorted(free, key=lambda one: one.largest):  # the largest remains
-            values = _values(each.nodes)
-            if all(values[key] in codes for key, codes in zip(keys, known, strict=True)):
-                yield tuple(codes[values[key]] for key, codes in zip(keys, known, strict=True)), each.largest
+def _by_codes(cluster: Cluster, keys: _Keys, free: Iterable[FreeStorage]) -> Iterator[tuple[_Codes, int]]:
+    """The largest volume by the codes of values of these labels; values that no node has are left out."""
+    known = [cluster.labels.codes(key) for key in keys]
+    for each in sorted(free, key=lambda one: one.largest):  # the largest remains
+        values = {one.key: one.values[0] for one in each.nodes}
+        if all(values[key] in codes for key, codes in zip(keys, known, strict=True)):
+            yield tuple(codes[values[key]] for key, codes in zip(keys, known, strict=True)), each.largest
 
 
 def _equal_labels(nodes: tuple[Requirement, ...]) -> _Keys | None:
@@ -208,10 +177,6 @@ def _equal_labels(nodes: tuple[Requirement, ...]) -> _Keys | None:
     keys = tuple(sorted({each.key for each in nodes}))
     is_plain = all(each.op == "In" and len(each.values) == 1 for each in nodes)
     return keys if keys and is_plain and len(keys) == len(nodes) else None
-
-
-def _values(nodes: tuple[Requirement, ...]) -> Mapping[str, str]:
-    return {each.key: each.values[0] for each in nodes}
 
 
 ANY, MORE = -1, np.iinfo(np.int64).max  # free storage that is enough: none need be known; more than there is
@@ -232,7 +197,7 @@ class VolumeMatching:
         self._storage = cluster.volumes.storage
         self._rows: dict[tuple[Term, ...] | None, Rows] = {}
         self._candidates: dict[str, Candidates] = {}
-        self._largest = LargestVolumes(cluster)
+        self._largest: dict[str, Ints] = {}  # by StorageClass, see `largest_volumes`
         # StorageClass -> the least free storage that is enough, bytes -> where a volume can be made.
         self._provisioned: dict[str, dict[int, Places]] = {}
 
@@ -255,13 +220,13 @@ class VolumeMatching:
         """Nodes have come, gone or changed."""
         self._rows.clear()
         self._candidates.clear()
-        self._largest.forget_nodes()
+        self._largest.clear()
         self._provisioned.clear()
 
     def follow_volumes(self, classes: Iterable[str], volumes: Collection[str]) -> None:
         """Of these StorageClasses free storage has changed, or free volumes, only those of these names."""
         for storage_class in classes:
-            self._largest.forget(storage_class)
+            self._largest.pop(storage_class, None)
             self._provisioned.pop(storage_class, None)
             candidates = self._candidates.get(storage_class)
             if candidates is None:
@@ -277,8 +242,6 @@ class VolumeMatching:
             node, volume = self._decided(claim)
             names.append(volume if node or volume else self._best(claim, row, used))
         return names
-
-    # -- one claim -----------------------------------------------------------------------------------
 
     def _places_for(self, claim: UnboundClaim, used: Used) -> Places:
         node, volume = self._decided(claim)
@@ -331,15 +294,13 @@ class VolumeMatching:
         taken[chosen] += 1
         return chosen
 
-    # -- nodes ---------------------------------------------------------------------------------------
-
     def _provisionable(self, claim: UnboundClaim) -> Places:
         """Where a volume can be made for the claim; shared."""
         storage_class = self._storage.classes.get(claim.storage_class)
         if storage_class is None or not storage_class.provisions:
             known = self._provisioned.setdefault("", {})
             return known.setdefault(ANY, Places(self._nowhere(), self._nowhere()))
-        largest = self._largest.of(storage_class) if claim.size else None
+        largest = self._largest_of(storage_class) if claim.size else None
         enough = ANY if largest is None else int(largest.min(where=largest >= claim.size, initial=MORE))
         known = self._provisioned.setdefault(storage_class.name, {})
         if enough not in known:
@@ -347,6 +308,13 @@ class VolumeMatching:
             has_enough = np.ones_like(reachable) if largest is None else largest >= claim.size
             known[enough] = Places(reachable & has_enough, reachable & ~has_enough)
         return known[enough]
+
+    def _largest_of(self, storage_class: StorageClass) -> Ints | None:
+        """None where the driver does not say what is free."""
+        free = self._storage.free_storage(storage_class)
+        if free is not None and storage_class.name not in self._largest:
+            self._largest[storage_class.name] = largest_volumes(self._cluster, free)
+        return None if free is None else self._largest[storage_class.name]
 
     def _reachable(self, terms: tuple[Term, ...] | None) -> Mask:
         reachable = self._nowhere()
@@ -366,8 +334,6 @@ class VolumeMatching:
 
     def _nowhere(self) -> Mask:
         return np.zeros(self._cluster.capacity, dtype=bool)
-
-    # -- following the cluster -----------------------------------------------------------------------
 
     def _of_class(self, storage_class: str) -> Candidates:
         found = self._candidates.get(storage_class)

@@ -17,8 +17,6 @@ from eclectus.model.errors import Problems, SettingsError
 from eclectus.model.objects import Preference, Requirement, Term
 from eclectus.model.settings import REQUIRED, setting
 
-# -- node affinity of every pod ------------------------------------------------------------------
-
 _NAME_FIELD = "metadata.name"  # the only field of a node that terms can name
 
 
@@ -114,8 +112,6 @@ class AddedAffinity:
         )
 
 
-# -- topology spread of pods that state none -----------------------------------------------------
-
 MAX_CONSTRAINTS = 32  # as many as count of a pod that states them itself
 ZONE = "topology.kubernetes.io/zone"
 
@@ -182,8 +178,6 @@ class SpreadDefaults:
         """What holds; empty: pods that state no constraints are not spread."""
         return SYSTEM_CONSTRAINTS if self.is_system else self.default_constraints
 
-
-# -- the profile ---------------------------------------------------------------------------------
 
 _NOT_EXTENDED = (
     "is not the name of an extended resource, such as example.com/licence; no other can be ignored"

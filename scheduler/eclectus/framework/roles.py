@@ -26,8 +26,6 @@ from eclectus.model.job import JobPlan
 from eclectus.model.objects import Spec, Task
 from eclectus.model.reservation import ClassKey, Reservation
 
-# -- what a policy is given --------------------------------------------------------------------
-
 
 class ClassQueue(Protocol):
     """Pending tasks of one profile, class and group, in the Order's order."""

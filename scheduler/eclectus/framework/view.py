@@ -251,11 +251,6 @@ class View(Struct, frozen=True, eq=False):
         """Whether room is held for a pod that is neither bound nor assumed."""
         return self.placed.is_nominated(uid)
 
-    @property
-    def lowest_priority(self) -> float:
-        """The lowest priority of any pod that holds room on a node; inf if none does."""
-        return self.placed.lowest_priority
-
     def task_class(self, task: Task) -> TaskClass:
         """The class of the task, up to date."""
         return self.classes.current(task.spec, task.workload)

@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 from typing_extensions import override
 
 from eclectus.accounts.node_prices import PriceSummary
-from eclectus.cluster.node_groups import OTHER
+from eclectus.cluster.nodes import OTHER
 from eclectus.config.process_settings import MetricsSettings as Settings
 from eclectus.engine.counters import PlanCounters, QueueCounts
 from eclectus.engine.engine import Engine

@@ -53,8 +53,6 @@ class Filling:
         return float(np.interp(work, self._work, self._level))
 
 
-# Run times of tasks.
-
 # Mean and variation of the run times of each kind of work, from its last tasks, on whatever nodes they ran.
 #
 # Weighted by completions this mean is slots over throughput where all slots are at work, which is what a wait

@@ -78,16 +78,8 @@ def remaining(stages: Sequence[StageLeft], share: Sequence[float]) -> Remaining:
     for at in range(len(ticks) - 1, -1, -1):
         if children[at]:
             tails[at] += max(tails[child] for child in children[at])
-    return Remaining(
-        _quota(stages, needs, share),
-        [stage.waiting for stage in stages],
-        ticks,
-        needs,
-        running,
-        parents,
-        children,
-        tails,
-    )
+    quota, waiting = _quota(stages, needs, share), [stage.waiting for stage in stages]
+    return Remaining(quota, waiting, ticks, needs, running, parents, children, tails)
 
 
 def fitting(free: Sequence[int], needs: Needs, most: int) -> int:
@@ -277,9 +269,6 @@ def packed(work: Units, order: Sequence[int], most_steps: float) -> list[Start] 
     return packing.starts
 
 
-# What is free of a share in each part of a schedule.
-
-
 class FreeOverTime:
     """What is free of a quota, by time: `free[i]` from `edges[i]` to `edges[i + 1]`."""
 
@@ -361,9 +350,8 @@ def right_justified(work: Units, starts: list[Start], length: int) -> list[Start
     return moved
 
 
-# The plan of a DAG job in a share: when it ends, and when each task must start at the latest.
-
-# No schedule of a job in a share is shorter: the critical path, and the work over the share.
+# The plan of a DAG job in a share: when it ends, and when each task must start at the latest. No schedule is
+# shorter than the critical path, nor than the work over the share.
 
 
 def _critical_path(work: Remaining) -> int:
@@ -397,8 +385,6 @@ def _work_over_share(work: Remaining) -> float:
             longest = max(longest, (to_start + within) / quota)
     return longest
 
-
-# -- the plan ------------------------------------------------------------------------------------
 
 HALF_A_TICK = 0.5 / TICKS_A_SECOND
 MOST_STEPS = 100_000  # of a plan: about 10 ms
@@ -437,10 +423,8 @@ class Plan(Struct, frozen=True, gc=False):
 
     def next_start(self, after_seconds: float = 0.0) -> float | None:
         """The first latest start after that, in seconds from the time of the plan; None: there is none."""
-        for chunk in self.latest:
-            if chunk.start > after_seconds + HALF_A_TICK:
-                return chunk.start
-        return None
+        later = (chunk.start for chunk in self.latest if chunk.start > after_seconds + HALF_A_TICK)
+        return next(later, None)
 
 
 def planned(
@@ -468,9 +452,7 @@ def planned(
 
 def _packed(work: Remaining, ranks: Sequence[float]) -> tuple[Units, list[Start]]:
     """The earliest starts of the finest units with which the plan is not too much work."""
-    order = [0] * len(ranks)
-    for position, at in enumerate(sorted(range(len(ranks)), key=lambda at: (ranks[at], at))):
-        order[at] = position
+    order = positions(ranks)
     for grain in GRAINS[:-1]:
         units = units_of(work, grain)
         starts = packed(units, order, MOST_STEPS)
@@ -478,6 +460,14 @@ def _packed(work: Remaining, ranks: Sequence[float]) -> tuple[Units, list[Start]
             return units, starts
     units = units_of(work, GRAINS[-1])
     return units, packed(units, order, inf) or []
+
+
+def positions(ranks: Sequence[float]) -> list[int]:
+    """The position of each stage in the order of these ranks; of equal ones the first stage first."""
+    found = [0] * len(ranks)
+    for position, at in enumerate(sorted(range(len(ranks)), key=lambda at: (ranks[at], at))):
+        found[at] = position
+    return found
 
 
 def _chunks(starts: list[Start], spare: int, units: Units, waiting: Sequence[int]) -> tuple[Chunk, ...]:

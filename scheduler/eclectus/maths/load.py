@@ -109,8 +109,6 @@ def speed_share(rows: Rows, overruns: Floats, nodes: int, unlikelihood: float) -
     return share
 
 
-# Rates over time: of arrivals, and a low percentile of any quantity.
-
 # Estimator of the arrival rate: tasks a second over the last S moments of arrival.
 #
 # Q. Wu, Z. Liu, "Rosella", 2020, the arrival estimator. With t_0 < t_1 < ... < t_S the last moments of

@@ -127,12 +127,10 @@ class RatioMatrix:
     def fade(self, now: float) -> float:
         """Age all samples to `now`; returns the factor applied. Rates change with the next refresh."""
         share: float = 2.0 ** ((self._weighed_at - now) / self.half_life)
-        if share == 1.0:
-            self._weighed_at = now
-            return share
-        self.count *= share
-        self.seconds *= share
         self._weighed_at = now
+        if share != 1.0:
+            self.count *= share
+            self.seconds *= share
         return share
 
     def speed_given(self, prior: Floats, rows: slice) -> Floats:
@@ -365,11 +363,8 @@ def changed_since(sums: Sums[float], threshold: float) -> float | None:
     return float(sums.down_since) if sums.down > threshold else None
 
 
-# A window of samples, oldest first: time and value, 16 bytes each.
-
-
 class Samples:
-    """The newest service times of one node for one workload."""
+    """The newest service times of one node for one workload, oldest first; 16 bytes each."""
 
     __slots__ = ("_at", "_gone", "_seconds")
 

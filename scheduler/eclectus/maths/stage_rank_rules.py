@@ -19,27 +19,25 @@ from eclectus.maths.dag_plan import (
     Units,
     fitting,
     packed,
+    positions,
     remaining,
     units_of,
 )
 
-# Critical path first: by the longest path from a stage to the end of the job.
-#
-# Hu, "Parallel sequencing and assembly line problems", Operations Research 9, 1961.
-
 
 def bottom_level(stages: Sequence[StageLeft], share: Sequence[float]) -> list[float]:
-    """Minus the path, so the longest is first."""
+    """Critical path first: minus the longest path from a stage to the end of the job.
+
+    Hu, "Parallel sequencing and assembly line problems", Operations Research 9, 1961.
+    """
     return [-float(tail) for tail in remaining(stages, share).tails]
 
 
-# Breadth first: by the number of stages on the longest way from the start of the job.
-#
-# Carbyne's evaluation runs it inside the jobs of its DRF baseline (Grandl and others, OSDI 2016, section 7).
-
-
 def breadth_first(stages: Sequence[StageLeft], share: Sequence[float]) -> list[float]:
-    """0 for stages without parents that are left, 1 for their children, and so on."""
+    """0 for stages without parents that are left, 1 for their children, and so on.
+
+    Carbyne's evaluation runs it inside the jobs of its DRF baseline (Grandl and others, OSDI 2016, part 7).
+    """
     depths: list[float] = []
     for above in remaining(stages, share).parents:
         depths.append(1.0 + max((depths[parent] for parent in above), default=-1.0))
@@ -95,7 +93,6 @@ def divisions(work: Remaining) -> Iterator[Parts]:
 
 
 def _relatives(work: Remaining) -> tuple[list[int], list[int]]:
-    """The ancestors and the descendants of each stage."""
     stages = len(work.ticks)
     above, below = [0] * stages, [0] * stages
     for at in range(stages):
@@ -146,24 +143,17 @@ def dagps(stages: Sequence[StageLeft], share: Sequence[float]) -> list[float]:
     """The position of each stage in the best order found."""
     work = remaining(stages, share)
     units = units_of(work, GRAIN)
-    best = _positions([-tail for tail in work.tails])
+    best = positions([-tail for tail in work.tails])
     if sum(1 for waiting in work.waiting if waiting) > MOST_STAGES:
         return [float(position) for position in best]
     shortest = _length(units, best)
     for parts in divisions(work):
         for starts in _placements(units, work.tails, parts):
-            order = _positions(starts)
+            order = positions(starts)
             length = _length(units, order)
             if length < shortest:
                 best, shortest = order, length
     return [float(position) for position in best]
-
-
-def _positions(keys: Sequence[float]) -> list[int]:
-    positions = [0] * len(keys)
-    for position, at in enumerate(sorted(range(len(keys)), key=lambda at: (keys[at], at))):
-        positions[at] = position
-    return positions
 
 
 def _length(units: Units, order: Sequence[int]) -> int:
@@ -238,8 +228,6 @@ class _Space:
         self._profile.take(start, end, self._units.needs[at], count)
         self.starts[at], self._ends[at] = min(self.starts[at], start), max(self._ends[at], end)
 
-
-# -- table ---------------------------------------------------------------------------------------
 
 StageRanks = Callable[[Sequence[StageLeft], Sequence[float]], list[float]]
 

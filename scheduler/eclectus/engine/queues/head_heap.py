@@ -162,9 +162,13 @@ class HeadHeap(Generic[Q]):
         """Ask for the values of the queues that were touched. If that raises, nothing has changed."""
         self._ask(list(self._touched))
 
+    def first_queue(self) -> tuple[Value, Q] | None:
+        """The smallest value as of the last `refresh`, and its queue; None without any."""
+        return self._valued.first()
+
     def first(self) -> Value | None:
         """The smallest value as of the last `refresh`; None without any."""
-        found = self._valued.first()
+        found = self.first_queue()
         return None if found is None else found[0]
 
     def _ask(self, queues: Sequence[Q]) -> None:
@@ -265,11 +269,6 @@ class RankedHeads(HeadHeap[Q]):
     def first_queue(self) -> tuple[Value, Q] | None:
         """The smallest value as of the last `refresh`, and its queue; None without any."""
         return (self._valued if self.paths is None else self.paths).first()
-
-    def first(self) -> Value | None:
-        """The smallest value as of the last `refresh`; None without any."""
-        found = self.first_queue()
-        return None if found is None else found[0]
 
     def pop(self) -> tuple[Value, Q] | None:
         """The smallest value and its queue, which is left out until the next `refresh`; None without any."""

@@ -25,9 +25,7 @@ class NodeQueues:
         self._reservations: dict[Reservation, None] = {}  # those with tasks, in order of arrival
         self._count = 0  # tasks
         self._tasks_by_class: dict[ClassKey, int] = {}
-        self.tasks_by_class: Mapping[ClassKey, int] = (
-            self._tasks_by_class
-        )  # waiting tasks, each once; no zeros
+        self.tasks_by_class: Mapping[ClassKey, int] = self._tasks_by_class  # waiting, each once; no zeros
 
     def __len__(self) -> int:
         """Tasks that wait in node queues."""
@@ -42,8 +40,6 @@ class NodeQueues:
         for reservation in self._reservations:
             if reservation.profile == profile and reservation.class_key == class_key:
                 yield from reservation.tasks
-
-    # -- adding ----------------------------------------------------------------------------------
 
     def enqueue(self, task: Task, row: int, now: float) -> Reservation:
         """Add the task at the end of the queue of this row; the reservation behind which it waits."""
@@ -78,8 +74,6 @@ class NodeQueues:
         counts[reservation.class_key] = counts.get(reservation.class_key, 0) + 1
         if reservation.is_tentative:
             self._cluster.add_tentative(row, reservation.class_key[0].requests)
-
-    # -- removing --------------------------------------------------------------------------------
 
     def dequeue(self, reservation: Reservation, row: int) -> Task:
         """Take the reservation's next task out of all node queues: it starts on this row."""

@@ -19,8 +19,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.cluster.alike_pods import AlikePods
 from eclectus.cluster.changelog import Rows
+from eclectus.cluster.memo import unfile
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.pod_terms import TermIndex
 from eclectus.feasibility.rules.rule import Mask
@@ -115,8 +115,6 @@ class UnschedulableClasses:
         found = dict.fromkeys((*self._may_have_room(rows), *beside))
         return [key for key in found if self._has_room(key)]
 
-    # -- the comparison ------------------------------------------------------------------------
-
     def _may_have_room(self, rows: Iterable[int]) -> list[ClassKey]:
         cluster, found = self._cluster, dict.fromkeys(self._refused)
         for row in rows:
@@ -135,8 +133,6 @@ class UnschedulableClasses:
             self._write(self._slots[key], task_class)
         is_never = self._never.item(self._slots[key])
         return bool(task_class.fits_now_count or (is_never and task_class.feasible_count))
-
-    # -- the arrays ----------------------------------------------------------------------------
 
     def _match_cluster(self) -> None:
         """The cluster may have got rows or columns."""
@@ -228,11 +224,11 @@ class PodRuleFollowers:
             return
         del self._classes[key]
         for term in dict.fromkeys(_counted(key[0])):
-            _remove(self._counting, term, key)
+            unfile(self._counting, term, key)
             if term not in self._counting:
                 self._index.discard(term)
         for term in dict.fromkeys(key[0].matched_terms):
-            _remove(self._kept_away, term, key)
+            unfile(self._kept_away, term, key)
 
     def affected(self) -> Collection[ClassKey]:
         """The classes for which a domain may have been opened since the last `skip_changes`."""
@@ -244,21 +240,16 @@ class PodRuleFollowers:
             return self._classes
         found: Keys = {}
         for group in dict.fromkeys(group for group, _, _ in changes):
-            for keys in self._concerned(group):
-                found.update(keys)
+            for term in self._index.matching(group.namespace, tuple(group.labels.items())):
+                found.update(self._counting[term])
+            for term in group.terms:
+                found.update(self._kept_away.get(term, {}))
         return found
 
     def skip_changes(self) -> None:
         """What has changed up to now is known."""
         self._pods_cursor = self._cluster.pods.changes.head
         self._shape_cursor = self._cluster.shape.head
-
-    def _concerned(self, group: AlikePods) -> Iterator[Keys]:
-        for term in self._index.matching(group.namespace, tuple(group.labels.items())):
-            yield self._counting[term]
-        if self._kept_away:
-            for term in group.terms:
-                yield self._kept_away.get(term, {})
 
 
 def _counted(spec: Spec) -> Iterator[PodAffinityTerm]:
@@ -268,10 +259,3 @@ def _counted(spec: Spec) -> Iterator[PodAffinityTerm]:
     for each in spec.spread:
         if each.selector:
             yield PodAffinityTerm(each.topology_key, each.selector, (each.namespace,))
-
-
-def _remove(index: dict[PodAffinityTerm, Keys], term: PodAffinityTerm, key: ClassKey) -> None:
-    keys = index[term]
-    del keys[key]
-    if not keys:
-        del index[term]

@@ -35,17 +35,15 @@ UNSUPPORTED_FEATURES = Rule(
     holds=lambda _cluster, _spec, rows: np.zeros(len(rows), dtype=bool),
     condition="supported features",
 )
-_NOWHERE = -1
 NODE_NAME = Rule(
     plugin="NodeName",
     reason="node(s) didn't match the requested node name",
     applies=lambda spec: bool(spec.node_name),
-    holds=lambda cluster, spec, rows: rows == cluster.rows.get(spec.node_name, _NOWHERE),
+    holds=lambda cluster, spec, rows: rows == cluster.rows.get(spec.node_name, -1),
     condition="the requested node name",
 )
 
 # -- taints and cordons ----------------------------------------------------------------------------
-
 # Nodes share few distinct sets of taints, so each set is evaluated once, not once per node. But autoscalers
 # write times into taints, and a pod may have thousands of tolerations, so these are looked up instead of
 # being compared one by one. The operators Lt and Gt are those of KEP-5471: the taint's value is less or
@@ -65,19 +63,16 @@ class Tolerations:
         self._below: dict[Where, int] = {}  # of all bounds of Lt the greatest
         self._above: dict[Where, int] = {}  # of all bounds of Gt the least
         for each in tolerations:
-            self._add(each)
-
-    def _add(self, toleration: Toleration) -> None:
-        where = (toleration.key, toleration.effect)
-        if toleration.op == "Exists":
-            self._any_value.add(where)
-        elif toleration.op == "Equal":
-            self._values.add((where, toleration.value))
-        elif (bound := _decimal(toleration.value)) is not None:
-            if toleration.op == "Lt":
-                self._below[where] = max(bound, self._below.get(where, bound))
-            else:
-                self._above[where] = min(bound, self._above.get(where, bound))
+            where = (each.key, each.effect)
+            if each.op == "Exists":
+                self._any_value.add(where)
+            elif each.op == "Equal":
+                self._values.add((where, each.value))
+            elif (bound := _decimal(each.value)) is not None:
+                if each.op == "Lt":
+                    self._below[where] = max(bound, self._below.get(where, bound))
+                else:
+                    self._above[where] = min(bound, self._above.get(where, bound))
 
     def tolerate(self, taint: Taint) -> bool:
         """Whether one of them tolerates the taint."""
@@ -130,7 +125,6 @@ NODE_UNSCHEDULABLE = Rule(  # a cordoned node takes only pods that tolerate the 
 )
 
 # -- node affinity ---------------------------------------------------------------------------------
-
 # On columns of label codes. All nodeSelector pairs must hold, and at least one term; a term holds if all its
 # expressions and fields do. A term that is empty or invalid holds on no node. The node affinity that a pod's
 # profile adds (`addedAffinity`) kube-scheduler checks before the pod's own and with words of its own, which
@@ -250,22 +244,21 @@ def _affinity_conditions(spec: Spec) -> Sequence[Predicate]:
         return [
             ("its node selector and affinity", lambda cluster, rows: _affinity_holds(cluster, spec, rows))
         ]
-    found = [_of_label(Requirement(key, "In", (value,))) for key, value in spec.node_selector]
+    found = [_condition(Requirement(key, "In", (value,))) for key, value in spec.node_selector]
     if terms is None:
         return found
     if len(terms) == 1 and (terms[0].expressions or terms[0].fields):
-        return [*found, *map(_of_label, terms[0].expressions), *map(_of_field, terms[0].fields)]
+        of_fields = (_condition(each, _field_holds) for each in terms[0].fields)
+        return [*found, *map(_condition, terms[0].expressions), *of_fields]
     only_terms = Spec(affinity=terms)
     words = " or ".join(f"({term_words(term)})" for term in terms[:MAX_CONDITIONS]) or "no affinity term"
     return [*found, (words, lambda cluster, rows: _affinity_holds(cluster, only_terms, rows))]
 
 
-def _of_label(requirement: Requirement) -> Predicate:
-    return _words(requirement), lambda cluster, rows: _label_holds(cluster, requirement, rows)
-
-
-def _of_field(requirement: Requirement) -> Predicate:
-    return _words(requirement), lambda cluster, rows: _field_holds(cluster, requirement, rows)
+def _condition(
+    requirement: Requirement, holds: Callable[[Cluster, Requirement, Rows], Mask] = _label_holds
+) -> Predicate:
+    return _words(requirement), lambda cluster, rows: holds(cluster, requirement, rows)
 
 
 def term_words(term: Term) -> str:
@@ -305,7 +298,6 @@ ENFORCED_AFFINITY = Rule(
 )
 
 # -- labels of topologies --------------------------------------------------------------------------
-
 # The labels that a node must have for topology spread and for required pod affinity, whatever their values.
 # Part of kube-scheduler's PodTopologySpread and InterPodAffinity; the rest of these is in
 # feasibility/topology, which also has the words for refused nodes. Here it makes such nodes infeasible: no

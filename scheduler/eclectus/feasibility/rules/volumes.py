@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.node_volumes import claim_keys
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.storage import Places
 from eclectus.feasibility.rules.nodes import any_term_holds, has_label, has_one
 from eclectus.feasibility.rules.rule import Mask, Rule
 from eclectus.model.objects import Spec, Task
 
 # -- VolumeBinding: the nodes that reach the volumes of a pod's claims, or can get volumes for them ------
-
 # A pod is blocked if a claim is missing, or should be bound already: no node will do then, and the message
 # says which claim it is (engine/volumes/). Where unbound claims can get volumes is kept in
 # `Cluster.volumes.reach`: as known when the step began, by which a node is feasible, and as it is now, by
@@ -31,8 +29,6 @@ UNREACHED = "node(s) didn't match PersistentVolume's node affinity"
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
 NO_STORAGE = "node(s) did not have enough free storage"
 
-PlacesOf = Callable[[Cluster, Spec], Places | None]
-
 
 def _reaches_bound(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
     holds = np.ones(len(rows), dtype=bool)
@@ -41,24 +37,19 @@ def _reaches_bound(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
     return holds
 
 
-def _known(cluster: Cluster, spec: Spec) -> Places | None:
+def _finds_volumes(now: bool, cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
     reach = cluster.volumes.reach.get(spec.volumes.reach)
-    return None if reach is None else reach.known
+    if reach is None:
+        return np.zeros(len(rows), dtype=bool)
+    places = reach.now if now else reach.known
+    return (places.gets | places.is_short)[rows]
 
 
-def _now(cluster: Cluster, spec: Spec) -> Places | None:
+def _finds_storage(now: bool, cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
     reach = cluster.volumes.reach.get(spec.volumes.reach)
-    return None if reach is None else reach.now
-
-
-def _finds_volumes(places_of: PlacesOf, cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
-    places = places_of(cluster, spec)
-    return np.zeros(len(rows), dtype=bool) if places is None else (places.gets | places.is_short)[rows]
-
-
-def _finds_storage(places_of: PlacesOf, cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
-    places = places_of(cluster, spec)
-    return np.ones(len(rows), dtype=bool) if places is None else ~places.is_short[rows]
+    if reach is None:
+        return np.ones(len(rows), dtype=bool)
+    return ~(reach.now if now else reach.known).is_short[rows]
 
 
 def _unbound_rule(reason: str, condition: str, holds: Callable[[Cluster, Spec, Rows], Mask]) -> Rule:
@@ -89,13 +80,12 @@ BOUND = Rule(
 )
 # A node without volumes for unbound claims is refused by one of two rules: volumes would help, or storage.
 _VOLUMES, _STORAGE = (NO_VOLUME, "volumes for its claims"), (NO_STORAGE, "free storage for its claims")
-UNBOUND = _unbound_rule(*_VOLUMES, partial(_finds_volumes, _known))
-STORAGE = _unbound_rule(*_STORAGE, partial(_finds_storage, _known))
-UNBOUND_NOW = _unbound_rule(*_VOLUMES, partial(_finds_volumes, _now))
-STORAGE_NOW = _unbound_rule(*_STORAGE, partial(_finds_storage, _now))
+UNBOUND = _unbound_rule(*_VOLUMES, partial(_finds_volumes, False))
+STORAGE = _unbound_rule(*_STORAGE, partial(_finds_storage, False))
+UNBOUND_NOW = _unbound_rule(*_VOLUMES, partial(_finds_volumes, True))
+STORAGE_NOW = _unbound_rule(*_STORAGE, partial(_finds_storage, True))
 
 # -- VolumeZone: a node that has zone or region labels must have those of the pod's bound volumes --------
-
 # A volume's label may name several zones. A node is compared by the label of the same name, or else by the
 # one that replaced it: volumes may be older than nodes.
 
@@ -129,7 +119,6 @@ VOLUME_ZONE = Rule(
 )
 
 # -- NodeVolumeLimits: a CSI driver can attach so many volumes to a node, as its CSINode says ------------
-
 # Volumes count that the claims of pods on the node name, and those that are attached to it. As in
 # kube-scheduler a volume of the pod to be placed that is attached to the node, and that no pod there uses,
 # counts as attached and as new.

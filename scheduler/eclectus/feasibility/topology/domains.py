@@ -23,7 +23,7 @@ from eclectus.cluster.labels import ABSENT, Codes
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.rules import nodes
 from eclectus.feasibility.rules.rule import Rule
-from eclectus.feasibility.static_rules import ShapeValues
+from eclectus.feasibility.static_rules import OF_OTHER_PODS, ShapeValues
 from eclectus.model.objects import PodAffinityTerm, Spec, SpreadConstraint, WeightedTerm, selects
 
 SEVERAL = -1  # rows, or none
@@ -95,13 +95,7 @@ class Domains:
 
 def topology_part(spec: Spec) -> Spec:
     """A spec that is equal for pods that the rules about other pods cannot tell apart."""
-    part = Spec(
-        matched_terms=spec.matched_terms,
-        spread=spec.spread,
-        affinity_terms=spec.affinity_terms,
-        matches_itself=spec.matches_itself,
-        own_anti_affinity=spec.own_anti_affinity,
-    )
+    part = Spec(**{name: getattr(spec, name) for name in OF_OTHER_PODS})
     if any(each.honors_affinity for each in spec.spread):
         part = replace(part, node_selector=spec.node_selector, affinity=spec.affinity)
     if any(each.honors_taints for each in spec.spread):
@@ -266,8 +260,6 @@ class DomainCounts:
             found = self._weights[group.serial] = self._pods.weight(group)
         return found
 
-    # -- following the cluster -----------------------------------------------------------------
-
     def refresh(self) -> Change | None:
         """Count what has changed since the last time; None if all was counted again."""
         cluster = self._cluster
@@ -294,7 +286,6 @@ class DomainCounts:
         return Change(touched, reshaped)
 
     def _add(self, row: int, amount: int, touched: dict[int, None]) -> None:
-        """So much more is counted on a row."""
         on_row = self._on_row.get(row, 0) + amount
         if on_row:
             self._on_row[row] = on_row
@@ -322,8 +313,6 @@ class DomainCounts:
             touched[after] = None
         self.domain_at[row] = after
 
-    # -- the least count -----------------------------------------------------------------------
-
     def _set_count(self, domain: int, count: int) -> None:
         before = self._count_at[domain]
         self._count_at[domain] = count
@@ -339,21 +328,17 @@ class DomainCounts:
             (self._enter if nodes else self._leave)(self._count_at[domain])
 
     def _enter(self, count: int) -> None:
-        """One more existing domain has this count."""
         self._with_count[count] = self._with_count.get(count, 0) + 1
         if count < self.least or len(self._with_count) == 1:
             self.least = count
 
     def _leave(self, count: int) -> None:
-        """One less has it. After the least count comes the next greater one, mostly greater by 1."""
         self._with_count[count] -= 1
         if not self._with_count[count]:
             del self._with_count[count]
-            if count == self.least:
+            if count == self.least:  # after it comes the next greater one, mostly greater by 1
                 above = count + 1
                 self.least = above if above in self._with_count else min(self._with_count, default=0)
-
-    # -- all at once ---------------------------------------------------------------------------
 
     def _start_over(self) -> None:
         cluster, domains = self._cluster, self.domains

@@ -169,20 +169,16 @@ class Affinity(DomainRule):
     shuts_absent = True
 
     def __init__(
-        self,
-        cluster: Cluster,
-        counts: DomainCounts,
-        of_all_keys: Sequence[DomainCounts],
-        matches_itself: bool,
+        self, cluster: Cluster, counts: DomainCounts, all_keys: Sequence[DomainCounts], matches_itself: bool
     ) -> None:
-        self._of_all_keys = of_all_keys
+        self._all_keys = all_keys
         self._matches_itself = matches_itself
         super().__init__(cluster, counts)
 
     def bounds(self, row_count: int | None = None, freed: int = 0) -> Bounds:
         """At least one, unless no pod counts anywhere."""
         del row_count
-        total = sum(counts.total for counts in self._of_all_keys) - freed * len(self._of_all_keys)
+        total = sum(counts.total for counts in self._all_keys) - freed * len(self._all_keys)
         return 0 if self._matches_itself and not total else 1, NO_MOST
 
 
@@ -229,37 +225,26 @@ class TopologyMask:
         self._pods_cursor = self._shape_cursor = -1
         self._start_over()
 
-    @property
-    def rules(self) -> Sequence[DomainRule]:
-        """In kube-scheduler's order; keys that no node carries are left out where they exclude nothing."""
-        return self._rules
-
     def allows(self, row: int) -> bool:
         """Whether all rules allow this row now; needs no `refresh`."""
         self.refresh()
         return bool(self._allowed_at[row])
 
-    def allows_without(self, row: int, removed: Collection[Task]) -> bool:
-        """Whether all rules would allow this row without these of its pods."""
-        return not self.refusal_without(row, removed)
-
     def refusal_without(self, row: int, removed: Collection[Task]) -> str:
-        """kube-scheduler's words of the first rule that would refuse it then; empty if none would."""
+        """kube-scheduler's words of the first rule to refuse it without these of its pods; empty if none."""
         self.refresh()
         return next((rule.reason_at(row) for rule in self._rules if not rule.holds_without(row, removed)), "")
 
-    def refusals(self, rows: Rows) -> Iterator[tuple[str, Mask]]:
-        """For each reason, in kube-scheduler's order: which of the rows it refuses, shape [len(rows)]."""
+    def refusals(self, rows: Rows) -> Iterator[tuple[str, str, Mask]]:
+        """Plugin, reason, and which of the rows it refuses, shape [len(rows)]; in kube-scheduler's order."""
         self.refresh()
         for rule in self._rules:
             refused = rule.shut[rows]
             if isinstance(rule, Spread):
                 is_absent = rule.counts.domains.of_row[rows] == ABSENT
-                yield rule.absent_reason, is_absent
+                yield rule.plugin, rule.absent_reason, is_absent
                 refused = refused & ~is_absent
-            yield rule.reason, refused
-
-    # -- following the cluster -----------------------------------------------------------------
+            yield rule.plugin, rule.reason, refused
 
     def refresh(self) -> None:
         """Follow the pods and nodes that have changed since the last time."""
@@ -304,8 +289,6 @@ class TopologyMask:
         self._allowed_at = scalars(self._allowed)
         self.flips.record_all()
 
-    # -- rules ---------------------------------------------------------------------------------
-
     def _matched_keys(self) -> tuple[str, ...]:
         """The topology keys of matched terms that nodes carry: the terms may have thousands of others."""
         carries = self._cluster.labels.carries
@@ -318,9 +301,9 @@ class TopologyMask:
             counts = self._counts(constraint.topology_key, spread_pods(pods, constraint), constraint)
             yield Spread(cluster, counts, constraint)
         keys = dict.fromkeys(term.topology_key for term in spec.affinity_terms)
-        of_all_keys = [self._counts(key, pods_of_all_terms(pods, spec.affinity_terms)) for key in keys]
-        for counts in of_all_keys:
-            yield Affinity(cluster, counts, of_all_keys, spec.matches_itself)
+        all_keys = [self._counts(key, pods_of_all_terms(pods, spec.affinity_terms)) for key in keys]
+        for counts in all_keys:
+            yield Affinity(cluster, counts, all_keys, spec.matches_itself)
         for key, own in _by_key(spec.own_anti_affinity).items():
             yield AntiAffinity(cluster, self._counts(key, pods_of_any_term(pods, own)), OWN)
         matched = _by_key(spec.matched_terms)

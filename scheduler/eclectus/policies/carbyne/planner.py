@@ -333,7 +333,7 @@ class Planner:
         found, job = view.jobs.of(task), self.jobs.get(task.job)
         if found is None or job is None or job.known is not found[0]:
             return None
-        return job, found[0].index_of(found[1])
+        return job, found[0].stages.index(found[1])
 
     def leaves_room(self, view: View, uid: str, demand: Vector) -> bool:
         """Whether beside this demand what all other jobs are entitled to remains free."""

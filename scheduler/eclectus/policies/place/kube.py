@@ -26,8 +26,8 @@ from eclectus.feasibility.scores import (
     image_locality,
     inter_pod_affinity,
     least_allocated,
-    node_affinity,
     pod_topology_spread,
+    share_of_most,
     taint_toleration,
 )
 from eclectus.feasibility.scores_by_pods import NodeGroups, range_of
@@ -100,7 +100,7 @@ class KubeScores(Place):
         total += self._allocation(task_class, rows)
         if task_class.preferred_weights is not None:
             weights = task_class.preferred_weights.refresh()[rows]
-            total += self.node_affinity * node_affinity(weights, ranges.node_affinity)
+            total += self.node_affinity * share_of_most(weights, ranges.node_affinity)
         if ranges.images:
             total += self.image_locality * _image_scores(task_class, ranges.images)[rows]
         return total

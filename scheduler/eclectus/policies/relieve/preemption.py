@@ -118,7 +118,7 @@ class Preemption(Relieve):
         share = refused.task_class.feasible_count * self.min_candidate_nodes_percentage // 100
         enough = max(share, self.min_candidate_nodes_absolute)
         for task in refused.tasks:
-            if not may_outrank(task.priority, view.lowest_priority):
+            if not may_outrank(task.priority, view.placed.lowest_priority):
                 return  # the tasks behind it have no higher priority
             task_class = view.task_class(task)
             found = self._table(task).best(view, task_class, enough)
