@@ -8,8 +8,7 @@ from msgspec.structs import replace
 from builders import make_engine, make_node, make_task
 from eclectus.config.process_settings import MetricsSettings as Settings
 from eclectus.explain.node import learned_summary
-from eclectus.live.collectors import AtScrape, learned_metrics
-from eclectus.live.process_metrics import Metrics
+from eclectus.live.process_metrics import AtScrape, Metrics, learned_metrics
 from eclectus.model.events import NodeSeen, Resumed, TaskSeen
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.rosella import RosellaLearn

@@ -12,7 +12,7 @@ from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.credentials import Credentials, Endpoint
 from eclectus.kubeclient.side_loop import entered, side_loop
 from eclectus.live import loop as loops
-from eclectus.live import scheduler_process, watchdog
+from eclectus.live import scheduler_process
 from fake_server import FakeServer
 
 DEADLINE = 60.0
@@ -96,8 +96,8 @@ def observed(long_step: LongStep, server: FakeServer, address: str, caplog) -> s
 @pytest.fixture
 def quick(monkeypatch):
     monkeypatch.setattr(loops, "IDLE_SECONDS", 0.05)
-    monkeypatch.setattr(watchdog, "ASK_SECONDS", 0.1)
-    monkeypatch.setattr(watchdog, "REPORT_SECONDS", 0.5)
+    monkeypatch.setattr(loops, "ASK_SECONDS", 0.1)
+    monkeypatch.setattr(loops, "REPORT_SECONDS", 0.5)
 
 
 def test_the_lease_is_kept_and_livez_answers_during_a_long_step(quick, monkeypatch, caplog):

@@ -6,9 +6,8 @@ import re
 from builders import make_engine
 from eclectus import __version__
 from eclectus.config.process_settings import MetricsSettings as Settings
-from eclectus.live.collectors import register_collectors
 from eclectus.live.metrics_table import FAMILIES
-from eclectus.live.process_metrics import Metrics
+from eclectus.live.process_metrics import Metrics, register_collectors
 from eclectus.policies.place.phoenix import ScarceNodesLast
 from eclectus.policies.rosella import RosellaLearn
 from eclectus_e2e.paths import CHECKOUT

@@ -1,8 +1,7 @@
 """The engine's counts at /metrics."""
 
 from eclectus.engine.counters import Counters, QueueCounts
-from eclectus.live.collectors import AtScrape, queue_metrics
-from eclectus.live.process_metrics import Metrics
+from eclectus.live.process_metrics import AtScrape, Metrics, queue_metrics
 
 COUNTERS = Counters()
 COUNTERS.attempts["scheduled", "eclectus"] = 3

@@ -8,9 +8,9 @@ import aiohttp
 from eclectus.config.process_settings import ProcessSettings
 from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.serving import health
+from eclectus.live.loop import Watchdog
 from eclectus.live.process_metrics import Metrics
 from eclectus.live.scheduler_process import SchedulerProcess
-from eclectus.live.watchdog import Watchdog
 
 
 def readyz(unanswered: str, *, is_synced: bool = True) -> tuple[int, str]:

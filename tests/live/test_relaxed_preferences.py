@@ -3,10 +3,10 @@
 import asyncio
 
 import pytest
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter
 
 from eclectus.live.inbox import Inbox
-from eclectus.live.process_metrics import counter
+from eclectus.live.process_metrics import registered
 from eclectus.live.watch.watched_pods import ConditionState
 from eclectus.live.write.outbox import MAX_WORDS, RelaxedPreferences
 from eclectus.model.commands import Bind
@@ -17,7 +17,9 @@ BIND = Bind("u", "d", "p", "n1", "eclectus")
 
 def relaxed(*unmet):
     registry = CollectorRegistry()
-    return RelaxedPreferences(lambda uid: unmet, counter("relaxed_preferences", registry)), registry
+    return RelaxedPreferences(
+        lambda uid: unmet, registered(Counter, "relaxed_preferences", registry)
+    ), registry
 
 
 def count(registry):

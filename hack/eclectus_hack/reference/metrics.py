@@ -9,8 +9,7 @@ from eclectus.api.names import API_VERSION
 from eclectus.config import parse
 from eclectus.config.configuration import KIND
 from eclectus.config.process_settings import MetricsSettings
-from eclectus.live.collectors import register_collectors
-from eclectus.live.process_metrics import Metrics
+from eclectus.live.process_metrics import Metrics, register_collectors
 from eclectus_e2e.paths import CHART
 from eclectus_hack.reference.markdown import code, head, table
 from eclectus_operator import metrics as operator_metrics

@@ -46,7 +46,6 @@ CHANGED_IN_A_ROW, CHANGED_A_SECOND = 4, 0.5  # of these, with a changed state: o
 READ_SECONDS = 3.0  # for the pod, as for a review
 _NAME = re.compile("[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")  # what may become part of a path of the API server
 
-
 T = TypeVar("T")
 
 
@@ -223,8 +222,14 @@ def _question(request: web.Request, namespace: str) -> Question:
 
 def of_absent(pod: Pod) -> PodExplanation:
     """Why the engine does not know the pod."""
-    state, summary = _state(pod)
     meta = pod.metadata
+    state: PodState = "unknown"
+    if pod.status.phase in ("Succeeded", "Failed"):
+        summary = f"it has ended: its phase is {pod.status.phase}"
+    elif meta.deletion_timestamp is not None:
+        state, summary = "deleting", "it is being deleted, so it is not placed any more"
+    else:
+        summary = "the scheduler has not received it yet, or cannot read it: then its log says so"
     return PodExplanation(
         namespace=meta.namespace,
         name=meta.name,
@@ -236,17 +241,8 @@ def of_absent(pod: Pod) -> PodExplanation:
     )
 
 
-def _state(pod: Pod) -> tuple[PodState, str]:
-    if pod.status.phase in ("Succeeded", "Failed"):
-        return "unknown", f"it has ended: its phase is {pod.status.phase}"
-    if pod.metadata.deletion_timestamp is not None:
-        return "deleting", "it is being deleted, so it is not placed any more"
-    return "unknown", "the scheduler has not received it yet, or cannot read it: then its log says so"
-
-
-NAMESPACES_MOST = (
-    8  # of one answer about which the API server is asked; the names of further ones are left out
-)
+# Of one answer about which the API server is asked; the names of further ones are left out.
+NAMESPACES_MOST = 8
 EVERY_POD = ReadObject("pods")
 
 

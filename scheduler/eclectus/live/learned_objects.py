@@ -214,12 +214,9 @@ class ProbeLoad:
         load = self.learned_load(now)
         if load is None:
             return
-        for probe in await self._probes():
+        pages = decoded_pages(self.context.client, NODE_PROBES_PATH, {}, node_probe.decode_page)
+        for probe in [each async for page in pages for each in page.items]:
             if node_probe.differs(probe, load, now):
                 body = {"status": {"load": node_probe.load_of(load, now)}}
                 path = f"{NODE_PROBES_PATH}/{probe.metadata.name}/status"
                 await self.context.client.send("PATCH", path, body, content_type=MERGE_PATCH)
-
-    async def _probes(self) -> list[node_probe.NodeProbeLoad]:
-        pages = decoded_pages(self.context.client, NODE_PROBES_PATH, {}, node_probe.decode_page)
-        return [each async for page in pages for each in page.items]

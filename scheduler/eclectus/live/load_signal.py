@@ -99,10 +99,8 @@ def _client_query(settings: Settings) -> Query:
         from prometheus_api_client import PrometheusConnect
         from urllib3.util.retry import Retry
     except ImportError as error:
-        problem = (
-            "loadSignal.url is set, but its packages are missing: from a checkout, pip install '.[load]'"
-        )
-        raise RuntimeError(problem) from error
+        advice = "from a checkout, pip install '.[load]'"
+        raise RuntimeError(f"loadSignal.url is set, but its packages are missing: {advice}") from error
     # The client's own retries could last longer than the interval between two queries.
     client = PrometheusConnect(url=settings.url, timeout=settings.timeout, retry=Retry(0))
     return lambda: client.custom_query(settings.query)

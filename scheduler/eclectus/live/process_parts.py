@@ -30,17 +30,15 @@ from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.leadership import Claim, Leadership
 from eclectus.kubeclient.serving.certificate import ServingCertificate
 from eclectus.kubeclient.timing import Clock
-from eclectus.live.collectors import register_collectors
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
 from eclectus.live.learned_objects import NodeProfiles, ProbeLoad
 from eclectus.live.load_signal import LoadSignal
-from eclectus.live.loop import Loop, StepObserver
-from eclectus.live.process_metrics import PodLatency, PodTrace
+from eclectus.live.loop import Loop, StepObserver, Watchdog
+from eclectus.live.process_metrics import PodLatency, PodTrace, register_collectors
 from eclectus.live.watch.reflector import Reflector
 from eclectus.live.watch.watched_kinds import WatchedDagJobs, watched_kinds
 from eclectus.live.watch.watched_pods import WatchedPods
-from eclectus.live.watchdog import Watchdog
 from eclectus.live.write.outbox import Known, Outbox
 
 
@@ -133,12 +131,26 @@ def _leadership(
     advertised: AdvertisedServer,
     watchdog: Watchdog,
 ) -> Leadership:
+    # The Lease says which names are served: `eclectus pending` reads it.
+    metadata = {"labels": {PART_OF_LABEL: PART_OF}, "annotations": {SCHEDULER_NAMES: ",".join(sorted(names))}}
+    settings = ElectionSettings(
+        election.resource_namespace,
+        election.resource_name,
+        election.lease_duration,
+        election.renew_deadline,
+        election.retry_period,
+        election.leader_elect,
+        metadata,
+    )
+    # Only one installation of a cluster serves a schedulerName: two would over-commit nodes.
+    where = "profiles[].schedulerName; in the chart config.profiles"
+    advice = f"Serve another name ({where}), or remove one of them"
     return Leadership(
         api,
         f"{socket.gethostname()}_{uuid.uuid4()}",
-        _election_settings(election, names),
+        settings,
         Random(context.rng.random()),  # of its own: it runs on another thread
-        [_claim(name) for name in names],
+        [Claim(f"{SCHEDULER_NAME_CLAIM}{name}", f"schedulerName {name}", advice) for name in names],
         on_change=context.metrics.leader.set,
         annotations=advertised.annotations,
         hung=watchdog.trouble,
@@ -147,31 +159,8 @@ def _leadership(
 
 def _trace(engine: Engine, is_ours: Callable[[str], bool]) -> list[StepObserver]:
     """Observes only where debug messages are logged."""
-    return (
-        [PodTrace(is_ours, partial(engine.read, decision_about)).observe_step] if PodTrace.is_wanted() else []
-    )
-
-
-def _election_settings(settings: LeaderElection, names: frozenset[str]) -> ElectionSettings:
-    # The Lease says which names are served: `eclectus pending` reads it.
-    metadata = {"labels": {PART_OF_LABEL: PART_OF}, "annotations": {SCHEDULER_NAMES: ",".join(sorted(names))}}
-    return ElectionSettings(
-        settings.resource_namespace,
-        settings.resource_name,
-        settings.lease_duration,
-        settings.renew_deadline,
-        settings.retry_period,
-        settings.leader_elect,
-        metadata,
-    )
-
-
-def _claim(name: str) -> Claim:
-    """Only one installation of a cluster serves a schedulerName: two would over-commit nodes."""
-    advice = (
-        "Serve another name (profiles[].schedulerName; in the chart config.profiles), or remove one of them"
-    )
-    return Claim(f"{SCHEDULER_NAME_CLAIM}{name}", f"schedulerName {name}", advice)
+    trace = PodTrace(is_ours, partial(engine.read, decision_about))
+    return [trace.observe_step] if PodTrace.is_wanted() else []
 
 
 class AdvertisedServer:

@@ -18,6 +18,7 @@ import signal
 import socket
 from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -45,10 +46,7 @@ from eclectus.model.events import Paused, Resumed
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from eclectus.live.explain_pages import ExplainPages
-
 _log = logging.getLogger(__name__)
-
 
 DRAIN_SECONDS = 10.0  # for sending what is decided; the kubelet grants 30 s by default for all of this
 FIRST_BINDS_SECONDS = 1.0  # the longest time that what no bind needs waits for the first binds
@@ -78,26 +76,18 @@ async def run(
         return await SchedulerProcess(engine, settings, context, parts, pages, front=front).run()
 
 
+@dataclass(eq=False)
 class SchedulerProcess:
     """Starts the parts in order, follows the election, and ends the parts in order."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        settings: ProcessSettings,
-        context: Context,
-        parts: Parts,
-        pages: Mapping[str, PageParts],
-        *,
-        front: asyncio.AbstractEventLoop,
-    ) -> None:
-        self._front = front
-        self._engine = engine
-        self._settings = settings
-        self._context = context
-        self._parts = parts
-        speeds: PageParts = partial(speeds_page, engine.learned_cells)
-        self._pages = {"/speeds": speeds, **pages}
+    engine: Engine
+    settings: ProcessSettings
+    context: Context
+    parts: Parts
+    pages: Mapping[str, PageParts]  # beside those of the scheduler itself, by path
+    front: asyncio.AbstractEventLoop
+
+    def __post_init__(self) -> None:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         # A signal has come, or a part has ended: the leadership ends with the Lease.
         self._ending = asyncio.Event()
@@ -111,7 +101,7 @@ class SchedulerProcess:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self._on_signal)
         # 2. The port is taken before anything is requested: another scheduler may have it.
-        server = self._settings.server
+        server = self.settings.server
         check_files(server)
         listening = listen(server.address, server.port)
         _log.info("serving health checks and metrics", extra={"address": bound_address(listening)})
@@ -131,15 +121,13 @@ class SchedulerProcess:
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
             listening.close()
 
-    # -- start -------------------------------------------------------------------------------------
-
     def _start_parts(self, listening: socket.socket) -> None:
-        parts = self._parts
+        parts = self.parts
         self._start("health", self._answer_health_checks(listening))
         parts.watchdog.watch_this()
-        self._start("watchdog", on(self._front, parts.watchdog.run()))
-        if self._settings.leader_election.leader_elect:
-            self._start("leadership", on(self._front, parts.leadership.run()))
+        self._start("watchdog", on(self.front, parts.watchdog.run()))
+        if self.settings.leader_election.leader_elect:
+            self._start("leadership", on(self.front, parts.leadership.run()))
         self._start("outbox", parts.outbox.run())
         self._start("loop", parts.loop.run())
         self._start("lifecycle", self._follow_then_lead())
@@ -148,14 +136,14 @@ class SchedulerProcess:
 
     async def _follow_then_lead(self) -> None:
         """Follow the cluster as a standby; decide once this process leads."""
-        parts = self._parts
+        parts = self.parts
         # 1. Try for the Lease before the first list: a process that leads at once needs only one list.
-        await on(self._front, parts.leadership.tried.wait())
+        await on(self.front, parts.leadership.tried.wait())
         listed_as_leader = parts.leadership.leading.is_set()
         # 2. List and watch, so that a standby knows the cluster when it takes over.
         self._start_reflectors()
         # 3. Wait until this process leads.
-        await on(self._front, parts.leadership.leading.wait())
+        await on(self.front, parts.leadership.leading.wait())
         # 4. List again unless the first list was made as leader. The last binds of the previous leader may
         #    be missing from our watches; a list made after its lease has expired contains all of them.
         if not listed_as_leader:
@@ -163,7 +151,7 @@ class SchedulerProcess:
         for reflector in parts.reflectors:
             await reflector.synced.wait()
         # 5. Read what was learned before, and begin to publish what is learned from now on.
-        if self._settings.node_profiles.enabled:
+        if self.settings.node_profiles.enabled:
             await parts.node_profiles.recall()
             self._start("node-profiles", parts.node_profiles.run())
             self._start("probe-load", parts.probe_load.run())
@@ -175,7 +163,7 @@ class SchedulerProcess:
 
     def _start_reflectors(self) -> None:
         """Start to list and watch; a reflector that runs already lists again."""
-        for number, reflector in enumerate(self._parts.reflectors):
+        for number, reflector in enumerate(self.parts.reflectors):
             # Cleared here, because the task may begin only after the caller has begun to wait for `synced`.
             reflector.synced.clear()
             name = f"reflector-{number}"
@@ -183,25 +171,21 @@ class SchedulerProcess:
                 self._tasks.pop(name).cancel()
             self._start(name, reflector.run())
 
-    # -- end ---------------------------------------------------------------------------------------
-
     async def _shut_down(self) -> int:
         """Stop to decide, and end the writes as `release` does; returns the exit code."""
-        parts, code = self._parts, 0
+        parts, code = self.parts, 0
         if parts.leadership.lost.is_set():
             parts.inbox.put(Paused())
             code = 1  # another process leads; this one restarts as a standby with an empty cache
         parts.loop.stop()
-        limit = self._settings.client_connection.request_timeout
+        limit = self.settings.client_connection.request_timeout
         if await release(self._tasks["loop"], parts.outbox, parts.leadership, limit):
-            await on(self._front, parts.leadership.resign())
+            await on(self.front, parts.leadership.resign())
         return code
 
     def _on_signal(self) -> None:
         self._is_signalled = True
         self._ending.set()
-
-    # -- tasks -------------------------------------------------------------------------------------
 
     def _start(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         self._tasks[name] = task = asyncio.create_task(work, name=name)
@@ -213,31 +197,30 @@ class SchedulerProcess:
             self._failure = self._failure or task.exception()
             self._ending.set()
 
-    # -- health ------------------------------------------------------------------------------------
-
     async def _answer_health_checks(self, listening: socket.socket) -> None:
         """Serve until cancelled; requests that come before wait in the socket's backlog."""
         # 1. The first binds go before. The web server takes a tenth of a second to import.
         with suppress(TimeoutError):
             async with asyncio.timeout(FIRST_BINDS_SECONDS):
                 await self._deciding.wait()
-                await self._parts.outbox.wait_until_empty()
+                await self.parts.outbox.wait_until_empty()
         from eclectus.kubeclient.serving import health
 
         # 2. What was imported and listed lives long.
         garbage.freeze()
         # 3. From now on requests are answered. To make a certificate takes time.
-        certificate = await asyncio.to_thread(certificate_of, self._settings.server)
-        self._parts.advertised.serves(bound_address(listening), certificate)
+        certificate = await asyncio.to_thread(certificate_of, self.settings.server)
+        self.parts.advertised.serves(bound_address(listening), certificate)
         serving = health.serving(self._health_server(asyncio.get_running_loop()), listening, certificate)
-        async with entered(self._front, serving):
+        async with entered(self.front, serving):
             await asyncio.Event().wait()  # for ever
 
     def _health_server(self, main: asyncio.AbstractEventLoop) -> web.Application:
         """What the front serves; `main` makes all pages but the health checks."""
         from eclectus.kubeclient.serving import health
+        from eclectus.live.explain_pages import ExplainPages, Limits
 
-        parts = self._parts
+        parts, client = self.parts, self.context.client
         live = {
             "ping": lambda: "",
             "main-loop": parts.watchdog.trouble,
@@ -249,32 +232,24 @@ class SchedulerProcess:
             "sync": self._unsynced,
             "shutdown": lambda: "shutting down" if self._is_signalled else "",
         }
-        access = access_of(self._settings.server, ObjectApi(self._context.client))
-        handlers = self._explain_pages().handlers()
-        metrics = self._context.metrics.expose
-        return health.application(live, ready, metrics, self._pages, access, handlers=handlers, made_by=main)
-
-    def _explain_pages(self) -> ExplainPages:
-        from eclectus.live.explain_pages import ExplainPages, Limits
-
-        client, parts = self._context.client, self._parts
-        return ExplainPages(
-            self._engine,
-            client,
-            # Reviews of its own: many of its users must not keep those waiting who read metrics.
-            access_of(self._settings.server, ObjectApi(client)),
-            limits=Limits(),
-            why_not=self._why_not_deciding,
-            now=parts.clock.now,
-        )
+        access = access_of(self.settings.server, ObjectApi(client))
+        # Reviews of its own: many of its users must not keep those waiting who read metrics.
+        reviews = access_of(self.settings.server, ObjectApi(client))
+        explain = ExplainPages(
+            self.engine, client, reviews, Limits(), self._why_not_deciding, parts.clock.now
+        ).handlers()
+        pages: dict[str, PageParts] = {"/speeds": partial(speeds_page, self.engine.learned_cells)}
+        pages |= self.pages
+        metrics = self.context.metrics.expose
+        return health.application(live, ready, metrics, pages, access, handlers=explain, made_by=main)
 
     def _why_not_deciding(self) -> str:
-        standby = self._parts.leadership.why_standby()
+        standby = self.parts.leadership.why_standby()
         waiting = "" if self._deciding.is_set() else "this replica leads, but does not decide yet: ask again"
         return standby or waiting
 
     def _unsynced(self) -> str:
-        synced = all(reflector.synced.is_set() for reflector in self._parts.reflectors)
+        synced = all(reflector.synced.is_set() for reflector in self.parts.reflectors)
         return "" if synced else "the first lists are not complete"
 
 

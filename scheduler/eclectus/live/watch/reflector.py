@@ -201,12 +201,11 @@ class ObjectStore:
 
     def __init__(self, kind: WatchedKind, malformed: Callable[[MalformedError], None]) -> None:
         self.kind = kind
+        self._what = f"WATCH {kind.path}"
         self.resource_version = ""  # to watch from: of the last list, event or bookmark
         self._malformed = malformed
         self._known: dict[str, str] = {}  # key -> resourceVersion
         self._listed: set[str] = set()  # keys on the pages of the current list
-
-    # -- list ----------------------------------------------------------------------------------
 
     def start_list(self) -> None:
         """Begin a list: whatever is on none of its pages is gone."""
@@ -226,8 +225,6 @@ class ObjectStore:
     def end_list(self) -> list[Event]:
         """The list is complete: events for the objects that are gone."""
         return [self._gone(key) for key in self._known.keys() - self._listed]
-
-    # -- watch ---------------------------------------------------------------------------------
 
     def apply(self, line: bytes, now: float) -> Event | None:
         """The event of one line of a watch, or None. Raises StaleError (list again), UnsureError."""
@@ -281,10 +278,6 @@ class ObjectStore:
             return self.kind.key(raw)
         except MalformedError as error:  # an object without a key cannot be tracked: list again
             raise StaleError(self._what, message=str(error)) from error
-
-    @property
-    def _what(self) -> str:
-        return f"WATCH {self.kind.path}"
 
 
 class LineCutter:

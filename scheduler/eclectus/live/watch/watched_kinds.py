@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any
@@ -24,12 +24,9 @@ from eclectus.live.watch.watched_pods import WatchedPods
 from eclectus.model import events
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import Event
-from eclectus.model.objects import GangKey, PodSelector
+from eclectus.model.objects import Gang, GangKey, PodSelector
 
 _STORAGE = "/apis/storage.k8s.io/v1"
-_PATHS_OF_GROUPS = tuple(
-    f"/apis/{pod_sets.KUBERNETES}/{version}/{pod_sets.POD_GROUPS}" for version in pod_sets.KUBERNETES_VERSIONS
-)
 _NOT_PLACED = "pods whose volumes need them are not placed"
 _NOT_COMPARED = "free storage is not compared"
 _NO_GROUPS = "pods that name such a PodGroup wait"
@@ -67,13 +64,14 @@ def pods_kind(pods: WatchedPods) -> WatchedKind:
     """
     running = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
     path, listing = "/api/v1/pods", events.PodsListed()
-    return WatchedKind("pods", path, pods.key, pods.observe, pods.gone, listing=listing, list_query=running)
+    key = partial(key_by_uid, "Pod")
+    return WatchedKind("pods", path, key, pods.observe, pods.gone, listing=listing, list_query=running)
 
 
 def jobs_kind(jobs: WatchedDagJobs) -> WatchedKind:
     """DagJobs, where an Order plans them."""
-    path = f"/apis/{API_VERSION}/{DAG_JOBS}"
-    return WatchedKind(DAG_JOBS, path, jobs.key, jobs.observe, jobs.gone, need="jobs", undefined=_NO_JOBS)
+    path, key = f"/apis/{API_VERSION}/{DAG_JOBS}", partial(key_by_uid, DAG_JOB)
+    return WatchedKind(DAG_JOBS, path, key, jobs.observe, jobs.gone, need="jobs", undefined=_NO_JOBS)
 
 
 def nodes_kind(*, with_images: bool = False) -> WatchedKind:
@@ -145,6 +143,14 @@ def _key(kind: str, raw: Raw) -> tuple[str, str]:
     return full_name(metadata.namespace, metadata.name), metadata.resource_version
 
 
+def key_by_uid(kind: str, raw: Raw) -> tuple[str, str]:
+    """The uid, because another object of the same name is another one, and the resourceVersion."""
+    metadata = decode_head(raw).metadata
+    if not metadata.uid:
+        raise MalformedError(kind, metadata.name or "?", "metadata.uid", "missing")
+    return metadata.uid, metadata.resource_version
+
+
 def _parts(key: str) -> tuple[str, str]:
     namespace, _, name = key.partition("/")
     return namespace, name
@@ -166,10 +172,9 @@ def _pod_selectors(kind: str, path: str, selected: Callable[[str, Raw], PodSelec
         found = selected(kind, raw)
         return events.PodSelectorSeen(found) if found.selector else None
 
-    def gone(key: str) -> Event:
-        return events.PodSelectorGone(kind, *_parts(key))
-
-    return _named(kind, path, read, gone, need="spread objects")
+    return _named(
+        kind, path, read, lambda key: events.PodSelectorGone(kind, *_parts(key)), need="spread objects"
+    )
 
 
 POD_SELECTOR_KINDS = (
@@ -252,29 +257,23 @@ OTHER_STORAGE_KINDS = (
 # -- pod groups, of both APIs; a cluster need not serve either, and most serve none ------------------
 
 
-def _pod_groups(api: str, paths: tuple[str, ...], read: Callable[[Raw], Event | None]) -> WatchedKind:
-    def gone(key: str) -> Event:
-        return events.GangGone(GangKey(api, *_parts(key)))
-
+def _pod_groups(api: str, versions: Sequence[str], gang_from: Callable[[Raw], Gang]) -> WatchedKind:
+    newest, *older = (f"/apis/{api}/{version}/{pod_sets.POD_GROUPS}" for version in versions)
     return _named(
         pod_sets.POD_GROUP,
-        paths[0],
-        read,
-        gone,
+        newest,
+        lambda raw: events.GangSeen(gang_from(raw)),
+        lambda key: events.GangGone(GangKey(api, *_parts(key))),
         name=f"{pod_sets.POD_GROUPS}.{api}",
-        older_paths=paths[1:],
+        older_paths=tuple(older),
         undefined=_NO_GROUPS,
         is_expected=False,
     )
 
 
 POD_GROUP_KINDS = (
-    _pod_groups(pod_sets.KUBERNETES, _PATHS_OF_GROUPS, _seen(events.GangSeen, pod_sets.gang_from)),
-    _pod_groups(
-        pod_sets.COSCHEDULING,
-        (f"/apis/{pod_sets.COSCHEDULING}/{pod_sets.COSCHEDULING_VERSIONS[0]}/{pod_sets.POD_GROUPS}",),
-        _seen(events.GangSeen, pod_sets.coscheduling_gang_from),
-    ),
+    _pod_groups(pod_sets.KUBERNETES, pod_sets.KUBERNETES_VERSIONS, pod_sets.gang_from),
+    _pod_groups(pod_sets.COSCHEDULING, pod_sets.COSCHEDULING_VERSIONS, pod_sets.coscheduling_gang_from),
 )
 
 
@@ -301,13 +300,6 @@ class WatchedDagJobs:
         self._shared = shared  # classes of work that belong to no namespace
         self.plan_states: dict[str, PlanState] = {}  # uid -> of each job that counts
         self._shapes: dict[str, tuple[int, Shape | None]] = {}  # uid -> (generation, None: cannot be read)
-
-    def key(self, raw: Raw) -> tuple[str, str]:
-        """The uid: another job of the same name is another job."""
-        metadata = decode_head(raw).metadata
-        if not metadata.uid:
-            raise MalformedError(DAG_JOB, metadata.name or "?", "metadata.uid", "missing")
-        return metadata.uid, metadata.resource_version
 
     def observe(self, raw: Raw, _now: float) -> ObservedObject:
         """JobSeen, or JobGone for one that does not count."""

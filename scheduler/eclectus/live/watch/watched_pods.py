@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from eclectus.kube.constraints import ignored
-from eclectus.kube.objects import Pod, decode_head, decode_pod
+from eclectus.kube.objects import Pod, decode_pod
 from eclectus.kube.translate import annotation_problems, images_of_pod, readable_task, task_from
 from eclectus.live.watch.reflector import ObservedObject
 from eclectus.model.errors import MalformedError
@@ -61,19 +61,11 @@ class WatchedPods:
         self._specs: dict[str, tuple[int, Spec]] = {}  # uid -> (generation, the Spec made from it)
         self._service_times = ServiceTimes()
 
-    def key(self, raw: Raw) -> tuple[str, str]:
-        """The uid: another pod of the same name is another pod."""
-        metadata = decode_head(raw).metadata
-        if not metadata.uid:
-            raise MalformedError("Pod", metadata.name, "metadata.uid", "missing")
-        return metadata.uid, metadata.resource_version
-
     def observe(self, raw: Raw, now: float) -> ObservedObject:
         """TaskSeen, with refined start and end, and without what cannot be read."""
         pod = decode_pod(raw)
         task, problem = self._translated(pod)
-        self._track_ignored(pod, task)
-        self._track_condition(pod, task)
+        self._track(pod, task)
         seen = TaskSeen(self._service_times.refined(task, now))
         version, is_listed = pod.metadata.resource_version, not task.ended
         return ObservedObject(task.uid, version, seen, is_listed=is_listed, problem=problem)
@@ -108,18 +100,15 @@ class WatchedPods:
             self._specs[uid] = (generation, task.spec)
         return task, problem
 
-    def _track_ignored(self, pod: Pod, task: Task) -> None:
+    def _track(self, pod: Pod, task: Task) -> None:
+        """Keep what writes need to know of a pod of ours that is not bound."""
         self.ignored.pop(task.uid, None)
         if task.node or task.ended or not self._is_ours(task.profile):
+            self.condition_states.pop(task.uid, None)
             return
         features, invalid = ignored(pod.spec), annotation_problems(pod.metadata.annotations)
         if features or invalid:
             self.ignored[task.uid] = Ignored(features, task.workload, invalid)
-
-    def _track_condition(self, pod: Pod, task: Task) -> None:
-        if task.node or task.ended or not self._is_ours(task.profile):
-            self.condition_states.pop(task.uid, None)
-            return
         is_false = any(one.type == "PodScheduled" and one.status == "False" for one in pod.status.conditions)
         meta = pod.metadata
         self.condition_states[task.uid] = ConditionState(

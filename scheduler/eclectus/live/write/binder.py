@@ -280,8 +280,6 @@ class VolumeSteps:
     async def _patch(self, path: str, body: dict[str, Any]) -> None:
         await self.context.client.send("PATCH", path, body, content_type=MERGE_PATCH)
 
-    # -- waiting -------------------------------------------------------------------------------------
-
     async def _bound(self, bind: Bind, step: AwaitVolume) -> str:
         key, give_up_at = f"{step.namespace}/{step.claim}", elapsed() + self.bound_seconds
         was_selected = False

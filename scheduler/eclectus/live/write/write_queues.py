@@ -21,23 +21,19 @@ from eclectus.model.commands import Bind, Evict, Nominate, Report
 T = TypeVar("T")
 
 
+@dataclass(eq=False)
 class Pool(Generic[T]):
     """Handles at most `limit` items of one key at a time, oldest first; other keys do not wait for them.
 
     Without `key_of` all items have the same key. An exception of the handler is a defect: `run` raises it.
     """
 
-    def __init__(
-        self,
-        name: str,
-        limit: int,
-        handle: Callable[[T], Awaitable[None]],
-        key_of: Callable[[T], str] = lambda _: "",
-    ) -> None:
-        self._name = name
-        self._limit = limit
-        self._handle = handle
-        self._key_of = key_of
+    name: str
+    limit: int
+    handle: Callable[[T], Awaitable[None]]
+    key_of: Callable[[T], str] = lambda _: ""
+
+    def __post_init__(self) -> None:
         self._queues: dict[str, deque[T]] = {}  # by key, of items that wait
         self._busy = Counter[str]()  # by key, of those that are being handled
         self._count = 0
@@ -50,14 +46,14 @@ class Pool(Generic[T]):
 
     def put(self, item: T) -> None:
         """Add an item; it is begun at once if the limit allows."""
-        key = self._key_of(item)
+        key = self.key_of(item)
         self._queues.setdefault(key, deque()).append(item)
         self._count += 1
         self._begin(key)
 
     def limit_to(self, limit: int) -> None:
         """Handle at most this many items at a time from now on, at least 1; what has begun is finished."""
-        self._limit = limit
+        self.limit = limit
         for key in list(self._queues):
             self._begin(key)
 
@@ -80,15 +76,15 @@ class Pool(Generic[T]):
     def _begin(self, key: str) -> None:
         """Begin the next items of this key, as many as may be under way."""
         queue = self._queues.get(key)
-        while self._group is not None and queue and self._busy[key] < self._limit:
+        while self._group is not None and queue and self._busy[key] < self.limit:
             self._busy[key] += 1
-            self._group.create_task(self._work(key, queue.popleft()), name=f"{self._name} {key}")
+            self._group.create_task(self._work(key, queue.popleft()), name=f"{self.name} {key}")
         if queue is not None and not queue:
             del self._queues[key]
 
     async def _work(self, key: str, item: T) -> None:
         try:
-            await self._handle(item)
+            await self.handle(item)
         finally:
             self._count -= 1
             self._busy[key] -= 1
