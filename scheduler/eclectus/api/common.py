@@ -90,11 +90,6 @@ def with_condition(conditions: Sequence[Condition], new: Condition) -> tuple[Con
     return tuple(sorted((*others, new), key=lambda each: each.type))
 
 
-def node_owner(name: str, uid: str) -> dict[str, Any]:
-    """The ownerReference by which an object is deleted together with its Node."""
-    return {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
-
-
 def rounded(number: float) -> float:
     """The number to four significant digits."""
     return float(f"{number:.{_DIGITS}g}")

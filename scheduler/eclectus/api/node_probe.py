@@ -12,16 +12,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, json
 
-from eclectus.api.common import (
-    NOTABLE,
-    Condition,
-    ObjectMeta,
-    Page,
-    has_changed,
-    page_of,
-    rounded,
-    time_text,
-)
+from eclectus.api.common import NOTABLE, Condition, ObjectMeta, Page, has_changed, page_of, rounded, time_text
 from eclectus.api.names import NODE_PROBE
 from eclectus.model.learned import LearnedLoad
 

@@ -11,16 +11,7 @@ from typing import Any
 
 from msgspec import Struct, json
 
-from eclectus.api.common import (
-    NOTABLE,
-    ObjectMeta,
-    Page,
-    has_changed,
-    node_owner,
-    page_of,
-    rounded,
-    time_text,
-)
+from eclectus.api.common import NOTABLE, ObjectMeta, Page, has_changed, page_of, rounded, time_text
 from eclectus.api.names import API_VERSION, NODE_PROFILE
 from eclectus.model.errors import MalformedError
 from eclectus.model.learned import LearnedNode, LearnedWork, NodeState
@@ -123,8 +114,9 @@ def _class_rate(work: LearnedWork) -> dict[str, Any]:
 
 
 def new_object(node: str, uid: str) -> dict[str, Any]:
-    """The JSON of a NodeProfile without a status, owned by the Node with this uid."""
-    metadata = {"name": node, "ownerReferences": [node_owner(node, uid)]}
+    """The JSON of a NodeProfile without a status; it is deleted together with the Node that has this uid."""
+    owner = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid}
+    metadata = {"name": node, "ownerReferences": [owner]}
     return {"apiVersion": API_VERSION, "kind": NODE_PROFILE, "metadata": metadata}
 
 

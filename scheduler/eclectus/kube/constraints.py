@@ -20,31 +20,8 @@ from typing import Any, TypeVar, cast
 from msgspec.structs import replace
 
 from eclectus.kube import objects
-from eclectus.kube.objects import (
-    Expression,
-    LabelSelector,
-    Node,
-    NodeAffinity,
-    NodeSelector,
-    NodeSelectorTerm,
-    Pod,
-    PodSpec,
-    Volume,
-)
 from eclectus.kube.requests import FieldError
 from eclectus.model import objects as model
-from eclectus.model.objects import (
-    HostPort,
-    Pairs,
-    PodAffinityTerm,
-    Preference,
-    Requirement,
-    Spec,
-    SpreadConstraint,
-    Term,
-    WeightedTerm,
-    selects,
-)
 
 _NODE_AFFINITY = "spec.affinity.nodeAffinity"
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
@@ -53,32 +30,32 @@ _TOLERATION_OPERATORS = ("Equal", "Exists", "Lt", "Gt")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
-def pairs(mapping: dict[str, str]) -> Pairs:
+def pairs(mapping: dict[str, str]) -> model.Pairs:
     """A mapping as sorted pairs."""
     return tuple(sorted(mapping.items()))
 
 
-def required_terms(affinity: NodeAffinity) -> tuple[Term, ...] | None:
+def required_terms(affinity: objects.NodeAffinity) -> tuple[model.Term, ...] | None:
     """Required node affinity; None if there is none. Raises FieldError."""
     rules = affinity.required_during_scheduling_ignored_during_execution
     return None if rules is None else terms(rules, _NODE_AFFINITY)
 
 
-def terms(selector: NodeSelector, field: str) -> tuple[Term, ...]:
+def terms(selector: objects.NodeSelector, field: str) -> tuple[model.Term, ...]:
     """The terms of a node selector; `field` has it, for errors. Raises FieldError."""
     return tuple(_term(term, field) for term in selector.node_selector_terms)
 
 
-def preferences(affinity: NodeAffinity) -> tuple[Preference, ...]:
+def preferences(affinity: objects.NodeAffinity) -> tuple[model.Preference, ...]:
     """Preferred node affinity, without terms that have no weight or no content. Raises FieldError."""
     return tuple(
-        Preference(each.weight, _term(each.preference, _NODE_AFFINITY))
+        model.Preference(each.weight, _term(each.preference, _NODE_AFFINITY))
         for each in affinity.preferred_during_scheduling_ignored_during_execution
         if each.weight and (each.preference.match_expressions or each.preference.match_fields)
     )
 
 
-def tolerations(spec: PodSpec) -> tuple[model.Toleration, ...]:
+def tolerations(spec: objects.PodSpec) -> tuple[model.Toleration, ...]:
     """Tolerations. One with an unknown operator tolerates nothing, as in kube-scheduler."""
     return tuple(
         model.Toleration(each.key, cast(Any, each.operator or "Equal"), each.value, each.effect)
@@ -87,18 +64,18 @@ def tolerations(spec: PodSpec) -> tuple[model.Toleration, ...]:
     )
 
 
-def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
+def host_ports(spec: objects.PodSpec) -> tuple[model.HostPort, ...]:
     """Host ports of app containers and sidecars. Those of init containers are free again after the start."""
     containers = (*spec.containers, *(init for init in spec.init_containers if init.sidecar))
     return tuple(
-        HostPort(port.host_port, port.protocol or "TCP", port.host_ip or "0.0.0.0")  # noqa: S104 — the API's default
+        model.HostPort(port.host_port, port.protocol or "TCP", port.host_ip or "0.0.0.0")  # noqa: S104 — the API's default
         for container in containers
         for port in container.ports
         if port.host_port > 0
     )
 
 
-def taints(node: Node) -> tuple[model.Taint, ...]:
+def taints(node: objects.Node) -> tuple[model.Taint, ...]:
     """Taints in their order, without those whose effect is unknown."""
     return tuple(
         model.Taint(each.key, each.value, cast(Any, each.effect))
@@ -107,41 +84,42 @@ def taints(node: Node) -> tuple[model.Taint, ...]:
     )
 
 
-def label_selector(selector: LabelSelector) -> tuple[Requirement, ...]:
+def label_selector(selector: objects.LabelSelector) -> tuple[model.Requirement, ...]:
     """A label selector. An expression with an unknown operator is left out, so that more pods match."""
-    return tuple(Requirement(key, "In", (value,)) for key, value in pairs(selector.match_labels)) + tuple(
-        Requirement(each.key, cast(Any, each.operator), each.values)
-        for each in selector.match_expressions
-        if each.operator in _LABEL_OPERATORS
+    known = (each for each in selector.match_expressions if each.operator in _LABEL_OPERATORS)
+    return (
+        *(model.Requirement(key, "In", (value,)) for key, value in pairs(selector.match_labels)),
+        *(model.Requirement(each.key, cast(Any, each.operator), each.values) for each in known),
     )
 
 
-def _term(term: NodeSelectorTerm, field: str) -> Term:
-    return Term(
+def _term(term: objects.NodeSelectorTerm, field: str) -> model.Term:
+    return model.Term(
         tuple(_requirement(each, f"{field} matchExpressions") for each in term.match_expressions),
         tuple(_requirement(each, f"{field} matchFields") for each in term.match_fields),
     )
 
 
-def _requirement(expression: Expression, field: str) -> Requirement:
+def _requirement(expression: objects.Expression, field: str) -> model.Requirement:
     if expression.operator not in _NODE_OPERATORS:
         raise FieldError(
             f"{field} {expression.key}",
             f"operator {expression.operator!r} is unknown; it must be one of {', '.join(_NODE_OPERATORS)}",
         )
-    return Requirement(expression.key, cast(Any, expression.operator), expression.values)
+    return model.Requirement(expression.key, cast(Any, expression.operator), expression.values)
 
 
 _T = TypeVar("_T")
-_NO_POD = (Requirement("", "In", ()),)
+_NO_POD = (model.Requirement("", "In", ()),)
 
 
-def with_pod_rules(spec: Spec, pod: Pod) -> Spec:
+def with_pod_rules(spec: model.Spec, pod: objects.Pod) -> model.Spec:
     """The Spec of the pod with its rules about other pods; the same for nearly all pods, which have none."""
     if pod.spec.affinity is None and not pod.spec.topology_spread_constraints:
         return spec
     rules, spread_preferred = spread(pod)
-    affinity, labels = pod.spec.affinity or objects.Affinity(), pod.metadata.labels
+    affinity = pod.spec.affinity or objects.Affinity()
+    namespace, labels = pod.metadata.namespace, pod.metadata.labels
     near, apart = _terms(affinity.pod_affinity, pod), _terms(affinity.pod_anti_affinity, pod)
     apart = tuple(term for term in apart if term.selector is not _NO_POD)  # it keeps no pod away
     keys = (*(each.topology_key for each in rules), *(term.topology_key for term in near))
@@ -151,32 +129,32 @@ def with_pod_rules(spec: Spec, pod: Pod) -> Spec:
         spread=rules,
         affinity_terms=near,
         matches_itself=bool(near)
-        and all(term.covers(pod.metadata.namespace) and selects(term.selector, labels) for term in near),
+        and all(term.covers(namespace) and model.selects(term.selector, labels) for term in near),
         own_anti_affinity=apart,
         preferred_spread=spread_preferred[:MAX_POD_RULES],
         preferred_terms=_preferred(affinity, pod),
     )
 
 
-def spread(pod: Pod) -> tuple[tuple[SpreadConstraint, ...], tuple[SpreadConstraint, ...]]:
+def spread(pod: objects.Pod) -> tuple[tuple[model.SpreadConstraint, ...], tuple[model.SpreadConstraint, ...]]:
     """The topology spread constraints with DoNotSchedule, and those with ScheduleAnyway.
 
     The values of matchLabelKeys are part of the selector; API servers since 1.34 have written them into it.
     """
-    hard, preferred = list[SpreadConstraint](), list[SpreadConstraint]()
+    hard, preferred = list[model.SpreadConstraint](), list[model.SpreadConstraint]()
     for each in pod.spec.topology_spread_constraints:
         found = preferred if each.when_unsatisfiable == "ScheduleAnyway" else hard
         found.append(_constraint(each, pod))
     return tuple(hard), tuple(preferred)
 
 
-def _preferred(affinity: objects.Affinity, pod: Pod) -> tuple[WeightedTerm, ...]:
+def _preferred(affinity: objects.Affinity, pod: objects.Pod) -> tuple[model.WeightedTerm, ...]:
     """Preferred pod affinity and, with weights below 0, anti-affinity: the `MAX_POD_RULES` heaviest terms.
 
     Left out are those that match no pod.
     """
     found = [
-        WeightedTerm(sign * each.weight, _pod_term(each.pod_affinity_term, pod))
+        model.WeightedTerm(sign * each.weight, _pod_term(each.pod_affinity_term, pod))
         for sign, part in ((1, affinity.pod_affinity), (-1, affinity.pod_anti_affinity))
         for each in (() if part is None else part.preferred_during_scheduling_ignored_during_execution)
         if each.pod_affinity_term.label_selector is not None
@@ -185,7 +163,7 @@ def _preferred(affinity: objects.Affinity, pod: Pod) -> tuple[WeightedTerm, ...]
     return _counted(heaviest, lambda each: each.term)
 
 
-def _counted(terms: Iterable[_T], term_of: Callable[[_T], PodAffinityTerm]) -> tuple[_T, ...]:
+def _counted(terms: Iterable[_T], term_of: Callable[[_T], model.PodAffinityTerm]) -> tuple[_T, ...]:
     """The first terms, as many as count of one pod.
 
     A pod that waits with more required ones is refused (`REFUSED`). One on a node, which another
@@ -199,7 +177,7 @@ def _counted(terms: Iterable[_T], term_of: Callable[[_T], PodAffinityTerm]) -> t
     return tuple(found[:MAX_POD_RULES])
 
 
-def _terms(affinity: objects.PodAffinity | None, pod: Pod) -> tuple[PodAffinityTerm, ...]:
+def _terms(affinity: objects.PodAffinity | None, pod: objects.Pod) -> tuple[model.PodAffinityTerm, ...]:
     """The required terms that count. One without a label selector matches no pod."""
     if affinity is None:
         return ()
@@ -207,28 +185,29 @@ def _terms(affinity: objects.PodAffinity | None, pod: Pod) -> tuple[PodAffinityT
     return _counted((_pod_term(term, pod) for term in terms), lambda term: term)
 
 
-def _pod_term(term: objects.PodAffinityTerm, pod: Pod) -> PodAffinityTerm:
+def _pod_term(term: objects.PodAffinityTerm, pod: objects.Pod) -> model.PodAffinityTerm:
     selector = _NO_POD if term.label_selector is None else label_selector(term.label_selector)
     listed = tuple(sorted(term.namespaces))
     if term.namespace_selector is None:
-        return PodAffinityTerm(term.topology_key, selector, listed or (pod.metadata.namespace,))
+        return model.PodAffinityTerm(term.topology_key, selector, listed or (pod.metadata.namespace,))
     others = label_selector(term.namespace_selector)
     if not others:  # an empty selector selects every namespace
-        return PodAffinityTerm(term.topology_key, selector)
-    return PodAffinityTerm(term.topology_key, selector, listed, others)
+        return model.PodAffinityTerm(term.topology_key, selector)
+    return model.PodAffinityTerm(term.topology_key, selector, listed, others)
 
 
-def _constraint(each: objects.SpreadConstraint, pod: Pod) -> SpreadConstraint:
+def _constraint(each: objects.SpreadConstraint, pod: objects.Pod) -> model.SpreadConstraint:
     labels, selector = pod.metadata.labels, None
     if each.label_selector is not None:
         stated = label_selector(each.label_selector)
-        merged = (Requirement(key, "In", (labels[key],)) for key in each.match_label_keys if key in labels)
+        keys = (key for key in each.match_label_keys if key in labels)
+        merged = (model.Requirement(key, "In", (labels[key],)) for key in keys)
         selector = tuple(dict.fromkeys((*stated, *merged)))
-    return SpreadConstraint(
+    return model.SpreadConstraint(
         each.topology_key,
         pod.metadata.namespace,
         selector,
-        selector is not None and selects(selector, labels),
+        selector is not None and model.selects(selector, labels),
         each.max_skew,
         each.min_domains or 1,
         each.node_affinity_policy != "Ignore",
@@ -238,7 +217,7 @@ def _constraint(each: objects.SpreadConstraint, pod: Pod) -> SpreadConstraint:
 
 # -- features that are not supported -----------------------------------------------------------------
 
-IsUsed = Callable[[PodSpec], bool]
+IsUsed = Callable[[objects.PodSpec], bool]
 MAX_POD_RULES = 32
 MAX_NAMESPACE_SELECTORS = 8  # of required terms, and of preferred ones: each may name thousands of namespaces
 MAX_NAMES = 4  # in a message
@@ -254,9 +233,9 @@ class Feature:
 
     words: str
     is_used: IsUsed
-    names: Callable[[PodSpec], tuple[str, ...]] | None = None
+    names: Callable[[objects.PodSpec], tuple[str, ...]] | None = None
 
-    def title(self, name: str, spec: PodSpec) -> str:
+    def title(self, name: str, spec: objects.PodSpec) -> str:
         """The name of the feature, with what in this pod uses it."""
         if self.names is None:
             return name
@@ -264,21 +243,21 @@ class Feature:
         return f"{name} ({', '.join(first)}{', ...' if others else ''})"
 
 
-def unsupported(spec: PodSpec) -> tuple[str, ...]:
+def unsupported(spec: objects.PodSpec) -> tuple[str, ...]:
     """The REFUSED features that the pod uses, as its message names them; empty for most pods."""
     # By parts, because nearly all pods use none: volumes are looked at only where there are some.
     features = REFUSED if spec.volumes else _OF_A_POD
     return tuple(each.title(name, spec) for name, each in features.items() if each.is_used(spec))
 
 
-def ignored(spec: PodSpec) -> tuple[str, ...]:
+def ignored(spec: objects.PodSpec) -> tuple[str, ...]:
     """The names of the IGNORED features that the pod uses; empty for most pods."""
     if spec.affinity is None and not spec.topology_spread_constraints:
         return ()
     return tuple(name for name, each in IGNORED.items() if each.is_used(spec))
 
 
-def _pod_terms(spec: PodSpec, *, preferred: bool) -> list[objects.PodAffinityTerm]:
+def _pod_terms(spec: objects.PodSpec, *, preferred: bool) -> list[objects.PodAffinityTerm]:
     """The terms of pod affinity and anti-affinity: the preferred ones, or the required ones."""
     if spec.affinity is None:
         return []
@@ -289,12 +268,12 @@ def _pod_terms(spec: PodSpec, *, preferred: bool) -> list[objects.PodAffinityTer
     return [term for part in parts for term in part.required_during_scheduling_ignored_during_execution]
 
 
-def _spread(spec: PodSpec, *, preferred: bool) -> int:
+def _spread(spec: objects.PodSpec, *, preferred: bool) -> int:
     constraints = spec.topology_spread_constraints
     return sum((each.when_unsatisfiable == "ScheduleAnyway") == preferred for each in constraints)
 
 
-def _has_many_selectors(spec: PodSpec, *, preferred: bool) -> bool:
+def _has_many_selectors(spec: objects.PodSpec, *, preferred: bool) -> bool:
     selectors = (term.namespace_selector for term in _pod_terms(spec, preferred=preferred))
     count = sum(each is not None and bool(each.match_labels or each.match_expressions) for each in selectors)
     return count > MAX_NAMESPACE_SELECTORS
@@ -341,6 +320,7 @@ _OF_A_POD: Mapping[str, Feature] = {
         ),
     ),
 }
+_VOLUME = objects.Volume
 _VOLUMES = {
     f"more than {MAX_CLAIMS} PersistentVolumeClaims": Feature(
         "Each claim is looked for on all nodes, and no node attaches so many volumes.",
@@ -352,7 +332,7 @@ _VOLUMES = {
         f"{name} volumes": Feature(
             "This type of volume can be limited in number or bound to a zone.", _volume(field)
         )
-        for field, name in zip(Volume.__struct_fields__, Volume.__struct_encode_fields__, strict=True)
+        for field, name in zip(_VOLUME.__struct_fields__, _VOLUME.__struct_encode_fields__, strict=True)
         if field not in ("name", "persistent_volume_claim", "ephemeral")
     },
 }

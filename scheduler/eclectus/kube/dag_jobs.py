@@ -24,9 +24,8 @@ from eclectus.model.errors import MalformedError
 from eclectus.model.job import Job, JobPlan, JobStage
 from eclectus.model.objects import Amounts
 
-LEAST_WEIGHT = (
-    1e-6  # the greatest is 1e6; shares divide by weights, and one as small as floats are is no number
-)
+# The greatest is 1e6; shares divide by weights, and one as small as floats are is no number.
+LEAST_WEIGHT = 1e-6
 
 
 class Shape(Struct, frozen=True):

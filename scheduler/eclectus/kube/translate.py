@@ -24,15 +24,8 @@ from msgspec import Raw
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
+from eclectus.api import names
 from eclectus.api.common import bounded
-from eclectus.api.names import (
-    CLASS_LABEL,
-    ESTIMATED_SECONDS,
-    JOB_WORK_SECONDS,
-    PATH_SECONDS,
-    RUN_ID_LABEL,
-    STAGE_LABEL,
-)
 from eclectus.kube import constraints, objects
 from eclectus.kube.constraints import unsupported
 from eclectus.kube.objects import ApiObject, OwnerReference, Pod, PodStatus, decode, full_name
@@ -96,14 +89,14 @@ def spec_from(pod: Pod) -> Spec:
         tolerations=constraints.tolerations(spec),
         host_ports=constraints.host_ports(spec),
         long_running=spec.restart_policy == "Always" and spec.active_deadline_seconds is None,
-        probe=RUN_ID_LABEL in pod.metadata.labels,
+        probe=names.RUN_ID_LABEL in pod.metadata.labels,
         unsupported=unsupported(spec),
     )
 
 
 def workload_of(pod: Pod, shared: AbstractSet[str]) -> str:
     """The class label, or else the images without versions; of the pod's namespace, unless it is shared."""
-    namespace, label = pod.metadata.namespace, pod.metadata.labels.get(CLASS_LABEL)
+    namespace, label = pod.metadata.namespace, pod.metadata.labels.get(names.CLASS_LABEL)
     if label and _LABEL_VALUE.fullmatch(label):  # the API server allows no other
         return workload_name(namespace, label, shared)
     images = sorted({_repository(container.image) for container in pod.spec.containers})
@@ -132,7 +125,7 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
         workload=workload_of(pod, shared),
         job=meta.uid if owner is None else owner.uid,
         controller="" if owner is None or spec.node_name else _controller(owner),
-        stage=meta.labels.get(STAGE_LABEL, ""),
+        stage=meta.labels.get(names.STAGE_LABEL, ""),
         gates=tuple(gate.name for gate in spec.scheduling_gates),
         labels=constraints.pairs(meta.labels),
         anti_affinity_terms=translated.own_anti_affinity,
@@ -147,9 +140,9 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
         finished=finished,
         accepted=objects.seconds(status.start_time),
         reported=_reported(status),
-        estimate=seconds(meta.annotations, ESTIMATED_SECONDS),
-        path=seconds(meta.annotations, PATH_SECONDS),
-        job_work=seconds(meta.annotations, JOB_WORK_SECONDS),
+        estimate=seconds(meta.annotations, names.ESTIMATED_SECONDS),
+        path=seconds(meta.annotations, names.PATH_SECONDS),
+        job_work=seconds(meta.annotations, names.JOB_WORK_SECONDS),
         notional_requests=notional_requests(meta.annotations) if translated.probe else (),
     )
 
@@ -212,9 +205,9 @@ def _reported(status: PodStatus) -> str:
 
 
 MAX_SECONDS: Mapping[str, float] = {
-    ESTIMATED_SECONDS: 1e9,  # thirty years: a longer estimate is a mistake
-    PATH_SECONDS: 1e9,
-    JOB_WORK_SECONDS: 1e13,  # ten thousand pods for thirty years
+    names.ESTIMATED_SECONDS: 1e9,  # thirty years: a longer estimate is a mistake
+    names.PATH_SECONDS: 1e9,
+    names.JOB_WORK_SECONDS: 1e13,  # ten thousand pods for thirty years
 }
 MAX_TEXT = 80  # characters of a value that a message shows
 

@@ -44,24 +44,6 @@ class ApiError(EclectusError):
     `is_logged`: the client has logged the cause, which is the same for all requests.
     """
 
-    is_logged = False
-    retry_after: float | None = None  # seconds that the server asks the caller to wait
-
-    def __init__(self, what: str, status: int = 0, message: str = "") -> None:
-        reason = f"{status} {message}" if status else message
-        super().__init__(f"{what}: {reason}" if reason else what)
-        self.status = status
-        self.message = message
-
-    @property
-    def reason(self) -> str:
-        """The message alone; where there is none, what was requested too."""
-        return self.message or str(self)
-
-
-class NotDoneError(ApiError):
-    """Throttled before it was handled, or never sent."""
-
     def __init__(
         self,
         what: str,
@@ -71,9 +53,21 @@ class NotDoneError(ApiError):
         *,
         is_logged: bool = False,
     ) -> None:
-        super().__init__(what, status, message)
-        self.retry_after = retry_after
+        reason = f"{status} {message}" if status else message
+        super().__init__(f"{what}: {reason}" if reason else what)
+        self.status = status
+        self.message = message
+        self.retry_after = retry_after  # seconds that the server asks the caller to wait
         self.is_logged = is_logged
+
+    @property
+    def reason(self) -> str:
+        """The message alone; where there is none, what was requested too."""
+        return self.message or str(self)
+
+
+class NotDoneError(ApiError):
+    """Throttled before it was handled, or never sent."""
 
 
 class UnauthenticatedError(ApiError):

@@ -220,9 +220,6 @@ def _read_kubeconfig(file: Path, context: str | None) -> Credentials | None:
     return _with_token(endpoint, token, str(file), by, tls)
 
 
-# -- the document ----------------------------------------------------------------------------------
-
-
 def _document(file: Path) -> dict[str, Any]:
     import yaml
 
@@ -256,9 +253,6 @@ def _named(document: dict[str, Any], kind: str, key: str, name: object, file: Pa
         if isinstance(each, dict) and each.get("name") == name:
             return each.get(key) or {}
     raise CredentialsError(f"{file}: the context names {key} {name!r}, which is not among its {kind}")
-
-
-# -- authentication --------------------------------------------------------------------------------
 
 
 def _token(user: dict[str, Any], file: Path) -> tuple[Callable[[], str], str]:

@@ -94,9 +94,11 @@ class NodeProfiles:
         client, query = self.context.client, {"limit": str(PAGE_PROFILES)}
         async for page in decoded_pages(client, NODE_PROFILES_PATH, query, node_profile.decode_page):
             read = {known.node: known for known in _decoded(page.items)}
-            await self.inbox.put_all(
-                [NodeRecalled(known) for known in read.values() if self._is_later(known)]
+            before = self._stored
+            later = (
+                one for node, one in read.items() if node not in before or one.epoch > before[node].epoch
             )
+            await self.inbox.put_all([NodeRecalled(known) for known in later])
             stored |= read
         before, self._stored = self._stored, stored
         return {node for node, known in stored.items() if not _is_same(known, before.get(node))}
@@ -136,15 +138,10 @@ class NodeProfiles:
     async def _create(self, name: str) -> None:
         node = orjson.loads(await self.context.client.get(f"/api/v1/nodes/{name}"))
         try:
-            await self.context.client.send(
-                "POST", NODE_PROFILES_PATH, node_profile.new_object(name, node["metadata"]["uid"])
-            )
+            body = node_profile.new_object(name, node["metadata"]["uid"])
+            await self.context.client.send("POST", NODE_PROFILES_PATH, body)
         except ConflictError:
             _log.debug("NodeProfile %s has just been created by another process", name)
-
-    def _is_later(self, known: LearnedNode) -> bool:
-        before = self._stored.get(known.node)
-        return before is None or known.epoch > before.epoch
 
     def _has_changed(self, known: LearnedNode) -> bool:
         before = self._stored.get(known.node)

@@ -65,7 +65,7 @@ class Loop:
             events = await self.inbox.take(self._sleep_seconds())
             # 2. Let the engine decide.
             now = self.now()
-            if not events and not self._is_due(now):
+            if not events and ((due := self.engine.next_step_at()) is None or due > now):
                 continue
             began = elapsed()
             commands = self.engine.step(events, now)
@@ -95,10 +95,6 @@ class Loop:
     def _sleep_seconds(self) -> float:
         due = self.engine.next_step_at()
         return IDLE_SECONDS if due is None else min(max(due - self.now(), 0.0), IDLE_SECONDS)
-
-    def _is_due(self, now: float) -> bool:
-        due = self.engine.next_step_at()
-        return due is not None and due <= now
 
 
 ASK_SECONDS = 1.0  # between two requests for a sign of life
