@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eclectus.cluster.pod_terms import TermIndex
+from eclectus.cluster.alike_pods import TermIndex
 from eclectus.model.objects import PodAffinityTerm, Requirement, selects
 
 REQUIREMENTS = st.builds(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
-from eclectus.cluster.pod_terms import HeldTerms
+from eclectus.cluster.alike_pods import HeldTerms
 from eclectus.engine.pod_specs import anti_affinity_matches
 from eclectus.engine.pod_specs.anti_affinity_matches import anti_affinity_matches as matches_of
 from eclectus.model.events import NodeSeen, Resumed, TaskGone, TaskSeen

@@ -18,13 +18,11 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from eclectus.cluster.alike_pods import AlikePodGroups
+from eclectus.cluster.alike_pods import AlikePodGroups, HeldTerms
 from eclectus.cluster.devices import Devices, device_milli
 from eclectus.cluster.host_ports import HostPorts
-from eclectus.cluster.images import NodeImages
-from eclectus.cluster.labels import ABSENT, NONE, LabelColumns, TaintSets
+from eclectus.cluster.labels import ABSENT, NONE, LabelColumns, NodeImages, TaintSets
 from eclectus.cluster.node_volumes import NodeVolumes
-from eclectus.cluster.pod_terms import HeldTerms
 from eclectus.cluster.resources import ALLOCATABLE, ResourceTable
 from eclectus.cluster.scalars import read_only
 from eclectus.model.objects import Node, Taint, Task

@@ -11,8 +11,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from eclectus.accounts.accounts import Arrivals, JobWork
-from eclectus.accounts.group_shares import GroupShares
+from eclectus.accounts.accounts import Arrivals, GroupShares, JobWork
 from eclectus.accounts.known_jobs import KnownJobs
 from eclectus.accounts.node_prices import NodePrices, NodePricing
 from eclectus.cluster.budgets import Budgets

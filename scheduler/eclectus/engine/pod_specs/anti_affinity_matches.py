@@ -13,8 +13,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from eclectus.cluster.alike_pods import held_weights
-from eclectus.cluster.pod_terms import HeldTerms
+from eclectus.cluster.alike_pods import HeldTerms, held_weights
 from eclectus.model.objects import Pairs, PodAffinityTerm, Requirement, Task, selects
 
 

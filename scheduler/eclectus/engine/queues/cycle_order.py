@@ -14,8 +14,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from eclectus.accounts.accounts import JobWork
-from eclectus.accounts.group_shares import prefixes
+from eclectus.accounts.accounts import JobWork, prefixes
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.engine.queues.class_queues import GroupIndex, PendingClass, SortedClassQueue
 from eclectus.engine.queues.head_heap import PathHeap, RankedHeads, Value

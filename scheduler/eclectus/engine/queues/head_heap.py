@@ -7,7 +7,7 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Any, Generic, TypeVar
 
-from eclectus.accounts.group_shares import SEPARATOR, prefixes
+from eclectus.accounts.accounts import SEPARATOR, prefixes
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.framework import ClassQueue, Wait
 

@@ -19,10 +19,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from eclectus.cluster.alike_pods import TermIndex
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.memo import unfile
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.pod_terms import TermIndex
 from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.static_rules import evaluation, static_part
 from eclectus.feasibility.task_class import ClassCache, TaskClass
