@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from msgspec import Struct
@@ -119,17 +120,13 @@ class NodeLabeller:
         wanted = {node.name: node_labels.changes(self._mapping, node.labels or {}) for node in nodes}
         due = [(name, labels) for name, labels in wanted.items() if labels]
         for name, labels in due[:MAX_WRITES]:
-            await self._set(name, labels)
+            with suppress(MissingError):  # the node is gone
+                await self._api.send("PATCH", f"{NODES_PATH}/{name}", {"metadata": {"labels": labels}})
+                text = ", ".join(f"{key}={labels[key]}" for key in sorted(labels))
+                _log.info("labelled node %s: %s", name, text)
         if len(due) <= MAX_WRITES:
             self._compared_at = now
         return len(due) > MAX_WRITES
-
-    async def _set(self, name: str, labels: dict[str, str]) -> None:
-        try:
-            await self._api.send("PATCH", f"{NODES_PATH}/{name}", {"metadata": {"labels": labels}})
-        except MissingError:
-            return  # the node is gone
-        _log.info("labelled node %s: %s", name, ", ".join(f"{key}={labels[key]}" for key in sorted(labels)))
 
 
 class _Named(Struct, frozen=True):

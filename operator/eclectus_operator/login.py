@@ -79,18 +79,14 @@ class WatchLogin:
             self._backoff.reset()
         if age < LOGIN_SECONDS:  # asked for before its end: the last one was refused
             await self._sleep(self._backoff.wait())
-        self._found = self._present()
-        self._at = self._now()
-        return replace(self._found, expiration=datetime.fromtimestamp(self._at + LOGIN_SECONDS, UTC))
-
-    def _present(self) -> kopf.ConnectionInfo:
         try:
-            return self._login()
+            self._found = self._login()
         except (kopf.LoginError, OSError) as error:
             if self._found is None:
                 raise
             _log.warning("the credentials could not be read, so the old ones stay in use: %s", error)
-            return self._found
+        self._at = self._now()
+        return replace(self._found, expiration=datetime.fromtimestamp(self._at + LOGIN_SECONDS, UTC))
 
 
 def _certificates(info: kopf.ConnectionInfo) -> tuple[Any, ...]:

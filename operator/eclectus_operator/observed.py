@@ -113,11 +113,6 @@ class Pod(Struct, frozen=True):
         return RUN_ID_LABEL not in (self.metadata.labels or {}) and not self.metadata.deletion_timestamp
 
     @property
-    def full_name(self) -> str:
-        """`namespace/name`."""
-        return f"{self.metadata.namespace}/{self.metadata.name}"
-
-    @property
     def container_statuses(self) -> tuple[ContainerStatus, ...]:
         """The statuses of its containers and then of its init containers."""
         return (*(self.status.container_statuses or ()), *(self.status.init_container_statuses or ()))

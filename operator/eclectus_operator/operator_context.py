@@ -73,44 +73,29 @@ class OperatorContext:
         return True
 
     async def record(
-        self,
-        about: ObjectMeta | DagJobMeta,
-        action: str,
-        reason: str,
-        note: str,
-        *,
-        is_warning: bool = True,
+        self, about: ObjectMeta | DagJobMeta, action: str, reason: str, note: str, *, is_warning: bool = True
     ) -> None:
         """Write an event about a NodeProbe or a DagJob. One that cannot be written is logged and dropped."""
-        namespace = about.namespace if isinstance(about, DagJobMeta) else CLUSTER_NAMESPACE
-        event = self._event(about, namespace)
-        event |= {"type": "Warning" if is_warning else "Normal", "action": action}
-        event |= {"reason": reason[:128], "note": note[:_NOTE_CHARACTERS]}
+        regarding = {"apiVersion": API_VERSION, "kind": NODE_PROBE, "name": about.name, "uid": about.uid}
+        namespace, now = CLUSTER_NAMESPACE, self.now()
+        if isinstance(about, DagJobMeta):
+            namespace = about.namespace
+            regarding |= {"kind": DAG_JOB, "namespace": namespace}
+        name = f"{about.name[:40].rstrip('.-')}.{int(now * 1e9):x}"
+        event = {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": namespace},
+            "eventTime": micro_time_text(now),
+            "reportingController": OPERATOR,
+            "reportingInstance": self.settings.instance,
+            "regarding": regarding,
+            "type": "Warning" if is_warning else "Normal",
+            "action": action,
+            "reason": reason[:128],
+            "note": note[:_NOTE_CHARACTERS],
+        }
         try:
             await self.api.send("POST", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", event)
         except ApiError as error:
             _log.warning("event not written: %s", error)
-
-    def _event(self, about: ObjectMeta | DagJobMeta, namespace: str) -> Object:
-        """An event without what it says; its name is made of the time."""
-        now = self.now()
-        is_job = isinstance(about, DagJobMeta)
-        where = {"namespace": namespace} if is_job else {}
-        return {
-            "apiVersion": "events.k8s.io/v1",
-            "kind": "Event",
-            "metadata": {
-                "name": f"{about.name[:40].rstrip('.-')}.{int(now * 1e9):x}",
-                "namespace": namespace,
-            },
-            "eventTime": micro_time_text(now),
-            "reportingController": OPERATOR,
-            "reportingInstance": self.settings.instance,
-            "regarding": {
-                "apiVersion": API_VERSION,
-                "kind": DAG_JOB if is_job else NODE_PROBE,
-                "name": about.name,
-                "uid": about.uid,
-                **where,
-            },
-        }

@@ -207,8 +207,11 @@ class SyncLoop(threading.Thread):
         return registry
 
     async def _on_object(self, event: Any, **_: Any) -> None:
-        meta = event["object"]["metadata"]
-        if self._is_new(meta, is_gone=event["type"] == "DELETED"):
+        meta, is_gone = event["object"]["metadata"], event["type"] == "DELETED"
+        before = self._generations.pop(meta["uid"], None)
+        if not is_gone:
+            self._generations[meta["uid"]] = meta["generation"]
+        if is_gone or before != meta["generation"]:  # a changed status is our own write, or can wait
             self._notice(meta.get("namespace", ""), meta["name"])
 
     async def _on_pod(self, event: Any, **_: Any) -> None:
@@ -226,16 +229,6 @@ class SyncLoop(threading.Thread):
             self._trigger.set()
         elif isinstance(self._controller, ProbeController):
             self._trigger.set()
-
-    def _is_new(self, meta: dict[str, Any], *, is_gone: bool) -> bool:
-        """Whether an event is of a new generation of an object, or of its deletion.
-
-        A changed status is neither: it is our own write, or can wait.
-        """
-        before = self._generations.pop(meta["uid"], None)
-        if not is_gone:
-            self._generations[meta["uid"]] = meta["generation"]
-        return is_gone or bool(before != meta["generation"])
 
     async def _start(self, settings: kopf.OperatorSettings, **_: Any) -> None:
         configure(settings, self._kind.pod_selector)

@@ -122,7 +122,8 @@ def lacking(wanted: Amounts, room: Room) -> list[str]:
 def blocks_probes(pod: kube.Pod, now: float) -> bool:
     """Whether a real, unbound pod waits for room, and not yet for too long."""
     most = UNREPORTED_SECONDS if _scheduled(pod) is None else WAITING_SECONDS
-    return _waits_for_room(pod) and _age(pod, now) < most
+    created = kube.seconds(pod.metadata.creation_timestamp)
+    return _waits_for_room(pod) and (created is None or now - created < most)
 
 
 def is_short_of_room(pod: kube.Pod) -> bool:
@@ -166,8 +167,3 @@ def _waits_for_room(pod: kube.Pod) -> bool:
 
 def _scheduled(pod: kube.Pod) -> kube.Condition | None:
     return next((each for each in pod.status.conditions if each.type == "PodScheduled"), None)
-
-
-def _age(pod: kube.Pod, now: float) -> float:
-    created = kube.seconds(pod.metadata.creation_timestamp)
-    return 0.0 if created is None else now - created

@@ -131,11 +131,6 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def end_on_sigterm() -> None:
-    """End on SIGTERM: process 1 of a container ignores signals for which it has no handler."""
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-
-
 def _positive(text: str) -> int:
     number = int(text)
     if number < 1:
@@ -144,5 +139,6 @@ def _positive(text: str) -> int:
 
 
 if __name__ == "__main__":
-    end_on_sigterm()
+    # Process 1 of a container ignores signals for which it has no handler.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     sys.exit(main())

@@ -103,12 +103,9 @@ def read(path: Path) -> tuple[Header, Iterator[Step]]:
         header = msgspec.json.decode(next(lines, b""), type=Header)
     except msgspec.DecodeError as error:
         raise TapeError(f"{path} is not a tape of format 2 or {FORMAT}: {error}") from error
-    return header, _steps(path, lines if header.format == FORMAT else map(_with_grants, lines))
-
-
-def _with_grants(line: bytes) -> bytes:
-    """A step of format 2, in which tasks and binds had their devices beside the other fields."""
-    return _DEVICES.sub(rb'"grant":{"devices":\1}', line)
+    if header.format == 2:  # tasks and binds had their devices beside the other fields
+        lines = (_DEVICES.sub(rb'"grant":{"devices":\1}', line) for line in lines)
+    return header, _steps(path, lines)
 
 
 def _steps(path: Path, lines: Iterator[bytes]) -> Iterator[Step]:

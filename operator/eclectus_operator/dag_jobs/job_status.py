@@ -11,24 +11,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from eclectus.api.common import (
-    MESSAGE_CHARACTERS,
-    Condition,
-    rounded,
-    time_seconds,
-    time_text,
-    with_condition,
-)
-from eclectus.api.dag_job import (
-    FAILED,
-    FINISHED,
-    READY,
-    SUCCEEDED,
-    SUSPENDED,
-    DagJob,
-    DagJobStatus,
-    StageStatus,
-)
+from eclectus.api import common, dag_job
+from eclectus.api.common import Condition, time_seconds, time_text
+from eclectus.api.dag_job import FINISHED, DagJob, DagJobStatus, StageStatus
 from eclectus_operator import convert
 from eclectus_operator.dag_jobs.estimates import Estimates
 from eclectus_operator.dag_jobs.tasks import Tasks, indexes_text
@@ -72,11 +57,15 @@ class StatusUpdate:
 
 
 def status_update(job: DagJob, seen: Observed) -> StatusUpdate:
-    """The status of a job after a sync, and whether to write it."""
+    """The status of a job after a sync, and whether to write it.
+
+    The patch carries the resourceVersion: a request that a leader sent long ago must not undo what has come
+    since. If the scheduler has written the plan meanwhile, the next sync writes the status.
+    """
     found = status(job, seen)
-    return StatusUpdate(
-        found, _is_urgent(job.status, found), _patch(job, found), _deadline(job, found.start_time)
-    )
+    content = convert.written(replace(found, plan=None))
+    patch = {"metadata": {"resourceVersion": job.metadata.resource_version}, "status": content}
+    return StatusUpdate(found, _is_urgent(job.status, found), patch, _deadline(job, found.start_time))
 
 
 def status(job: DagJob, seen: Observed) -> DagJobStatus:
@@ -87,7 +76,7 @@ def status(job: DagJob, seen: Observed) -> DagJobStatus:
     start = old.start_time or (None if is_held else now)
     conditions, has_finished = old.conditions, False
     for each in _conditions(job, seen, _deadline(job, start)):
-        conditions = with_condition(conditions, each)
+        conditions = common.with_condition(conditions, each)
         has_finished = has_finished or each.type in FINISHED
     found = replace(
         old,
@@ -120,36 +109,40 @@ def _conditions(job: DagJob, seen: Observed, deadline: float | None) -> Iterator
     """Ready, Suspended if the job ever was, and how the job has ended if it has."""
 
     def condition(kind: str, reason: str, message: str, *, holds: bool = True) -> Condition:
-        text, generation = message[:MESSAGE_CHARACTERS], job.metadata.generation
+        text, generation = message[: common.MESSAGE_CHARACTERS], job.metadata.generation
         return Condition(kind, "True" if holds else "False", reason, time_text(seen.now), text, generation)
 
     end = _end(job, seen, deadline)
     if not seen.tasks and end is None:
         return  # its templates are still checked
     ready = seen.problem or (FINISHED_READY if end else ACCEPTED)
-    yield condition(READY, ready.reason, ready.message, holds=seen.problem is None)
+    yield condition(dag_job.READY, ready.reason, ready.message, holds=seen.problem is None)
     if end is not None:
         yield condition(*end)
     if ready.is_final:
         return
     if job.spec.suspend:
         message = "pods that had not finished are deleted; what has succeeded remains so"
-        yield condition(SUSPENDED, "Suspended", message)
-    elif job.status.condition(SUSPENDED) is not None:
-        yield condition(SUSPENDED, "Resumed", "pods are created again", holds=False)
+        yield condition(dag_job.SUSPENDED, "Suspended", message)
+    elif job.status.condition(dag_job.SUSPENDED) is not None:
+        yield condition(dag_job.SUSPENDED, "Resumed", "pods are created again", holds=False)
 
 
 def _end(job: DagJob, seen: Observed, deadline: float | None) -> tuple[str, str, str] | None:
     """How the job has ended now: type, reason and message of a condition; None if it has not."""
     if seen.problem is not None and seen.problem.is_final:
-        return FAILED, seen.problem.reason, seen.problem.message
+        return dag_job.FAILED, seen.problem.reason, seen.problem.message
     failed = next((each for each in seen.tasks.values() if each.failed), None)
     if failed is not None:
-        return FAILED, "RetriesExceeded", _failure(failed)
+        return dag_job.FAILED, "RetriesExceeded", _failure(failed)
     if seen.tasks and all(each.is_complete for each in seen.tasks.values()):
-        return SUCCEEDED, "AllTasksSucceeded", "all tasks have succeeded"
+        return dag_job.SUCCEEDED, "AllTasksSucceeded", "all tasks have succeeded"
     if deadline is not None and seen.now >= deadline:
-        return FAILED, "DeadlineExceeded", f"not finished {job.spec.deadline_seconds} s after its start"
+        return (
+            dag_job.FAILED,
+            "DeadlineExceeded",
+            f"not finished {job.spec.deadline_seconds} s after its start",
+        )
     return None
 
 
@@ -171,19 +164,9 @@ def _is_urgent(old: DagJobStatus, new: DagJobStatus) -> bool:
     )
 
 
-def _patch(job: DagJob, status: DagJobStatus) -> dict[str, Any]:
-    """A merge patch of the operator's part of the status.
-
-    It carries the resourceVersion: a request that a leader sent long ago must not undo what has come since.
-    If the scheduler has written the plan meanwhile, the next sync writes the status.
-    """
-    content = convert.written(replace(status, plan=None))
-    return {"metadata": {"resourceVersion": job.metadata.resource_version}, "status": content}
-
-
 def _stage(tasks: Tasks, found: Estimates) -> StageStatus:
     seconds, source = found[tasks.stage.name]
-    known = None if seconds is None else rounded(seconds)
+    known = None if seconds is None else common.rounded(seconds)
     return replace(tasks.status, estimate_seconds=known, estimate_source=source)
 
 

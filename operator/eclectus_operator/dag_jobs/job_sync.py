@@ -24,13 +24,8 @@ from msgspec import structs
 from eclectus.api.dag_job import DagJob, DagJobStatus, Stage
 from eclectus.api.names import API_VERSION, DAG_JOB_LABEL, DAG_JOBS
 from eclectus.kube import objects as kube
-from eclectus.kubeclient.api_errors import (
-    ApiError,
-    ConflictError,
-    MissingError,
-    NotDoneError,
-    UnauthenticatedError,
-)
+from eclectus.kubeclient import api_errors
+from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError
 from eclectus.kubeclient.client import ObjectApi, list_pages
 from eclectus_operator import convert, room
 from eclectus_operator.convert import ShapeError
@@ -191,7 +186,9 @@ class JobSync:
         if self.memory.refusals:
             return next(iter(self.memory.refusals.values())).problem
         largest = await self.context.pool.capacities()
-        return placement_problem(self.job, tasks.values(), self.pods, largest, self.memory.sizes)
+        too_large = _too_large(self.job, tasks.values(), largest, self.memory.sizes) if largest else ()
+        found = "; ".join(too_large)
+        return _start_problem(self.pods) or (Problem("FitsNoNode", found) if found else None)
 
     async def _write_status(self, seen: Observed) -> StatusUpdate:
         """Write the status if it has changed, and the change is urgent or due; then events of conditions."""
@@ -309,7 +306,8 @@ class JobSync:
             ("TasksRefused", "tried again after their node has refused them: ", refused),
         ):
             if tasks:
-                await self._record(reason, _listed(head, tasks))
+                more = f"; and {len(tasks) - _SHOWN} more" if len(tasks) > _SHOWN else ""
+                await self._record(reason, head + "; ".join(tasks[:_SHOWN]) + more)
 
     async def _clean_up(self) -> None:
         """Delete what still runs of a job that has ended; delete the job when it has expired."""
@@ -345,15 +343,11 @@ def job_path(key: JobKey) -> str:
     return f"/apis/{API_VERSION}/namespaces/{namespace}/{DAG_JOBS}/{name}"
 
 
-def _listed(head: str, parts: list[str]) -> str:
-    more = f"; and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else ""
-    return head + "; ".join(parts[:_SHOWN]) + more
-
-
 # -- what is wrong with a job -----------------------------------------------------------------------
 
 FORBIDDEN, INVALID = 403, 422
-NOT_OF_THE_POD = (NotDoneError, NotLeadingError, UnauthenticatedError)  # any other request would fail as well
+# Any other request would fail as well.
+NOT_OF_THE_POD = (NotLeadingError, api_errors.NotDoneError, api_errors.UnauthenticatedError)
 # As the API server's validation names a field. A policy that denies a request answers 422 too by default, and
 # may name one in its own words; but what it denies now it may allow later.
 _FIELD = re.compile(r"\b(spec|metadata)\.[A-Za-z]")
@@ -395,17 +389,6 @@ def refusal(new: NewPod, error: ApiError) -> Problem:
     return Problem(reason, f"stage {new.stage.name}: {error.message}")
 
 
-def placement_problem(
-    job: DagJob, tasks: Iterable[Tasks], pods: Iterable[TaskPod], largest: list[Room], sizes: Sizes
-) -> Problem | None:
-    """What keeps pods from starting, or that stages request more than any node of the cluster has.
-
-    `sizes`: what was found of them before, which is brought up to date.
-    """
-    found = "; ".join(_too_large(job, tasks, largest, sizes)) if largest else ""
-    return _start_problem(pods) or (Problem("FitsNoNode", found) if found else None)
-
-
 def _start_problem(pods: Iterable[TaskPod]) -> Problem | None:
     """What keeps pods from starting, of the first stage by name with such a pod."""
     stuck = {(pod.stage, pod.name): pod.stuck for pod in pods if pod.stuck is not None}
@@ -421,7 +404,10 @@ def _start_problem(pods: Iterable[TaskPod]) -> Problem | None:
 
 
 def _too_large(job: DagJob, tasks: Iterable[Tasks], largest: list[Room], sizes: Sizes) -> Iterator[str]:
-    """The stages of which a pod fits no node, parents first. Of raised memory the first that does not fit."""
+    """The stages of which a pod fits no node, parents first. Of raised memory the first that does not fit.
+
+    `sizes`: what was found of them before, which is brought up to date.
+    """
     for each in reversed(list(tasks)):
         for text, new in _by_factors(job, each).items():
             key = each.stage.name, text

@@ -30,6 +30,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import nsmallest
+from itertools import groupby
 from statistics import median
 
 from eclectus.api.dag_job import DagJob, FailedTasks, Stage, StageStatus
@@ -184,7 +185,13 @@ def next_steps(
 
 
 def _next_pods(job: DagJob, tasks: TasksByStage, most_waiting: int, blocked: Collection[str]) -> list[NewPod]:
-    ready = [each for each in _ready_stages(tasks) if each.stage.name not in blocked]
+    ready = [
+        each
+        for each in tasks.values()
+        if each.stage.name not in blocked
+        and not each.is_complete
+        and all(tasks[parent].is_complete for parent in each.stage.depends_on)
+    ]
     if not ready:
         return []
     gangs = {each.stage.name for each in ready if _is_gang(each.stage)}
@@ -197,15 +204,6 @@ def _next_pods(job: DagJob, tasks: TasksByStage, most_waiting: int, blocked: Col
             failures, others = each.failures.get(index, 0), each.pods.get(index, ())
             found.append(NewPod(job, each.stage, index, failures, others))
     return found
-
-
-def _ready_stages(tasks: TasksByStage) -> list[Tasks]:
-    """The stages that have not finished and whose parents have."""
-    return [
-        each
-        for each in tasks.values()
-        if not each.is_complete and all(tasks[parent].is_complete for parent in each.stage.depends_on)
-    ]
 
 
 def _is_gang(stage: Stage) -> bool:
@@ -313,14 +311,9 @@ def parse_indexes(text: str, count: int) -> frozenset[int]:
 
 def indexes_text(numbers: Iterable[int]) -> str:
     """The numbers as such a text, in increasing order."""
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in _ranges(numbers))
-
-
-def _ranges(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """The longest ranges of consecutive numbers: first and last."""
-    ordered = sorted(numbers)
-    start = 0
-    for at in range(1, len(ordered) + 1):
-        if at == len(ordered) or ordered[at] != ordered[at - 1] + 1:
-            yield ordered[start], ordered[at - 1]
-            start = at
+    parts = []
+    # Of consecutive numbers the distance to their place is the same.
+    for _, each in groupby(enumerate(sorted(numbers)), lambda placed: placed[1] - placed[0]):
+        run = [number for _, number in each]
+        parts.append(f"{run[0]}" if len(run) == 1 else f"{run[0]}-{run[-1]}")
+    return ",".join(parts)

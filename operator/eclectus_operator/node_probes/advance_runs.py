@@ -24,16 +24,7 @@ from eclectus.kubeclient.client import list_objects
 from eclectus_operator import convert
 from eclectus_operator.metrics import YIELDED
 from eclectus_operator.node_probes import probe_pods, probe_status, run_steps
-from eclectus_operator.node_probes.run_steps import (
-    Create,
-    Delete,
-    End,
-    Finish,
-    RecordPod,
-    StageSince,
-    Step,
-    Wait,
-)
+from eclectus_operator.node_probes.run_steps import Delete, StageSince, Step, Wait
 from eclectus_operator.node_probes.snapshot import Snapshot
 from eclectus_operator.observed import Node, Pod, PodEvent
 from eclectus_operator.operator_context import NotLeadingError
@@ -98,9 +89,9 @@ def _recorded(status: NodeProbeStatus, due: tuple[Run, Step]) -> NodeProbeStatus
     """The status with what is written of a step before it is carried out."""
     run, step = due
     match step:
-        case RecordPod(uid):
+        case run_steps.RecordPod(uid):
             return probe_status.changed(status, run, pod_uid=uid)
-        case End(outcome):
+        case run_steps.End(outcome):
             _log.info("run %d on node %s ended: %s %s", run.number, run.node, outcome.reason, outcome.message)
             return probe_status.changed(status, run, outcome=outcome)
     return status
@@ -109,15 +100,15 @@ def _recorded(status: NodeProbeStatus, due: tuple[Run, Step]) -> NodeProbeStatus
 async def _act(snapshot: Snapshot, probe: NodeProbe, run: Run, step: Step) -> None:
     """Carry out a step whose record is written. Raises ApiError."""
     match step:
-        case Create():
+        case run_steps.Create():
             await create_pod(snapshot, probe, run)
-        case End(outcome):
+        case run_steps.End(outcome):
             if not outcome.succeeded and outcome.reason != YIELDED:
                 await _report_failure(snapshot, probe, run, outcome)
         case Delete(uid, at_once):
             name = probe_pods.identity(probe, run, snapshot.context.settings.instance).name
             await snapshot.delete_pod(name, uid, at_once=at_once)
-        case Finish():
+        case run_steps.Finish():
             # The profile is written first: once the run is removed from the status, nothing would write it.
             await _write_profile(snapshot, probe, run)
             await snapshot.write_status(probe, probe_status.finished(probe.status, run))

@@ -111,7 +111,7 @@ async def _find_shortage(context: OperatorContext, probe: NodeProbe, target: Tar
     except FieldError as error:
         return Blocked("RoomUnknown", f"the room of the node that was drawn, {name}, is not known: {error}")
     if there.starting is not None:
-        pod = there.starting.full_name
+        pod = kube.full_name(there.starting.metadata.namespace, there.starting.metadata.name)
         return Blocked("RealPodStarts", f"a real pod is about to start on the node that was drawn: {pod}")
     if lacking:
         message = f"the node that was drawn, {name}, has not enough left of {', '.join(lacking)}"

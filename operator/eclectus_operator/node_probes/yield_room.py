@@ -36,7 +36,11 @@ async def mark_yielding(snapshot: Snapshot) -> None:
     """Mark the probe pods that must yield now, or were deleted because they had to. Raises ApiError."""
     context, may_block = snapshot.context, dict[str, ProbeRoom]()
     yielding = await _find_displaced(snapshot)
-    running = [pod for pod in snapshot.pods.values() if _is_running(pod)]
+    running = [
+        each
+        for each in snapshot.pods.values()
+        if each.spec.node_name and each.status.phase == "Running" and not each.metadata.deletion_timestamp
+    ]
     if running:
         snapshot.wake_by(snapshot.now + RECHECK_SECONDS)
     for probe in running:
@@ -116,7 +120,3 @@ async def _find_displaced(snapshot: Snapshot) -> set[str]:
             if there is not None and _is_taken(there, wanted):
                 found.add(name)
     return found
-
-
-def _is_running(pod: Pod) -> bool:
-    return bool(pod.spec.node_name) and pod.status.phase == "Running" and not pod.metadata.deletion_timestamp

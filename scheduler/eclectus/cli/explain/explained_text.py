@@ -6,20 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from eclectus.cli.output import ABSENT, aligned, count, span
 from eclectus.explain.what_if import PolicyAnswer, WhatIfExplanation
-from eclectus.model.explanation import (
-    Funnel,
-    JobExplanation,
-    Lack,
-    NearMiss,
-    NodeExplanation,
-    OtherPod,
-    Placement,
-    PodExplanation,
-    PodState,
-    Preemption,
-    ResourceUse,
-    Waiting,
-)
+from eclectus.model import explanation
 from eclectus.model.learned import LearnedNode, NodePrice
 
 _BYTES = ("memory", "ephemeral-storage")
@@ -37,7 +24,7 @@ def quantity(resource: str, amount: int) -> str:
     return str(amount)
 
 
-def lack(each: Lack) -> str:
+def lack(each: explanation.Lack) -> str:
     """What a node lacks: `300m cpu short`, or `needs` and a condition, or a rule's refusal."""
     if not each.amount:
         return f"needs {each.what}" if each.permanent else each.what.removeprefix("node(s) ")
@@ -45,7 +32,7 @@ def lack(each: Lack) -> str:
     return f"{quantity(each.what, each.amount)} {each.what} short{also}"
 
 
-def pods(named: Sequence[OtherPod], not_listed: int = 0) -> str:
+def pods(named: Sequence[explanation.OtherPod], not_listed: int = 0) -> str:
     """Names and priorities, and how many more there are."""
     words = [_pod(each) for each in named]
     if not_listed:
@@ -53,14 +40,14 @@ def pods(named: Sequence[OtherPod], not_listed: int = 0) -> str:
     return ", ".join(words)
 
 
-def _pod(pod: OtherPod) -> str:
+def _pod(pod: explanation.OtherPod) -> str:
     name = f"{pod.namespace}/{pod.name}" if pod.name else "a pod of another namespace"
     leaving = ", on its way out" if pod.leaving else ""
     nominated = ", nominated" if pod.nominated else ""
     return f"{name} (priority {pod.priority}{leaving}{nominated})"
 
 
-STATES: Mapping[PodState, str] = {
+STATES: Mapping[explanation.PodState, str] = {
     "active": "waits for the next scheduling cycle",
     "deferred": "waits for a busy node",
     "withheld": "withheld by the order of pods",
@@ -86,13 +73,13 @@ def _head(fields: Iterable[Field]) -> Iterator[str]:
 # -- pods ------------------------------------------------------------------------------------------
 
 
-def pod_lines(pod: PodExplanation) -> Iterator[str]:
+def pod_lines(pod: explanation.PodExplanation) -> Iterator[str]:
     """A head as `kubectl describe` has, then a part for each question."""
     yield from _head(_pod_head(pod))
     yield from parts(pod)
 
 
-def parts(pod: PodExplanation) -> Iterator[str]:
+def parts(pod: explanation.PodExplanation) -> Iterator[str]:
     """The lines after the head: the funnel, the nearest nodes, preemption, and the placement."""
     if pod.funnel is not None:
         yield from ("", *_funnel(pod.funnel))
@@ -104,7 +91,7 @@ def parts(pod: PodExplanation) -> Iterator[str]:
         yield from ("", f"Not kept of the decision: {pod.placement.not_kept}.")
 
 
-def _pod_head(pod: PodExplanation) -> Iterator[Field]:
+def _pod_head(pod: explanation.PodExplanation) -> Iterator[Field]:
     yield "Pod", f"{pod.namespace}/{pod.name}"
     yield "State", STATES[pod.state]
     yield "Why", pod.summary
@@ -136,7 +123,7 @@ def _pod_head(pod: PodExplanation) -> Iterator[Field]:
         yield from _placement(pod.placement)
 
 
-def _waiting(waiting: Waiting) -> Iterator[Field]:
+def _waiting(waiting: explanation.Waiting) -> Iterator[Field]:
     if waiting.policy:
         yield "Decided by", waiting.policy
     if waiting.since is not None:
@@ -150,7 +137,7 @@ def _waiting(waiting: Waiting) -> Iterator[Field]:
         yield "Queue", f"{waiting.ahead} ahead{group}, in a class of {waiting.class_pods}"
 
 
-def _attempts(pod: PodExplanation) -> Iterator[Field]:
+def _attempts(pod: explanation.PodExplanation) -> Iterator[Field]:
     message = "" if pod.funnel is None else pod.funnel.message
     if message:
         yield "Message", message
@@ -165,7 +152,7 @@ def _attempts(pod: PodExplanation) -> Iterator[Field]:
         yield "Last report", f"{when}, the same message" if is_same else f"{when}: {pod.attempts.message}"
 
 
-def _placement(placement: Placement) -> Iterator[Field]:
+def _placement(placement: explanation.Placement) -> Iterator[Field]:
     yield "Node", f"{placement.node} for {span(placement.since)}"
     if placement.evicted:
         yield "Eviction", "was sent: it makes room for another pod"
@@ -188,7 +175,7 @@ def _price(price: NodePrice) -> str:
     return of_least + (work if price.work >= 1.05 else "")
 
 
-def _funnel(funnel: Funnel) -> Iterator[str]:
+def _funnel(funnel: explanation.Funnel) -> Iterator[str]:
     of_them = f"{funnel.feasible} could run it when empty; {funnel.with_room} have room now"
     yield f"Nodes: {funnel.nodes}; {of_them}"
     before, lines = funnel.nodes, [["RULE", "REFUSES", "LEAVES", "WHY"]]
@@ -201,7 +188,7 @@ def _funnel(funnel: Funnel) -> Iterator[str]:
     yield from indented(lines)
 
 
-def _miss(miss: NearMiss) -> str:
+def _miss(miss: explanation.NearMiss) -> str:
     lacks = "; ".join(map(lack, miss.lacks))
     if miss.planned:
         return f"{lacks}; only because of room that is planned for pods that wait"
@@ -210,7 +197,7 @@ def _miss(miss: NearMiss) -> str:
     return f"{lacks}; would fit without {pods(miss.fits_without, miss.not_listed)}"
 
 
-def _preemption(preemption: Preemption) -> Iterator[str]:
+def _preemption(preemption: explanation.Preemption) -> Iterator[str]:
     at = "" if preemption.next_check is None else f"; asked again in {span(preemption.next_check)}"
     yield f"Preemption: {preemption.reason}{at}"
     lines = []
@@ -270,7 +257,7 @@ def _candidates(answer: PolicyAnswer) -> Iterator[str]:
 # -- nodes and jobs --------------------------------------------------------------------------------
 
 
-def node_lines(node: NodeExplanation) -> Iterator[str]:
+def node_lines(node: explanation.NodeExplanation) -> Iterator[str]:
     """What a node holds, and why it takes none of the pods that wait."""
     yield from _head(_node_head(node))
     if node.resources:
@@ -287,7 +274,7 @@ def node_lines(node: NodeExplanation) -> Iterator[str]:
         yield from ("", text, *aligned(refused))
 
 
-def _node_head(node: NodeExplanation) -> Iterator[Field]:
+def _node_head(node: explanation.NodeExplanation) -> Iterator[Field]:
     yield "Node", node.name
     yield "State", ", ".join(node.conditions)
     yield "Why", node.summary
@@ -306,7 +293,7 @@ def _node_head(node: NodeExplanation) -> Iterator[Field]:
         yield "Learned", f"{each.state}; {each.speed:.2f} of a typical node, confidence {each.confidence:.2f}"
 
 
-def _use(use: ResourceUse) -> list[str]:
+def _use(use: explanation.ResourceUse) -> list[str]:
     left = use.allocatable - use.held - use.planned
     amounts = (use.allocatable, use.held, use.services, use.planned, left)
     return [use.resource, *(quantity(use.resource, each) for each in amounts)]
@@ -318,7 +305,7 @@ def _work(learned: LearnedNode) -> Iterator[list[str]]:
         yield [work.workload, f"{work.rate:.3g}", str(work.samples), f"{work.confidence:.2f}", price]
 
 
-def job_lines(job: JobExplanation) -> Iterator[str]:
+def job_lines(job: explanation.JobExplanation) -> Iterator[str]:
     """The pods of a job that wait, in groups of those that are alike."""
     yield from _head([("Job", f"{job.namespace}/{job.name}"), ("Pods", job.summary)])
     if job.groups:

@@ -12,20 +12,12 @@ from eclectus.explain.what_if import Question
 from eclectus.model.errors import QuestionError
 
 Kind = Literal["pod", "node", "job"]
-KINDS: dict[str, Kind] = {
-    "pod": "pod",
-    "pods": "pod",
-    "po": "pod",
-    "node": "node",
-    "nodes": "node",
-    "no": "node",
-    "job": "job",
-    "jobs": "job",
-    "dagjob": "job",
-    "dagjobs": "job",
-    "dj": "job",
+SPELLINGS: dict[Kind, tuple[str, ...]] = {
+    "pod": ("pod", "pods", "po"),
+    "node": ("node", "nodes", "no"),
+    "job": ("job", "jobs", "dagjob", "dagjobs", "dj"),
 }
-"""Spelling, as kubectl has it -> kind."""
+"""Kind -> its spellings, as kubectl has them."""
 
 
 class Target(NamedTuple):
@@ -43,7 +35,7 @@ class Target(NamedTuple):
 def target_of(text: str, namespace: str) -> Target:
     """The target that a user has spelled. Raises click.UsageError."""
     spelling, slash, name = text.partition("/")
-    kind = KINDS.get(spelling)
+    kind = next((kind for kind, known in SPELLINGS.items() if spelling in known), None)
     if kind is None or not slash or not name or "/" in name:
         raise click.UsageError(f"{text!r} is none of pod/NAME, node/NAME, job/NAME")
     return Target(kind, name, "" if kind == "node" else namespace)

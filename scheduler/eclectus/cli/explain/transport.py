@@ -234,24 +234,20 @@ async def _of_server(
 
 
 async def _leader(client: ApiClient, target: Target, source: Source) -> Leader:
+    from eclectus.kubeclient.api_errors import MissingError, RejectedError
     from eclectus.kubeclient.client import ObjectApi
 
     api = ObjectApi(client)
     if source.scheduler_name:
         return await find_leader(api, (source.scheduler_name,))
-    of_pod = [await _scheduler_of(api, target)] if target.kind == "pod" else []
-    return await find_leader(api, tuple(dict.fromkeys([*of_pod, PART_OF])))
-
-
-async def _scheduler_of(api: ObjectApi, target: Target) -> str:
-    """The schedulerName of a pod. Raises click.ClickException if it cannot be read."""
-    from eclectus.kubeclient.api_errors import MissingError, RejectedError
-
-    try:
-        pod = await api.send("GET", f"/api/v1/namespaces/{target.namespace}/pods/{target.name}")
-    except (MissingError, RejectedError) as error:
-        raise click.ClickException(error.message) from None
-    return str(pod["spec"].get("schedulerName", ""))
+    names = [PART_OF]
+    if target.kind == "pod":
+        try:
+            pod = await api.send("GET", f"/api/v1/namespaces/{target.namespace}/pods/{target.name}")
+        except (MissingError, RejectedError) as error:
+            raise click.ClickException(error.message) from None
+        names.insert(0, str(pod["spec"].get("schedulerName", "")))
+    return await find_leader(api, tuple(dict.fromkeys(names)))
 
 
 @asynccontextmanager
