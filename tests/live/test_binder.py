@@ -4,8 +4,10 @@ import asyncio
 
 import pytest
 
+from eclectus.live.watch.watched_kinds import ClaimStates
 from eclectus.live.write import binder as module
-from eclectus.live.write.binder import Binder
+from eclectus.live.write.binder import Binder, VolumeSteps
+from eclectus.live.write.status_patches import Nominator
 from eclectus.live.write.write_queues import Persistence
 from eclectus.model.commands import Bind
 from eclectus.model.events import BindConfirmed, BindRefused
@@ -24,12 +26,17 @@ def quick(monkeypatch):
     monkeypatch.setattr(module, "MARGIN_SECONDS", 0.05)
 
 
+def binder(context, holds_lease, seconds, annotations):
+    persistence, state_of = Persistence(context.rng, holds_lease), {}.get
+    nominator = Nominator(context, persistence, state_of)
+    volume_steps = VolumeSteps(context, persistence, ClaimStates(), state_of)
+    return Binder(context, persistence, seconds, lambda uid: annotations, nominator, volume_steps)
+
+
 def bind(server, holds_lease=lambda: True, seconds=0.2, annotations=NOTHING):
     async def work():
         async with server.context() as context:
-            return await Binder(
-                context, Persistence(context.rng, holds_lease), seconds, lambda uid: annotations
-            ).bind(BIND)
+            return await binder(context, holds_lease, seconds, annotations).bind(BIND)
 
     return asyncio.run(work())
 
@@ -108,9 +115,7 @@ def test_a_throttled_bind_waits_for_retry_after_and_is_sent_again(server, answer
         loop = asyncio.get_running_loop()
         async with server.context() as context:
             began = loop.time()
-            return await Binder(context, Persistence(context.rng, lambda: True), 0.2, lambda uid: {}).bind(
-                BIND
-            ), loop.time() - began
+            return await binder(context, lambda: True, 0.2, {}).bind(BIND), loop.time() - began
 
     answer, took = asyncio.run(work())
     assert answer == BindConfirmed("u", "n1")

@@ -68,9 +68,27 @@ class Binder:
     persistence: Persistence
     timeout_seconds: float  # for us and, as a query parameter, for the server
     annotations: Callable[[str], Mapping[str, str]]
+    nominator: Nominator
+    volume_steps: VolumeSteps
 
     async def bind(self, bind: Bind) -> Answer:
-        """Bind the pod; returns once it is known whether it is bound, however long that takes."""
+        """Do the steps, then bind the pod; returns once it is known, however late, whether it is bound.
+
+        The steps are undone if it is not.
+        """
+        done, problem = list[BindStep](), ""
+        for step in bind.before:
+            problem = await self._do(bind, step)
+            if problem:
+                break
+            done.append(step)
+        answer = BindRefused(bind.uid, bind.node, problem) if problem else await self._bind(bind)
+        if not isinstance(answer, BindConfirmed):
+            for step in reversed(done):
+                await self._undo(bind, step)
+        return answer
+
+    async def _bind(self, bind: Bind) -> Answer:
         sent_at = 0.0
 
         async def post() -> None:
@@ -136,39 +154,6 @@ class Binder:
         _log.warning("bind refused (%s): %s", outcome, cause, extra=log_fields(bind))
         return BindRefused(bind.uid, bind.node, cause.reason)
 
-
-def verdict(bind: Bind, pod: Pod, *, is_certain: bool) -> Outcome | None:
-    """What the pod, as read, says about the bind; None: unbound, but our request may still be under way."""
-    if pod.metadata.uid != bind.uid:
-        return "gone"  # replaced by another pod of the same name
-    if pod.spec.node_name:
-        return "bound" if pod.spec.node_name == bind.node else "elsewhere"
-    return "unbound" if is_certain else None
-
-
-@dataclass(eq=False)
-class StepBinder:
-    """Does the steps of a bind, then the bind."""
-
-    binder: Binder
-    nominator: Nominator
-    volume_steps: VolumeSteps
-
-    async def bind(self, bind: Bind) -> Answer:
-        """Returns once it is known whether the pod is bound, and the steps are undone if it is not."""
-        done: list[BindStep] = []
-        problem = ""
-        for step in bind.before:
-            problem = await self._do(bind, step)
-            if problem:
-                break
-            done.append(step)
-        answer = BindRefused(bind.uid, bind.node, problem) if problem else await self.binder.bind(bind)
-        if not isinstance(answer, BindConfirmed):
-            for step in reversed(done):
-                await self._undo(bind, step)
-        return answer
-
     async def _do(self, bind: Bind, step: BindStep) -> str:
         match step:
             case Renominate():
@@ -195,19 +180,28 @@ class StepBinder:
         The operator ends such probes too, within a second. This second is saved here: a CPU-bound probe on a
         slow node delays the start of the pod as long as they share the node.
         """
-        if not self.binder.persistence.may_write():
+        if not self.persistence.may_write():
             return  # nor is the bind sent
         path = f"/api/v1/namespaces/{step.namespace}/pods/{step.name}"
         options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": step.uid}}
         fields = {"pod": f"{step.namespace}/{step.name}", "uid": step.uid}
         try:
-            await self.binder.context.client.send("DELETE", path, options, seconds=END_PROBE_SECONDS)
+            await self.context.client.send("DELETE", path, options, seconds=END_PROBE_SECONDS)
         except (MissingError, ConflictError):
             _log.debug("the probe has ended already", extra=fields)
         except ApiError as error:
             _log.warning("probe not ended before a bind to its node: %s", error, extra=fields)
         else:
             _log.info("ended a probe whose room a pod takes", extra=fields)
+
+
+def verdict(bind: Bind, pod: Pod, *, is_certain: bool) -> Outcome | None:
+    """What the pod, as read, says about the bind; None: unbound, but our request may still be under way."""
+    if pod.metadata.uid != bind.uid:
+        return "gone"  # replaced by another pod of the same name
+    if pod.spec.node_name:
+        return "bound" if pod.spec.node_name == bind.node else "elsewhere"
+    return "unbound" if is_certain else None
 
 
 # -- volumes ----------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from collections import OrderedDict
 from typing import Any
 
 from eclectus.api.common import micro_time_text
-from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.kubeclient.api_errors import ApiError, ConflictError
 from eclectus.kubeclient.timing import elapsed
 from eclectus.live.context import Context
@@ -51,20 +50,14 @@ class TokenBuckets:
 class EventRecorder:
     """Writes events; `workers.run()` must run."""
 
-    def __init__(self, context: Context, instance: str, connection: ClientConnectionSettings) -> None:
+    def __init__(self, context: Context, instance: str, capacity: int, in_flight: int) -> None:
         self._context = context
         self._instance = instance
+        self._capacity = capacity  # events that wait
         # Events are written without the Lease too: they say what has been done.
         self._persistence = Persistence(context.rng, lambda: True, least_pause=0.2)
-        self._capacity = connection.events_waiting
-        self._beside_binds = connection.events_in_flight
-        self._without_binds = max(connection.events_in_flight, connection.requests_in_flight)
         self._buckets = TokenBuckets()
-        self.workers: Pool[dict[str, Any]] = Pool("events", self._without_binds, self._write)
-
-    def yield_to_binds(self, are_binds_waiting: bool) -> None:
-        """Leave the requests in flight to binds while any are waiting; otherwise use as many as binds may."""
-        self.workers.limit_to(self._beside_binds if are_binds_waiting else self._without_binds)
+        self.workers: Pool[dict[str, Any]] = Pool("events", in_flight, self._write)
 
     def scheduled(self, bind: Bind, relaxed: str = "") -> None:
         """Record that the pod has been bound; `relaxed` ends the note."""

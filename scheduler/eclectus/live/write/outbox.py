@@ -14,9 +14,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from prometheus_client import Counter
@@ -28,7 +27,7 @@ from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
 from eclectus.live.watch.watched_kinds import ClaimStates, PlanState
 from eclectus.live.watch.watched_pods import ConditionState, Ignored
-from eclectus.live.write.binder import BOUND_SECONDS, Answer, Binder, StepBinder, VolumeSteps
+from eclectus.live.write.binder import BOUND_SECONDS, Binder, VolumeSteps
 from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.live.write.evictor import Evictor
 from eclectus.live.write.status_patches import Conditions, Nominator, Plans
@@ -80,7 +79,10 @@ class Outbox:
         self._condition_state = known.condition_state
         self._metrics = context.metrics
         self._in_flight = connection.requests_in_flight
-        self._recorder = EventRecorder(context, instance, connection)
+        self._events_beside_binds = connection.events_in_flight
+        self._events_in_flight = max(self._events_beside_binds, self._in_flight)
+        events_waiting = connection.events_waiting
+        self._recorder = EventRecorder(context, instance, events_waiting, self._events_in_flight)
         noted = self._metrics.ignored_preferences
         self._ignored = IgnoredPreferences(known.take_ignored, self._recorder, noted)
         self._relaxed = RelaxedPreferences(known.unmet_preferences, self._metrics.relaxed_preferences)
@@ -89,13 +91,13 @@ class Outbox:
         nominator = Nominator(context, persistence, state_of)
         self._evictor = Evictor(nominator, self._recorder, inbox, connection.evictions_in_flight)
         self._plans = Plans(context, persistence, known.plan_state)
-        binder = Binder(context, persistence, connection.request_timeout, self._annotations)
         volume_steps = VolumeSteps(context, persistence, known.claims, state_of, bound_seconds)
-        with_steps = partial(self._bind, StepBinder(binder, nominator, volume_steps).bind)
-        self._binds: Pool[Sent] = Pool("binds", self._in_flight, partial(self._bind, binder.bind))
-        self._stepped: Pool[Sent] = Pool("binds with steps", STEPPED_IN_FLIGHT, with_steps)
+        seconds = connection.request_timeout
+        self._binder = Binder(context, persistence, seconds, self._annotations, nominator, volume_steps)
+        self._binds: Pool[Sent] = Pool("binds", self._in_flight, self._bind)
+        self._stepped: Pool[Sent] = Pool("binds with steps", STEPPED_IN_FLIGHT, self._bind)
         self._for_volumes: Pool[Sent] = Pool(
-            "binds that wait for volumes", WAIT_FOR_VOLUMES, with_steps, lambda sent: sent[0].namespace
+            "binds that wait for volumes", WAIT_FOR_VOLUMES, self._bind, lambda sent: sent[0].namespace
         )
         self._publish_depths()
 
@@ -179,11 +181,11 @@ class Outbox:
         for queue, depth in depths.items():
             self._metrics.outbox_depth.labels(queue).set_function(depth)
 
-    async def _bind(self, attempt: Callable[[Bind], Awaitable[Answer]], sent: Sent) -> None:
+    async def _bind(self, sent: Sent) -> None:
         bind, since = sent
         if _log.isEnabledFor(logging.DEBUG):
             _log.debug("bind sent", extra={"pod": f"{bind.namespace}/{bind.name}", "node": bind.node})
-        answer = await attempt(bind)
+        answer = await self._binder.bind(bind)
         is_bound = isinstance(answer, BindConfirmed)
         result = "scheduled" if is_bound else "error"
         self._metrics.attempt_seconds.labels(result, bind.profile).observe(elapsed() - since)
@@ -195,8 +197,10 @@ class Outbox:
             _log.info("bound", extra={"pod": f"{bind.namespace}/{bind.name}", "node": bind.node})
 
     def _share_requests(self) -> None:
-        # One bind that has just been answered still counts.
-        self._recorder.yield_to_binds(are_binds_waiting=len(self._binds) > 1)
+        """Events leave the requests to binds while any wait; otherwise they use as many as binds may."""
+        are_binds_waiting = len(self._binds) > 1  # one that has just been answered still counts
+        events = self._events_beside_binds if are_binds_waiting else self._events_in_flight
+        self._recorder.workers.limit_to(events)
 
     def _report(self, report: Report) -> None:
         self._conditions.put(report.uid, report)
