@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from builders import make_engine, make_node, make_task
 from eclectus.engine.engine import Engine
 from eclectus.engine.pod_specs import namespaces
+from eclectus.engine.pod_specs.fuel import PODS_MOST
 from eclectus.engine.pod_specs.namespaces import NamespaceSelectors
-from eclectus.engine.pod_specs.slices import PODS_MOST
 from eclectus.model.commands import Bind
 from eclectus.model.events import (
     BindConfirmed,

@@ -52,6 +52,7 @@ class QueueCounts:
     active: int
     backoff: int
     unschedulable: int
+    arriving: int  # pods whose specs are completed in a later step
     gated: int
     in_gangs: int  # pods that wait to be placed together with others, leads aside
     node_queues: int

@@ -11,7 +11,7 @@ import numpy as np
 
 from eclectus.engine.counters import QueueCounts
 from eclectus.engine.effects import Effects
-from eclectus.engine.event_handlers import EventHandlers
+from eclectus.engine.event_handlers import CHANGE_SECONDS, EventHandlers
 from eclectus.engine.gang_attempts import GangTurns
 from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.node_dispatch import NodeDispatch
@@ -56,6 +56,7 @@ class Engine:
         self.needs: Mapping[Need, frozenset[str]] = self._state.needs
         self._leads = False
         self._recheck_at = 0.0
+        self._change_at = 0.0
         self._next_step_at: float | None = None  # when to step even if nothing happens, seconds
         # Speeds and slots may be 0, and dividing by them gives inf: policies need not silence numpy.
         # numpy keeps that setting in a context; entering a prepared one costs a tenth of np.errstate.
@@ -65,6 +66,7 @@ class Engine:
     def step(self, events: Sequence[Event], now: float) -> list[Command]:
         """Take in what has happened by `now` (seconds, never falling) and answer with what to do."""
         self._state.begin_step(now)
+        self._event_handlers.renew_fuel()
         # 1. What happened, and what does it teach the learner?
         for event in events:
             self._handlers[type(event)](event)
@@ -88,6 +90,9 @@ class Engine:
             self._nominations.review_kept()
             if state.spared:
                 state.review_spared()
+        if self._event_handlers.has_crowded and now >= self._change_at:
+            self._change_at = now + CHANGE_SECONDS
+            self._event_handlers.change_places()
         #    Gangs whose pods have come or gone, or whose back-off is over, get or lose their turn.
         gangs = state.gangs
         if gangs.changed or (gangs.retries and gangs.next_due() <= now):
@@ -143,6 +148,8 @@ class Engine:
             at = min(at, state.backoff.next_due())
         if state.gangs.retries:
             at = min(at, state.gangs.next_due())
+        if self._event_handlers.has_crowded:
+            at = min(at, self._change_at)
         return now if state.gangs.changed else at
 
     def _lead(self, leads: bool) -> None:
@@ -172,6 +179,7 @@ class Engine:
             active=len(queues) - unschedulable,
             backoff=places["backOff"],
             unschedulable=unschedulable,
+            arriving=places["arriving"],
             gated=places["gated"],
             in_gangs=places["gang"],
             node_queues=places["nodeQueue"],

@@ -18,6 +18,7 @@ from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.pod_specs.anti_affinity_matches import anti_affinity_matches, preference_matches
 from eclectus.engine.pod_specs.default_spread import DefaultSpreading
+from eclectus.engine.pod_specs.late_pods import LatePods, has_terms
 from eclectus.engine.pod_specs.namespaces import NamespaceSelectors
 from eclectus.engine.pod_volumes import PodVolumes
 from eclectus.engine.state import ForeignPod, State
@@ -112,7 +113,8 @@ class WaitingSpecs:
         pending: Mapping[str, Task],
         volumes: PodVolumes,
     ) -> None:
-        self.default_spread = DefaultSpreading(profiles, pending)
+        self.late = LatePods()
+        self.default_spread = DefaultSpreading(profiles, pending, self.late.fuel)
         self._matches = (
             anti_affinity_matches(cluster.anti_affinity, pending),
             preference_matches(cluster.preferences, pending),
@@ -125,6 +127,8 @@ class WaitingSpecs:
         if task.labels or task.controller:  # otherwise nothing selects it
             task = self.default_spread.resolved(task)
         has_own = has_terms(task)
+        if has_own:
+            self.late.terms.set(task)
         for matches in self._matches:
             if has_own or matches.terms.generation:
                 task = matches.with_terms(task)
@@ -132,6 +136,7 @@ class WaitingSpecs:
 
     def discard(self, uid: str) -> None:
         """The pod waits no more: it is bound, has ended, or was deleted."""
+        self.late.discard(uid)
         if uid in self.default_spread.pods:
             self.default_spread.discard(uid)
         for matches in self._matches:
@@ -151,16 +156,11 @@ class WaitingSpecs:
             yield from self._volumes.changed()
 
 
-def has_terms(task: Task) -> bool:
-    """Whether a pod has terms about other pods, required or preferred; nearly none has."""
-    spec = task.spec
-    required = task.anti_affinity_terms or spec.affinity_terms or spec.own_anti_affinity
-    return bool(required or spec.preferred_terms)
-
-
+# For which a pod with terms has found no room, when others are late; then another has its turn.
+CHANGE_SECONDS = 10.0
 TOMBSTONES_MOST = 10_000  # events are late by seconds, not by more pods than this
 
-_SET_ASIDE = frozenset({"gated", "deleting"})
+_SET_ASIDE = frozenset({"arriving", "gated", "deleting"})
 # What the queues and the rules look at: a pod that changes in nothing else keeps its place.
 _scheduling_fields = attrgetter(
     "spec", "priority", "workload", "gates", "profile", "job", "stage", "estimate", "path", "gang"
@@ -239,8 +239,11 @@ class EventHandlers:
         if has_terms(task) or task.uid in self._selectors.pods:
             task = self._selectors.resolved(task)
         has_ended = task.ended
-        if not has_ended and (task.gang is not None or task.uid in state.gangs.pods):
-            state.gangs.see(task)
+        if not has_ended and not task.node and task.profile in state.profiles:
+            self._ours_seen(self._profile_rules.applied(task))
+            return
+        if not has_ended:
+            self._see_gang(task)
         if has_ended:
             self._learner.task_ended(task)
             if state.accounts.jobs is not None and task.phase == "Succeeded":
@@ -255,10 +258,24 @@ class EventHandlers:
                 self._arrived(task)
             state.placed.set(task, task.node, state.now)
             self._learner.task_on_node(task)
-        elif task.profile not in state.profiles:
-            self._foreign(task)
         else:
-            self._pending(self._profile_rules.applied(task))
+            self._foreign(task)
+
+    def _ours_seen(self, task: Task) -> None:
+        """A pending pod of our profiles: completed now, or later where its namespace must wait."""
+        late = self._specs.late
+        if late.must_wait(task):
+            self._completed_later(task)
+            return
+        if task.uid in late.tasks:
+            late.discard(task.uid)
+        self._see_gang(task)
+        self._pending(task)
+
+    def _see_gang(self, task: Task) -> None:
+        gangs = self._state.gangs
+        if task.gang is not None or task.uid in gangs.pods:
+            gangs.see(task)
 
     def _arrived(self, task: Task) -> None:
         """The task is pending here, or was bound by another scheduler; once a task."""
@@ -303,6 +320,17 @@ class EventHandlers:
         if task.nominated or state.placed.nominated:
             self._nominations.observe(task)
 
+    def _completed_later(self, task: Task) -> None:
+        """A pending pod of ours whose namespace has no fuel: until it has, the pod is as it was before."""
+        state, uid = self._state, task.uid
+        if uid not in state.pending:
+            if uid in state.placed:
+                return  # late: a bound pod never becomes unbound
+            state.set_pending(task)
+            self._arrived(task)
+            state.set_aside(uid, "arriving")
+        self._specs.late.add(task)
+
     def _gone(self, uid: str) -> None:
         """The pod has ended or was deleted."""
         state = self._state
@@ -337,14 +365,44 @@ class EventHandlers:
 
     # -- specs that depend on more than the pod --------------------------------------------------
 
+    def renew_fuel(self) -> None:
+        """A step begins."""
+        self._specs.late.fuel.renew()
+
     def bring_specs_up_to_date(self) -> None:
-        """After the events of a step: of pods whose terms select other namespaces now, and then of pending
-        pods to which the cluster adds something else.
+        """Complete specs after the events of a step: of pods whose terms select other namespaces now, of late
+        pods, and then of pending pods to which the cluster adds something else.
         """
         for task in self._selectors.take_changed() if self._selectors.has_news else ():
             self._task_seen(task)
+        for task in self._specs.late.take():
+            self._see_gang(task)
+            self._pending(task)
         for task in self._specs.take_changed():
             self._pending(task)
+
+    def change_places(self) -> None:
+        """Where pods wait because of their terms, those that have found no room give their turn to them.
+
+        Not those of gangs, and those for which room is made.
+        """
+        state, late = self._state, self._specs.late
+        for namespace in list(late.crowded):
+            for uid in late.terms.pods_of(namespace):
+                task, queued = state.pending[uid], state.places.queued(uid)
+                since = None if queued is None else queued.pending.unschedulable_since
+                if since is None or since > state.now - CHANGE_SECONDS or task.gang is not None:
+                    continue
+                if not state.placed.is_nominated(uid):
+                    state.dequeue(uid)
+                    self._specs.discard(uid)
+                    state.set_aside(uid, "arriving")
+                    late.step_back(task)
+
+    @property
+    def has_crowded(self) -> bool:
+        """Whether pods wait because of their terms."""
+        return bool(self._specs.late.crowded)
 
     @property
     def may_decide(self) -> bool:
@@ -354,7 +412,8 @@ class EventHandlers:
     @property
     def goes_on(self) -> bool:
         """Whether more specs are to be brought up to date in the next step."""
-        return self._selectors.has_news or self._specs.default_spread.has_news
+        specs = self._specs
+        return self._selectors.has_news or specs.late.are_due or specs.default_spread.has_news
 
     # -- answers of the API server ----------------------------------------------------------------------
 

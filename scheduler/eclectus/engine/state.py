@@ -56,16 +56,19 @@ from eclectus.model.commands import Command, Evict, Fault, Nominate, Report
 from eclectus.model.objects import NO_GRANT, GangKey, Grant, Task, may_outrank
 from eclectus.model.reservation import ClassKey, Reservation
 
-PodPlace = Literal["deleting", "gated", "gang", "lead", "classQueue", "nodeQueue", "backOff", "assumed"]
+PodPlace = Literal[
+    "arriving", "deleting", "gated", "gang", "lead", "classQueue", "nodeQueue", "backOff", "assumed"
+]
 
 MOVES: Final[Mapping[PodPlace | None, frozenset[PodPlace | None]]] = {  # None: the pod is not pending here
-    None: frozenset({"deleting", "gated", "gang", "classQueue", "backOff"}),
+    None: frozenset({"arriving", "deleting", "gated", "gang", "classQueue", "backOff"}),
+    "arriving": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff"}),
     "deleting": frozenset({None, "deleting"}),
     "gated": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff"}),
     "gang": frozenset({None, "deleting", "gated", "gang", "lead", "classQueue", "backOff", "assumed"}),
     "lead": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff"}),
     "classQueue": frozenset(
-        {None, "deleting", "gated", "gang", "classQueue", "nodeQueue", "backOff", "assumed"}
+        {None, "arriving", "deleting", "gated", "gang", "classQueue", "nodeQueue", "backOff", "assumed"}
     ),
     "nodeQueue": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff", "assumed"}),
     "backOff": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff", "assumed"}),
@@ -81,6 +84,7 @@ class Places:
 
     place       the pod                                            handle
     ---------   ------------------------------------------------   ------------------------------------
+    arriving    its spec is completed in a later step (fuel)       -
     deleting    is being deleted, and is not placed any more       -
     gated       has scheduling gates                               -
     gang        waits for the other pods of its gang               -
@@ -339,7 +343,7 @@ class State:
         self.class_queues.discard(queued)
         self.gangs.discard(uid)
 
-    def set_aside(self, uid: str, why: Literal["gated", "deleting"]) -> None:
+    def set_aside(self, uid: str, why: Literal["arriving", "gated", "deleting"]) -> None:
         """Note that the pod, which is in no queue, is not to be placed."""
         self.places.move(uid, why)
 

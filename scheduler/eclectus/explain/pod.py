@@ -17,6 +17,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from eclectus.engine.engine import Engine
+from eclectus.engine.pod_specs.late_pods import TERMS_MOST
 from eclectus.engine.queues.class_queues import Queued
 from eclectus.engine.reports import (
     FitErrors,
@@ -226,6 +227,14 @@ def _deleting(state: State, task: Task, with_room: int, now: float) -> Waiting:
     return Waiting("it is being deleted, so it is not placed any more")
 
 
+def _arriving(state: State, task: Task, with_room: int, now: float) -> Waiting:
+    return Waiting(
+        f"the pods of namespace {task.namespace} have used up the comparisons with Services that one step "
+        f"allows a namespace, or those that wait have {TERMS_MOST} different terms about other pods; it is "
+        "looked at in its turn"
+    )
+
+
 def _gated(state: State, task: Task, with_room: int, now: float) -> Waiting:
     return Waiting(f"it has scheduling gates: {', '.join(task.gates)}", gates=task.gates)
 
@@ -333,6 +342,7 @@ def _seconds_until(at: float, now: float) -> float | None:
 
 
 _STATES: Mapping[PodPlace, WaitingState] = {
+    "arriving": "arriving",
     "deleting": "deleting",
     "gated": "gated",
     "gang": "gang",
@@ -343,6 +353,7 @@ _STATES: Mapping[PodPlace, WaitingState] = {
 """Place -> state, where the place says all."""
 
 _ANSWERS: Mapping[WaitingState, Callable[[State, Task, int, float], Waiting]] = {
+    "arriving": _arriving,
     "deleting": _deleting,
     "gated": _gated,
     "gang": _in_gang,

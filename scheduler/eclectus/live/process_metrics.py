@@ -193,6 +193,7 @@ def queue_metrics(queue_counts: Callable[[], QueueCounts]) -> Iterator[Metric]:
     counters = counts.counters
     queues = {
         "active": counts.active,
+        "arriving": counts.arriving,
         "backoff": counts.backoff,
         "unschedulable": counts.unschedulable,
         "gated": counts.gated,

@@ -17,7 +17,16 @@ from msgspec import Struct
 from eclectus.model.learned import ConstraintDemand, LearnedNode, NodePrice, NodeState
 
 WaitingState = Literal[
-    "active", "deferred", "withheld", "unschedulable", "nodeQueue", "gang", "backOff", "gated", "deleting"
+    "active",
+    "deferred",
+    "withheld",
+    "unschedulable",
+    "nodeQueue",
+    "gang",
+    "backOff",
+    "arriving",
+    "gated",
+    "deleting",
 ]
 PodState = WaitingState | Literal["binding", "bound", "otherScheduler", "unknown"]
 """What the values mean that do not say it themselves:

@@ -55,6 +55,7 @@ STATES: Mapping[explanation.PodState, str] = {
     "nodeQueue": "waits in the queue of a node",
     "gang": "waits to be placed together with its pod group",
     "backOff": "backs off after a failed attempt",
+    "arriving": "waits until its namespace may have another pod completed",
     "gated": "gated",
     "deleting": "being deleted",
     "binding": "being bound",

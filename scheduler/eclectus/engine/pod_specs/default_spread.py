@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from eclectus.engine.pod_specs.slices import PodSlices
+from eclectus.engine.pod_specs.fuel import Fuel, NamespaceTurns
 from eclectus.framework import Profile
 from eclectus.framework.profile_settings import DefaultConstraint, SpreadDefaults
 from eclectus.model.objects import (
@@ -54,6 +54,7 @@ class PodSelectors:
         self._indexed: dict[tuple[str, Selector], _Indexed] = {}  # by namespace and selector
         self._with_label: dict[_Label, dict[Selector, None]] = {}
         self._controllers: dict[tuple[str, str], Selector] = {}  # by namespace and kind/name
+        self.compared = 0  # selectors of Services with labels of pods, ever; written here only
 
     def __len__(self) -> int:
         """Services and controllers."""
@@ -91,7 +92,9 @@ class PodSelectors:
     def _selecting(self, namespace: str, labels: Pairs) -> Iterator[Selector]:
         values = dict(labels)
         for key, value in labels:
-            for selector in self._with_label.get((namespace, key, value), ()):
+            selectors = self._with_label.get((namespace, key, value), ())
+            self.compared += len(selectors)
+            for selector in selectors:
                 if selects(selector, values):
                     yield selector
 
@@ -143,7 +146,8 @@ class DefaultSpreading:
     `pending`: uid -> task, as the engine keeps it. Costs nothing for pods of profiles without defaults.
     """
 
-    def __init__(self, profiles: Iterable[Profile], pending: Mapping[str, Task]) -> None:
+    def __init__(self, profiles: Iterable[Profile], pending: Mapping[str, Task], fuel: Fuel) -> None:
+        self._fuel = fuel
         self._defaults = {
             each.scheduler_name: each.settings.topology_spread
             for each in profiles
@@ -155,7 +159,7 @@ class DefaultSpreading:
         self.pods: Mapping[str, object] = self._known  # by uid, those of them that state no constraints
         self._users: dict[_Of, dict[str, None]] = {}  # uids, by namespace alone and by controller
         self._changed: dict[_Of, None] = {}
-        self._slices = PodSlices()
+        self._turns = NamespaceTurns()  # of pods to be looked at again
         self.has_news = False  # whether `take_changed` is to be called; written here only
 
     # -- pods ----------------------------------------------------------------------------------
@@ -176,7 +180,7 @@ class DefaultSpreading:
 
     def discard(self, uid: str) -> None:
         """A pod of the index is not pending any more."""
-        self._slices.discard(uid)
+        self._turns.discard(uid)
         for key in _keys(self._known.pop(uid)):
             users = self._users[key]
             del users[uid]
@@ -186,11 +190,13 @@ class DefaultSpreading:
     def take_changed(self) -> list[Task]:
         """Of the next pods that a changed selector may concern those whose constraints have changed."""
         for key in self._changed:
-            self._slices.add(self._users.get(key, ()))
+            for uid in self._users.get(key, ()):
+                self._turns.add(key.namespace, uid)
         self._changed = {}
-        tasks = [self._pending[uid] for uid in self._slices.take()]
-        self.has_news = bool(self._slices.left)
-        return [task for task in tasks if self.resolved(task) is not task]
+        tasks = (self._pending[uid] for uid in self._turns.take(self._fuel.lasts))
+        changed = [task for task in tasks if self.resolved(task) is not task]
+        self.has_news = bool(self._turns)
+        return changed
 
     def _index(self, task: Task) -> None:
         of = _Of(task.namespace, task.controller)
@@ -203,7 +209,10 @@ class DefaultSpreading:
             self._users.setdefault(key, {})[task.uid] = None
 
     def _constraints(self, defaults: SpreadDefaults, task: Task) -> tuple[Constraints, Constraints]:
+        compared = self._selectors.compared
         selector = self._selectors.joined(task.namespace, task.labels, task.controller)
+        if self._selectors.compared > compared:
+            self._fuel.spend(task.namespace, self._selectors.compared - compared)
         if not selector:
             return (), ()
         return _made(defaults, task.namespace, selector, selects(selector, dict(task.labels)))

@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from eclectus.engine.pod_specs.slices import PodSlices
+from eclectus.engine.pod_specs.fuel import NamespaceTurns
 from eclectus.model.objects import Pairs, PodAffinityTerm, Requirement, Selector, Task, contains, selects
 
 _NameSet = set[str]
@@ -109,9 +109,8 @@ class NamespaceSelectors:
         self.pods: Mapping[str, Task] = self._tasks  # uid -> a pod with selectors, as it was seen
         self._users: dict[Selector, _Names] = {}  # uids of the pods with this selector
         self._selected: dict[Selector, tuple[str, ...]] = {}  # sorted names; of selectors that are used
-        self._slices = PodSlices()
         # The pods that still have terms of before a change of labels, while others have those of after it.
-        self.changing: Mapping[str, None] = self._slices.left
+        self.changing = NamespaceTurns()
         self.has_news = False  # whether `take_changed` is to be called; written here only
 
     # -- namespaces ----------------------------------------------------------------------------
@@ -155,7 +154,7 @@ class NamespaceSelectors:
         task = self._tasks.pop(uid, None)
         if task is None:
             return
-        self._slices.discard(uid)
+        self.changing.discard(uid)
         for selector in _selectors(task):
             users = self._users[selector]
             del users[uid]
@@ -171,8 +170,9 @@ class NamespaceSelectors:
             changed = [each for each in self._selected if self._selects_others(each)] if self._moved else ()
             self._moved = {}
             for selector in changed:
-                self._slices.add(self._users[selector])
-        taken = [self._tasks[uid] for uid in self._slices.take()]
+                for uid in self._users[selector]:
+                    self.changing.add(self._tasks[uid].namespace, uid)
+        taken = [self._tasks[uid] for uid in self.changing.take()]
         self.has_news = bool(self.changing or self._later)
         return taken
 

@@ -1,0 +1,204 @@
+"""What a namespace's pods may cost in a step: its fuel, and the terms of those that wait."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from builders import make_engine, make_node, make_task
+from eclectus.engine.engine import Engine
+from eclectus.engine.event_handlers import CHANGE_SECONDS
+from eclectus.engine.pod_specs import fuel, late_pods
+from eclectus.explain.pod import pod_explanation
+from eclectus.feasibility.scores_by_pods import HOSTNAME
+from eclectus.model.commands import Bind, Command
+from eclectus.model.events import (
+    BindConfirmed,
+    Event,
+    NodeSeen,
+    PodSelectorSeen,
+    Resumed,
+    TaskGone,
+    TaskSeen,
+)
+from eclectus.model.objects import PodAffinityTerm, PodSelector, Requirement, Task
+
+SERVICES, PODS = 40, 30
+LABELS = tuple((f"l{at:02}", "v") for at in range(SERVICES))
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A namespace may compare 100 times in a step, and its waiting pods may have four terms."""
+    monkeypatch.setattr(fuel, "OF_ONE_NAMESPACE_MOST", 100)
+    monkeypatch.setattr(fuel, "FEW", 10)
+    monkeypatch.setattr(late_pods, "TERMS_MOST", 4)
+
+
+class Cluster:
+    """An engine whose binds are confirmed in the next step."""
+
+    def __init__(self, *events: Event) -> None:
+        self.engine: Engine = make_engine()
+        self.now = 1.0
+        self.bound: list[str] = []  # names
+        self._confirmed: list[Event] = []  # binds of the last step
+        self.step(NodeSeen(make_node("n1", cpu=100, labels={HOSTNAME: "n1"})), *events, Resumed())
+
+    def step(self, *events: Event, seconds: float = 0.01) -> list[Command]:
+        self.now += seconds
+        commands = self.engine.step([*self._confirmed, *events], self.now)
+        binds = [each for each in commands if isinstance(each, Bind)]
+        self.bound += [each.name for each in binds]
+        self._confirmed = [BindConfirmed(each.uid, each.node) for each in binds]
+        return commands
+
+    def explained(self, task: Task) -> str:
+        return self.engine.read(pod_explanation, (task.namespace, task.name), self.now).state
+
+    def run_while_due(self) -> int:
+        steps = 0
+        while self.engine.next_step_at() == self.now:
+            self.step(seconds=0.0)
+            steps += 1
+        return steps
+
+
+def services(count: int = SERVICES) -> list[PodSelectorSeen]:
+    """Each selects what has one of the labels, so that a pod with all of them is compared with each."""
+    return [
+        PodSelectorSeen(PodSelector("Service", "default", key, (Requirement(key, "In", (value,)),)))
+        for key, value in LABELS[:count]
+    ]
+
+
+def pod(name: str, **fields: Any) -> Task:
+    return make_task(name, **{"cpu": 1, "labels": LABELS, **fields})
+
+
+def elsewhere(name: str, **fields: Any) -> Task:
+    return replace(make_task(name, **fields), namespace="other")
+
+
+# -- fuel ------------------------------------------------------------------------------------------
+
+
+def test_services_times_pods_of_one_namespace_are_compared_a_bounded_number_a_step() -> None:
+    cluster = Cluster(*services())
+    spread = cluster.engine._event_handlers._specs.default_spread
+    cluster.step(*(TaskSeen(pod(f"p{at}")) for at in range(PODS)))
+    most = spread._selectors.compared
+    assert most <= 100 + SERVICES
+    steps = 0
+    while cluster.engine.next_step_at() == cluster.now:
+        before = spread._selectors.compared
+        cluster.step(seconds=0.0)
+        assert spread._selectors.compared - before <= 2 * (100 + SERVICES)
+        steps += 1
+    assert steps >= PODS * SERVICES / (100 + SERVICES) - 1
+    assert cluster.bound == [f"p{at}" for at in range(PODS)]
+
+
+def test_a_pod_of_another_namespace_is_bound_in_the_step_in_which_it_comes() -> None:
+    cluster = Cluster(*services())
+    cluster.step(*(TaskSeen(pod(f"p{at}")) for at in range(PODS)), TaskSeen(elsewhere("other")))
+    assert "other" in cluster.bound
+    assert len(cluster.bound) < PODS
+
+
+def test_a_late_pod_says_why_and_is_counted() -> None:
+    cluster = Cluster(*services())
+    tasks = [pod(f"p{at}") for at in range(PODS)]
+    cluster.step(*map(TaskSeen, tasks))
+    assert cluster.explained(tasks[-1]) == "arriving"
+    counts = cluster.engine.queue_counts()
+    assert counts.arriving == PODS - len(cluster.bound) > 0
+    cluster.run_while_due()
+    assert cluster.engine.queue_counts().arriving == 0
+
+
+def test_a_changed_service_has_its_pods_compared_again_within_the_fuel_of_steps() -> None:
+    cluster = Cluster(*services())
+    cluster.step(*(TaskSeen(pod(f"p{at}", cpu=200)) for at in range(PODS)))
+    cluster.run_while_due()
+    spread = cluster.engine._event_handlers._specs.default_spread
+    before = spread._selectors.compared
+    cluster.step(
+        PodSelectorSeen(PodSelector("Service", "default", "new", (Requirement("l00", "In", ("v",)),)))
+    )
+    assert spread._selectors.compared - before <= 2 * (100 + SERVICES)
+    assert cluster.run_while_due() >= PODS * SERVICES / (2 * (100 + SERVICES)) - 1
+    assert spread._selectors.compared - before >= PODS * SERVICES
+
+
+@pytest.mark.parametrize("end", ["gone", "bound elsewhere"])
+def test_a_late_pod_that_is_gone_or_bound_is_forgotten(end: str) -> None:
+    cluster = Cluster(*services())
+    tasks = [pod(f"p{at}") for at in range(PODS)]
+    cluster.step(*map(TaskSeen, tasks))
+    last = tasks[-1]
+    assert cluster.explained(last) == "arriving"
+    cluster.step(TaskGone(last.uid) if end == "gone" else TaskSeen(replace(last, node="n1", phase="Running")))
+    cluster.run_while_due()
+    assert last.name not in cluster.bound
+    assert len(cluster.bound) == PODS - 1
+
+
+def test_of_a_late_pod_the_newest_version_counts_and_one_being_deleted_is_not_placed() -> None:
+    cluster = Cluster(*services())
+    tasks = [pod(f"p{at}") for at in range(PODS)]
+    cluster.step(*map(TaskSeen, tasks))
+    deleted, gated = tasks[-1], tasks[-2]
+    cluster.step(TaskSeen(replace(deleted, deleting=True)), TaskSeen(replace(gated, gates=("g",))))
+    assert cluster.explained(deleted) == "deleting"
+    cluster.run_while_due()
+    assert cluster.explained(gated) == "gated"
+    assert len(cluster.bound) == PODS - 2
+
+
+# -- terms of pods that wait ----------------------------------------------------------------------------
+
+
+def holder(at: int, **fields: Any) -> Task:
+    """A pod with two terms of its own that keep nearly everything away."""
+    terms = tuple(
+        PodAffinityTerm(HOSTNAME, (Requirement("app", "NotIn", (f"{at}-{each}",)),), ("default", "other"))
+        for each in range(2)
+    )
+    return make_task(f"h{at}", **{"cpu": 200, "anti_affinity_terms": terms, **fields})
+
+
+def test_pods_that_fit_nowhere_lay_few_terms_on_pods_of_others() -> None:
+    cluster = Cluster(*(TaskSeen(holder(at)) for at in range(8)))
+    cluster.step(TaskSeen(elsewhere("other", cpu=200)))
+    (task,) = [each for each in cluster.engine._state.pending.values() if each.name == "other"]
+    assert len(task.spec.matched_terms) == 4
+    assert [cluster.explained(holder(at)) for at in (0, 7)] == ["unschedulable", "arriving"]
+
+
+def test_a_pod_that_fits_has_its_turn_behind_many_that_do_not() -> None:
+    cluster = Cluster(*(TaskSeen(holder(at)) for at in range(8)))
+    cluster.step(TaskSeen(holder(8, cpu=1)))
+    assert cluster.bound == []
+    for _ in range(5):
+        cluster.now += CHANGE_SECONDS
+        cluster.step()
+        cluster.run_while_due()
+    assert cluster.bound == ["h8"]
+
+
+def test_when_a_pod_with_terms_is_gone_the_next_has_its_turn_at_once() -> None:
+    cluster = Cluster(*(TaskSeen(holder(at)) for at in range(4)))
+    assert cluster.explained(holder(2)) == "arriving"
+    cluster.step(TaskGone(holder(0).uid))
+    cluster.run_while_due()
+    assert [cluster.explained(holder(at)) for at in (2, 3)] == ["unschedulable", "arriving"]
+
+
+def test_a_pod_with_terms_that_wait_already_need_not_wait() -> None:
+    cluster = Cluster(*(TaskSeen(holder(at)) for at in range(3)))
+    twin = replace(holder(1), uid="uid-twin", name="twin")
+    cluster.step(TaskSeen(twin))
+    assert cluster.explained(twin) == "unschedulable"
