@@ -13,7 +13,7 @@ from builders import make_engine, make_node, make_task
 from configurations import HEAD, error_of
 from eclectus.config import parse
 from eclectus.engine.engine import Engine
-from eclectus.engine.pod_specs.fuel import PODS_MOST
+from eclectus.engine.pod_specs.late_pods import PODS_MOST
 from eclectus.feasibility.scores_by_pods import HOSTNAME
 from eclectus.framework.profile_settings import ZONE, DefaultConstraint, SpreadDefaults
 from eclectus.model.commands import Bind, Command, Report

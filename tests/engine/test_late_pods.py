@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from builders import make_engine, make_node, make_task
 from eclectus.engine.engine import Engine
 from eclectus.engine.event_handlers import CHANGE_SECONDS
-from eclectus.engine.pod_specs import fuel, late_pods
+from eclectus.engine.pod_specs import late_pods
 from eclectus.explain.pod import pod_explanation
 from eclectus.feasibility.scores_by_pods import HOSTNAME
 from eclectus.model.commands import Bind, Command
@@ -32,8 +32,8 @@ LABELS = tuple((f"l{at:02}", "v") for at in range(SERVICES))
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A namespace may compare 100 times in a step, and its waiting pods may have four terms."""
-    monkeypatch.setattr(fuel, "OF_ONE_NAMESPACE_MOST", 100)
-    monkeypatch.setattr(fuel, "FEW", 10)
+    monkeypatch.setattr(late_pods, "OF_ONE_NAMESPACE_MOST", 100)
+    monkeypatch.setattr(late_pods, "FEW", 10)
     monkeypatch.setattr(late_pods, "TERMS_MOST", 4)
 
 

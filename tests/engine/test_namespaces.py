@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from builders import make_engine, make_node, make_task
 from eclectus.engine.engine import Engine
 from eclectus.engine.pod_specs import namespaces
-from eclectus.engine.pod_specs.fuel import PODS_MOST
+from eclectus.engine.pod_specs.late_pods import PODS_MOST
 from eclectus.engine.pod_specs.namespaces import NamespaceSelectors
 from eclectus.model.commands import Bind
 from eclectus.model.events import (

@@ -12,6 +12,7 @@ COUNTS = QueueCounts(
     active=1,
     backoff=2,
     unschedulable=3,
+    arriving=13,
     gated=4,
     in_gangs=10,
     node_queues=5,

@@ -19,7 +19,7 @@ from pod_objects import PAUSE
 
 SERIAL = {"first": 1, "second": 2}
 ROOT = "scheduler/eclectus/"
-BIND_FILES_MOST = 42
+BIND_FILES_MOST = 43
 COMPLETION_FILES_MOST = 32
 CONFIGURATION = """
 apiVersion: eclectus.dev/v1alpha1

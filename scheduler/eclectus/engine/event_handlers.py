@@ -136,7 +136,8 @@ class WaitingSpecs:
 
     def discard(self, uid: str) -> None:
         """The pod waits no more: it is bound, has ended, or was deleted."""
-        self.late.discard(uid)
+        if uid in self.late.tasks or uid in self.late.terms.pods:
+            self.late.discard(uid)
         if uid in self.default_spread.pods:
             self.default_spread.discard(uid)
         for matches in self._matches:
@@ -367,7 +368,8 @@ class EventHandlers:
 
     def renew_fuel(self) -> None:
         """A step begins."""
-        self._specs.late.fuel.renew()
+        if self._specs.late.fuel.spent:
+            self._specs.late.fuel.renew()
 
     def bring_specs_up_to_date(self) -> None:
         """Complete specs after the events of a step: of pods whose terms select other namespaces now, of late

@@ -85,7 +85,7 @@ def job_from(job: DagJob, shape: Shape) -> Job:
         suspended=spec.suspend,
         deadline=objects.seconds(plan.deadline),
         slips=plan.slips,
-        slip_seconds=plan.slip_seconds,
+        slip_seconds=min(plan.slip_seconds, MOST),
         lent_seconds=_in_model_units(plan.lent_seconds),
         borrowed_seconds=_in_model_units(plan.borrowed_seconds),
     )

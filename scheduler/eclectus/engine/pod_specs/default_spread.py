@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from eclectus.engine.pod_specs.fuel import Fuel, NamespaceTurns
+from eclectus.engine.pod_specs.late_pods import Fuel, NamespaceTurns
 from eclectus.framework import Profile
 from eclectus.framework.profile_settings import DefaultConstraint, SpreadDefaults
 from eclectus.model.objects import (

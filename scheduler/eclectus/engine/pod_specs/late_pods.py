@@ -1,20 +1,103 @@
 """Pods whose specs are completed later, because their namespace has used up what its pods may cost now.
 
-There are two bounds, each by namespace: the fuel of a step (fuel.py), and how many different terms about
-other pods the pods that wait may have. A pod carries the terms of others that match it, also of pods that
-wait (cluster/pod_terms.py): 500 pods with 8 terms about all namespaces would have every pod of the cluster
-carry 4,000, though they fit nowhere. Beyond the bound, pods with further terms wait until some of the others
-are bound or gone. Where those find no room, they change places with them, so that each has its turn.
+What a pod asks of nodes may depend on thousands of objects of its namespace, as on Services that select it,
+and one event may concern every pod of a cluster: a product that neither the number of events nor that of pods
+bounds. So there are two bounds, each by namespace; pods of other namespaces are not delayed.
+
+Fuel: comparisons are counted, and each namespace has a share of those of a step. Where it is used up, further
+pods are completed in the next step, which is due at once. A count and no time, so equal events give equal
+commands.
+
+Terms: a pod carries the terms of others that match it, also of pods that wait (cluster/pod_terms.py). 500
+pods with 8 terms about all namespaces would have every pod of the cluster carry 4,000, though they fit
+nowhere. Beyond TERMS_MOST different ones, pods with further terms wait until some of the others are bound or
+gone. Where those find no room, they change places with them, so that each has its turn.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from eclectus.cluster.alike_pods import held_weights
-from eclectus.engine.pod_specs.fuel import Fuel, NamespaceTurns
 from eclectus.model.objects import PodAffinityTerm, Task
+
+PODS_MOST = 1_000  # that are seen again in one step
+COMPARISONS_MOST = 100_000  # in one step: about half a second
+OF_ONE_NAMESPACE_MOST = 20_000
+FEW = 500  # a namespace that has spent less goes on, whatever others have spent
+
+
+class Fuel:
+    """The comparisons of this step, by namespace."""
+
+    def __init__(self) -> None:
+        self._spent = Counter[str]()
+        self.spent: Mapping[str, int] = self._spent
+        self._left = COMPARISONS_MOST
+
+    def renew(self) -> None:
+        """Begin a step."""
+        self._spent.clear()
+        self._left = COMPARISONS_MOST
+
+    def spend(self, namespace: str, comparisons: int) -> None:
+        """Count comparisons that a pod of this namespace has cost."""
+        self._spent[namespace] += comparisons
+        self._left -= comparisons
+
+    def lasts(self, namespace: str) -> bool:
+        """Whether another pod of this namespace may be completed in this step."""
+        spent = self._spent.get(namespace, 0)
+        return spent < FEW or (spent < OF_ONE_NAMESPACE_MOST and self._left > 0)
+
+
+def _always(namespace: str) -> bool:
+    return True
+
+
+class NamespaceTurns:
+    """Uids of pods that are still to be seen: of one namespace in their order, of several in turn."""
+
+    def __init__(self) -> None:
+        self._left: dict[str, dict[str, None]] = {}  # uids by namespace; that which had a turn is last
+        self._namespaces: dict[str, str] = {}  # by uid
+
+    def __len__(self) -> int:
+        return len(self._namespaces)
+
+    def has_some_of(self, namespace: str) -> bool:
+        """Whether there is a pod of this namespace."""
+        return namespace in self._left
+
+    def add(self, namespace: str, uid: str) -> None:
+        """Add a pod; one that is there already keeps its place."""
+        self._namespaces[uid] = namespace
+        self._left.setdefault(namespace, {})[uid] = None
+
+    def discard(self, uid: str) -> None:
+        """Remove a pod; no error if it is not there."""
+        namespace = self._namespaces.pop(uid, None)
+        if namespace is not None:
+            uids = self._left[namespace]
+            del uids[uid]
+            if not uids:
+                del self._left[namespace]
+
+    def take(self, lasts: Callable[[str], bool] = _always) -> Iterator[str]:
+        """Remove and yield the pods of this step, of each namespace while it `lasts`; PODS_MOST at most."""
+        left = PODS_MOST
+        for namespace in list(self._left):
+            uids = list(self._left[namespace])[:left] if left else ()
+            for uid in uids:
+                if not lasts(namespace):
+                    break
+                self.discard(uid)
+                left -= 1
+                yield uid
+            if uids and namespace in self._left:
+                self._left[namespace] = self._left.pop(namespace)
+
 
 TERMS_MOST = 256  # different ones, of the pods of one namespace that wait
 
@@ -36,7 +119,8 @@ class WaitingTerms:
     """The terms of pods that wait and are completed, by namespace."""
 
     def __init__(self) -> None:
-        self._of: dict[str, tuple[str, Terms]] = {}  # uid -> namespace and terms
+        self._of: dict[str, tuple[str, Terms]] = {}
+        self.pods: Mapping[str, tuple[str, Terms]] = self._of  # uid -> namespace and terms
         self._counts: dict[str, Counter[PodAffinityTerm]] = {}  # by namespace
 
     def set(self, task: Task) -> None:

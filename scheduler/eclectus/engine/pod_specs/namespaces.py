@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from eclectus.engine.pod_specs.fuel import NamespaceTurns
+from eclectus.engine.pod_specs.late_pods import NamespaceTurns
 from eclectus.model.objects import Pairs, PodAffinityTerm, Requirement, Selector, Task, contains, selects
 
 _NameSet = set[str]
