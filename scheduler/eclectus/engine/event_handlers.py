@@ -377,7 +377,8 @@ class EventHandlers:
         """
         for task in self._selectors.take_changed() if self._selectors.has_news else ():
             self._task_seen(task)
-        for task in self._specs.late.take():
+        late = self._specs.late
+        for task in late.take() if late.tasks else ():
             self._see_gang(task)
             self._pending(task)
         for task in self._specs.take_changed():
@@ -414,8 +415,9 @@ class EventHandlers:
     @property
     def goes_on(self) -> bool:
         """Whether more specs are to be brought up to date in the next step."""
-        specs = self._specs
-        return self._selectors.has_news or specs.late.are_due or specs.default_spread.has_news
+        late = self._specs.late
+        is_due = bool(late.tasks) and late.are_due
+        return is_due or self._selectors.has_news or self._specs.default_spread.has_news
 
     # -- answers of the API server ----------------------------------------------------------------------
 
