@@ -28,7 +28,7 @@ import kopf
 from typing_extensions import override
 
 from eclectus.api.names import DAG_JOB_LABEL, DAG_JOBS, GROUP, NODE_PROBES, PROBES_CLAIM, VERSION
-from eclectus.api.probe_names import selector
+from eclectus.api.node_probe import selector
 from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.api_errors import ADD_TO_CLUSTER_ROLE, ApiError, MissingError
 from eclectus.kubeclient.client import ObjectApi, connected

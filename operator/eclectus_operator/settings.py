@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from eclectus.api.probe_names import ProbeId
+from eclectus.api.node_probe import ProbeId
 from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.leadership import JITTER
 from eclectus.kubeclient.serving import server_settings

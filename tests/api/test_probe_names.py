@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eclectus.api.names import ATTEMPT_LABEL, INSTANCE_LABEL, RUN_ID_LABEL, SEQ_LABEL
-from eclectus.api.probe_names import MANAGED_BY, MAX_SEQ, NamingError, ProbeId, recognised, selector
+from eclectus.api.node_probe import MANAGED_BY, MAX_SEQ, NamingError, ProbeId, recognised, selector
 
 IDS = st.text("abcdefghijklmnopqrstuvwxyz0123456789", min_size=1, max_size=16)
 PROBES = st.builds(ProbeId, IDS, IDS, st.integers(0, MAX_SEQ), st.integers(1, MAX_SEQ))

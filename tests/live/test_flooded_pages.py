@@ -14,8 +14,8 @@ from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.leadership import Leadership
 from eclectus.kubeclient.serving import health
+from eclectus.live.pages import speeds_page
 from eclectus.live.process_metrics import Metrics
-from eclectus.live.speeds_page import speeds_page
 from fake_api import FakeApi
 
 TIMES = ElectionSettings("one", "eclectus", lease_duration=2, renew_deadline=1.0, retry_period=0.1)

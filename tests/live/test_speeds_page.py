@@ -5,7 +5,7 @@ import pytest
 
 from eclectus.framework import LearnedCell
 from eclectus.kubeclient.serving.pages import QueryError
-from eclectus.live.speeds_page import CELLS_PER_PART, MOST_CELLS, speeds_page
+from eclectus.live.pages import CELLS_PER_PART, MOST_CELLS, speeds_page
 
 
 def learned(nodes, kinds=1):

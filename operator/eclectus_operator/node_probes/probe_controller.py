@@ -15,8 +15,7 @@ from msgspec import Struct
 
 from eclectus.api.common import ObjectMeta
 from eclectus.api.names import NODE_PROBE, NODE_PROBES_PATH, RUN_ID_LABEL
-from eclectus.api.node_probe import NodeProbe, NodeProbeStatus
-from eclectus.api.probe_names import selector
+from eclectus.api.node_probe import NodeProbe, NodeProbeStatus, selector
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError
 from eclectus.kubeclient.client import list_objects
 from eclectus_operator import convert

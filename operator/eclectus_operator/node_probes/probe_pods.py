@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from eclectus.api import names
-from eclectus.api.node_probe import Deadlines, NodeProbe, ProbeClass, Run, SingleContainer, Unit
-from eclectus.api.probe_names import ProbeId
+from eclectus.api.node_probe import Deadlines, NodeProbe, ProbeClass, ProbeId, Run, SingleContainer, Unit
 from eclectus.kube import objects as kube
 from eclectus.kube.requests import SHARED, requested, room_annotation
 from eclectus.model.objects import Amounts

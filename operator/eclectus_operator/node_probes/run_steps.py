@@ -42,8 +42,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from eclectus.api.common import time_seconds, time_text
-from eclectus.api.node_probe import Deadlines, EndedBy, Outcome, Run
-from eclectus.api.probe_names import ProbeId, recognised
+from eclectus.api.node_probe import Deadlines, EndedBy, Outcome, ProbeId, Run, recognised
 from eclectus_operator.metrics import YIELDED
 from eclectus_operator.observed import PULL_REASONS, ContainerStatus, Ended, Pod, PodEvent, run_seconds
 

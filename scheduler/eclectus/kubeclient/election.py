@@ -8,6 +8,9 @@ and a process that was suspended finds, at its first look at the clock, that its
 try at once, the resourceVersion lets one write succeed. A bind that the leader sent ends within the gap
 between the two times, because no request may last longer than it (the settings ensure that); with `bindFence`
 the API server refuses it as late instead.
+
+An annotation of the Lease says where the leader's server is, and by what its certificate is known: whoever
+may read the Lease can so reach the leader and verify its certificate, whatever has signed that.
 """
 
 from __future__ import annotations
@@ -19,8 +22,12 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, json
 from msgspec.structs import replace
+
+from eclectus.api.common import NOT_JSON
+from eclectus.api.names import SERVER
+from eclectus.model.errors import MalformedError
 
 
 @dataclass(frozen=True)
@@ -154,3 +161,39 @@ def lease_body(
     if lease.acquired:
         spec |= {"acquireTime": lease.acquired, "renewTime": lease.renewed}
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+
+
+class LeaderServer(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The server of a scheduler that leads."""
+
+    address: str  # host:port on which it listens, an IPv6 address in brackets
+    certificate: str = ""  # SHA-256 of its certificate, hexadecimal; empty: plain HTTP
+    namespace: str = ""  # of its pod
+    pod: str = ""  # name of its pod; empty: it does not run in a pod
+
+    @property
+    def host(self) -> str:
+        """The host of the address."""
+        return self.address.rpartition(":")[0].strip("[]")
+
+    @property
+    def port(self) -> int:
+        """The port of the address."""
+        return int(self.address.rpartition(":")[2])
+
+
+def annotations_of(server: LeaderServer) -> dict[str, str]:
+    """The annotation for the Lease."""
+    return {SERVER: json.encode(server).decode()}
+
+
+def leader_server(lease: str, annotations: Mapping[str, str]) -> LeaderServer | None:
+    """What the annotations of a Lease of this name say; None if they do not say it. Raises MalformedError."""
+    if SERVER not in annotations:
+        return None
+    try:
+        found = json.decode(annotations[SERVER], type=LeaderServer)
+        _check = found.port
+    except (*NOT_JSON, ValueError) as error:
+        raise MalformedError("Lease", lease, f"annotation {SERVER}", str(error)) from error
+    return found

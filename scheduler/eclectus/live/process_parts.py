@@ -18,7 +18,6 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from eclectus.api.leader_server import LeaderServer, annotations_of
 from eclectus.api.names import PART_OF, PART_OF_LABEL, SCHEDULER_NAME_CLAIM, SCHEDULER_NAMES
 from eclectus.config.process_settings import LeaderElection, ProcessSettings
 from eclectus.engine.engine import Engine
@@ -26,7 +25,7 @@ from eclectus.explain.node import learned_nodes
 from eclectus.explain.pod import decision_about, unmet_by
 from eclectus.kubeclient.client import ObjectApi
 from eclectus.kubeclient.credentials import SERVICE_ACCOUNT
-from eclectus.kubeclient.election import ElectionSettings
+from eclectus.kubeclient.election import ElectionSettings, LeaderServer, annotations_of
 from eclectus.kubeclient.leadership import Claim, Leadership
 from eclectus.kubeclient.serving.certificate import ServingCertificate
 from eclectus.kubeclient.timing import Clock

@@ -38,7 +38,6 @@ from eclectus.live import garbage
 from eclectus.live.context import Context
 from eclectus.live.loop import StepObserver
 from eclectus.live.process_parts import Parts, build
-from eclectus.live.speeds_page import speeds_page
 from eclectus.live.write.binder import MARGIN_SECONDS
 from eclectus.live.write.outbox import Outbox
 from eclectus.model.events import Paused, Resumed
@@ -218,7 +217,7 @@ class SchedulerProcess:
     def _health_server(self, main: asyncio.AbstractEventLoop) -> web.Application:
         """What the front serves; `main` makes all pages but the health checks."""
         from eclectus.kubeclient.serving import health
-        from eclectus.live.explain_pages import ExplainPages, Limits
+        from eclectus.live.pages import ExplainPages, Limits, speeds_page
 
         parts, client = self.parts, self.context.client
         live = {

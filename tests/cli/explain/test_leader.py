@@ -5,10 +5,10 @@ import asyncio
 import click
 import pytest
 
-from eclectus.api.leader_server import LeaderServer, annotations_of
 from eclectus.api.names import SCHEDULER_NAMES
 from eclectus.cli.explain.transport import Leader, find_leader
 from eclectus.kubeclient.api_errors import RejectedError
+from eclectus.kubeclient.election import LeaderServer, annotations_of
 from fake_api import FakeApi
 
 SERVER = LeaderServer("0.0.0.0:10269", "ab" * 32, "system", "eclectus-1")

@@ -8,11 +8,11 @@ import click
 import pytest
 from aiohttp import web
 
-from eclectus.api.leader_server import LeaderServer, annotations_of
 from eclectus.cli.explain.target import Target
 from eclectus.cli.explain.transport import Source, answer_from_scheduler
 from eclectus.kubeclient.addresses import listen
 from eclectus.kubeclient.credentials import Credentials, Endpoint
+from eclectus.kubeclient.election import LeaderServer, annotations_of
 from eclectus.kubeclient.serving import health
 from eclectus.kubeclient.serving.certificate import ServingCertificate, self_signed
 from eclectus.kubeclient.serving.health import failure

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from eclectus.kube.objects import decode_pod
-from eclectus.live.explain_pages import of_absent
+from eclectus.live.pages import of_absent
 
 
 @pytest.mark.parametrize(

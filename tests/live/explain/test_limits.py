@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from eclectus.kubeclient.serving.pages import BusyError
-from eclectus.live import explain_pages as bounds
-from eclectus.live.explain_pages import Limits
+from eclectus.live import pages as bounds
+from eclectus.live.pages import Limits
 
 
 class World:

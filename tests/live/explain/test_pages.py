@@ -6,8 +6,8 @@ import pytest
 
 from eclectus.kubeclient.api_errors import UnsureError
 from eclectus.kubeclient.serving.access import ACCESS_REVIEWS
-from eclectus.live import explain_pages as bounds
-from eclectus.live import explain_pages as reader
+from eclectus.live import pages as bounds
+from eclectus.live import pages as reader
 from eclectus.model.explanation import OtherPod
 from explain_pages import JOB, NODE, POD, World, answer, answers, serving
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from eclectus.live.explain_pages import namespaces_named, redacted
+from eclectus.live.pages import namespaces_named, redacted
 from eclectus.model.explanation import (
     EvictionCandidate,
     Funnel,

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from eclectus.live import explain_pages as bounds
+from eclectus.live import pages as bounds
 from explain_pages import POD, World, answer, serving
 
 

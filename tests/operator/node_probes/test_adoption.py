@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eclectus.api.names import ATTEMPT_LABEL
-from eclectus.api.probe_names import ProbeId
+from eclectus.api.node_probe import ProbeId
 from eclectus_operator.node_probes.run_steps import join
 from eclectus_operator.observed import Metadata, Pod
 

@@ -3,8 +3,7 @@
 import pytest
 
 from eclectus.api.common import time_text
-from eclectus.api.node_probe import SingleContainer
-from eclectus.api.probe_names import PREFIX, ProbeId
+from eclectus.api.node_probe import PREFIX, ProbeId, SingleContainer
 from eclectus_operator.node_probes.probe_pods import container, run_id
 from fake_api import PODS, PROBES, Crash
 from probe_world import INSTANCE, ProbeWorld, node_probe

@@ -5,8 +5,7 @@ from dataclasses import replace
 import kubernetes_validate
 import pytest
 
-from eclectus.api.node_probe import NodeProbe, Run
-from eclectus.api.probe_names import recognised
+from eclectus.api.node_probe import NodeProbe, Run, recognised
 from eclectus_operator.convert import read
 from eclectus_operator.node_probes.probe_pods import identity, pod, run_id
 from probe_world import INSTANCE, SETTINGS, node_probe

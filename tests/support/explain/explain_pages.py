@@ -15,7 +15,7 @@ from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.api_errors import MissingError
 from eclectus.kubeclient.serving import health
 from eclectus.kubeclient.serving.access import AccessControl, Reviews
-from eclectus.live.explain_pages import ExplainPages, Limits
+from eclectus.live.pages import ExplainPages, Limits
 from eclectus.model.errors import QuestionError
 from eclectus.model.explanation import JobExplanation, NearMiss, NodeExplanation, OtherPod, PodExplanation
 from reviewing_api import ReviewingApi

@@ -24,12 +24,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from eclectus.api.leader_server import LeaderServer, leader_server
 from eclectus.api.names import CLAIMS_NAMESPACE, PART_OF, SCHEDULER_NAME_CLAIM
 from eclectus.cli.cluster_commands import REQUEST_SECONDS
 from eclectus.cli.explain.target import NOTHING_ELSE, Asked, Target
 from eclectus.kubeclient.addresses import is_loopback
-from eclectus.kubeclient.election import lease_from
+from eclectus.kubeclient.election import LeaderServer, leader_server, lease_from
 
 if TYPE_CHECKING:
     import aiohttp

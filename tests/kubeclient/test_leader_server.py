@@ -2,8 +2,8 @@
 
 import pytest
 
-from eclectus.api.leader_server import LeaderServer, annotations_of, leader_server
 from eclectus.api.names import SERVER
+from eclectus.kubeclient.election import LeaderServer, annotations_of, leader_server
 from eclectus.model.errors import MalformedError
 
 

@@ -1,4 +1,5 @@
-"""The paths below /explain: a pod, a node or a job explained as JSON, to users whom RBAC lets read it.
+"""The page /speeds: the learned rates, page by page as lists of Kubernetes, each page in parts; and the paths
+below /explain: a pod, a node or a job explained as JSON, to users whom RBAC lets read it.
 
 The answers to what fails are those of the API server: 401, 403 and 404; 429 where too many ask; 500 where the
 API server could not be asked, and 503 by a replica that does not decide.
@@ -11,10 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
+from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
@@ -28,17 +30,18 @@ from eclectus.engine.engine import Engine
 from eclectus.explain.node import node_explanation
 from eclectus.explain.pod import explain_pod, job_explanation
 from eclectus.explain.what_if import Question, WhatIfExplanation, what_if_explanation
+from eclectus.framework import LearnedCell
 from eclectus.kube.objects import Pod, decode_pod
 from eclectus.kubeclient.api_errors import ApiError, MissingError
 from eclectus.kubeclient.client import ApiClient
 from eclectus.kubeclient.serving.access import PERMITTED, AccessControl, Budget, Decision, ReadObject, Right
 from eclectus.kubeclient.serving.health import Handler, bearer_token, failure
-from eclectus.kubeclient.serving.pages import BusyError
+from eclectus.kubeclient.serving.pages import BusyError, QueryError
 from eclectus.kubeclient.timing import elapsed
 from eclectus.model.errors import MalformedError, QuestionError
 from eclectus.model.explanation import JobExplanation, NodeExplanation, OtherPod, PodExplanation, PodState
 from eclectus.model.learned import LearnedWork
-from eclectus.model.objects import EVERYBODY, namespace_of
+from eclectus.model.objects import EVERYBODY, concerns, namespace_of
 
 IN_A_ROW, A_SECOND = 20, 5.0  # of 10 ms each: a twentieth of the thread's time
 WAITING_MOST = 16  # callers, the one that is answered included
@@ -304,3 +307,56 @@ def _mapped(value: Any, may_read: Callable[[str], bool]) -> Any:
 
 def _is_kept(value: object, may_read: Callable[[str], bool]) -> bool:
     return not isinstance(value, LearnedWork) or may_read(namespace_of(value.workload))
+
+
+# -- /speeds ----------------------------------------------------------------------------------------
+
+MOST_CELLS = 5_000  # of a page: 0.7 MB; 5,000 nodes and 64 classes of work are 320,000 cells
+CELLS_PER_PART = 200  # 2 ms
+
+
+def speeds_page(
+    learned_cells: Callable[[str], Iterator[LearnedCell]], query: Mapping[str, str]
+) -> Iterator[bytes]:
+    """The object `{items, metadata}` with cells in the order of the nodes' names, read as the parts are.
+
+    A page ends with the node in which `limit` is reached; then `metadata.continue` is what `continue` must be
+    for the next page. With `namespace` only cells of its workloads and of shared ones are in a page; it may
+    then be empty although others follow. `learned_cells` returns the cells of the nodes whose names come
+    after one. Raises QueryError.
+    """
+    namespace = query.get("namespace")
+    page = _Page(learned_cells(query.get("continue", "")), _limit(query.get("limit", str(MOST_CELLS))))
+    remaining, separator = iter(page), b""
+    yield b'{"items":['
+    while read := list(islice(remaining, CELLS_PER_PART)):
+        part = [cell for cell in read if namespace is None or concerns(cell.workload, namespace)]
+        yield separator + msgspec.json.encode(part)[1:-1] if part else b""
+        separator = b"," if part else separator
+    metadata = {"continue": page.last} if page.has_more else {}
+    yield b'],"metadata":' + msgspec.json.encode(metadata) + b"}"
+
+
+class _Page:
+    """The cells up to the end of the node in which the limit is reached."""
+
+    def __init__(self, cells: Iterable[LearnedCell], limit: int) -> None:
+        self._cells = cells
+        self._limit = limit
+        self.last = ""  # the last node
+        self.has_more = False
+
+    def __iter__(self) -> Iterator[LearnedCell]:
+        for count, cell in enumerate(self._cells):
+            if count >= self._limit and cell.node != self.last:
+                self.has_more = True
+                return
+            self.last = cell.node
+            yield cell
+
+
+def _limit(text: str) -> int:
+    """More than the most is the most, as with lists of the API server."""
+    if not re.fullmatch("[1-9][0-9]{0,8}", text):
+        raise QueryError(f"limit must be a whole number above 0, not {text[:20]!r}")
+    return min(int(text), MOST_CELLS)
