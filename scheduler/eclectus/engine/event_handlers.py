@@ -18,7 +18,7 @@ from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.pod_specs.anti_affinity_matches import anti_affinity_matches, preference_matches
 from eclectus.engine.pod_specs.default_spread import DefaultSpreading
-from eclectus.engine.pod_specs.late_pods import LatePods, has_terms
+from eclectus.engine.pod_specs.late_pods import LatePods
 from eclectus.engine.pod_specs.namespaces import NamespaceSelectors
 from eclectus.engine.pod_volumes import PodVolumes
 from eclectus.engine.state import ForeignPod, State
@@ -126,7 +126,7 @@ class WaitingSpecs:
         """The pod with the spec that rules work with; it is followed from now on."""
         if task.labels or task.controller:  # otherwise nothing selects it
             task = self.default_spread.resolved(task)
-        has_own = has_terms(task)
+        has_own = task.has_terms
         if has_own:
             self.late.terms.set(task)
         for matches in self._matches:
@@ -237,7 +237,7 @@ class EventHandlers:
         state = self._state
         if task.uid in self._tombstones:
             return  # late: a uid is used again only where etcd was restored, and then all pods are listed
-        if has_terms(task) or task.uid in self._selectors.pods:
+        if task.has_terms or task.uid in self._selectors.pods:
             task = self._selectors.resolved(task)
         has_ended = task.ended
         if not has_ended and not task.node and task.profile in state.profiles:

@@ -278,6 +278,13 @@ class Task(Struct, frozen=True, gc=False):
         return self.phase in ("Succeeded", "Failed")
 
     @property
+    def has_terms(self) -> bool:
+        """Whether it has terms about other pods, required or preferred; nearly none has."""
+        spec = self.spec
+        required = self.anti_affinity_terms or spec.affinity_terms or spec.own_anti_affinity
+        return bool(required or spec.preferred_terms)
+
+    @property
     def holding(self) -> Amounts:
         """What it holds on its node."""
         return self.spec.requests if self.held is None else self.held

@@ -104,13 +104,6 @@ TERMS_MOST = 256  # different ones, of the pods of one namespace that wait
 Terms = frozenset[PodAffinityTerm]
 
 
-def has_terms(task: Task) -> bool:
-    """Whether a pod has terms about other pods, required or preferred; nearly none has."""
-    spec = task.spec
-    required = task.anti_affinity_terms or spec.affinity_terms or spec.own_anti_affinity
-    return bool(required or spec.preferred_terms)
-
-
 def _terms_of(task: Task) -> Terms:
     return frozenset((*task.anti_affinity_terms, *held_weights(task.spec)))
 
@@ -181,7 +174,7 @@ class LatePods:
             task.uid in self._tasks or self._turns.has_some_of(namespace) or not self.fuel.lasts(namespace)
         ):
             return True
-        return has_terms(task) and not self.terms.has_room_for(task)
+        return task.has_terms and not self.terms.has_room_for(task)
 
     def add(self, task: Task) -> None:
         """Keep the pod until its turn."""
@@ -189,7 +182,7 @@ class LatePods:
         self._tasks[task.uid] = task
         if is_known:
             return
-        if has_terms(task) and not self.terms.has_room_for(task):
+        if task.has_terms and not self.terms.has_room_for(task):
             self.step_back(task)
         else:
             self._turns.add(task.namespace, task.uid)
@@ -213,7 +206,7 @@ class LatePods:
         """The pods whose turn it is, each at once: `terms` has those of one when the next is asked for."""
         for uid in self._turns.take(self.fuel.lasts):
             task = self._tasks.pop(uid)
-            if has_terms(task) and not self.terms.has_room_for(task):
+            if task.has_terms and not self.terms.has_room_for(task):
                 self.step_back(task)
             else:
                 yield task
