@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from builders import make_engine, make_node, make_task
-from eclectus.explain.node import node_explanation
+from eclectus.explain.node import node_explanation, priced, summary_of_prices
 from eclectus.explain.pod import explain_pod
-from eclectus.explain.prices import priced, summary_of_prices
 from eclectus.framework import Place
 from eclectus.maths.numbers import Floats
 from eclectus.model.learned import ConstraintDemand, LearnedNode, LearnedWork, NodePrice

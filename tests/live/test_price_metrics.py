@@ -11,7 +11,7 @@ from builders import make_engine, make_node, make_task
 from eclectus.accounts.node_prices import PriceSummary
 from eclectus.config.process_settings import MetricsSettings
 from eclectus.engine.engine import Engine
-from eclectus.explain.prices import summary_of_prices
+from eclectus.explain.node import summary_of_prices
 from eclectus.live.process_metrics import AtScrape, price_metrics
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.phoenix import ScarceNodesLast

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.explain.prices import summary_of_prices
+from eclectus.explain.node import summary_of_prices
 from eclectus.framework import Speeds
 from eclectus.policies.rosella import Rosella
 from eclectus.policies.rosella import costs as module

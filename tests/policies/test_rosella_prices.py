@@ -9,7 +9,7 @@ import pytest
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.model.objects import Preference, Requirement, Term
 from eclectus.policies.rosella import Rosella
-from eclectus.policies.rosella.costs import MAX_SURCHARGE, ScarcityFactors
+from eclectus.policies.rosella.costs import MAX_SURCHARGE, scarcity_factor
 from worlds import World
 
 ARM = (("arch", "arm"),)
@@ -81,4 +81,4 @@ def test_new_prices_are_a_reason_to_ask_about_deferred_pods_again() -> None:
 def factors(world: World, **fields: Any) -> Any:
     """By row, for a class of tasks; None for 1 everywhere."""
     view = world.engine._state.view
-    return ScarcityFactors().of(view, view.task_class(make_task("asks", **fields)))
+    return scarcity_factor(view, view.task_class(make_task("asks", **fields)))

@@ -1,25 +1,29 @@
-"""What a node holds, what is learned of it, and why it gets no pods. Changes nothing."""
+"""What a node holds, what is learned of it, what it costs, and why it gets no pods. Changes nothing."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from operator import attrgetter
 
 import numpy as np
+from msgspec.structs import replace
 
+from eclectus.accounts.node_prices import PriceSummary
 from eclectus.cluster.resources import PODS
 from eclectus.engine.queues.class_queues import PendingClass
 from eclectus.engine.state import State
 from eclectus.explain.nodes_for_pod import named
-from eclectus.explain.prices import price_of_node, priced
+from eclectus.feasibility.constraint_set import constraint_set
 from eclectus.feasibility.fit_error import refusals_of_row
 from eclectus.feasibility.static_rules import FEW_TERMS
 from eclectus.feasibility.task_class import TaskClass
+from eclectus.framework import Place
+from eclectus.maths.numbers import Floats
 from eclectus.model.explanation import NodeCondition, NodeExplanation, Refusal, ResourceUse
-from eclectus.model.learned import LearnedNode, LearnedSummary
-from eclectus.model.objects import Taint
+from eclectus.model.learned import ConstraintDemand, LearnedNode, LearnedSummary, LearnedWork, NodePrice
+from eclectus.model.objects import Spec, Taint
 
 CLASSES_MOST = 64  # pending classes that are compared with the node
 CLASSES_BESIDE_PODS_MOST = 4  # of those, with rules about other pods, which cost milliseconds each
@@ -59,10 +63,7 @@ def node_explanation(state: State, name: str) -> NodeExplanation:
 
 
 def learned_nodes(state: State) -> Iterator[LearnedNode]:
-    """What was learned of every node, with its prices, for another process to recall; O(cells).
-
-    Steps may come between two nodes.
-    """
+    """What was learned of every node, and its prices, to be recalled; steps may come in between. O(cells)."""
     return priced(state, state.learn.learned_nodes())
 
 
@@ -85,13 +86,10 @@ def _conditions(
         yield "tainted", f"it takes only pods that tolerate {', '.join(taints)}"
     if learned is not None and learned.state == "dead":
         yield "dead", "the learner believes it dead: pods that run there do not end, so it is the last choice"
-    full = [each.resource for each in resources if each.resource in BASIC and _left(each) <= 0]
+    basic = (each for each in resources if each.resource in BASIC)
+    full = [each.resource for each in basic if each.allocatable <= each.held + each.planned]
     if full:
         yield "full", f"nothing is left of {', '.join(full)}"
-
-
-def _left(use: ResourceUse) -> int:
-    return use.allocatable - use.held - use.planned
 
 
 def _resources(state: State, row: int) -> list[ResourceUse]:
@@ -138,3 +136,81 @@ def _refusal_beside_pods(state: State, pending: PendingClass, row: int) -> tuple
     if topology is None:
         return ()
     return next(((reason,) for _, reason, refused in topology.refusals(np.array([row])) if refused[0]), ())
+
+
+# Prices of nodes, as metrics, NodeProfiles and explanations show them.
+#
+# The price by scarcity is what others want a node for that may run on few (accounts/node_prices.py). The
+# price for a workload is by how many times longer a task of it counts as running on a node, because the node
+# is better used for other work (`Place.class_prices`); of several classes of a workload the highest counts.
+
+
+def summary_of_prices(state: State, label: str, most: int) -> PriceSummary | None:
+    """Prices by groups of nodes, at most `most` values of this label; None where none are kept. O(nodes)."""
+    pricing = state.accounts.pricing
+    if pricing is None:
+        return None
+    names, groups = state.cluster.groups_by(label, most)
+    price = pricing.current.price
+    return PriceSummary(
+        groups=tuple((name, float(price[groups == at].mean())) for at, name in enumerate(names)),
+        sets=tuple(pricing.figures()),
+        classes=tuple(
+            (name, workload, float(of_work[groups == at].mean()))
+            for workload, of_work in _by_workload(state).items()
+            for at, name in enumerate(names)
+        ),
+    )
+
+
+def priced(state: State, nodes: Iterable[LearnedNode]) -> Iterator[LearnedNode]:
+    """The nodes with their prices, if a policy asks for any; steps may come between two, and nodes may go."""
+    pricing, by_workload = state.accounts.pricing, _by_workload(state)
+    for each in nodes:
+        row = state.cluster.rows.get(each.node)
+        if pricing is None or row is None:
+            yield each
+        else:
+            work = tuple(_priced_work(of_work, by_workload, row) for of_work in each.work)
+            yield replace(each, price=pricing.current.price.item(row), work=work)
+
+
+def price_of_node(state: State, row: int) -> float | None:
+    """By scarcity; None where no policy asks for prices."""
+    pricing = state.accounts.pricing
+    return None if pricing is None else pricing.current.price.item(row)
+
+
+def price_for(state: State, place: Place, task_class: TaskClass, row: int) -> NodePrice | None:
+    """The prices of a node to a class of tasks; None where no policy asks for prices."""
+    pricing = state.accounts.pricing
+    if pricing is None:
+        return None
+    price, rows = pricing.current.price, task_class.waitable_rows
+    factor = place.class_prices().get((task_class.spec, task_class.workload))
+    return NodePrice(
+        scarcity=price.item(row),
+        least=float(price[rows].min(initial=price.item(row))),
+        work=1.0 if factor is None or row >= len(factor) else factor.item(row),
+    )
+
+
+def demand_of(state: State, spec: Spec) -> ConstraintDemand | None:
+    """What pods with the constraints of this one demand; None while nothing is known of it."""
+    pricing = state.accounts.pricing
+    return None if pricing is None else pricing.figures_of(constraint_set(spec))
+
+
+def _by_workload(state: State) -> dict[str, Floats]:
+    """Price by row, of each workload that has one somewhere; shape [capacity] each."""
+    found: dict[str, Floats] = {}
+    for profile in state.profiles.values():
+        for (_, workload), factor in profile.place.class_prices().items():
+            if len(factor) == state.cluster.capacity:  # otherwise rows were added since, and it is made anew
+                found[workload] = np.maximum(found.get(workload, 1.0), factor)
+    return found
+
+
+def _priced_work(work: LearnedWork, by_workload: Mapping[str, Floats], row: int) -> LearnedWork:
+    price = by_workload.get(work.workload)
+    return work if price is None or row >= len(price) else replace(work, price=price.item(row))

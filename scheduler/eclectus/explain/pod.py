@@ -29,9 +29,9 @@ from eclectus.engine.reports import (
     pods_ahead,
     withheld,
 )
-from eclectus.engine.state import ForeignPod, PodPlace, State
+from eclectus.engine.state import ForeignPod, State
+from eclectus.explain.node import demand_of, price_for
 from eclectus.explain.nodes_for_pod import leaving_on, named, near_misses, preemption
-from eclectus.explain.prices import demand_of, price_for
 from eclectus.feasibility.fit_error import funnel
 from eclectus.feasibility.rules import nodes
 from eclectus.feasibility.rules.nodes import term_holds, term_words
@@ -209,7 +209,7 @@ def state_of(state: State, task: Task) -> WaitingState:
     if place is None or place == "assumed":
         raise LookupError(f"{task} does not wait")
     if place != "classQueue":
-        return _STATES[place]
+        return "gang" if place == "lead" else place
     queued = state.places.queued(uid)
     if withheld(state, uid) is not None:
         return "withheld"
@@ -340,17 +340,6 @@ def _active(state: State, task: Task, with_room: int, now: float) -> Waiting:
 def _seconds_until(at: float, now: float) -> float | None:
     return max(at - now, 0.0) if isfinite(at) else None
 
-
-_STATES: Mapping[PodPlace, WaitingState] = {
-    "arriving": "arriving",
-    "deleting": "deleting",
-    "gated": "gated",
-    "gang": "gang",
-    "lead": "gang",
-    "backOff": "backOff",
-    "nodeQueue": "nodeQueue",
-}
-"""Place -> state, where the place says all."""
 
 _ANSWERS: Mapping[WaitingState, Callable[[State, Task, int, float], Waiting]] = {
     "arriving": _arriving,

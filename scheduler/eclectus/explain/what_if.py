@@ -283,10 +283,7 @@ NODE_QUEUES = "it queues pods at nodes, and which node will be the first to star
 
 
 def answer_of(state: State, task: Task, policy: Place) -> PolicyAnswer:
-    """What the policy answers in the state's view, which is not used elsewhere.
-
-    Raises nothing: a policy that fails cannot say.
-    """
+    """What the policy answers in the view, which is not used elsewhere; if it fails, it cannot say."""
     name, reason = str(policy), _why_not(state, policy)
     if reason:
         return PolicyAnswer(name, "cannotSay", reason=reason)
@@ -358,58 +355,36 @@ def _candidates(state: State, task_class: TaskClass, row: int, chosen: Counter[i
         yield Candidate(names[each], cost, chosen[each])
 
 
-class _Queue(ClassQueue):
-    """The class queue of one task."""
+class OneTask(PendingTasks):
+    """A scheduling cycle with one task, and its class queue."""
+
+    __slots__ = ("head",)
+    group = ""
 
     def __init__(self, task: Task) -> None:
-        self._task: Task | None = task
+        self.head: Task | None = task  # until it is taken
 
     def __len__(self) -> int:
         return 1
 
-    @property
-    def group(self) -> str:
-        """It has no group."""
-        return ""
-
-    @property
-    def head(self) -> Task | None:
-        """The task, until it is taken."""
-        return self._task
-
-    def take(self) -> Task | None:
-        """The task; None when it was taken already."""
-        taken, self._task = self._task, None
-        return taken
-
-
-class OneTask(PendingTasks):
-    """A scheduling cycle with one task."""
-
-    __slots__ = ("_queue",)
-
-    def __init__(self, task: Task) -> None:
-        self._queue = _Queue(task)
-
     def __next__(self) -> Task:
-        task = self._queue.take()
+        task = self.take(self)
         if task is None:
             raise StopIteration
         return task
 
     def queues(self) -> Iterator[ClassQueue]:
         """The one queue, until its task is taken."""
-        if self._queue.head is not None:
-            yield self._queue
+        if self.head is not None:
+            yield self
 
     def take(self, queue: ClassQueue) -> Task | None:
         """The task; None when it was taken already."""
-        del queue
-        return self._queue.take()
+        taken, self.head = self.head, None
+        return taken
 
     def skip(self, task: Task, most: int) -> int:
         """None: there is no other task."""
-        del task, most
         return 0
 
 

@@ -36,9 +36,8 @@ from eclectus.cluster.nodes import OTHER
 from eclectus.config.process_settings import MetricsSettings as Settings
 from eclectus.engine.counters import PlanCounters, QueueCounts
 from eclectus.engine.engine import Engine
-from eclectus.explain.node import learned_summary
+from eclectus.explain.node import learned_summary, summary_of_prices
 from eclectus.explain.pod import Decision
-from eclectus.explain.prices import summary_of_prices
 from eclectus.kubeclient.timing import elapsed
 from eclectus.live.metrics_table import FAMILIES, PREFIX
 from eclectus.model.commands import Bind, Command, Report
@@ -303,7 +302,7 @@ def _mean(parts: list[LearnedGroup]) -> tuple[int, float, float]:
 
 
 SummarisePrices = Callable[[str, int], PriceSummary | None]
-"""(node label, most groups) -> the prices: explain.prices.summary_of_prices."""
+"""(node label, most groups) -> the prices: explain.node.summary_of_prices."""
 
 
 def price_metrics(summarise: SummarisePrices, settings: Settings) -> Iterator[Metric]:

@@ -43,6 +43,7 @@ QUEUE = Setting(
     why="a central queue never leaves a node idle while tasks wait that fit there; the papers analyse "
     "node queues",
 )
+Tasks = Sequence[Task]
 TRAITS_BY_QUEUE = {"central": PlaceTraits(), "lines": PlaceTraits(joins_node_queues=True)}
 RATIO = Setting(
     "reservations for each task of a job",
@@ -98,9 +99,7 @@ class ByJob(Place):
                 yield from (Unschedulable(task) for task in tasks)
 
     @abstractmethod
-    def place_job(
-        self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows
-    ) -> Iterator[Action]:
+    def place_job(self, view: View, tasks: Tasks, task_class: TaskClass, rows: Rows) -> Iterator[Action]:
         """Place tasks of one class. `rows`, never empty: nodes that may run them, now or later."""
 
 
@@ -212,7 +211,7 @@ class Backlog:
         return np.where(task_class.fits_now[rows], 0.0, np.maximum(seconds, LEAST_WAIT))
 
     def join_least_wait(
-        self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows
+        self, view: View, tasks: Tasks, task_class: TaskClass, rows: Rows
     ) -> Iterator[Action]:
         """Enqueue tasks of one class, each at the one of `rows` with the least wait at that moment."""
         self.refresh(view)
@@ -262,9 +261,7 @@ class Hybrid(Partition, ByJob):
     def __post_init__(self) -> None:
         self.long = Backlog(self.is_long)
 
-    def place_job(
-        self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows
-    ) -> Iterator[Action]:
+    def place_job(self, view: View, tasks: Tasks, task_class: TaskClass, rows: Rows) -> Iterator[Action]:
         """Long tasks one by one; a short job by reservations."""
         if self.is_long(tasks[0]):
             yield from self.long.join_least_wait(view, tasks, task_class, self.rows_for_long(view, rows))

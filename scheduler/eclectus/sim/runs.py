@@ -19,6 +19,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, cast
 
+from msgspec.structs import asdict
+
 from eclectus import __version__
 from eclectus.config import parse as parse_configuration
 from eclectus.engine.engine import Engine
@@ -126,11 +128,6 @@ def _result(
         complete=complete,
         tasks=record.arrived,
         seconds=world.now,
-        response=total.response,
-        wait=total.wait,
-        jobs=total.jobs,
-        slowdown=total.slowdown,
-        met=total.met,
         groups={name: _group_results(record, name) for name in record.grouping.requested},
         measured_from=start.at,
         measured_until=end.at,
@@ -148,6 +145,7 @@ def _result(
         faults=world.fault_count,
         first_fault=world.first_fault,
         dags=world.dags.result() if world.dags.has_jobs else None,
+        **asdict(total),
         **_probe_results(world, slot_count, end.at),
     )
 

@@ -122,8 +122,7 @@ class Scenario:
         """The measured window."""
         measured = self.plan.measured
         if measured is not None:
-            end = measured.stop / self.plan.tasks_a_second
-            return Window(measured.start, 0.0, end, measured.stop)
+            return Window(measured.start, 0.0, measured.stop / self.plan.tasks_a_second, measured.stop)
         share, horizon = self.measure.warm_up, self.measure.horizon
         if horizon is not None:
             return Window(0, share * horizon, horizon)
@@ -161,10 +160,7 @@ def about(path: Path) -> str:
 
 
 def apply_override(document: Any, change: str) -> None:
-    """`a.b[0].c=value`: set one field in place. List items may be named instead of numbered.
-
-    Raises SettingsError.
-    """
+    """`a.b[0].c=value`: set one field in place; list items may be named as well. Raises SettingsError."""
     where, equals, text = change.partition("=")
     steps = where.replace("[", ".").replace("]", "").split(".")
     if not equals or not all(steps):

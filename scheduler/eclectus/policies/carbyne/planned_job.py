@@ -324,10 +324,7 @@ class PlannedJob:
         return inf if start is None else now + start - elapsed
 
     def has_share_for(self, at: int, *, is_held: bool = False) -> bool:
-        """Whether its share holds one more task of a stage; a first task may exceed it.
-
-        `is_held`: the task counts already in what the job holds.
-        """
+        """Whether its share holds one more task of a stage, or one that `is_held`; a first may exceed it."""
         demand, usage = self.demands[at], self.usage
         if is_held:
             usage = tuple(all_ - own for all_, own in zip(usage, demand, strict=True))
@@ -398,7 +395,6 @@ def set_shares(
         owners = [(job.known.job.namespace, job.known.job.pool) for job in jobs.values()]
         owners += [(path.partition("/")[0], "") for path in plain]
         paths = [(namespace, pool) if pool else (namespace,) for namespace, pool in owners]
-    tree = pool_tree(paths, {})
-    shares = hierarchical_shares(work, weights, shared, tree, most)
+    shares = hierarchical_shares(work, weights, shared, pool_tree(paths, {}), most)
     for each, share in zip(sharing, shares.tolist(), strict=True):
         each.share = tuple(share)

@@ -15,13 +15,13 @@ Departures:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from eclectus.framework import Action, ClassKey, Enqueue, Floats, Rows, Task, TaskClass, View, setting
-from eclectus.policies.shared import Backlog, ByJob, Partition, expected_seconds
+from eclectus.framework import Action, ClassKey, Enqueue, Floats, Rows, TaskClass, View, setting
+from eclectus.policies.shared import Backlog, ByJob, Partition, Tasks, expected_seconds
 
 
 @dataclass(eq=False)
@@ -31,15 +31,13 @@ class CentralLeastWait(Partition, ByJob):
     def __post_init__(self) -> None:
         self._backlog = Backlog()
 
-    def place_job(
-        self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows
-    ) -> Iterator[Action]:
+    def place_job(self, view: View, tasks: Tasks, task_class: TaskClass, rows: Rows) -> Iterator[Action]:
         """Each task at the node of least wait, earlier tasks of the job included."""
         if self.is_long(tasks[0]):
             rows = self.rows_for_long(view, rows)
         return self._join(view, tasks, task_class, rows)
 
-    def _join(self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows) -> Iterator[Action]:
+    def _join(self, view: View, tasks: Tasks, task_class: TaskClass, rows: Rows) -> Iterator[Action]:
         return self._backlog.join_least_wait(view, tasks, task_class, rows)
 
 
@@ -62,7 +60,7 @@ class DistributedLeastWait(CentralLeastWait):
         self._placed = np.zeros(0)  # work placed since then, seconds by row
         self._classes: set[ClassKey] = set()  # classes placed since then
 
-    def _join(self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows) -> Iterator[Action]:
+    def _join(self, view: View, tasks: Tasks, task_class: TaskClass, rows: Rows) -> Iterator[Action]:
         slots = task_class.service_slots[rows]
         waits = self._known_waits(view, task_class)[rows] + self._placed[rows] / slots
         for task in tasks:

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from sys import maxsize
@@ -73,8 +73,7 @@ def relaxes(
 
     `elsewhere_seconds`: when it would end there, W' + g S, from now. `is_waiting`: it has begun to wait.
     """
-    preferred_seconds = wait_seconds + service_seconds
-    return preferred_seconds * (1.0 if is_waiting else MARGIN) > elsewhere_seconds
+    return (wait_seconds + service_seconds) * (1.0 if is_waiting else MARGIN) > elsewhere_seconds
 
 
 # How long a task waits for the nodes that it prefers, by what its work gains there, as learned.
@@ -98,42 +97,41 @@ class _Preferred(NamedTuple):
     others_seconds: float  # mean run time on the other nodes of the class
 
 
-class PreferredNodes:
-    """Computes the nodes once for each class and change of rates, labels or services. O(nodes) then."""
+def preference_until(view: View, task: Task, task_class: TaskClass, row: int, ahead: int) -> float:
+    """When the task takes this row, the best with room, at the latest, seconds; -inf: at once.
 
-    def waits_until(self, view: View, task: Task, task_class: TaskClass, row: int, ahead: int) -> float:
-        """When the task takes this row, the best with room, at the latest, seconds; -inf: at once.
+    `ahead`: tasks of its class that wait for preferred nodes before it.
+    """
+    if task.spec.long_running or ahead >= MAX_WAITING:
+        return -inf
+    preferred = _preferred_nodes(view, task_class)
+    is_preferred = task_class.scalars.preference_score[row] >= preferred.score
+    if is_preferred or preferred.service_seconds == inf:
+        return -inf
+    service_seconds = preferred.service_seconds
+    # The mean of many nodes is known better than the rate of one, and a node that only seems to be slow
+    # must not keep the task waiting.
+    rate = float(view.speeds(task_class).rate[row])
+    elsewhere_seconds = min(1.0 / rate if rate else inf, preferred.others_seconds)
+    # All preferred slots are busy: one of them is free after a mean service time over their number.
+    wait_seconds = (ahead + 1) * service_seconds / preferred.slots
+    since = view.deferred_since.get(task.uid)
+    is_relaxed = relaxes(
+        wait_seconds, service_seconds, elsewhere_seconds=elsewhere_seconds, is_waiting=since is not None
+    )
+    # Other classes may come first, so what is gained bounds the wait, whatever was expected.
+    gained_seconds = elsewhere_seconds - service_seconds
+    return -inf if is_relaxed else (view.now if since is None else since) + gained_seconds
 
-        `ahead`: tasks of its class that wait for preferred nodes before it.
-        """
-        if task.spec.long_running or ahead >= MAX_WAITING:
-            return -inf
-        preferred = self._of(view, task_class)
-        is_preferred = task_class.scalars.preference_score[row] >= preferred.score
-        if is_preferred or preferred.service_seconds == inf:
-            return -inf
-        service_seconds = preferred.service_seconds
-        # The mean of many nodes is known better than the rate of one, and a node that only seems to be slow
-        # must not keep the task waiting.
-        rate = float(view.speeds(task_class).rate[row])
-        elsewhere_seconds = min(1.0 / rate if rate else inf, preferred.others_seconds)
-        # All preferred slots are busy: one of them is free after a mean service time over their number.
-        wait_seconds = (ahead + 1) * service_seconds / preferred.slots
-        since = view.deferred_since.get(task.uid)
-        is_relaxed = relaxes(
-            wait_seconds, service_seconds, elsewhere_seconds=elsewhere_seconds, is_waiting=since is not None
-        )
-        # Other classes may come first, so what is gained bounds the wait, whatever was expected.
-        gained_seconds = elsewhere_seconds - service_seconds
-        return -inf if is_relaxed else (view.now if since is None else since) + gained_seconds
 
-    def _of(self, view: View, task_class: TaskClass) -> _Preferred:
-        speeds, cluster = view.speeds(task_class), view.cluster
-        known_at = (speeds.epoch, cluster.shape.head, cluster.service_changes, cluster.usage.head // CHANGES)
-        found: _Preferred | None = task_class.derived.get(self)
-        if found is None or found.known_at != known_at:
-            found = task_class.derived[self] = _preferred(task_class, speeds.rate, known_at)
-        return found
+def _preferred_nodes(view: View, task_class: TaskClass) -> _Preferred:
+    """Computed once for each class and change of rates, labels or services: O(nodes) then."""
+    speeds, cluster = view.speeds(task_class), view.cluster
+    known_at = (speeds.epoch, cluster.shape.head, cluster.service_changes, cluster.usage.head // CHANGES)
+    found: _Preferred | None = task_class.derived.get(_preferred_nodes)
+    if found is None or found.known_at != known_at:
+        found = task_class.derived[_preferred_nodes] = _preferred(task_class, speeds.rate, known_at)
+    return found
 
 
 def _preferred(task_class: TaskClass, rate: Floats, known_at: Position) -> _Preferred:
@@ -173,8 +171,6 @@ class ScarceNodesLast(Place):
         why="one of them on a scarce node keeps many short pods waiting that can run nowhere else",
     )
 
-    _preferred: PreferredNodes = field(init=False, default_factory=PreferredNodes)
-
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         """Place each task on the cheapest node; unschedulable if no node has room."""
         deferred = Counter[TaskClass]()
@@ -206,7 +202,7 @@ class ScarceNodesLast(Place):
     def _waits_until(self, view: View, task: Task, task_class: TaskClass, row: int, deferred: int) -> float:
         """How long the task keeps off this row, the cheapest with room, seconds; -inf if it takes it."""
         if task.spec.preferences:
-            return self._preferred.waits_until(view, task, task_class, row, deferred)
+            return preference_until(view, task, task_class, row, deferred)
         if not self.spare_dear or not view.is_long(task):
             return -inf
         prices = view.node_prices()

@@ -17,13 +17,13 @@ Departures:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
-from eclectus.framework import Action, ReserveMany, Rows, Task, TaskClass, View, setting
+from eclectus.framework import Action, ReserveMany, Rows, TaskClass, View, setting
 from eclectus.maths.sampling import draw_rows
-from eclectus.policies.shared import DISTINCT, RATIO, ByJob
+from eclectus.policies.shared import DISTINCT, RATIO, ByJob, Tasks
 
 
 @dataclass(eq=False)
@@ -33,9 +33,7 @@ class Sparrow(ByJob):
     ratio: float = setting(2.0, RATIO)
     distinct: bool = setting(True, DISTINCT)
 
-    def place_job(
-        self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows
-    ) -> Iterator[Action]:
+    def place_job(self, view: View, tasks: Tasks, task_class: TaskClass, rows: Rows) -> Iterator[Action]:
         """`ratio` reservations for each task, on random nodes."""
         drawn = draw_rows(view.rng, rows, ceil(self.ratio * len(tasks)), self.distinct)
         yield ReserveMany(tuple(tasks), drawn)

@@ -57,9 +57,7 @@ class Candidates:
             if found is not None:
                 candidates[row] = found
                 is_harmless |= not found.cost[0]
-        if not candidates:
-            return None
-        return min(candidates.items(), key=lambda item: item[1].cost)
+        return min(candidates.items(), key=lambda item: item[1].cost, default=None)
 
     def _unexamined(self, view: View, task_class: TaskClass) -> Sequence[int]:
         """Rows to examine, from a random one on: the same few nodes must not serve every preemptor."""

@@ -241,10 +241,7 @@ class LearnerExports(Learn):
                 )
 
     def learned_nodes(self) -> Iterator[LearnedNode]:
-        """Every node with samples, as a value that another process can recall.
-
-        Nodes may change while this is read: removed nodes are left out.
-        """
+        """Every node with samples, for another process to recall; those removed meanwhile are left out."""
         now = self._now
         for row, node in sorted(self._names.items()):
             if self._names.get(row) == node and (found := self._learned(row, node, now)).work:
@@ -418,8 +415,7 @@ class RosellaLearn(LearnSettings, LearnerExports):
         return requests if self.by == "workload" else ()
 
     def _is_due(self, now: float) -> bool:
-        interval = max(REFRESH_SECONDS, self.namespaces.cells / CELLS_A_SECOND)
-        return now - self._refreshed_at >= interval
+        return now - self._refreshed_at >= max(REFRESH_SECONDS, self.namespaces.cells / CELLS_A_SECOND)
 
     def _fade(self, now: float) -> None:
         self._now = max(self._now, now)

@@ -470,16 +470,15 @@ class KnowledgeByNamespace:
         if len(voters) > 1:
             self._agreed = np.partition([space.liveness.share for space in voters], 1, axis=0)[1]
         votes = Votes([vote(each.rates.matrix.factor, each.rates.matrix.samples) for each in voters])
+        self.lowered = set()
+        self._epoch += 1
         for space in self._all():
-            space.prior = None
+            space.agreed, space.prior = self._agreed, None
             if voters and voters != [space]:
                 median = votes.median(without=voters.index(space) if space in voters else None)
                 space.prior = prior(median, space.rates.matrix.samples > NEGLIGIBLE)
-        self.lowered = set()
-        for space in self._all():
-            space.agreed = self._agreed
             self.lowered.update(np.flatnonzero(space.liveness.share != 1.0).tolist(), space.liveness.deaths)
-        self.rebuild()
+            space.effective_rates.rebuild(space.shares(), space.prior, self._epoch)
 
     def _voters(self) -> list[Knowledge]:
         return [space for name, space in self.items() if name != EVERYBODY]
@@ -489,14 +488,8 @@ class KnowledgeByNamespace:
             shares = sorted(space.liveness.share.item(row) for space in self._voters())
             self._agreed[row] = shares[1] if len(shares) > 1 else 1.0
 
-    def rebuild(self) -> None:
-        """Compute the effective rates of all namespaces again, and start a new epoch."""
-        self._epoch += 1
-        for space in self._all():
-            space.effective_rates.rebuild(space.shares(), space.prior, self._epoch)
-
     def update_row(self, row: int) -> None:
-        """Compute those of one node again."""
+        """Compute the effective rates of one node again."""
         for space in self._all():
             space.effective_rates.update_row(row, space.share(row))
 

@@ -28,7 +28,7 @@ modes, chosen by `view`:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -36,8 +36,7 @@ from typing import Literal
 
 import numpy as np
 
-from eclectus.cluster.scalars import Scalars, scalars
-from eclectus.feasibility.task_class import NodeScalars
+from eclectus.cluster.scalars import scalars
 from eclectus.framework import (
     Action,
     ClassKey,
@@ -69,59 +68,6 @@ from eclectus.policies.rosella.replan import Replan
 # better than using them in one (Gardner et al., "Scalable load balancing in the presence of heterogeneous
 # servers", Performance Evaluation, 2021). A node with an effective rate of 0 is drawn only where all nodes
 # that may run the task have it.
-
-Query = Callable[[Random, Rows, Speeds, int], list[int]]
-"""query(rng, rows, speeds, count): `count` of `rows`, with replacement; empty if all rates are 0."""
-Cost = Callable[[Arithmetic[float], NodeScalars, Scalars[float], int], float]
-"""cost(numbers, nodes, rate, row): the cost of one feasible node; the least wins."""
-
-
-def proportional(rng: Random, rows: Rows, speeds: Speeds, count: int) -> list[int]:
-    """Draw with probability in proportion to the rate of this workload, as in the paper."""
-    return draws_proportional(rng, rows, speeds.rate, speeds.most, count)
-
-
-def uniform(rng: Random, rows: Rows, speeds: Speeds, count: int) -> list[int]:
-    """Draw uniformly from the nodes with a rate above 0."""
-    works = speeds.rate > 0.0
-    drawn = (draw_marked(rng, rows, works) for _ in range(count))
-    return [row for row in drawn if row is not None]
-
-
-QUERIES: dict[str, Query] = {"proportional": proportional, "uniform": uniform}
-
-
-class Sampling:
-    """Places one task at a time, by a query rule and an assignment rule."""
-
-    def __init__(self, query: Query, choices: int, distinct: bool, cost: Cost) -> None:
-        self._query = query
-        self._cost = partial(cost, numbers)
-        self._choices = choices
-        self._distinct = distinct
-
-    def answer(self, view: View, task: Task) -> Action:
-        """Enqueue the task at the drawn node of least cost; the first drawn wins a tie."""
-        task_class = view.task_class(task)
-        rows, speeds = task_class.waitable_rows, view.speeds(task_class)
-        if not len(rows):
-            return Unschedulable(task)
-        if self._distinct:
-            drawn = self._draw_distinct(view, rows, speeds)
-        else:
-            drawn = self._query(view.rng, rows, speeds, self._choices)
-        drawn = drawn or list(draw_rows(view.rng, rows, self._choices, self._distinct))
-        if len(drawn) == 1:
-            return Enqueue(task, drawn[0])
-        return Enqueue(task, min(drawn, key=partial(self._cost, task_class.scalars, scalars(speeds.rate))))
-
-    def _draw_distinct(self, view: View, rows: Rows, speeds: Speeds) -> list[int]:
-        drawn: list[int] = []
-        while len(drawn) < self._choices and (one := self._query(view.rng, rows, speeds, 1)):
-            drawn += one
-            rows = rows[rows != one[0]]
-        return drawn
-
 
 # Re-planning weighs waiting by the work that arrives, and leaves scarce nodes to tasks that need them.
 REPLANNING = PlaceTraits(defers=True, defers_until_change=True, needs=frozenset({"arrivals", "prices"}))
@@ -213,7 +159,6 @@ class Rosella(Place):
             raise SettingsError("view", f"the full view draws no nodes; {advice}")
         self._replans = self.view == "full" and self.replan is not False
         self._replan = Replan(self.theta, self.soft_weight)
-        self._sampling = Sampling(QUERIES[self.query], self.choices, self.distinct, self._cost)
         self._key = KEYS[self.compare]
 
     @property
@@ -239,9 +184,37 @@ class Rosella(Place):
         if self._replans:
             yield from self._replan.place(view, pending)
             return
-        answer = self._sampling.answer if self.view == "sample" else self._best
+        answer = self._sampled if self.view == "sample" else self._best
         for task in pending:
             yield answer(view, task)
+
+    def _sampled(self, view: View, task: Task) -> Action:
+        """Enqueue the task at the drawn node of least cost; the first drawn wins a tie."""
+        task_class = view.task_class(task)
+        rows, speeds = task_class.waitable_rows, view.speeds(task_class)
+        if not len(rows):
+            return Unschedulable(task)
+        drawn: list[int] = []
+        if self.distinct:
+            left = rows
+            while len(drawn) < self.choices and (one := self._drawn(view.rng, left, speeds, 1)):
+                drawn += one
+                left = left[left != one[0]]
+        else:
+            drawn = self._drawn(view.rng, rows, speeds, self.choices)
+        drawn = drawn or list(draw_rows(view.rng, rows, self.choices, self.distinct))
+        if len(drawn) == 1:
+            return Enqueue(task, drawn[0])
+        cost = partial(self._cost, numbers, task_class.scalars, scalars(speeds.rate))
+        return Enqueue(task, min(drawn, key=cost))
+
+    def _drawn(self, rng: Random, rows: Rows, speeds: Speeds, count: int) -> list[int]:
+        """`count` of the rows by the query rule, with replacement; empty if all rates are 0."""
+        if self.query == "proportional":
+            return draws_proportional(rng, rows, speeds.rate, speeds.most, count)
+        works = speeds.rate > 0.0
+        drawn = (draw_marked(rng, rows, works) for _ in range(count))
+        return [row for row in drawn if row is not None]
 
     def _best(self, view: View, task: Task) -> Action:
         task_class = view.task_class(task)

@@ -64,7 +64,7 @@ from eclectus.framework import (
     Wait,
 )
 from eclectus.maths.replanning import worth_waiting
-from eclectus.policies.rosella.costs import DEAD_RATE, ClassCosts, Demand, ScarcityFactors, WaitingWeight
+from eclectus.policies.rosella.costs import DEAD_RATE, ClassCosts, Demand, WaitingWeight, scarcity_factor
 
 # How fast the tasks on each node end, by what they are.
 #
@@ -184,7 +184,6 @@ class Replan:
         self._preference_weight = preference_weight
         self.demand = Demand()
         self._release = ReleaseRates()
-        self._scarcity = ScarcityFactors()
         self._weight = WaitingWeight(theta, self.demand)
 
     def epoch(self, view: View) -> int:
@@ -272,7 +271,7 @@ class Replan:
     def _costs(self, view: View, task_class: TaskClass) -> ClassCosts:
         """Those of a class, as all is now."""
         speeds, demand = view.speeds(task_class), self.demand.of(task_class)
-        factors = (demand.factor, self._scarcity.of(view, task_class))
+        factors = (demand.factor, scarcity_factor(view, task_class))
         return ClassCosts(
             task_class,
             speeds,

@@ -53,7 +53,7 @@ from eclectus.sim.base.work import (
     shrunk,
 )
 from eclectus.sim.workloads.workload import Needs, TaskNeeds, Workload, load
-from eclectus.sim.world.cluster import read_amounts
+from eclectus.sim.world.cluster import check_distinct, read_amounts
 
 SECONDS_MOST = 1e9
 
@@ -101,13 +101,9 @@ def read_dags(data: bytes, *, classes: Classes) -> list[Dag]:
     """The jobs of a file. Raises ValueError naming the field."""
     try:
         jobs = read(DagFile, msgspec.json.decode(data), "").jobs
+        check_distinct((job.name for job in jobs), "jobs")
     except SettingsError as error:  # the path is in this file, not in the settings
         raise ValueError(str(error)) from None
-    names: dict[str, int] = {}
-    for at, job in enumerate(jobs):
-        first = names.setdefault(job.name, at)
-        if first != at:
-            raise ValueError(f"jobs[{at}].name: {job.name!r} is already used by jobs[{first}]")
     return [job.dag(classes) for job in jobs]
 
 

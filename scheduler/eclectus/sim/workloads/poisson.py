@@ -108,7 +108,7 @@ class Poisson(Workload):
             raise SettingsError("rate", "give either rate or load")
         if not self.classes:
             raise SettingsError("classes", "is empty; leave it out for one default class")
-        check_distinct([each.name for each in self.classes], "classes")
+        check_distinct((each.name for each in self.classes), "classes")
         # Classes that share a workload have the same mean size, and are not alike in all they need.
         first: dict[str, int] = {}
         alike: dict[WorkClass, int] = {}

@@ -159,10 +159,7 @@ class Workload(ABC):
     """Settings of a workload, from which its arrival plan is made."""
 
     def with_speeds(self, cluster: ClusterSettings, folder: Path) -> ClusterSettings:
-        """The cluster with the speeds that the workload's data gives, if any; by default unchanged.
-
-        Raises SettingsError like `plan`.
-        """
+        """The cluster with the speeds that the workload's data gives, if any. Raises SettingsError."""
         return cluster
 
     @abstractmethod

@@ -52,10 +52,11 @@ def speed_of(name: str, speeds: Mapping[str, float]) -> float:
     return next((speed for pattern, speed in speeds.items() if fnmatchcase(name, pattern)), 1.0)
 
 
-def check_distinct(names: Sequence[str], where: str) -> None:
+def check_distinct(names: Iterable[str], where: str) -> None:
     """Raise SettingsError for a name that two items of the list at `where` have."""
+    places: dict[str, int] = {}
     for at, name in enumerate(names):
-        if (first := names.index(name)) != at:
+        if (first := places.setdefault(name, at)) != at:
             raise SettingsError(f"{where}[{at}].name", f"{name!r} is already used by {where}[{first}]")
 
 
@@ -251,11 +252,10 @@ class ClusterSettings:
     def __post_init__(self) -> None:
         if not self.groups and self.nodes is None:
             raise SettingsError("groups", "the cluster is empty; write at least one group such as {count: 1}")
-        names = [name for name, _ in self.named_groups()]
-        check_distinct(names, "groups")
-        for at, name in enumerate(names):
+        check_distinct((name for name, _ in self.named_groups()), "groups")
+        for at, (name, group) in enumerate(self.named_groups()):
             with errors_below(f"groups[{at}]"):
-                self.groups[at].node(name)
+                group.node(name)
 
     def named_groups(self) -> Iterator[tuple[str, MachineGroup]]:
         """Name and group, with default names filled in."""
@@ -310,10 +310,7 @@ class _CompleteCluster(ClusterSettings):
 
 
 def read_amounts(given: dict[str, object], path: str) -> Amounts:
-    """Quantities as written on a node or a pod, and `gpu-milli`, as amounts of the engine's model.
-
-    Raises SettingsError.
-    """
+    """Quantities as on a node or a pod, and `gpu-milli`, as the model's amounts. Raises SettingsError."""
     texts: dict[str, str | int | float] = {}
     for name, value in given.items():
         if counted(name):

@@ -261,8 +261,7 @@ class Jobs:
         work_class, owner, new = job.work_class, f"job-{number}", []
         profile = self._profiles[number % len(self._profiles)]
         for at, size in tasks:
-            name = f"{owner}-{at}"
-            task = _pod(name, owner, profile, work_class, now, estimate=job.estimate)
+            task = _pod(f"{owner}-{at}", owner, profile, work_class, now, estimate=job.estimate)
             new.append(TaskRun(task, work_class, number, size, now))
         return new
 
