@@ -20,8 +20,7 @@ from builders import make_engine, make_node
 from eclectus.feasibility.volume_reaches import VolumeMatching
 from eclectus.framework import Place
 from eclectus.live.watch.reflector import ObjectStore
-from eclectus.live.watch.watched_kinds import ClaimStates, pods_kind, storage_kinds
-from eclectus.live.watch.watched_pods import WatchedPods
+from eclectus.live.watch.watched_kinds import ClaimStates, WatchedPods, pods_kind, storage_kinds
 from eclectus.model.commands import Bind, Fault
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import BindConfirmed, BindRefused, Event, NodeSeen, Resumed

@@ -20,8 +20,7 @@ from eclectus.cluster.resources import FIRST_COLUMNS, MOST_HELD
 from eclectus.config.profiles import read_learner, read_profiles
 from eclectus.engine.engine import Engine
 from eclectus.live.watch.reflector import ObjectStore
-from eclectus.live.watch.watched_kinds import nodes_kind, pods_kind
-from eclectus.live.watch.watched_pods import WatchedPods
+from eclectus.live.watch.watched_kinds import WatchedPods, nodes_kind, pods_kind
 from eclectus.model.commands import Bind, Fault, Report
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import Event, Resumed

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from eclectus.live.watch.watched_pods import ConditionState
+from eclectus.live.watch.watched_kinds import ConditionState
 from eclectus.live.write.status_patches import condition_patch
 from eclectus.model.commands import Report
 

@@ -6,7 +6,7 @@ import pytest
 from aiohttp import web
 
 from eclectus.live.inbox import Inbox
-from eclectus.live.watch.watched_pods import ConditionState
+from eclectus.live.watch.watched_kinds import ConditionState
 from eclectus.model.commands import Evict
 from eclectus.model.events import EvictRefused
 from outboxes import outbox_of

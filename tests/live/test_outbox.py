@@ -7,7 +7,7 @@ import pytest
 
 from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.live.inbox import Inbox
-from eclectus.live.watch.watched_pods import ConditionState, Ignored
+from eclectus.live.watch.watched_kinds import ConditionState, Ignored
 from eclectus.model.commands import Bind, EndProbe, Fault, Renominate, Report
 from eclectus.model.events import BindConfirmed, BindRefused
 from outboxes import CONNECTION, NOTHING, outbox_of

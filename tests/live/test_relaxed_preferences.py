@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, Counter
 
 from eclectus.live.inbox import Inbox
 from eclectus.live.process_metrics import registered
-from eclectus.live.watch.watched_pods import ConditionState
+from eclectus.live.watch.watched_kinds import ConditionState
 from eclectus.live.write.outbox import MAX_WORDS, RelaxedPreferences
 from eclectus.model.commands import Bind
 from outboxes import outbox_of

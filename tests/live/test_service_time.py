@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eclectus.live.watch.watched_pods import WatchedPods, refine
+from eclectus.live.watch.watched_kinds import WatchedPods, refine
 
 
 @given(start=st.floats(0, 1000), run=st.floats(0.001, 1000), late=st.floats(0, 30), skew=st.floats(-100, 100))

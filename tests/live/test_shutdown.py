@@ -12,7 +12,7 @@ from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.leadership import Leadership
 from eclectus.live import scheduler_process
 from eclectus.live.inbox import Inbox
-from eclectus.live.watch.watched_pods import ConditionState
+from eclectus.live.watch.watched_kinds import ConditionState
 from eclectus.live.write import binder as binding
 from eclectus.model.commands import Bind, Evict
 from fake_api import FakeApi

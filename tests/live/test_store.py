@@ -7,8 +7,7 @@ import pytest
 from eclectus.kube.objects import decode_list
 from eclectus.kubeclient.api_errors import StaleError, UnsureError
 from eclectus.live.watch.reflector import ObjectStore
-from eclectus.live.watch.watched_kinds import nodes_kind, pods_kind
-from eclectus.live.watch.watched_pods import ConditionState, WatchedPods
+from eclectus.live.watch.watched_kinds import ConditionState, WatchedPods, nodes_kind, pods_kind
 from eclectus.model.events import NodeGone, NodeSeen, TaskGone, TaskSeen
 from eclectus.model.objects import Node, Taint
 

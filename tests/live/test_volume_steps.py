@@ -6,8 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from eclectus.live.inbox import Inbox
-from eclectus.live.watch.watched_kinds import ClaimState, ClaimStates
-from eclectus.live.watch.watched_pods import ConditionState
+from eclectus.live.watch.watched_kinds import ClaimState, ClaimStates, ConditionState
 from eclectus.live.write.outbox import WAIT_FOR_VOLUMES
 from eclectus.model.commands import AwaitVolume, Bind, ReserveVolume, SelectNode
 from eclectus.model.events import BindConfirmed, BindRefused

@@ -19,10 +19,7 @@ async def on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T
 
 @asynccontextmanager
 async def side_loop(name: str) -> AsyncIterator[asyncio.AbstractEventLoop]:
-    """Run a loop on a thread of this name for the length of the block.
-
-    What it still does at the end is cancelled.
-    """
+    """Run a loop on a thread of this name for the block; what it still does at the end is cancelled."""
     started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
     async def run() -> None:

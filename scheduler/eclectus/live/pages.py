@@ -86,17 +86,14 @@ def _taken(budget: Budget, what: str, per_second: float) -> Iterator[None]:
 
 @dataclass(eq=False)
 class ExplainPages:
-    """The handlers. `now` returns seconds since the epoch.
-
-    `why_not` says why this replica does not decide, and is empty while it does.
-    """
+    """The handlers. `why_not` says why this replica does not decide, and is empty while it does."""
 
     engine: Engine
     client: ApiClient
     access: AccessControl | None
     limits: Limits
     why_not: Callable[[], str]
-    now: Callable[[], float]
+    now: Callable[[], float]  # seconds since the epoch
 
     def handlers(self) -> Mapping[str, Handler]:
         """The handlers of pages, by path."""

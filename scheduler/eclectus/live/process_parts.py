@@ -36,8 +36,7 @@ from eclectus.live.load_signal import LoadSignal
 from eclectus.live.loop import Loop, StepObserver, Watchdog
 from eclectus.live.process_metrics import PodLatency, PodTrace, register_collectors
 from eclectus.live.watch.reflector import Reflector
-from eclectus.live.watch.watched_kinds import WatchedDagJobs, watched_kinds
-from eclectus.live.watch.watched_pods import WatchedPods
+from eclectus.live.watch.watched_kinds import WatchedDagJobs, WatchedPods, watched_kinds
 from eclectus.live.write.outbox import Known, Outbox
 
 

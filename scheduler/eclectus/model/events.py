@@ -234,10 +234,7 @@ class Paused(Struct, frozen=True, gc=False, tag=True):
 
 
 class PodsListed(Struct, frozen=True, gc=False, tag=True):
-    """A new list of all pods begins: a pod on it exists, also one that has gone before.
-
-    As after a restore of etcd from a backup.
-    """
+    """A new list of all pods begins: one on it exists even if it had gone, as after a restore of etcd."""
 
 
 _OfNodes = NodeSeen | NodeGone | LoadSeen | NodeRecalled

@@ -88,10 +88,7 @@ class FilterStep(Struct, frozen=True, rename="camel"):
 
 
 class Funnel(Struct, frozen=True, rename="camel"):
-    """Each rule in kube-scheduler's order, with how many nodes it leaves.
-
-    The last step leaves the nodes that have room for the pod now.
-    """
+    """Each rule in kube-scheduler's order, and the nodes it leaves: after the last, those with room now."""
 
     nodes: int  # of the cluster
     steps: tuple[FilterStep, ...]

@@ -9,8 +9,7 @@ from typing import Any
 from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
-from eclectus.live.watch.watched_kinds import ClaimStates, PlanState
-from eclectus.live.watch.watched_pods import ConditionState, Ignored
+from eclectus.live.watch.watched_kinds import ClaimStates, ConditionState, Ignored, PlanState
 from eclectus.live.write.outbox import Known, Outbox
 
 IN_FLIGHT = 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,17 +15,15 @@ from msgspec.structs import replace
 from eclectus.api.dag_job import DagJob, PlanStatus
 from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS
 from eclectus.framework import Need
-from eclectus.kube import pod_sets, storage
-from eclectus.kube.constraints import pairs
+from eclectus.kube import pod_sets, storage, translate
+from eclectus.kube.constraints import ignored, pairs
 from eclectus.kube.dag_jobs import Shape, decode_dag_job, job_from, shape_from
-from eclectus.kube.objects import decode_head, decode_node, full_name
-from eclectus.kube.translate import images_of_node, node_from, readable_node
+from eclectus.kube.objects import Pod, decode_head, decode_node, decode_pod, full_name
 from eclectus.live.watch.reflector import ObservedObject, WatchedKind
-from eclectus.live.watch.watched_pods import WatchedPods
 from eclectus.model import events
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import Event
-from eclectus.model.objects import Gang, GangKey, PodSelector
+from eclectus.model.objects import Gang, GangKey, PodSelector, Spec, Task
 
 _STORAGE = "/apis/storage.k8s.io/v1"
 _NOT_PLACED = "pods whose volumes need them are not placed"
@@ -85,11 +84,11 @@ def _observed_node(raw: Raw, _now: float, *, with_images: bool) -> ObservedObjec
     node = decode_node(raw)
     problem: MalformedError | None = None
     try:
-        seen = node_from(node)
+        seen = translate.node_from(node)
     except MalformedError as error:
-        seen, problem = node_from(readable_node(node)), error
+        seen, problem = translate.node_from(translate.readable_node(node)), error
     try:
-        seen = replace(seen, images=images_of_node(raw)) if with_images else seen
+        seen = replace(seen, images=translate.images_of_node(raw)) if with_images else seen
     except MalformedError as error:
         problem = problem or error
     return ObservedObject(seen.name, node.metadata.resource_version, events.NodeSeen(seen), problem=problem)
@@ -277,6 +276,147 @@ POD_GROUP_KINDS = (
 )
 
 
+# -- pods, and what writes need to know of them ------------------------------------------------------
+
+RESOLUTION_SECONDS = 1.0  # of metav1.Time
+FRESH_SECONDS = 5.0
+"""A container that had started longer ago than this when we first saw it run had been running before."""
+
+
+class ConditionState(Struct, frozen=True, gc=False):
+    """What writes need to know of a pod of ours that is not bound, such as patches of its condition."""
+
+    resource_version: str
+    generation: int
+    is_false: bool  # PodScheduled=False is set already
+    prefers_nodes: bool = False  # it has preferred node affinity, which its node may not meet
+
+
+class Ignored(Struct, frozen=True, gc=False):
+    """The preferences of a pod that no rule reads, invalid hints on it, and its class of work."""
+
+    features: tuple[str, ...]
+    workload: str
+    invalid_hints: tuple[str, ...] = ()
+
+
+@dataclass(eq=False)
+class WatchedPods:
+    """Makes events of pods, which it keys by uid."""
+
+    is_ours: Callable[[str], bool]  # whether a schedulerName is one of ours
+    shared: AbstractSet[str] = frozenset()  # classes of work that belong to no namespace
+    with_images: AbstractSet[str] = frozenset()  # schedulerNames whose profile weighs which images nodes have
+
+    def __post_init__(self) -> None:
+        self.condition_states: dict[str, ConditionState] = {}  # uid -> of each pod of ours that is not bound
+        self.ignored: dict[str, Ignored] = {}  # uid -> of each such pod of ours
+        self._specs: dict[str, tuple[int, Spec]] = {}  # uid -> (generation, the Spec made from it)
+        self._service_times = ServiceTimes()
+
+    def observe(self, raw: Raw, now: float) -> ObservedObject:
+        """TaskSeen, with refined start and end, and without what cannot be read."""
+        pod = decode_pod(raw)
+        task, problem = self._translated(pod)
+        self._track(pod, task)
+        seen = events.TaskSeen(self._service_times.refined(task, now))
+        version, is_listed = pod.metadata.resource_version, not task.ended
+        return ObservedObject(task.uid, version, seen, is_listed=is_listed, problem=problem)
+
+    def gone(self, key: str) -> Event:
+        """The pod is deleted."""
+        self.condition_states.pop(key, None)
+        self.ignored.pop(key, None)
+        self._service_times.forget(key)
+        self._specs.pop(key, None)
+        return events.TaskGone(key)
+
+    def take_ignored(self, uid: str) -> Ignored | None:
+        """What is ignored of a pod that is being placed, once."""
+        return self.ignored.pop(uid, None)
+
+    def _translated(self, pod: Pod) -> tuple[Task, MalformedError | None]:
+        """The task, and what cannot be read; the Spec, half of the work, is reused where it is the same."""
+        uid, generation = pod.metadata.uid, pod.metadata.generation
+        known, spec = self._specs.get(uid, (0, None))
+        # Before Kubernetes 1.33 pods have no generation, so a change of the spec cannot be detected.
+        problem: MalformedError | None = None
+        try:
+            task = translate.task_from(pod, spec if known == generation > 0 else None, self.shared)
+        except MalformedError as error:
+            task, problem = translate.readable_task(pod, error, self.shared), error
+        if not task.node and task.profile in self.with_images and not task.spec.images:
+            task = replace(task, spec=replace(task.spec, images=translate.images_of_pod(pod)))
+        if task.ended:
+            self._specs.pop(uid, None)
+        else:
+            self._specs[uid] = (generation, task.spec)
+        return task, problem
+
+    def _track(self, pod: Pod, task: Task) -> None:
+        """Keep what writes need to know of a pod of ours that is not bound."""
+        self.ignored.pop(task.uid, None)
+        if task.node or task.ended or not self.is_ours(task.profile):
+            self.condition_states.pop(task.uid, None)
+            return
+        features, invalid = ignored(pod.spec), translate.annotation_problems(pod.metadata.annotations)
+        if features or invalid:
+            self.ignored[task.uid] = Ignored(features, task.workload, invalid)
+        is_false = any(one.type == "PodScheduled" and one.status == "False" for one in pod.status.conditions)
+        meta = pod.metadata
+        self.condition_states[task.uid] = ConditionState(
+            meta.resource_version, meta.generation, is_false, bool(task.spec.preferences)
+        )
+
+
+class ServiceTimes:
+    """Replaces start and end of each pod by the moments at which the watch showed them.
+
+    The API gives the times at which a container ran in whole seconds, truncated: a run of 0.4 s reads as 0 or
+    1 s. The watch shows both moments late, but about equally late, so their distance is accurate unless one
+    of the two was delayed. Therefore the observed distance is used, limited to what the API's values allow.
+    """
+
+    def __init__(self) -> None:
+        self._running_since: dict[str, float | None] = {}  # uid -> when seen to start; None: it ran before
+
+    def refined(self, task: Task, now: float) -> Task:
+        """The task with refined times, as observed at `now` (seconds)."""
+        if task.started is None or not task.node:
+            return task
+        since = self._running_since
+        if task.ended:
+            seen_running = since.pop(task.uid, None)
+            if task.finished is None:
+                return task
+            started, finished = refine(task.started, task.finished, seen_running, now)
+            return replace(task, started=started, finished=finished)
+        if task.uid not in since:
+            since[task.uid] = now if now - task.started < FRESH_SECONDS else None
+        seen = since[task.uid]
+        return task if seen is None else replace(task, started=seen)
+
+    def forget(self, uid: str) -> None:
+        """The pod has been deleted."""
+        self._running_since.pop(uid, None)
+
+
+def refine(
+    api_started: float, api_finished: float, seen_running: float | None, seen_finished: float
+) -> tuple[float, float]:
+    """(start, end) in seconds: on our own clock if the start was observed, else as the API says.
+
+    The true duration lies within one second of the API's difference, because both ends are truncated by
+    less than a second. `seen_running` is None for a container that ran already when its pod was first seen.
+    """
+    coarse = api_finished - api_started
+    if seen_running is None:
+        return api_started, api_finished
+    least, most = max(coarse - RESOLUTION_SECONDS, 0.0), coarse + RESOLUTION_SECONDS
+    run = min(max(seen_finished - seen_running, least), most)
+    return seen_running, seen_running + run
+
+
 # -- what writes need to know of jobs and claims ----------------------------------------------------
 
 
@@ -287,6 +427,7 @@ class PlanState(Struct, frozen=True, gc=False):
     plan: PlanStatus | None  # as written before
 
 
+@dataclass(eq=False)
 class WatchedDagJobs:
     """DagJobs, keyed by uid.
 
@@ -295,9 +436,10 @@ class WatchedDagJobs:
     each generation.
     """
 
-    def __init__(self, is_ours: Callable[[str], bool], shared: AbstractSet[str] = frozenset()) -> None:
-        self._is_ours = is_ours  # whether a schedulerName is one of ours
-        self._shared = shared  # classes of work that belong to no namespace
+    is_ours: Callable[[str], bool]  # whether a schedulerName is one of ours
+    shared: AbstractSet[str] = frozenset()  # classes of work that belong to no namespace
+
+    def __post_init__(self) -> None:
         self.plan_states: dict[str, PlanState] = {}  # uid -> of each job that counts
         self._shapes: dict[str, tuple[int, Shape | None]] = {}  # uid -> (generation, None: cannot be read)
 
@@ -307,7 +449,7 @@ class WatchedDagJobs:
         meta = job.metadata
         shape, problem = self._shape(job)
         is_over = job.status.has_finished or meta.deletion_timestamp is not None
-        if shape is None or is_over or not any(map(self._is_ours, shape.profiles)):
+        if shape is None or is_over or not any(map(self.is_ours, shape.profiles)):
             self.plan_states.pop(meta.uid, None)
             return ObservedObject(meta.uid, meta.resource_version, events.JobGone(meta.uid), problem=problem)
         self.plan_states[meta.uid] = PlanState(meta.resource_version, job.status.plan)
@@ -328,7 +470,7 @@ class WatchedDagJobs:
         shape: Shape | None = None
         problem: MalformedError | None = None
         try:
-            shape = shape_from(job, self._shared)
+            shape = shape_from(job, self.shared)
         except MalformedError as error:
             problem = error
         self._shapes[uid] = generation, shape

@@ -25,8 +25,7 @@ from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.kubeclient.timing import elapsed
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
-from eclectus.live.watch.watched_kinds import ClaimStates, PlanState
-from eclectus.live.watch.watched_pods import ConditionState, Ignored
+from eclectus.live.watch.watched_kinds import ClaimStates, ConditionState, Ignored, PlanState
 from eclectus.live.write.binder import BOUND_SECONDS, Binder, VolumeSteps
 from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.live.write.evictor import Evictor
