@@ -8,9 +8,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders import make_engine, make_node, make_task
 from eclectus.cluster.nodes import Cluster
+from eclectus.cluster.resources import COLUMNS_OF_NODE_MOST
 from eclectus.feasibility.room import Room
 from eclectus.feasibility.task_class import TaskClass
+from eclectus.model.events import NodeSeen, Resumed, TaskSeen
 from eclectus.model.objects import Amounts, Node, Spec, Task
 
 ODD = (("a.io/one", 2), ("a.io/two", 3), ("cpu", 1))
@@ -86,6 +89,23 @@ def test_nothing_stays_of_a_pod_that_has_gone() -> None:
     assert not any(spec.requests == many for spec, _ in cluster._held)
 
 
+def test_a_node_that_names_thousands_of_resources_opens_few_columns_in_all() -> None:
+    cluster = Cluster()
+    for version in range(3):
+        cluster.set_node(node(**{f"v{version}-{at:04}": 1 for at in range(1_000)}))
+    assert len(cluster.columns) == 4 + COLUMNS_OF_NODE_MOST
+    assert "a.io/v0-0000" in cluster.columns
+    row = cluster.set_node(node("other", new=2))
+    assert cluster.allocatable[row, cluster.columns["a.io/new"]] == 2
+
+
+def test_a_probe_opens_no_column() -> None:
+    engine = make_engine()
+    probe = make_task("probe", cpu=0, node="n", probe=True, notional_requests=(("a.io/x", 1),))
+    engine.step([NodeSeen(make_node("n")), TaskSeen(probe), Resumed()], 1.0)
+    assert "a.io/x" not in engine._state.cluster.columns
+
+
 def test_a_node_opens_all_its_columns_at_once() -> None:
     cluster = Cluster(rows=2)
     began = cluster.shape.head
@@ -115,7 +135,7 @@ class Books:
 
     def __init__(self) -> None:
         self.lazy, self.wide = Cluster(rows=4), Cluster(rows=4)
-        self.wide.vector(tuple((name, 0) for name in NAMES))
+        self.wide.open_columns(NAMES)
         self.held: list[tuple[int, Task]] = []
         for at in range(3):
             self.node(at, (("pods", 9),))

@@ -90,7 +90,7 @@ class Model:
             self.cluster.release(self.cluster.rows[name], task)
 
     def _column(self, at: int) -> None:
-        self.cluster.vector(((f"example.com/r{at}", 1),))
+        self.cluster.open_columns([f"example.com/r{at}"])
 
     def _add(self, spec: Any) -> None:
         self.index.add((spec, ""))

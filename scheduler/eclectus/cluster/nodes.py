@@ -112,7 +112,7 @@ class Cluster(ResourceTable):
         self.images.set(row, () if before is None else before.images, node.images)
         if before is not None and replace(before, images=node.images) == node:
             return row  # no rule reads images
-        vector = self.vector(node.allocatable)  # may replace the arrays: before the write
+        vector = self.offered_by(node.name, node.allocatable)  # may replace the arrays: before the write
         self._layers[ALLOCATABLE, row] = vector
         self._cordoned[row] = node.unschedulable
         if before is not None:

@@ -4,13 +4,14 @@ Arrays are float64: whole amounts up to 2**53 are exact, and the overflow of a c
 needs no conversion. A resource that a node offers for the first time adds a column.
 
 A pod may name any resource, thousands of them in one pod, and a column costs a number for each node. So
-only nodes open columns. What a pod on a node holds of another resource is kept apart, and moves into the
-table when a node offers the resource.
+only nodes open columns, and each node few of them: a device plugin may name as many. What a pod on a node
+holds of another resource is kept apart, and moves into the table when a node offers the resource.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from typing import Self
 
@@ -83,6 +84,7 @@ class _SparseColumn(dict[int, float]):
 
 PODS = "pods"
 FIRST_COLUMNS = (PODS, "cpu", "memory", "ephemeral-storage")
+COLUMNS_OF_NODE_MOST = 128  # that one node has opened: of further resources that are new it offers nothing
 MIN_CHANGE_LOG_ENTRIES = 512  # or two a row, if that is more: to read more costs as much as to start over
 
 # What one pod counts for at most: 70 TB of memory, 70 billion cores. So the sums over the pods of a node are
@@ -112,6 +114,7 @@ class ResourceTable:
     def __init__(self, rows: int) -> None:
         self._columns: dict[str, int] = {name: i for i, name in enumerate(FIRST_COLUMNS)}
         self.columns: Mapping[str, int] = self._columns  # resource -> column, in the order of columns
+        self._opened = Counter[str]()  # columns by the name of the node that has opened them, if any
         self.shape, self.usage, self.held = (ChangeLog[int](MIN_CHANGE_LOG_ENTRIES) for _ in range(3))
         self.unoffered = UnofferedAmounts()  # what pods hold of resources without a column
         self._make_memos()
@@ -132,19 +135,24 @@ class ResourceTable:
     def detach(self) -> Self:
         """Itself, a shallow copy; from now on it shares nothing that changes with the original."""
         self._columns = dict(self._columns)
-        self.columns = self._columns
+        self.columns, self._opened = self._columns, self._opened.copy()
         self.shape, self.usage, self.held = (ChangeLog[int](MIN_CHANGE_LOG_ENTRIES) for _ in range(3))
         self.unoffered = copy(self.unoffered).detach()
         self._make_memos()  # they compute with the table that made them
         self._set_arrays(self._layers.copy(), self._scored.copy())
         return self
 
-    def vector(self, amounts: Amounts) -> Vector:
+    def offered_by(self, node: str, amounts: Amounts) -> Vector:
         """What a node offers as one row, shape [columns]; a resource not offered before adds a column."""
-        self._add_columns([name for name, _ in amounts if name not in self._columns])
+        new = [name for name, _ in amounts if name not in self._columns]
+        if new:
+            new = new[: COLUMNS_OF_NODE_MOST - self._opened[node]]
+            self._opened[node] += len(new)
+            self.open_columns(new)
         row = np.zeros(len(self._columns))
         for name, amount in amounts:
-            row[self._columns[name]] = amount
+            if name in self._columns:
+                row[self._columns[name]] = amount
         return row
 
     def task_vector(self, amounts: Amounts) -> Vector:
@@ -212,8 +220,9 @@ class ResourceTable:
         layers = np.pad(self._layers, ((0, 0), (0, more), (0, 0)))
         self._set_arrays(layers, np.pad(self._scored, ((0, more), (0, 0))))
 
-    def _add_columns(self, resources: Sequence[str]) -> None:
-        """Columns for these resources, with what pods hold of them already."""
+    def open_columns(self, resources: Iterable[str]) -> None:
+        """Columns for these resources, with what pods hold of them already; for those that have none."""
+        resources = [name for name in resources if name not in self._columns]
         if not resources:
             return
         layers = np.pad(self._layers, ((0, 0), (0, 0), (0, len(resources))))

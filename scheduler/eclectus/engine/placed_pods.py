@@ -367,6 +367,6 @@ class ProbeValidity:
         row = self._cluster.rows.get(probe.node)
         if row is None:
             return True  # an unknown node; nothing is learned of it either
-        wanted = self._cluster.vector(probe.notional_requests)
+        columns, wanted = self._cluster.columns, [each for each in probe.notional_requests if each[1]]
         free = self._cluster.allocatable[row] - self._cluster.used[row]
-        return bool((free >= wanted)[wanted > 0].all())
+        return all(name in columns and free[columns[name]] >= amount for name, amount in wanted)

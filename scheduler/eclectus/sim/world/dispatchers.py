@@ -112,7 +112,7 @@ class StaleView(Place):
 def _same_nodes(truth: Cluster) -> Cluster:
     """A cluster with the same nodes in the same rows and the same resource columns."""
     same = Cluster(truth.capacity)
-    same.vector(tuple((resource, 0) for resource in truth.columns))
+    same.open_columns(truth.columns)
     for row, name in enumerate(truth.names):
         same.set_node(truth.node(name) or Node(f"hole {row}"))
     for row, name in enumerate(truth.names):
