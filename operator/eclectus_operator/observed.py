@@ -10,7 +10,7 @@ from msgspec import Struct
 from eclectus.api.common import time_seconds
 from eclectus.api.names import API_VERSION, NO_PROBES_LABEL, RUN_ID_LABEL
 from eclectus.api.node_probe import Toleration
-from eclectus.kube.objects import NodeSpec, OwnerReference, Taint
+from eclectus.kube import objects as kube
 
 ALL_PODS_PATH = "/api/v1/pods"
 PULL_REASONS = (  # of a container that waits because its image could not be had
@@ -34,7 +34,7 @@ class Metadata(Struct, frozen=True, rename="camel"):
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     deletion_grace_period_seconds: int | None = None
-    owner_references: tuple[OwnerReference, ...] | None = None
+    owner_references: tuple[kube.OwnerReference, ...] | None = None
 
 
 class _Waiting(Struct, frozen=True):
@@ -75,13 +75,9 @@ class _Container(Struct, frozen=True):
     image: str = ""
 
 
-class PodCondition(Struct, frozen=True, rename="camel"):
+class PodCondition(kube.Condition, frozen=True):
     """A condition of a pod or a node."""
 
-    type: str
-    status: str
-    reason: str = ""
-    message: str = ""
     last_transition_time: str | None = None
 
 
@@ -151,7 +147,7 @@ class Node(Struct, frozen=True):
     """A node."""
 
     metadata: Metadata
-    spec: NodeSpec = NodeSpec()
+    spec: kube.NodeSpec = kube.NodeSpec()
     status: _NodeStatus = _NodeStatus()
 
     def why_unfit(self, selector: Mapping[str, str], tolerations: Iterable[Toleration]) -> str:
@@ -191,7 +187,7 @@ def _of_type(conditions: Iterable[PodCondition] | None, kind: str) -> PodConditi
     return next((each for each in conditions or () if each.type == kind), None)
 
 
-def _is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+def _is_tolerated(taint: kube.Taint, tolerations: Iterable[Toleration]) -> bool:
     """Whether pods with these tolerations may run on a node with the taint.
 
     `Lt` and `Gt` count as not tolerating: better no probe than one on a forbidden node.

@@ -45,15 +45,15 @@ def capacities(nodes: Iterable[kube.Node], largest: list[Room]) -> list[Room]:
             room = dict(_allocatable(node))
         except FieldError:
             continue
-        if not any(_fits(room, each) for each in largest):
-            largest = [each for each in largest if not _fits(each, room)] + [room]
+        if not any(not lacking(room, each) for each in largest):
+            largest = [each for each in largest if lacking(each, room)] + [room]
     return largest
 
 
 def could_ever_fit(pod: kube.Pod, largest: Iterable[Room]) -> bool:
     """Whether one of these capacities is enough for the pod; never, if its requests cannot be read."""
     found = wanted(pod)
-    return bool(found) and any(_fits(found, each) for each in largest)
+    return bool(found) and any(not lacking(found, each) for each in largest)
 
 
 def wanted(pod: kube.Pod) -> Room:
@@ -66,7 +66,7 @@ def wanted(pod: kube.Pod) -> Room:
 
 def lacking_everywhere(wanted: Room, largest: Iterable[Room]) -> list[str]:
     """The resources of which none of these capacities has enough; of the one that lacks the fewest."""
-    return min((lacking(tuple(wanted.items()), each) for each in largest), key=len, default=[])
+    return min((lacking(wanted, each) for each in largest), key=len, default=[])
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class ProbeRoom:
         """
         needs = wanted(waiting) if waiting.spec.node_selector.items() <= self.labels.items() else {}
         without = _add(self.beside, self.held, 1)
-        return bool(needs) and _fits(needs, without) and not _fits(needs, self.beside)
+        return bool(needs and lacking(needs, self.beside)) and not lacking(needs, without)
 
 
 def probe_room(uid: str, node: kube.Node, on_it: Iterable[kube.Pod]) -> ProbeRoom | None:
@@ -114,9 +114,9 @@ def left(node: kube.Node, on_it: Iterable[kube.Pod]) -> Room:
     return room
 
 
-def lacking(wanted: Amounts, room: Room) -> list[str]:
+def lacking(wanted: Room, room: Room) -> list[str]:
     """The resources of which less is left than wanted."""
-    return [name for name, amount in wanted if amount > room.get(name, 0)]
+    return [name for name, amount in wanted.items() if amount > room.get(name, 0)]
 
 
 def blocks_probes(pod: kube.Pod, now: float) -> bool:
@@ -146,10 +146,6 @@ def _with_pod_slot(held_amounts: Amounts) -> Room:
 
 def _add(one: Room, other: Room, sign: int) -> dict[str, int]:
     return {name: one.get(name, 0) + sign * other.get(name, 0) for name in {**one, **other}}
-
-
-def _fits(wanted: Room, room: Room) -> bool:
-    return not lacking(tuple(wanted.items()), room)
 
 
 def _waits_for_room(pod: kube.Pod) -> bool:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from builders import make_node, make_task
 from eclectus.cli.explain.command import formatted
 from eclectus.cli.explain.explained_text import quantity
-from eclectus.cli.explain.target import Target, target_of
+from eclectus.cli.explain.transport import Target, target_of
 from eclectus.cli.main import program
 from eclectus.model.events import BudgetSeen, TaskSeen
 from eclectus.model.explanation import (

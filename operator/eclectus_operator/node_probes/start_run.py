@@ -105,7 +105,7 @@ async def _find_shortage(context: OperatorContext, probe: NodeProbe, target: Tar
     try:
         there = await read_node(context.api, name)
         wanted = notional_requests(probe, target.work, context.settings)
-        lacking = room.lacking(wanted, room.left(there.node, there.pods))
+        lacking = room.lacking(dict(wanted), room.left(there.node, there.pods))
     except MissingError:
         return Blocked("NoNodeNow", f"the node that was drawn, {name}, is gone")
     except FieldError as error:

@@ -79,7 +79,7 @@ async def _find_room(context: OperatorContext, probe: Pod, there: NodeWithPods) 
 def _is_taken(there: NodeWithPods, wanted: Callable[[], Amounts]) -> bool:
     """Whether real pods use what a probe wants of a node; not, if the node or the probe cannot be read."""
     try:
-        return bool(room.lacking(wanted(), room.left(there.node, there.pods)))
+        return bool(room.lacking(dict(wanted()), room.left(there.node, there.pods)))
     except FieldError as error:
         _log.warning("whether the room of a probe is taken is not known: %s", error)
         return False

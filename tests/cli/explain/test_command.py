@@ -4,8 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from eclectus.cli.explain import command
-from eclectus.cli.explain.target import NOTHING_ELSE, Target
-from eclectus.cli.explain.transport import Source
+from eclectus.cli.explain.transport import NOTHING_ELSE, Source, Target
 from eclectus.cli.main import program
 
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from builders import make_node, make_task
 from eclectus.cli.explain.explained_text import what_if_lines
-from eclectus.cli.explain.target import Asked
+from eclectus.cli.explain.transport import Asked
 from eclectus.cli.main import program
 from eclectus.explain.what_if import Candidate, PolicyAnswer, WhatIfExplanation
 from eclectus.model.events import TaskSeen

@@ -17,8 +17,15 @@ import msgspec
 from eclectus.api.names import DAG_JOB_LABEL, JOB_NAME_LABEL
 from eclectus.cli.cluster_commands import awaited, default_namespace, kubeconfig_options, output_option
 from eclectus.cli.explain.explained_text import job_lines, node_lines, pod_lines, what_if_lines
-from eclectus.cli.explain.target import NOTHING_ELSE, Asked, Kind, Target, target_of
-from eclectus.cli.explain.transport import Source, answer_from_scheduler
+from eclectus.cli.explain.transport import (
+    NOTHING_ELSE,
+    Asked,
+    Kind,
+    Source,
+    Target,
+    answer_from_scheduler,
+    target_of,
+)
 from eclectus.cli.output import Progress, structured
 from eclectus.config import parse
 from eclectus.engine.engine import Engine
