@@ -45,20 +45,13 @@ def changes(mapping: NodeLabels, labels: Mapping[str, str]) -> dict[str, str]:
 
     A label whose source the node lacks, or whose value would be no label value, is left as it is.
     """
-    wanted = {label: _filled(template, labels) for label, template in mapping.items()}
-    return {
-        label: value
-        for label, value in wanted.items()
-        if _VALUE.fullmatch(value) and labels.get(label) != value
+    wanted = {
+        label: _IN_BRACES.sub(lambda part: labels[part[1]], template)
+        for label, template in mapping.items()
+        if labels.keys() >= set(_IN_BRACES.findall(template))
     }
-
-
-def _filled(template: str, labels: Mapping[str, str]) -> str:
-    """The template with the values of its labels; empty if one is missing."""
-    keys = _IN_BRACES.findall(template)
-    return (
-        _IN_BRACES.sub(lambda part: labels[part[1]], template) if all(key in labels for key in keys) else ""
-    )
+    valid = {label: value for label, value in wanted.items() if _VALUE.fullmatch(value)}
+    return {label: value for label, value in valid.items() if labels.get(label) != value}
 
 
 def _label_problem(label: str, others: NodeLabels) -> str:

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from eclectus.cli.main import main, program
 from eclectus.config import effective, parse
-from eclectus.config.upstream import SCORES, Translation, translate
-from eclectus.config.upstream_fields import ARGUMENTS
+from eclectus.config.upstream import ARGUMENTS, SCORES, Translation, translate
 from eclectus.model.errors import SettingsError
 
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}

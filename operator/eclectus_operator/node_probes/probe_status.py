@@ -75,9 +75,8 @@ def probing(probe: NodeProbe, blocked: Blocked | None, now: float) -> NodeProbeS
 
 
 def with_condition(status: NodeProbeStatus, new: Condition) -> NodeProbeStatus:
-    """The status with this condition; the same one if that is not worth a write."""
-    found = common.with_condition(status.conditions, new)
-    return status if found == status.conditions else replace(status, conditions=found)
+    """The status with this condition; an equal one if that is not worth a write."""
+    return replace(status, conditions=common.with_condition(status.conditions, new))
 
 
 def status_patch(probe: NodeProbe, status: NodeProbeStatus) -> dict[str, Any]:

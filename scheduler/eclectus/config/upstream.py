@@ -188,13 +188,12 @@ def _weights(plugins: upstream.Plugins, place: Values, path: str) -> list[Note]:
 
 
 def _arguments(config: upstream.PluginConfig, values: Values, path: str) -> list[Note]:
-    kind = upstream.ARGUMENTS.get(config.name)
+    kind, translate = ARGUMENTS.get(config.name, (None, None))
     if kind is None:
         return [Note(path, f"Eclectus has no plugin {config.name!r} with arguments; leave it out")]
     where = join(path, "args")
     given = {key: each for key, each in (config.args or {}).items() if key not in ("apiVersion", "kind")}
     arguments: object = read(kind, given, where)
-    translate = _TRANSLATED.get(kind)
     translated = [] if translate is None else translate(arguments, values, where)
     return [*marked(arguments, where), *translated]
 
@@ -257,13 +256,17 @@ def _spread(arguments: upstream.PodTopologySpreadArgs, values: Values, path: str
     return []
 
 
-_TRANSLATED: Mapping[type, Translate] = {
-    upstream.NodeResourcesFitArgs: _fit,
-    upstream.NodeAffinityArgs: _affinity,
-    upstream.DefaultPreemptionArgs: _preemption,
-    upstream.PodTopologySpreadArgs: _spread,
+ARGUMENTS: Mapping[str, tuple[type, Translate | None]] = {
+    "NodeResourcesFit": (upstream.NodeResourcesFitArgs, _fit),
+    "NodeAffinity": (upstream.NodeAffinityArgs, _affinity),
+    "DefaultPreemption": (upstream.DefaultPreemptionArgs, _preemption),
+    "PodTopologySpread": (upstream.PodTopologySpreadArgs, _spread),
+    "InterPodAffinity": (upstream.InterPodAffinityArgs, None),
+    "NodeResourcesBalancedAllocation": (upstream.NodeResourcesBalancedAllocationArgs, None),
+    "VolumeBinding": (upstream.VolumeBindingArgs, None),
+    "DynamicResources": (upstream.DynamicResourcesArgs, None),
 }
-"""Arguments with counterparts; of all others upstream_fields.py says what to do."""
+"""Plugin -> its arguments, and what translates them; of the others upstream_fields.py says what to do."""
 
 
 UPSTREAM_KIND = "KubeSchedulerConfiguration"

@@ -108,7 +108,7 @@ class Plugins:
 
 @dataclass(frozen=True)
 class PluginConfig:
-    """An entry of pluginConfig; what `args` may have depends on the name (ARGUMENTS)."""
+    """An entry of pluginConfig; what `args` may have depends on the name (ARGUMENTS in upstream.py)."""
 
     name: str
     args: dict[str, object] | None = None
@@ -243,16 +243,3 @@ class DynamicResourcesArgs:
 
     filter_timeout: float | None = no_counterpart(_CLAIMS, unit="s")
     binding_timeout: float | None = no_counterpart(_CLAIMS, unit="s")
-
-
-ARGUMENTS: dict[str, type] = {
-    "NodeResourcesFit": NodeResourcesFitArgs,
-    "NodeAffinity": NodeAffinityArgs,
-    "DefaultPreemption": DefaultPreemptionArgs,
-    "PodTopologySpread": PodTopologySpreadArgs,
-    "InterPodAffinity": InterPodAffinityArgs,
-    "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs,
-    "VolumeBinding": VolumeBindingArgs,
-    "DynamicResources": DynamicResourcesArgs,
-}
-"""The plugins that have arguments, by name."""

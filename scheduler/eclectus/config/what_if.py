@@ -218,6 +218,7 @@ WHAT_IF, AS_POLICY = "whatIf", "asPolicy"  # parameters of the path that answers
 CHANGES_MOST = 16  # texts of one question: each may be about a node that is copied
 NODES_MOST = 100  # added by one text
 CHARACTERS_MOST = 1024  # of one text
+SUBJECTS = ("node", "add-node-like", "delete-pod")  # keys of a first item that is not about the pod
 
 EditT = TypeVar("EditT", NodeEdit, TaskEdit)
 
@@ -243,38 +244,24 @@ def _change(text: str, namespace: str) -> Change:
     if len(text) > CHARACTERS_MOST:
         raise QuestionError(f"a change of {len(text)} characters is too long; at most {CHARACTERS_MOST}")
     first, *others = items = [read_item(each) for each in text.split(",")]
-    if first.key not in SUBJECTS:
-        return ChangeTask(_edits(TASK_ITEMS, items))
-    if not first.value:
+    if first.key in SUBJECTS and not first.value:
         raise QuestionError(f"{first}: a name is missing")
-    return SUBJECTS[first.key](first.value, others, namespace)
-
-
-def _change_node(name: str, others: Sequence[Item], namespace: str) -> Change:
-    if not others:
-        raise QuestionError(f"node={name}: say what would be other about it; {_known(NODE_ITEMS)}")
-    return ChangeNode(name, _edits(NODE_ITEMS, others))
-
-
-def _add_nodes(like: str, others: Sequence[Item], namespace: str) -> Change:
-    counts = [each for each in others if each.key == "count"]
-    count = whole(counts[-1], 1, NODES_MOST) if counts else 1
-    return AddNodes(like, count, _edits(NODE_ITEMS, [each for each in others if each.key != "count"]))
-
-
-def _delete_pod(pod: str, others: Sequence[Item], namespace: str) -> Change:
-    if others:
-        raise QuestionError(f"delete-pod={pod}: nothing may follow, but {others[0]} does")
-    before, slash, name = pod.partition("/")
-    return DeletePod(before, name) if slash else DeletePod(namespace, pod)
-
-
-SUBJECTS: Mapping[str, Callable[[str, Sequence[Item], str], Change]] = {
-    "node": _change_node,
-    "add-node-like": _add_nodes,
-    "delete-pod": _delete_pod,
-}
-"""Key of the first item -> `(its value, the other items, the pod's namespace)`."""
+    match first.key:
+        case "node":
+            if not others:
+                raise QuestionError(f"{first}: say what would be other about it; {_known(NODE_ITEMS)}")
+            return ChangeNode(first.value, _edits(NODE_ITEMS, others))
+        case "add-node-like":
+            counts = [each for each in others if each.key == "count"]
+            count = whole(counts[-1], 1, NODES_MOST) if counts else 1
+            edits = _edits(NODE_ITEMS, [each for each in others if each.key != "count"])
+            return AddNodes(first.value, count, edits)
+        case "delete-pod":
+            if others:
+                raise QuestionError(f"{first}: nothing may follow, but {others[0]} does")
+            before, slash, name = first.value.partition("/")
+            return DeletePod(before, name) if slash else DeletePod(namespace, before)
+    return ChangeTask(_edits(TASK_ITEMS, items))
 
 
 def _edits(known: Mapping[str, Callable[[Item], EditT]], items: Iterable[Item]) -> tuple[EditT, ...]:

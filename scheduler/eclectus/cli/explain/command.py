@@ -45,13 +45,6 @@ class Moment(NamedTuple):
     step: int = 0
 
 
-class Reached(NamedTuple):
-    """How far a tape was repeated: its last step by then, and the time, seconds on the tape's clock."""
-
-    step: int
-    now: float
-
-
 def read_moment(ctx: click.Context, param: click.Parameter, text: str | None) -> Moment:
     """`90` or `90.5` are seconds, `step:12` is a step, None is the end. Raises click.BadParameter."""
     if text is None:
@@ -75,28 +68,28 @@ def answer_from_tape(tape: Path, at: Moment, target: Target, question: Question 
     header, steps = read(tape)
     engine = parse(header.configuration).engine()
     with Progress(f"repeating {tape.name}", unit="steps") as progress:
-        reached = repeat(engine, steps, at, progress)
-    if not reached.step:
+        last, now = repeat(engine, steps, at, progress)
+    if not last:
         raise TapeError(f"{tape} has no steps")
-    if reached.step < at.step:
-        raise TapeError(f"{tape} has {reached.step} steps and no step {at.step}")
+    if last < at.step:
+        raise TapeError(f"{tape} has {last} steps and no step {at.step}")
     key = target.namespace, target.name
     found: object
     match target.kind:
         case "pod" if question is not None:
-            found = engine.read(what_if_explanation, key, question, reached.now)
+            found = engine.read(what_if_explanation, key, question, now)
         case "pod":
-            found = explain_pod(engine, *key, reached.now)
+            found = explain_pod(engine, *key, now)
         case "node":
             found = engine.read(node_explanation, target.name)
         case "job":
             labels = [(label, target.name) for label in (JOB_NAME_LABEL, DAG_JOB_LABEL)]
-            found = engine.read(job_explanation, key, labels, reached.now)
+            found = engine.read(job_explanation, key, labels, now)
     return msgspec.json.encode(found)
 
 
-def repeat(engine: Engine, steps: Iterator[Step], at: Moment, progress: Progress) -> Reached:
-    """Take the engine through the steps up to a moment."""
+def repeat(engine: Engine, steps: Iterator[Step], at: Moment, progress: Progress) -> tuple[int, float]:
+    """Take the engine through the steps up to a moment. The last step by then, and the time on its clock."""
     number, now, end, is_equal = 0, 0.0, inf, True
     for step in steps:
         end = min(end, step.now + at.seconds)
@@ -109,8 +102,8 @@ def repeat(engine: Engine, steps: Iterator[Step], at: Moment, progress: Progress
             click.echo(f"note: step {number} was decided otherwise when the tape was recorded", err=True)
         progress(number)
         if number == at.step:
-            return Reached(number, now)
-    return Reached(number, end if end < inf else now)
+            return number, now
+    return number, end if end < inf else now
 
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

@@ -198,30 +198,26 @@ async def find_leader(api: ObjectApi, names: Sequence[str]) -> Leader:
     """
     for name in names:
         claim = await _lease(api, CLAIMS_NAMESPACE, f"{SCHEDULER_NAME_CLAIM}{name}")
-        if claim is not None and (installation := lease_from(claim).holder):
-            namespace, _, of_installation = installation.partition("/")
-            lease = await _lease(api, namespace, of_installation)
-            if lease is None:
-                raise click.ClickException(f"no scheduler leads: there is no Lease {installation}")
-            return leader_of(installation, lease)
+        if claim is None or not (installation := lease_from(claim).holder):
+            continue
+        namespace, _, of_installation = installation.partition("/")
+        lease = await _lease(api, namespace, of_installation)
+        if lease is None:
+            raise click.ClickException(f"no scheduler leads: there is no Lease {installation}")
+        identity = lease_from(lease).holder
+        if not identity:
+            raise click.ClickException(f"no scheduler leads: nobody holds the Lease {installation}")
+        server = leader_server(installation, lease["metadata"].get("annotations") or {})
+        if server is None:
+            raise click.ClickException(
+                f"the Lease {installation} does not say where the server of {identity} is: it has led for "
+                "some seconds only, or is of a version that does not explain"
+            )
+        return Leader(installation, identity, server)
     tried = " or ".join(names)
     raise click.ClickException(
         f"no Eclectus scheduler serves {tried}: name another schedulerName with --scheduler-name, {OR_SERVER}"
     )
-
-
-def leader_of(name: str, lease: Object) -> Leader:
-    """The leader that a Lease names. Raises click.ClickException if it names none, or not its server."""
-    identity = lease_from(lease).holder
-    if not identity:
-        raise click.ClickException(f"no scheduler leads: nobody holds the Lease {name}")
-    server = leader_server(name, lease["metadata"].get("annotations") or {})
-    if server is None:
-        reason = "it has led for some seconds only, or is of a version that does not explain"
-        raise click.ClickException(
-            f"the Lease {name} does not say where the server of {identity} is: {reason}"
-        )
-    return Leader(name, identity, server)
 
 
 async def _lease(api: ObjectApi, namespace: str, name: str) -> Object | None:
