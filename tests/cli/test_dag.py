@@ -10,7 +10,6 @@ from click.testing import CliRunner
 
 from dag_job_objects import dag_job, stage
 from eclectus.api.names import STAGE_LABEL
-from eclectus.cli import dag as command
 from eclectus.cli.dag import UNREPORTED, jobs_table, rows, stages_table
 from eclectus.cli.main import program
 
@@ -217,15 +216,13 @@ def cluster(monkeypatch):
     """A cluster with one job, unless a test sets `jobs`."""
     found = SimpleNamespace(jobs=[dag_job(*ALL, status=HALF)], pods=[], namespaces=[])
 
-    async def jobs(api, namespace):
-        found.namespaces.append(namespace)
+    async def list_objects(api, path, selectors=None):
+        if path.endswith("/pods"):
+            return found.pods
+        found.namespaces.append(path.partition("/namespaces/")[2].partition("/")[0])
         return found.jobs
 
-    async def pods(api, namespace):
-        return found.pods
-
-    monkeypatch.setattr(command, "_jobs", jobs)
-    monkeypatch.setattr(command, "_waiting_pods", pods)
+    monkeypatch.setattr("eclectus.kubeclient.client.list_objects", list_objects)
     return found
 
 

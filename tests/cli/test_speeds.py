@@ -115,11 +115,11 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Any:
     async def listed(client: object) -> list[NodeProfile]:
         return found.profiles
 
-    async def node_names(client: object) -> list[str]:
-        return found.nodes
+    async def list_objects(api: object, path: str, *, metadata_only: bool) -> list[dict[str, Any]]:
+        return [{"metadata": {"name": name}} for name in found.nodes]
 
     monkeypatch.setattr(command, "_listed", listed)
-    monkeypatch.setattr(command, "_node_names", node_names)
+    monkeypatch.setattr("eclectus.kubeclient.client.list_objects", list_objects)
     return found
 
 

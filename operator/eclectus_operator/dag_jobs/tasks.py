@@ -153,16 +153,9 @@ def assess(
             active[index] = first
         elif index not in succeeded and (until := _not_before(own)) > now:
             not_before[index] = until
-    return Tasks(
-        stage,
-        succeeded,
-        failures,
-        active,
-        not_before,
-        tuple(obsolete),
-        {index: tuple(own) for index, own in by_task.items()},
-        _median_run(by_task.values()) or recorded.run_seconds,
-    )
+    run = _median_run(by_task.values()) or recorded.run_seconds
+    every = {index: tuple(own) for index, own in by_task.items()}
+    return Tasks(stage, succeeded, failures, active, not_before, tuple(obsolete), every, run)
 
 
 @dataclass(frozen=True)

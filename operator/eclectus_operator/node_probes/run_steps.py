@@ -154,11 +154,9 @@ def ended_by_itself(pod: Pod, now: float, *, is_unit: bool) -> Outcome:
     # A kubelet may refuse a pod before any container starts.
     stage = Stage.RUNNING if ends else Stage.STARTING
     reason = pod.status.reason or (bad.reason if bad else "") or "Failed"
-    parts = [
-        pod.status.message,
-        f"exit code {bad.exit_code}" if bad else "",
-        bad.message[-_MESSAGE_CHARACTERS:] if bad else "",
-    ]
+    parts = [pod.status.message]
+    if bad is not None:
+        parts += [f"exit code {bad.exit_code}", bad.message[-_MESSAGE_CHARACTERS:]]
     message = f"pod {pod.metadata.name} on node {pod.spec.node_name}: " + "; ".join(filter(None, parts))
     return Outcome(False, stage, reason, message, "Pod", time_text(now), seconds=run_seconds(ends))
 

@@ -70,6 +70,29 @@ def _is_in_cluster() -> bool:
     return "KUBERNETES_SERVICE_HOST" in os.environ
 
 
+async def permitted(listing: Awaitable[list[T]], otherwise: str = "") -> list[T] | None:
+    """What is listed; None if the caller may not, which stderr says, and what is missed."""
+    from eclectus.kubeclient.api_errors import RejectedError
+
+    try:
+        return await listing
+    except RejectedError as error:
+        click.echo(f"note: {otherwise}{error}", err=True)
+        return None
+
+
+async def defined(listing: Awaitable[list[T]], kind: str) -> list[T]:
+    """What is listed of a kind. Raises click.ClickException where the cluster does not define it."""
+    from eclectus.kubeclient.api_errors import MissingError
+
+    try:
+        return await listing
+    except MissingError:
+        raise click.ClickException(
+            f"the cluster does not define {kind}; install the chart with crds.install=true"
+        ) from None
+
+
 Answer = tuple[str, Sequence[str]]
 """A text, and what could not be read for it."""
 

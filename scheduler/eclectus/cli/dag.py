@@ -12,13 +12,15 @@ import click
 from msgspec import Struct, ValidationError, convert, to_builtins
 
 from eclectus.api.dag_job import FAILED, READY, SUCCEEDED, DagJob, PlanStatus, Stage, StageStatus
-from eclectus.api.names import STAGE_LABEL
+from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOB_LABEL, DAG_JOBS, STAGE_LABEL
 from eclectus.cli.cluster_commands import (
     Answer,
     awaited,
     default_namespace,
+    defined,
     kubeconfig_options,
     output_option,
+    permitted,
     print_changes,
 )
 from eclectus.cli.output import ABSENT, age, aligned, count, shortened, span, structured
@@ -27,10 +29,12 @@ from eclectus.kube.dag_jobs import topological
 from eclectus.kube.requests import FieldError, thousandths
 
 if TYPE_CHECKING:
-    from eclectus.kubeclient.client import ApiClient, ObjectApi
+    from eclectus.kubeclient.client import ApiClient
 
 Output = Literal["table", "wide", "json", "yaml"]
 Object = dict[str, Any]
+
+WITHOUT_NODE = {"labelSelector": DAG_JOB_LABEL, "fieldSelector": "spec.nodeName=,status.phase=Pending"}
 
 
 @click.command()
@@ -70,7 +74,7 @@ def dag(
       list pods                  the same; without it, why pods wait is not shown
     """
     from eclectus.kubeclient import credentials
-    from eclectus.kubeclient.client import ObjectApi
+    from eclectus.kubeclient.client import ObjectApi, list_objects
 
     if all_namespaces and (namespace or name):
         raise click.UsageError("give --all-namespaces alone: without NAME and without --namespace")
@@ -78,42 +82,15 @@ def dag(
     where = "" if all_namespaces else namespace or default_namespace(kubeconfig, context)
 
     async def answer(client: ApiClient) -> Answer:
-        api = ObjectApi(client)
-        jobs = await awaited(_jobs(api, where), "listing the DagJobs")
-        pods = await awaited(_waiting_pods(api, where), "listing the pods")
-        found, problems = rows(jobs, pods, datetime.now(UTC))
+        api, place = ObjectApi(client), f"namespaces/{where}/" if where else ""
+        listing = defined(list_objects(api, f"/apis/{API_VERSION}/{place}{DAG_JOBS}"), DAG_JOB)
+        jobs = await awaited(listing, "listing the DagJobs")
+        of_pods = list_objects(api, f"/api/v1/{place}pods", WITHOUT_NODE)
+        pods = await awaited(permitted(of_pods, "why pods wait is not shown: "), "listing the pods")
+        found, problems = rows(jobs, pods or (), datetime.now(UTC))
         return formatted(found, where, name, output), problems
 
     print_changes(access, answer, watch)
-
-
-async def _jobs(api: ObjectApi, namespace: str) -> list[Object]:
-    from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS
-    from eclectus.kubeclient.api_errors import MissingError
-    from eclectus.kubeclient.client import list_objects
-
-    place = f"namespaces/{namespace}/" if namespace else ""
-    try:
-        return await list_objects(api, f"/apis/{API_VERSION}/{place}{DAG_JOBS}")
-    except MissingError:
-        raise click.ClickException(
-            f"the cluster does not define {DAG_JOB}; install the chart with crds.install=true"
-        ) from None
-
-
-async def _waiting_pods(api: ObjectApi, namespace: str) -> list[Object]:
-    """The pods of DAG jobs that have no node; none if the caller may not list them."""
-    from eclectus.api.names import DAG_JOB_LABEL
-    from eclectus.kubeclient.api_errors import RejectedError
-    from eclectus.kubeclient.client import list_objects
-
-    place = f"namespaces/{namespace}/" if namespace else ""
-    selectors = {"labelSelector": DAG_JOB_LABEL, "fieldSelector": "spec.nodeName=,status.phase=Pending"}
-    try:
-        return await list_objects(api, f"/api/v1/{place}pods", selectors)
-    except RejectedError as error:
-        click.echo(f"note: why pods wait is not shown: {error}", err=True)
-        return []
 
 
 def formatted(found: Sequence[Row], namespace: str, name: str, output: Output) -> str:

@@ -23,6 +23,7 @@ from eclectus.cli.cluster_commands import (
     default_namespace,
     kubeconfig_options,
     output_option,
+    permitted,
 )
 from eclectus.cli.output import ABSENT, age, aligned, shortened, structured
 from eclectus.config.configuration import DEFAULT_SCHEDULER, KIND
@@ -161,7 +162,10 @@ async def _show(access: Credentials, namespace: str, output: Output, names: tupl
 
 async def _known(api: ObjectApi, names: tuple[str, ...]) -> dict[str, Served]:
     """The names that Eclectus serves. What may not be listed is reported on stderr."""
-    leases, config_maps = await _permitted(api, LEASES), await _permitted(api, CONFIG_MAPS)
+    from eclectus.kubeclient.client import list_objects
+
+    leases = await permitted(list_objects(api, LEASES, OURS))
+    config_maps = await permitted(list_objects(api, CONFIG_MAPS, OURS))
     known = served(leases or (), config_maps or (), datetime.now(UTC))
     assumed = names or ((PART_OF,) if leases is None and config_maps is None else ())
     if assumed and not names:
@@ -169,18 +173,6 @@ async def _known(api: ObjectApi, names: tuple[str, ...]) -> dict[str, Served]:
             f"assuming that Eclectus serves {PART_OF!r}; --scheduler-name NAME says otherwise", err=True
         )
     return {name: Served(name, "unknown", "--scheduler-name") for name in assumed} | known
-
-
-async def _permitted(api: ObjectApi, path: str) -> list[Object] | None:
-    """Our objects of a kind in the whole cluster; None if the caller may not list them."""
-    from eclectus.kubeclient.api_errors import RejectedError
-    from eclectus.kubeclient.client import list_objects
-
-    try:
-        return await list_objects(api, path, OURS)
-    except RejectedError as error:
-        click.echo(f"note: {error}", err=True)
-        return None
 
 
 def formatted(found: list[Row], known: dict[str, Served], namespace: str, output: Output) -> str:

@@ -13,8 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import click
 from msgspec.structs import replace
 
+from eclectus.api.names import NODE_PROFILE, NODE_PROFILES_PATH
 from eclectus.api.node_profile import LastProbe, NodeProfile
-from eclectus.cli.cluster_commands import Answer, awaited, kubeconfig_options, output_option, print_changes
+from eclectus.cli.cluster_commands import (
+    Answer,
+    awaited,
+    defined,
+    kubeconfig_options,
+    output_option,
+    permitted,
+    print_changes,
+)
 from eclectus.cli.output import ABSENT, age, aligned, structured
 from eclectus.config.settings_reading import nearest
 from eclectus.model.objects import concerns
@@ -59,42 +68,26 @@ def speeds(
       list nodes  without it, only nodes with a NodeProfile are shown
     """
     from eclectus.kubeclient import credentials
+    from eclectus.kubeclient.client import ObjectApi, list_objects
 
     async def answer(client: ApiClient) -> Answer:
-        listed = await awaited(_listed(client), "listing the NodeProfiles")
+        listed = await awaited(defined(_listed(client), NODE_PROFILE), "listing the NodeProfiles")
         profiles = listed if namespace is None else [limited(each, namespace) for each in listed]
-        nodes = await awaited(_node_names(client), "listing the nodes")
-        return _formatted(profiles, output, only_class, nodes), ()
+        of_nodes = list_objects(ObjectApi(client), "/api/v1/nodes", metadata_only=True)
+        listing = permitted(of_nodes, "nodes without a NodeProfile are not shown: ")
+        nodes = await awaited(listing, "listing the nodes") or ()
+        names = [each["metadata"]["name"] for each in nodes]
+        return _formatted(profiles, output, only_class, names), ()
 
     print_changes(credentials.load(kubeconfig, context), answer, watch)
 
 
 async def _listed(client: ApiClient) -> list[NodeProfile]:
-    from eclectus.api.names import NODE_PROFILES_PATH
     from eclectus.api.node_profile import decode_page
-    from eclectus.kubeclient.api_errors import MissingError
     from eclectus.kubeclient.client import decoded_pages
 
-    try:
-        pages = decoded_pages(client, NODE_PROFILES_PATH, {}, decode_page)
-        return [each async for page in pages for each in page.items]
-    except MissingError:
-        raise click.ClickException(
-            "the cluster does not define NodeProfile; install the chart with crds.install=true"
-        ) from None
-
-
-async def _node_names(client: ApiClient) -> list[str]:
-    """The names of all nodes; none if the caller may not list them."""
-    from eclectus.kubeclient.api_errors import RejectedError
-    from eclectus.kubeclient.client import ObjectApi, list_objects
-
-    try:
-        nodes = await list_objects(ObjectApi(client), "/api/v1/nodes", metadata_only=True)
-    except RejectedError as error:
-        click.echo(f"note: nodes without a NodeProfile are not shown: {error}", err=True)
-        return []
-    return [each["metadata"]["name"] for each in nodes]
+    pages = decoded_pages(client, NODE_PROFILES_PATH, {}, decode_page)
+    return [each async for page in pages for each in page.items]
 
 
 def _formatted(profiles: list[NodeProfile], output: Output, only_class: str, nodes: Sequence[str]) -> str:

@@ -230,6 +230,12 @@ def _place(strategy: upstream.ScoringStrategy, path: str) -> Values:
     return place
 
 
+def _given(values: Any) -> Values:
+    """The fields that are given and have a counterpart, as a file spells them."""
+    translated = (each.name for each in fields(values) if upstream.REASON not in each.metadata)
+    return {camel(name): value for name in translated if (value := getattr(values, name)) is not None}
+
+
 def _affinity(arguments: upstream.NodeAffinityArgs, values: Values, path: str) -> list[Note]:
     if arguments.added_affinity is not None:
         read(AddedAffinity, arguments.added_affinity, join(path, "addedAffinity"))
@@ -238,11 +244,7 @@ def _affinity(arguments: upstream.NodeAffinityArgs, values: Values, path: str) -
 
 
 def _preemption(arguments: upstream.DefaultPreemptionArgs, values: Values, path: str) -> list[Note]:
-    limits = {
-        "minCandidateNodesPercentage": arguments.min_candidate_nodes_percentage,
-        "minCandidateNodesAbsolute": arguments.min_candidate_nodes_absolute,
-    }
-    values["relieve"] |= {key: value for key, value in limits.items() if value is not None}
+    values["relieve"] |= _given(arguments)
     return []
 
 
@@ -331,13 +333,8 @@ def _check_kind(mapping: dict[str, Any]) -> None:
 
 def _election(election: upstream.LeaderElection) -> dict[str, Any]:
     """What is said of the Lease; what is not has kube-scheduler's default here too."""
-    times = {
-        "leaseDuration": election.lease_duration,
-        "renewDeadline": election.renew_deadline,
-        "retryPeriod": election.retry_period,
-    }
-    found: dict[str, Any] = {key: duration(value) for key, value in times.items() if value is not None}
-    return found if election.leader_elect is None else {"leaderElect": election.leader_elect, **found}
+    given = _given(election).items()
+    return {key: duration(value) if isinstance(value, float) else value for key, value in given}
 
 
 def _yaml(document: dict[str, Any]) -> str:
