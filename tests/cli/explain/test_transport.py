@@ -8,13 +8,7 @@ import click
 import pytest
 from aiohttp import web
 
-<<<<<<< HEAD
-from eclectus.cli.explain.target import Target
-from eclectus.cli.explain.transport import Source, answer_from_scheduler
-=======
-from eclectus.api.leader_server import LeaderServer, annotations_of
 from eclectus.cli.explain.transport import Source, Target, answer_from_scheduler
->>>>>>> 0c35d007 (Room is compared as mappings alone; the target of an explanation stands beside what asks for it)
 from eclectus.kubeclient.addresses import listen
 from eclectus.kubeclient.credentials import Credentials, Endpoint
 from eclectus.kubeclient.election import LeaderServer, annotations_of
