@@ -170,7 +170,7 @@ def _tls(configuration: Any, source: str) -> TlsContext[tuple[bytes, bytes]] | N
         certificate, key = _content(configuration.cert_file), _content(configuration.key_file)
         return _content(configuration.ssl_ca_cert), certificate and certificate + b"\n" + key
 
-    return TlsContext(read, lambda found: authenticating(*found, source))
+    return TlsContext(read, lambda found: trusting(*found, source))
 
 
 def _content(file: str | None) -> bytes:
@@ -200,7 +200,7 @@ def in_cluster(folder: Path = SERVICE_ACCOUNT) -> Credentials:
         raise CredentialsError(f"{token_file}: {problem}")
     url = f"https://{f'[{host}]' if ':' in host else host}:{port}"
     problem = f"{ca}: the certificate authority cannot be read"
-    tls = TlsContext(lambda: read_file(ca, problem), lambda pem: trusting(pem, str(ca)))
+    tls = TlsContext(lambda: read_file(ca, problem), lambda pem: trusting(pem, b"", str(ca)))
     by, source = f"the token in {token_file}", "the pod's ServiceAccount"
     return _with_token(Endpoint(url, tls()), _file_token(token_file), source, by, tls)
 
@@ -298,7 +298,7 @@ def _cluster_tls(
         certificate, key = _pem(user, "client-certificate", file), _pem(user, "client-key", file)
         return _pem(cluster, "certificate-authority", file), certificate and certificate + b"\n" + key
 
-    return TlsContext(read, lambda found: authenticating(*found, str(file)))
+    return TlsContext(read, lambda found: trusting(*found, str(file)))
 
 
 def _pem(entry: Mapping[str, Any], key: str, file: Path) -> bytes:
@@ -335,19 +335,15 @@ class TlsContext(Generic[T]):
         return self._context
 
 
-def trusting(authority: bytes, where: str) -> ssl.SSLContext:
-    """A context that trusts this authority; if it is empty, those of the machine. Raises CredentialsError."""
-    if not authority:
-        return ssl.create_default_context()
+def trusting(authority: bytes, certificate: bytes, where: str) -> ssl.SSLContext:
+    """A context that trusts this authority, or those of the machine if it is empty.
+
+    It authenticates with a client certificate and its key, unless they are empty. Raises CredentialsError.
+    """
     try:
-        return ssl.create_default_context(cadata=authority.decode(errors="replace"))
+        context = ssl.create_default_context(cadata=authority.decode(errors="replace"))
     except (ValueError, ssl.SSLError) as error:
         raise CredentialsError(f"{where}: the certificate authority cannot be read: {error}") from error
-
-
-def authenticating(authority: bytes, certificate: bytes, where: str) -> ssl.SSLContext:
-    """The same with a client certificate and its key, unless they are empty. Raises CredentialsError."""
-    context = trusting(authority, where)
     if certificate:
         load_certificate(context, certificate, where)
     return context

@@ -248,16 +248,12 @@ def learned_metrics(
     """What is learned; nothing if the learner has no summary."""
     names, summary = summarise(settings.node_group_label, settings.most_groups, now())
     if summary is not None:
-        yield from _totals(summary)
+        yield observed("arrival_rate", [((), summary.arrivals)])
+        yield observed("service_capacity", [((), summary.capacity)])
+        yield observed("arrivals", [((), summary.arrived)])
+        yield observed("samples", [((), summary.samples)])
+        yield observed("speed_alarms", [((), summary.alarms)])
         yield from _by_group(names, summary, settings.most_classes)
-
-
-def _totals(summary: LearnedSummary) -> Iterator[Metric]:
-    yield observed("arrival_rate", [((), summary.arrivals)])
-    yield observed("service_capacity", [((), summary.capacity)])
-    yield observed("arrivals", [((), summary.arrived)])
-    yield observed("samples", [((), summary.samples)])
-    yield observed("speed_alarms", [((), summary.alarms)])
 
 
 def _by_group(names: list[str], summary: LearnedSummary, most_classes: int) -> Iterator[Metric]:

@@ -14,9 +14,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+
 # What a node gives a pod that is placed there, beside room: chosen with the node, and given back with it.
-
-
 class Grant(Struct, frozen=True, gc=False, omit_defaults=True):
     """Which devices of its node a pod gets; none for a pod that requests none, or before they are chosen."""
 
@@ -26,9 +25,6 @@ class Grant(Struct, frozen=True, gc=False, omit_defaults=True):
 NO_GRANT = Grant()
 
 
-# Names in a sorted tuple.
-
-
 def contains(names: Sequence[str], name: str) -> bool:
     """Whether the name is one of these, which are sorted; there may be thousands."""
     at = bisect_left(names, name)
@@ -36,8 +32,6 @@ def contains(names: Sequence[str], name: str) -> bool:
 
 
 # Gangs: pods that start together or not at all, because a PodGroup of the cluster says so.
-
-
 class GangKey(Struct, frozen=True, gc=False, cache_hash=True):
     """The PodGroup that a pod names; it need not exist."""
 
@@ -353,8 +347,6 @@ def _label_holds(requirement: Requirement, value: str | None) -> bool:
 
 
 # Which pod gives way to which, in one place: evictions, room held for a pod, and explanations follow it.
-
-
 def outranks(task: Task, other: Task) -> bool:
     """Whether the other pod may have to give up its node, or room that is held for it, for the task."""
     return other.priority < task.priority

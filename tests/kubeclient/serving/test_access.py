@@ -13,7 +13,6 @@ from eclectus.kubeclient.serving.access import (
     AccessControl,
     ReadObject,
     ReadPage,
-    Reviews,
     access_of,
 )
 from eclectus.kubeclient.serving.server_settings import ServerSettings
@@ -30,7 +29,7 @@ class World:
     def __init__(self):
         self.now = 1000.0
         self.api = ReviewingApi(TOKENS, RIGHTS)
-        self.access = AccessControl(Reviews(self.api), lambda: self.now)
+        self.access = AccessControl(self.api, lambda: self.now)
 
     async def status(self, token, path="/metrics"):
         return int((await self.access.decision(token, ReadPage(path))).status)
@@ -220,7 +219,7 @@ def test_an_answer_that_does_not_say_yes_is_a_no(answer):
             return answer
 
     async def work():
-        return await AccessControl(Reviews(Odd())).decision("token", ReadPage("/metrics"))
+        return await AccessControl(Odd()).decision("token", ReadPage("/metrics"))
 
     assert asyncio.run(work()).status == 401
 

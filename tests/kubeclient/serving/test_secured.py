@@ -12,7 +12,7 @@ from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.api_errors import CredentialsError, UnsureError
 from eclectus.kubeclient.serving import certificate as certificates_of_servers
 from eclectus.kubeclient.serving import health
-from eclectus.kubeclient.serving.access import AccessControl, Reviews
+from eclectus.kubeclient.serving.access import AccessControl
 from eclectus.kubeclient.serving.certificate import ServingCertificate, certificate_of, check_files
 from eclectus.kubeclient.serving.server_settings import ServerSettings
 from reviewing_api import ReviewingApi
@@ -25,7 +25,7 @@ CONNECTIONS = 100
 @asynccontextmanager
 async def serving(certificate, api=None):
     """The base URL of a server with this certificate; `api` answers reviews."""
-    access = None if api is None else AccessControl(Reviews(api))
+    access = None if api is None else AccessControl(api)
     speeds = {"/speeds": lambda _: [b"[]"]}
     app = health.application({"loop": lambda: ""}, {}, lambda: b"up 1\n", speeds, access)
     listening = listen("127.0.0.1", 0)

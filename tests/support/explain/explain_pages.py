@@ -14,7 +14,7 @@ from eclectus.explain.what_if import PolicyAnswer, WhatIfExplanation, what_if_ex
 from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.api_errors import MissingError
 from eclectus.kubeclient.serving import health
-from eclectus.kubeclient.serving.access import AccessControl, Reviews
+from eclectus.kubeclient.serving.access import AccessControl
 from eclectus.live.pages import ExplainPages, Limits
 from eclectus.model.errors import QuestionError
 from eclectus.model.explanation import JobExplanation, NearMiss, NodeExplanation, OtherPod, PodExplanation
@@ -41,7 +41,7 @@ class World:
         self.pods = {"shop/web", "shop/late"}
         self.asked, self.others = [], (BESIDE, SECRET)
         self.limits = Limits()
-        self.access = AccessControl(Reviews(self.reviewed))
+        self.access = AccessControl(self.reviewed)
 
     # -- the client of the API server
 

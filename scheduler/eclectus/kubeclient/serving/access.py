@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from http import HTTPStatus
 from typing import Any, Generic, TypeVar
@@ -128,45 +128,6 @@ class ReadObject:
 Right = ReadPage | ReadObject
 
 
-@dataclass(frozen=True)
-class User:
-    """Who sends a request, as the API server knows them."""
-
-    name: str
-    uid: str = ""
-    groups: tuple[str, ...] = ()
-    extra: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Reviews:
-    """The two questions; each is one request."""
-
-    api: ObjectApi
-
-    async def user(self, token: str) -> User | None:
-        """The user of a token; None if the API server does not accept it. Raises ApiError."""
-        status = await self._status(TOKEN_REVIEWS, "TokenReview", {"token": token})
-        if status.get("authenticated") is not True:
-            return None
-        found = status.get("user") or {}
-        groups, extra = tuple(found.get("groups") or ()), found.get("extra") or {}
-        return User(str(found.get("username", "")), str(found.get("uid", "")), groups, extra)
-
-    async def permits(self, user: User, right: Right) -> bool:
-        """Whether the user has the right. Raises ApiError."""
-        subject = {"user": user.name, "uid": user.uid, "groups": list(user.groups), "extra": dict(user.extra)}
-        status = await self._status(ACCESS_REVIEWS, "SubjectAccessReview", {**subject, **right.attributes})
-        return status.get("allowed") is True
-
-    async def _status(self, path: str, kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-        group = path.removeprefix("/apis/").rpartition("/")[0]
-        review = {"apiVersion": group, "kind": kind, "metadata": {}, "spec": dict(spec)}
-        answer = await self.api.send("POST", path, review, seconds=REVIEW_SECONDS)
-        status = answer.get("status")
-        return status if isinstance(status, dict) else {}
-
-
 DECISION_SECONDS = 10.0  # for how long a decision is kept, as in kube-scheduler
 DECISIONS_MOST = 1024  # ten seconds of reviews are far fewer
 PERMITTED_SECONDS = 3600.0  # for how long a token that was permitted counts as known
@@ -196,8 +157,8 @@ UNDECIDED = Decision(
 class AccessControl:
     """Decides by token and right. `now` returns seconds."""
 
-    def __init__(self, reviews: Reviews, now: Callable[[], float] = elapsed) -> None:
-        self._reviews = reviews
+    def __init__(self, api: ObjectApi, now: Callable[[], float] = elapsed) -> None:
+        self._api = api
         self._decided: Recent[tuple[bytes, Right], Decision] = Recent(DECISION_SECONDS, DECISIONS_MOST, now)
         self._known: Recent[bytes, bool] = Recent(PERMITTED_SECONDS, PERMITTED_MOST, now)
         bounds = REVIEWS_IN_A_ROW, REVIEWS_A_SECOND, REVIEWS_IN_FLIGHT
@@ -226,13 +187,13 @@ class AccessControl:
     async def _ask(self, token: str, key: tuple[bytes, Right], budget: Budget) -> Decision:
         digest, right = key
         try:
-            user = await self._reviews.user(token)
-            if user is None:
+            subject = await self._subject(token)
+            if subject is None:
                 decided = UNAUTHENTICATED
-            elif await self._reviews.permits(user, right):
+            elif await self._permits(subject, right):
                 decided = PERMITTED
             else:
-                decided = Decision(HTTPStatus.FORBIDDEN, right.refusal(user.name))
+                decided = Decision(HTTPStatus.FORBIDDEN, right.refusal(subject["user"]))
         except ApiError as error:
             if not error.is_logged:
                 self._trouble.failed(type(error).__name__, f"pages are answered with 500: {error}")
@@ -245,7 +206,29 @@ class AccessControl:
             self._known.put(digest, True)
         return decided
 
+    async def _subject(self, token: str) -> dict[str, Any] | None:
+        """The user of a token, as a SubjectAccessReview names them; None if the token is not accepted."""
+        status = await self._status(TOKEN_REVIEWS, "TokenReview", {"token": token})
+        if status.get("authenticated") is not True:
+            return None
+        found = status.get("user") or {}
+        groups, extra = list(found.get("groups") or ()), dict(found.get("extra") or {})
+        name, uid = str(found.get("username", "")), str(found.get("uid", ""))
+        return {"user": name, "uid": uid, "groups": groups, "extra": extra}
+
+    async def _permits(self, subject: Mapping[str, Any], right: Right) -> bool:
+        status = await self._status(ACCESS_REVIEWS, "SubjectAccessReview", {**subject, **right.attributes})
+        return status.get("allowed") is True
+
+    async def _status(self, path: str, kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """The status of a review, which is one request. Raises ApiError."""
+        group = path.removeprefix("/apis/").rpartition("/")[0]
+        review = {"apiVersion": group, "kind": kind, "metadata": {}, "spec": dict(spec)}
+        answer = await self._api.send("POST", path, review, seconds=REVIEW_SECONDS)
+        status = answer.get("status")
+        return status if isinstance(status, dict) else {}
+
 
 def access_of(settings: ServerSettings, api: ObjectApi) -> AccessControl | None:
     """The access that the settings ask for; None if everybody may read the pages."""
-    return None if settings.authentication == "none" else AccessControl(Reviews(api))
+    return None if settings.authentication == "none" else AccessControl(api)

@@ -59,8 +59,10 @@ class ServingCertificate:
                 self._trouble.failed("certificate", problem)
                 continue
             self._trouble.succeeded("the certificate of the server can be read again")
-            if found:
-                self._replace(found)
+            if found:  # replaced in the loop: no connection begins between the certificate and its key
+                load_certificate(self.context, found, self._where)
+                self._found = found
+                _log.info("the certificate of the server was replaced: %s", self._where)
 
     def _changed(self) -> bytes:
         """What is read now, if it differs from what is in use and is valid; otherwise empty."""
@@ -69,12 +71,6 @@ class ServingCertificate:
             return b""
         _loaded(found, self._where)  # a certificate that does not fit its key would damage the context in use
         return found
-
-    def _replace(self, found: bytes) -> None:
-        """Called in the loop, so that no connection begins between the certificate and its key."""
-        load_certificate(self.context, found, self._where)
-        self._found = found
-        _log.info("the certificate of the server was replaced: %s", self._where)
 
 
 def check_files(settings: ServerSettings) -> None:
