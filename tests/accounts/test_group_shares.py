@@ -79,7 +79,7 @@ def test_policies_see_a_pod_on_a_node_as_it_was_seen_last(change: dict[str, Any]
     world.add(make_task("a", device_milli=0))
     seen = make_task("a", node="n", **change)
     world.put(seen)
-    ((placed, _),) = world.engine._state.view.placed_pods(0)
+    ((placed, _),) = world.engine._state.view.placed.on_row(0)
     assert placed == seen
 
 

@@ -119,7 +119,7 @@ class Copied:
                 (str(each.labels), str(each.terms), sorted(each.pods.items())) for each in groups
             ),
             "terms": (len(cluster.anti_affinity), len(cluster.preferences)),
-            "with term": [sorted(each.pods.items()) for each in cluster.pods.with_term(APART)],
+            "with term": [sorted(each.pods.items()) for each in cluster.pods.with_term.get(APART, ())],
             "claims": dict(cluster.volumes.claim_users.pods_by_row("default/data")),
             "free volumes": None if free is None else free.tolist(),
             "placed": [(each, self.placed.node_of(each.uid)) for each in self.placed.tasks()],

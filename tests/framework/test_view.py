@@ -40,7 +40,7 @@ class Setting(LeastAllocated):
 
 
 @pytest.mark.parametrize("stale", [False, True], ids=["fresh", "stale"])
-@pytest.mark.parametrize("field", [*View.__struct_fields__, "placed_pods", "new"])
+@pytest.mark.parametrize("field", [*View.__struct_fields__, "speeds", "new"])
 def test_a_policy_that_sets_a_field_of_its_view_is_a_fault(field: str, stale: bool) -> None:
     policy = Setting(field)
     world = small_world(make_engine(StaleView(policy, 10.0, corrects=True) if stale else policy))
@@ -71,7 +71,7 @@ def test_what_an_action_changes_is_seen_by_who_holds_the_view() -> None:
         def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
             for action in super().place(view, pending):
                 yield action
-                seen.append(sum(1 for row in view.cluster.rows.values() for _ in view.placed_pods(row)))
+                seen.append(sum(1 for row in view.cluster.rows.values() for _ in view.placed.on_row(row)))
 
     small_world(make_engine(Looking())).add(make_task("a"), make_task("b"))
     assert seen == [1, 2]

@@ -147,7 +147,7 @@ class PlainLeastWait(CentralLeastWait):
         task_class = view.task_class(task)
         if task_class.fits_now[row]:
             return 0.0
-        left = [max(since + seconds(one) - view.now, 0.0) for one, since in view.placed_pods(row)]
+        left = [max(since + seconds(one) - view.now, 0.0) for one, since in view.placed.on_row(row)]
         line = [seconds(one) for reservation in view.node_queues.get(row, ()) for one in reservation.tasks]
         return max((fsum(left) + fsum(line)) / float(task_class.service_slots[row]), LEAST_WAIT)
 

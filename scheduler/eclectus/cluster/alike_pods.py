@@ -202,8 +202,8 @@ class AlikePodGroups:
         self._preferences = preferences
         self._groups: dict[GroupKey, AlikePods] = {}
         self._in_namespace: dict[str, Groups] = {}
-        self._with_term: dict[PodAffinityTerm, Groups] = {}
-        self._with_preference: dict[PodAffinityTerm, Groups] = {}
+        self.with_term: dict[PodAffinityTerm, Groups] = {}  # of required anti-affinity
+        self.with_preference: dict[PodAffinityTerm, Groups] = {}  # by which pods attract, or keep away
         # Label -> value -> groups; of the labels that selectors have asked for, the last one at the end.
         self._by_label: dict[str, dict[str, Groups]] = {}
         self._serial = 0
@@ -255,14 +255,6 @@ class AlikePodGroups:
             if (wanted is None or group.namespace in wanted) and selects(selector, group.labels):
                 yield group
 
-    def with_term(self, term: PodAffinityTerm) -> Iterable[AlikePods]:
-        """The groups whose pods have this required anti-affinity term."""
-        return self._with_term.get(term, ())
-
-    def with_preference(self, term: PodAffinityTerm) -> Iterable[AlikePods]:
-        """The groups whose pods attract by this term, or rather keep away."""
-        return self._with_preference.get(term, ())
-
     def _candidates(self, namespaces: frozenset[str] | None, selector: Selector) -> Iterator[AlikePods]:
         """Groups among which are all that match: with a value that an `In` asks for, or of the namespaces."""
         asked = next((each for each in selector if each.op == "In"), None)
@@ -298,10 +290,10 @@ class AlikePodGroups:
         self._in_namespace.setdefault(group.namespace, {})[group] = None
         for term in group.terms:
             self._terms.hold(term)
-            self._with_term.setdefault(term, {})[group] = None
+            self.with_term.setdefault(term, {})[group] = None
         for term in group.weights:
             self._preferences.hold(term)
-            self._with_preference.setdefault(term, {})[group] = None
+            self.with_preference.setdefault(term, {})[group] = None
         for label, filed in self._by_label.items():
             if (value := group.labels.get(label)) is not None:
                 filed.setdefault(value, {})[group] = None
@@ -313,10 +305,10 @@ class AlikePodGroups:
         for term in group.terms:
             self._terms.release(term)
         for term in dict.fromkeys(group.terms):
-            unfile(self._with_term, term, group)
+            unfile(self.with_term, term, group)
         for term in group.weights:
             self._preferences.release(term)
-            unfile(self._with_preference, term, group)
+            unfile(self.with_preference, term, group)
         for label, filed in self._by_label.items():
             if (value := group.labels.get(label)) is not None:
                 unfile(filed, value, group)

@@ -123,10 +123,7 @@ class Storage:
         """Whether this CSI driver publishes how much storage is free; one that is not known does not."""
         if (name in self._publishing) == publishes_capacity:
             return
-        if publishes_capacity:
-            self._publishing.add(name)
-        else:
-            self._publishing.discard(name)
+        self._publishing ^= {name}
         self._classes_moved(each.name for each in self._classes.values() if each.provisioner == name)
 
     def _forget_volume(self, volume: Volume | None) -> None:

@@ -17,7 +17,7 @@ and the backlog would not end.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from math import inf
@@ -117,12 +117,12 @@ class Backoff:
         self.waiting: Mapping[str, object] = self._due.keys  # by uid
         self.next_due = self._due.next_due  # when the next pod may be tried, seconds; inf for never
         self.take_due = self._due.take_due
-        self._failures: dict[str, int] = {}
+        self.failures = Counter[str]()  # attempts to place a pod that have failed
 
     def add(self, uid: str, now: float) -> float:
         """Note that an attempt to place the pod has failed; returns when it may be tried again, seconds."""
-        failures = self._failures[uid] = self._failures.get(uid, 0) + 1
-        when = now + backoff_seconds(failures)
+        self.failures[uid] += 1
+        when = now + backoff_seconds(self.failures[uid])
         self._due.set(uid, when, rank=uid)
         return when
 
@@ -132,12 +132,8 @@ class Backoff:
 
     def forget(self, uid: str) -> None:
         """The pod is bound or gone."""
-        if self._failures.pop(uid, None) is not None:  # a pod that never failed is not due either
+        if self.failures.pop(uid, None) is not None:  # a pod that never failed is not due either
             self._due.discard(uid)
-
-    def failures(self, uid: str) -> int:
-        """How many attempts to place the pod have failed."""
-        return self._failures.get(uid, 0)
 
 
 GRACE_SECONDS = 1.0  # shorter waits are not reported and cost no write

@@ -163,18 +163,15 @@ class Gangs:
         if known is None:
             known = self._of[uid] = self._get(task.gang)
             self.change(known)
-        self._count(known, task)
-
-    def _count(self, gang: WaitingGang, task: Task) -> None:
-        before = gang.members.get(task.uid)
+        before = known.members.get(uid)
         if before != task.profile:
             if before is not None:
-                gang.profiles[before] -= 1
-            gang.profiles[task.profile] += 1
-            gang.members[task.uid] = task.profile
-            self.change(gang)
-        if task.node and task.uid not in gang.placed:
-            self._place(gang, task.uid)
+                known.profiles[before] -= 1
+            known.profiles[task.profile] += 1
+            known.members[uid] = task.profile
+            self.change(known)
+        if task.node and uid not in known.placed:
+            self._place(known, uid)
 
     def assumed(self, uid: str) -> None:
         """The pod is placed: its bind is under way."""

@@ -52,11 +52,10 @@ class LearnerFeed:
             state, seconds = self._state, task.finished - task.started
             row = state.cluster.rows.get(state.placed.node_of(task.uid))
             if row is not None and seconds > 0:
-                done = Completion(
-                    row, task.workload, seconds, state.now, _requests(task), task.spec.probe, task.uid
-                )
+                requests, is_probe = _requests(task), task.spec.probe
+                done = Completion(row, task.workload, seconds, state.now, requests, is_probe, task.uid)
                 self._call(self._learn.observe, done)
-                if not task.spec.probe:
+                if not is_probe:
                     state.service_times.observe(task.workload, seconds)
 
     def task_gone(self, uid: str) -> None:

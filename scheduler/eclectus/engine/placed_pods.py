@@ -334,25 +334,17 @@ class ProbeValidity:
         if task.notional_requests and task.uid not in self._nodes:
             self._nodes[task.uid] = task.node
             self._on[task.node][task.uid] = task
-        if task.node not in self._on:
-            return []
-        lost = [
-            uid
-            for uid, probe in self._on[task.node].items()
-            if uid not in self._invalid and not self._has_room(probe)
-        ]
-        self._invalid.update(lost)
-        return lost
+        return [probe.uid for probe in self._take_without_room(task.node, self._invalid)]
 
     def take_displaced(self, node: str) -> list[Task]:
         """The probes for which a pod placed on this node has left no room, each of them once."""
-        displaced = [
-            probe
-            for uid, probe in self._on.get(node, {}).items()
-            if uid not in self._displaced and not self._has_room(probe)
-        ]
-        self._displaced.update(probe.uid for probe in displaced)
-        return displaced
+        return self._take_without_room(node, self._displaced)
+
+    def _take_without_room(self, node: str, known: set[str]) -> list[Task]:
+        probes = (probe for uid, probe in self._on.get(node, {}).items() if uid not in known)
+        found = [probe for probe in probes if not self._has_room(probe)]
+        known.update(probe.uid for probe in found)
+        return found
 
     def remove(self, uid: str) -> None:
         """A pod is gone; it need not be a probe."""

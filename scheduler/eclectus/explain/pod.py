@@ -144,7 +144,7 @@ def _nomination(state: State, uid: str, now: float) -> Nomination | None:
 def _attempts(state: State, task: Task, now: float) -> Attempts:
     message, at, reports = state.reports.last(task.uid) or (task.reported, None, 0)
     ago = None if at is None else now - at
-    return Attempts(state.backoff.failures(task.uid), reports, message, ago)
+    return Attempts(state.backoff.failures[task.uid], reports, message, ago)
 
 
 def _age(task: Task, now: float) -> float | None:

@@ -25,7 +25,7 @@ from eclectus.cluster.resources import FIRST_COLUMNS
 from eclectus.feasibility.rules.nodes import term_holds
 from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.static_rules import evaluation, static_part
-from eclectus.model.objects import Requirement, Spec, Term
+from eclectus.model.objects import Spec, Term
 
 PREFERENCES_MOST = 4  # of one pod that are counted, those of the greatest weight
 NAME_LENGTH_MOST = 120
@@ -93,10 +93,6 @@ def nodes_of(cluster: Cluster, constraints: ConstraintSet) -> Callable[[AnyRows]
 
 
 def _term_text(term: Term) -> str:
-    return " and ".join(map(_requirement_text, (*term.expressions, *term.fields)))
-
-
-def _requirement_text(requirement: Requirement) -> str:
-    return " ".join(
-        (requirement.key, requirement.op, ",".join(requirement.values[:PREFERENCES_MOST]))
-    ).strip()
+    asked = (*term.expressions, *term.fields)
+    words = ((each.key, each.op, ",".join(each.values[:PREFERENCES_MOST])) for each in asked)
+    return " and ".join(" ".join(each).strip() for each in words)

@@ -38,7 +38,7 @@ from eclectus.feasibility.rules.rule import Mask, Predicate, Rule
 from eclectus.feasibility.rules.table import USAGE_RULES
 from eclectus.feasibility.static_rules import static_part, static_rules_of
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.feasibility.topology.mask import Affinity, Spread
+from eclectus.feasibility.topology.mask import AFFINITY, SPREAD
 from eclectus.feasibility.volume_reaches import VOLUME_RULES, volume_reasons_without, volume_refusals
 from eclectus.model.explanation import FilterStep, Refusal
 from eclectus.model.objects import NO_VOLUMES, Spec, Task, outranks
@@ -124,7 +124,7 @@ ROOM_PLUGIN = "NodeResourcesFit"
 TOO_MANY_PODS = "Too many pods"
 NO_ROWS: Rows = np.zeros(0, dtype=np.intp)
 _OF_PODS = {rule.plugin for rule in USAGE_RULES if rule.without is not None}  # refuse for what pods hold
-_UNRESOLVABLE = {Spread.absent_reason, Affinity.reason}  # no pod that leaves brings a label or another pod
+_UNRESOLVABLE = {SPREAD.absent_reason, AFFINITY.reason}  # no pod that leaves brings a label or another pod
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,9 +424,8 @@ def _sentence(words: Sequence[str], refused: Mask, names: Sequence[str]) -> str:
     refusals = refused.sum(axis=0)
     alone = refused[:, refusals == 1].sum(axis=1)  # nodes that only this condition keeps away
     most = [at for at in np.argsort(-alone, kind="stable").tolist() if alone[at]][:MAX_WITHOUT]
-    without = "".join(
-        f"; without {words[at]} {alone[at]} {'node' if alone[at] == 1 else 'nodes'} would" for at in most
-    )
+    nodes_of = {at: f"{alone[at]} {'node' if alone[at] == 1 else 'nodes'}" for at in most}
+    without = "".join(f"; without {words[at]} {would} would" for at, would in nodes_of.items())
     nearest = int(np.argmin(refusals))
     lacks = ", ".join(words[at] for at in np.flatnonzero(refused[:, nearest]).tolist())
     return (

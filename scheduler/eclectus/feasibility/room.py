@@ -129,9 +129,8 @@ class Room:
 
     def empty_capacity(self, rows: AnyRows) -> Floats:
         """Tasks that fit on each of the rows when it is empty, shape [len(rows)]."""
-        least = _reduced(
-            np.minimum, (allocatable[rows] / demand for allocatable, _, _, _, demand in self._columns)
-        )
+        tasks = (allocatable[rows] / demand for allocatable, _, _, _, demand in self._columns)
+        least = _reduced(np.minimum, tasks)
         return np.floor(least, out=least)
 
 

@@ -84,10 +84,6 @@ class PodPreferences:
         self.counted: tuple[DomainCounts, ...] = ()
         self._start_over()
 
-    def weights(self) -> tuple[float, ...]:
-        """The weight of the counts of each constraint, by the domains whose pods count."""
-        return tuple(weight_of(counts.existing) for counts in self.spread)
-
     def refresh(self) -> None:
         """Follow the pods and nodes that have changed since the last time."""
         pods, shape = self._cluster.pods.changes, self._cluster.shape
@@ -423,7 +419,8 @@ class ScoresByPods:
             attraction = 1.0 if least == most else _share(inter_pod_affinity(sums, least, most))
             total, weight = total + ATTRACTION_WEIGHT * attraction, weight + ATTRACTION_WEIGHT
         if pods.spread:
-            crowded = crowding(tuple(groups.constraints(pods.weights())), len(groups))
+            weights = tuple(weight_of(counts.existing) for counts in pods.spread)
+            crowded = crowding(tuple(groups.constraints(weights)), len(groups))
             has_keys = groups.has_keys()
             least, most = range_of(crowded[has_keys & may_run])
             spread = _share(pod_topology_spread(crowded, least, most)) * has_keys

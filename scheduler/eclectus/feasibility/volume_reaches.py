@@ -25,10 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.cluster.changelog import Rows
+from eclectus.cluster.memo import Memo
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.storage import Moved, Places, Reach
 from eclectus.feasibility.rules import volumes
-from eclectus.feasibility.rules.nodes import term_holds
+from eclectus.feasibility.rules.nodes import any_term_holds, term_holds
 from eclectus.feasibility.rules.rule import Mask, Rule
 from eclectus.feasibility.scores import Ints
 from eclectus.model.objects import Requirement, Spec, Task, Term, UnboundClaim, selects
@@ -195,8 +196,8 @@ class VolumeMatching:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._storage = cluster.volumes.storage
-        self._rows: dict[tuple[Term, ...] | None, Rows] = {}
-        self._candidates: dict[str, Candidates] = {}
+        self._rows = Memo(self._rows_of)  # of nodes on which at least one of the terms holds; None: all
+        self._candidates = Memo(self._candidates_of)  # by StorageClass
         self._largest: dict[str, Ints] = {}  # by StorageClass, see `largest_volumes`
         # StorageClass -> the least free storage that is enough, bytes -> where a volume can be made.
         self._provisioned: dict[str, dict[int, Places]] = {}
@@ -256,7 +257,7 @@ class VolumeMatching:
             if row is not None:
                 only[row] = True
             return Places(only & provisioned.gets, only & provisioned.is_short)
-        candidates = self._of_class(claim.storage_class)
+        candidates = self._candidates[claim.storage_class]
         if not len(candidates.rows):
             return provisioned
         gets, is_short = provisioned.gets.copy(), provisioned.is_short.copy()
@@ -273,7 +274,7 @@ class VolumeMatching:
         return claim.selected_node, claim.volume
 
     def _best(self, claim: UnboundClaim, row: int, used: Used) -> str:
-        candidates = self._of_class(claim.storage_class)
+        candidates = self._candidates[claim.storage_class]
         pairs = self._assign(candidates, claim, np.flatnonzero(candidates.rows == row), used)
         if not len(pairs):
             return ""
@@ -318,29 +319,18 @@ class VolumeMatching:
 
     def _reachable(self, terms: tuple[Term, ...] | None) -> Mask:
         reachable = self._nowhere()
-        reachable[self._rows_of(terms)] = True
+        reachable[self._rows[terms]] = True
         return reachable
 
     def _rows_of(self, terms: tuple[Term, ...] | None) -> Rows:
-        """The rows of nodes on which at least one term holds; None is every node."""
-        found = self._rows.get(terms)
-        if found is None:
-            rows = np.flatnonzero(self._cluster.present)
-            if terms is not None:
-                holds = [term_holds(self._cluster, term, rows) for term in terms]
-                rows = rows[np.logical_or.reduce(holds)] if holds else rows[:0]
-            found = self._rows[terms] = rows
-        return found
+        rows = np.flatnonzero(self._cluster.present)
+        return rows if terms is None else rows[any_term_holds(self._cluster, terms, rows)]
 
     def _nowhere(self) -> Mask:
         return np.zeros(self._cluster.capacity, dtype=bool)
 
-    def _of_class(self, storage_class: str) -> Candidates:
-        found = self._candidates.get(storage_class)
-        if found is None:
-            volumes = self._storage.available(storage_class)
-            found = self._candidates[storage_class] = Candidates(volumes, self._rows_of)
-        return found
+    def _candidates_of(self, storage_class: str) -> Candidates:
+        return Candidates(self._storage.available(storage_class), self._rows.__getitem__)
 
 
 MAX_UNUSED = 64  # kept although no pod waits for them: pods of a StatefulSet come one after the other

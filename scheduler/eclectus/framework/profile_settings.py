@@ -12,12 +12,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
+from eclectus.feasibility.rules.nodes import NAME_FIELD
 from eclectus.feasibility.scores_by_pods import HOSTNAME
 from eclectus.model.errors import Problems, SettingsError
 from eclectus.model.objects import Preference, Requirement, Term
 from eclectus.model.settings import REQUIRED, setting
-
-_NAME_FIELD = "metadata.name"  # the only field of a node that terms can name
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,8 @@ class NodeTerm:
         if not self.match_expressions and not self.match_fields:
             problems.add("", "is empty, and an empty term holds on no node; leave it out")
         for at, each in enumerate(self.match_fields):
-            if each.key != _NAME_FIELD or each.operator not in ("In", "NotIn") or len(each.values) != 1:
-                problem = f"must be {_NAME_FIELD}, In or NotIn, and one value: nodes have no other field"
+            if each.key != NAME_FIELD or each.operator not in ("In", "NotIn") or len(each.values) != 1:
+                problem = f"must be {NAME_FIELD}, In or NotIn, and one value: nodes have no other field"
                 problems.add(f"matchFields[{at}]", problem)
         problems.raise_any()
 

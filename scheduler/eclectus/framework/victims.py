@@ -66,13 +66,13 @@ def victims_on(view: View, task_class: TaskClass, row: int, gives_way: GivesWay)
     """
     lower = []
     room = RoomWithout(task_class, row)
-    for pod, since in view.placed_pods(row):
+    for pod, since in view.placed.on_row(row):
         if not gives_way(pod):
             continue
         if pod.node:
             accepted = since if pod.accepted is None else pod.accepted
             lower.append(_LowerPod(pod, pod.deleting or pod.uid in view.evicted, accepted))
-        elif not view.is_nominated(pod.uid):
+        elif not view.placed.is_nominated(pod.uid):
             continue  # it is being bound: whether it may be evicted is known when it is
         room.remove(pod)
     if not room.fits:

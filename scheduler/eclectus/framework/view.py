@@ -195,7 +195,7 @@ class PlacedPods(Protocol):
     """What is known of the pods that hold room on nodes."""
 
     def on_row(self, row: int) -> Iterable[tuple[Task, float]]:
-        """The pods that hold room on a row, and since when, seconds."""
+        """The pods that hold room on a row, bound, assumed or nominated, and since when, seconds."""
 
     def is_nominated(self, uid: str) -> bool:
         """Whether room is held for a pod that is neither bound nor assumed."""
@@ -241,14 +241,6 @@ class View(Struct, frozen=True, eq=False):
     pricing: NodePricing | None
     arrivals: Arrivals | None
     known_jobs: KnownJobs | None
-
-    def placed_pods(self, row: int) -> Iterable[tuple[Task, float]]:
-        """The pods that hold room on a row, bound, assumed or nominated, and since when, seconds."""
-        return self.placed.on_row(row)
-
-    def is_nominated(self, uid: str) -> bool:
-        """Whether room is held for a pod that is neither bound nor assumed."""
-        return self.placed.is_nominated(uid)
 
     def task_class(self, task: Task) -> TaskClass:
         """The class of the task, up to date."""

@@ -217,9 +217,8 @@ class Packing:
             self._unfinished[row - len(work.units)] += tasks
             for resource, amount in work.needs[row]:
                 self._free[resource] -= tasks * amount
-        self.ready = sorted(
-            (order[at], at) for at, units in enumerate(work.units) if units and not work.blockers[at]
-        )
+        ready = (at for at, units in enumerate(work.units) if units and not work.blockers[at])
+        self.ready = sorted((order[at], at) for at in ready)
 
     def start(self, now: int) -> None:
         """Start what is ready and fits, in order."""

@@ -201,32 +201,25 @@ class _Space:
     def place(self, members: list[int], *, forwards: bool) -> None:
         """Place these stages, those with the longest path to the end first, or last."""
         for at in sorted(members, key=lambda at: self._tails[at], reverse=forwards):
-            (self._forwards if forwards else self._backwards)(at)
+            self._place_stage(at, forwards)
         for at in members:
             self._first, self._last = min(self._first, int(self.starts[at])), max(self._last, self._ends[at])
 
-    def _forwards(self, at: int) -> None:
-        units = self._units
+    def _place_stage(self, at: int, forwards: bool) -> None:
+        ticks, needs, left = self._units.ticks[at], self._units.needs[at], self._units.units[at]
+        below = (int(self.starts[child]) for child in self._units.children[at] if self.starts[child] < inf)
         start = max([self._first, *(self._ends[parent] for parent in self._parents[at])])
-        left = units.units[at]
+        end = min([self._last, *below])
         while left:
-            start, count = self._profile.earliest(start, units.ticks[at], units.needs[at], left)
-            self._enter(at, start, count)
+            if forwards:
+                start, count = self._profile.earliest(start, ticks, needs, left)
+                end = start + ticks
+            else:
+                end, count = self._profile.latest(end, ticks, needs, left)
+                start = end - ticks
+            self._profile.take(start, end, needs, count)
+            self.starts[at], self._ends[at] = min(self.starts[at], start), max(self._ends[at], end)
             left -= count
-
-    def _backwards(self, at: int) -> None:
-        units = self._units
-        placed = [int(self.starts[child]) for child in units.children[at] if self.starts[child] < inf]
-        end, left = min([self._last, *placed]), units.units[at]
-        while left:
-            end, count = self._profile.latest(end, units.ticks[at], units.needs[at], left)
-            self._enter(at, end - units.ticks[at], count)
-            left -= count
-
-    def _enter(self, at: int, start: int, count: int) -> None:
-        end = start + self._units.ticks[at]
-        self._profile.take(start, end, self._units.needs[at], count)
-        self.starts[at], self._ends[at] = min(self.starts[at], start), max(self._ends[at], end)
 
 
 StageRanks = Callable[[Sequence[StageLeft], Sequence[float]], list[float]]

@@ -225,7 +225,7 @@ class Backlog:
     def _update(self, view: View, row: int) -> None:
         running = [
             (since, task)
-            for task, since in view.placed_pods(row)
+            for task, since in view.placed.on_row(row)
             if not task.spec.long_running and self._counts(task)
         ]
         waiting = [

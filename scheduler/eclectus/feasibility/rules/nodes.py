@@ -155,17 +155,12 @@ def any_term_holds(cluster: Cluster, terms: Iterable[Term], rows: Rows) -> Mask:
 
 
 def _label_holds(cluster: Cluster, requirement: Requirement, rows: Rows) -> Mask:
-    match requirement.op:
-        case "In":
-            return has_one(cluster, requirement.key, requirement.values, rows)
-        case "NotIn":
-            return ~has_one(cluster, requirement.key, requirement.values, rows)
-        case "Exists":
-            return has_label(cluster, requirement.key, rows)
-        case "DoesNotExist":
-            return ~has_label(cluster, requirement.key, rows)
-        case "Gt" | "Lt":
-            return _compares(cluster, requirement, rows)
+    key, op = requirement.key, requirement.op
+    if op in ("Gt", "Lt"):
+        return _compares(cluster, requirement, rows)
+    has_values = op in ("In", "NotIn")
+    holds = has_one(cluster, key, requirement.values, rows) if has_values else has_label(cluster, key, rows)
+    return ~holds if op in ("NotIn", "DoesNotExist") else holds
 
 
 def has_label(cluster: Cluster, key: str, rows: Rows) -> Mask:

@@ -108,17 +108,9 @@ def preferences_part(spec: Spec) -> Spec:
 
     Its `spread` are the constraints with ScheduleAnyway, for `eligible_nodes`.
     """
-    read = Spec(
-        node_selector=spec.node_selector,
-        affinity=spec.affinity,
-        tolerations=spec.tolerations,
-        spread=spec.preferred_spread,
-    )
-    return replace(
-        topology_part(read),
-        preferred_terms=spec.preferred_terms,
-        matched_preferences=spec.matched_preferences,
-    )
+    part = topology_part(replace(spec, **{**OF_OTHER_PODS, "spread": spec.preferred_spread}))
+    preferred, matched = spec.preferred_terms, spec.matched_preferences
+    return replace(part, preferred_terms=preferred, matched_preferences=matched)
 
 
 def eligible_nodes(spec: Spec, constraint: SpreadConstraint) -> tuple[Spec, tuple[Rule, ...]]:
@@ -179,7 +171,7 @@ def holders(pods: AlikePodGroups, terms: Sequence[PodAffinityTerm]) -> CountedPo
     held = frozenset(terms)
     return CountedPods(
         lambda group: int(not held.isdisjoint(group.terms)),
-        lambda: _once(pods.with_term(term) for term in terms),
+        lambda: _once(pods.with_term.get(term, ()) for term in terms),
     )
 
 
@@ -200,7 +192,7 @@ def attracting_pods(
 
     def groups() -> Iterator[AlikePods]:
         of_own = (pods.matching(each.term.namespaces, each.term.selector) for each in own)
-        return _once(chain(of_own, map(pods.with_preference, matched)))
+        return _once(chain(of_own, (pods.with_preference.get(term, ()) for term in matched)))
 
     return CountedPods(weight, groups)
 

@@ -6,9 +6,8 @@ shuts or opens a topology domain, a vector operation over the rows of this domai
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import ClassVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,29 +37,48 @@ from eclectus.model.objects import PodAffinityTerm, Spec, SpreadConstraint, Task
 Bounds = tuple[int, int]
 """The least and the greatest count that is allowed."""
 
+BoundsOf = Callable[[int | None, int], Bounds]
+"""`(row_count, freed)`: what is allowed by the counts of all domains.
+
+Where some pods of one row are thought away, `freed` is their number, and `row_count` what is left in the
+domain of the row (None if the domain does not exist, or nothing is thought away).
+"""
+
 NO_LEAST, NO_MOST = 0, 2**62
 
 
-class DomainRule(ABC):
+class RuleKind(NamedTuple):
+    """kube-scheduler's plugin and its words; and whether nodes without the label are refused too."""
+
+    plugin: str
+    reason: str
+    shuts_absent: bool
+    absent_reason: str = ""  # for nodes without the label, where it is another one
+
+
+SPREAD = RuleKind(
+    "PodTopologySpread",
+    "node(s) didn't match pod topology spread constraints",
+    shuts_absent=True,
+    absent_reason="node(s) didn't match pod topology spread constraints (missing required label)",
+)
+AFFINITY = RuleKind("InterPodAffinity", "node(s) didn't match pod affinity rules", shuts_absent=True)
+OWN_ANTI = RuleKind("InterPodAffinity", "node(s) didn't match pod anti-affinity rules", shuts_absent=False)
+EXISTING_ANTI = RuleKind(
+    "InterPodAffinity", "node(s) didn't satisfy existing pods anti-affinity rules", shuts_absent=False
+)
+
+
+class DomainRule:
     """One rule, which follows refreshed counts. `shut`: rows that it refuses, shape [capacity]."""
 
-    plugin: ClassVar[str] = "InterPodAffinity"  # name of kube-scheduler's plugin
-    reason: str  # kube-scheduler's words for its refusal
-    shuts_absent: ClassVar[bool]  # whether it refuses nodes without the label
-
-    def __init__(self, cluster: Cluster, counts: DomainCounts) -> None:
+    def __init__(self, cluster: Cluster, counts: DomainCounts, kind: RuleKind, bounds: BoundsOf) -> None:
         self._cluster = cluster
         self.counts = counts
-        self._bounds = self.bounds()
+        self.kind = kind
+        self._bounds_of = bounds
+        self._bounds = bounds(None, 0)
         self._start_over()
-
-    @abstractmethod
-    def bounds(self, row_count: int | None = None, freed: int = 0) -> Bounds:
-        """The counts that are allowed.
-
-        Where some pods of one row are thought away, `freed` is their number, and `row_count` what is left in
-        the domain of the row (None if the domain does not exist, or nothing is thought away).
-        """
 
     def refresh(self, change: Change | None) -> Sequence[Rows] | None:
         """Follow a change of the counts; the rows that may be shut or open now, None if all may be."""
@@ -68,7 +86,7 @@ class DomainRule(ABC):
             self._start_over()
             return None
         self._widen()
-        bounds = self.bounds()
+        bounds = self._bounds_of(None, 0)
         if bounds != self._bounds:
             self._bounds = bounds
             now = self._are_shut()
@@ -91,20 +109,20 @@ class DomainRule(ABC):
         """Whether the rule would allow this row without these of its pods."""
         domain = int(self.counts.domains.of_row[row])
         if domain == ABSENT:
-            return not self.shuts_absent
+            return not self.kind.shuts_absent
         count, row_count, freed = int(self.counts.counts[domain]), None, 0
         if self.counts.domain_at[row] != ABSENT:
             pods = self._cluster.pods
             freed = sum(self.counts.weight(pods.of_pod(pod)) for pod in removed)
             count -= freed
             row_count = count
-        least, most = self.bounds(row_count, freed)
+        least, most = self._bounds_of(row_count, freed)
         return least <= count <= most
 
     def reason_at(self, row: int) -> str:
         """kube-scheduler's words where the rule refuses this row."""
-        del row
-        return self.reason
+        is_absent = self.counts.domains.of_row[row] == ABSENT
+        return self.kind.absent_reason if self.kind.absent_reason and is_absent else self.kind.reason
 
     def _are_shut(self) -> Mask:
         least, most = self._bounds
@@ -113,7 +131,7 @@ class DomainRule(ABC):
 
     def _start_over(self) -> None:
         self._set_domains(self.counts.domains.count)
-        self._bounds = self.bounds()
+        self._bounds = self._bounds_of(None, 0)
         self._domain_shut[:] = self._are_shut()
         self.shut: Mask = self._shut_or_absent[self.counts.domains.of_row]
 
@@ -129,76 +147,39 @@ class DomainRule(ABC):
     def _set_domains(self, count: int) -> None:
         # The last place is for rows in no domain, whose number is -1.
         self._shut_or_absent: Mask = np.zeros(count + 1, dtype=bool)
-        self._shut_or_absent[ABSENT] = self.shuts_absent
+        self._shut_or_absent[ABSENT] = self.kind.shuts_absent
         self._domain_shut: Mask = self._shut_or_absent[:count]
 
 
-class Spread(DomainRule):
+def spread_bounds(counts: DomainCounts, constraint: SpreadConstraint) -> BoundsOf:
     """Topology spread: the pods of no domain exceed the least of all domains by more than `max_skew`."""
 
-    plugin = "PodTopologySpread"
-    reason = "node(s) didn't match pod topology spread constraints"
-    absent_reason = f"{reason} (missing required label)"
-    shuts_absent = True
-
-    def __init__(self, cluster: Cluster, counts: DomainCounts, constraint: SpreadConstraint) -> None:
-        self._constraint = constraint
-        super().__init__(cluster, counts)
-
-    def bounds(self, row_count: int | None = None, freed: int = 0) -> Bounds:
-        """As many as the least count and `max_skew` allow beside the pod itself."""
-        del freed
-        counts, constraint = self.counts, self._constraint
+    def bounds(row_count: int | None, _freed: int) -> Bounds:
         least = counts.least if row_count is None else min(counts.least, row_count)
         if counts.existing < constraint.min_domains:
             least = 0
         return NO_LEAST, least + constraint.max_skew - constraint.counts_itself
 
-    def reason_at(self, row: int) -> str:
-        """Whether the node lacks the label, or its domain has too many pods."""
-        return self.absent_reason if self.counts.domains.of_row[row] == ABSENT else self.reason
+    return bounds
 
 
-class Affinity(DomainRule):
+def affinity_bounds(all_keys: Sequence[DomainCounts], matches_itself: bool) -> BoundsOf:
     """Required pod affinity, one topology key: the domain has a pod that all terms match.
 
     The first pod of those that would match themselves is allowed everywhere; otherwise none could ever begin.
     """
 
-    reason = "node(s) didn't match pod affinity rules"
-    shuts_absent = True
+    def bounds(_row_count: int | None, freed: int) -> Bounds:
+        total = sum(counts.total for counts in all_keys) - freed * len(all_keys)
+        return 0 if matches_itself and not total else 1, NO_MOST
 
-    def __init__(
-        self, cluster: Cluster, counts: DomainCounts, all_keys: Sequence[DomainCounts], matches_itself: bool
-    ) -> None:
-        self._all_keys = all_keys
-        self._matches_itself = matches_itself
-        super().__init__(cluster, counts)
-
-    def bounds(self, row_count: int | None = None, freed: int = 0) -> Bounds:
-        """At least one, unless no pod counts anywhere."""
-        del row_count
-        total = sum(counts.total for counts in self._all_keys) - freed * len(self._all_keys)
-        return 0 if self._matches_itself and not total else 1, NO_MOST
+    return bounds
 
 
-class AntiAffinity(DomainRule):
+def anti_affinity_bounds(_row_count: int | None, _freed: int) -> Bounds:
     """Required anti-affinity, of the pod itself or of pods that are there, one topology key: none counts."""
+    return NO_LEAST, 0
 
-    shuts_absent = False
-
-    def __init__(self, cluster: Cluster, counts: DomainCounts, reason: str) -> None:
-        self.reason = reason
-        super().__init__(cluster, counts)
-
-    def bounds(self, row_count: int | None = None, freed: int = 0) -> Bounds:
-        """Only domains without such a pod are allowed."""
-        del row_count, freed
-        return NO_LEAST, 0
-
-
-OWN = "node(s) didn't match pod anti-affinity rules"
-EXISTING = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 MAX_FLIPS = 256  # entries of rows; a reader that is further behind starts over
 
@@ -240,11 +221,11 @@ class TopologyMask:
         self.refresh()
         for rule in self._rules:
             refused = rule.shut[rows]
-            if isinstance(rule, Spread):
+            if rule.kind.absent_reason:
                 is_absent = rule.counts.domains.of_row[rows] == ABSENT
-                yield rule.plugin, rule.absent_reason, is_absent
+                yield rule.kind.plugin, rule.kind.absent_reason, is_absent
                 refused = refused & ~is_absent
-            yield rule.plugin, rule.reason, refused
+            yield rule.kind.plugin, rule.kind.reason, refused
 
     def refresh(self) -> None:
         """Follow the pods and nodes that have changed since the last time."""
@@ -299,16 +280,18 @@ class TopologyMask:
         cluster, spec, pods = self._cluster, self._spec, self._cluster.pods
         for constraint in spec.spread:
             counts = self._counts(constraint.topology_key, spread_pods(pods, constraint), constraint)
-            yield Spread(cluster, counts, constraint)
+            yield DomainRule(cluster, counts, SPREAD, spread_bounds(counts, constraint))
         keys = dict.fromkeys(term.topology_key for term in spec.affinity_terms)
         all_keys = [self._counts(key, pods_of_all_terms(pods, spec.affinity_terms)) for key in keys]
-        for counts in all_keys:
-            yield Affinity(cluster, counts, all_keys, spec.matches_itself)
+        bounds = affinity_bounds(all_keys, spec.matches_itself)
+        yield from (DomainRule(cluster, counts, AFFINITY, bounds) for counts in all_keys)
         for key, own in _by_key(spec.own_anti_affinity).items():
-            yield AntiAffinity(cluster, self._counts(key, pods_of_any_term(pods, own)), OWN)
+            counts = self._counts(key, pods_of_any_term(pods, own))
+            yield DomainRule(cluster, counts, OWN_ANTI, anti_affinity_bounds)
         matched = _by_key(spec.matched_terms)
         for key in self._keys:
-            yield AntiAffinity(cluster, self._counts(key, holders(pods, matched[key])), EXISTING)
+            counts = self._counts(key, holders(pods, matched[key]))
+            yield DomainRule(cluster, counts, EXISTING_ANTI, anti_affinity_bounds)
 
     def _counts(
         self, key: str, pods: CountedPods, constraint: SpreadConstraint | None = None

@@ -28,8 +28,9 @@ def node_with_room_soonest(view: View, task_class: TaskClass) -> tuple[int, floa
     """
     rows = np.flatnonzero(task_class.feasible)
     nearest = rows[np.argsort(task_class.overflow[rows], kind="stable")][: 2 * NODES_MOST].tolist()
+    placed = view.placed
     without_others = [
-        row for row in nearest if not any(view.is_nominated(pod.uid) for pod, _ in view.placed_pods(row))
+        row for row in nearest if not any(placed.is_nominated(pod.uid) for pod, _ in placed.on_row(row))
     ][:NODES_MOST]
     paces = node_paces(view, task_class) if without_others else ()
     times = {row: room_at(view, task_class, row, paces[row]) for row in without_others}
@@ -46,10 +47,10 @@ def room_at(
     services are in the way. `task`: one that is nominated to the node itself.
     """
     room, ends = RoomWithout(task_class, row), list[tuple[float, Task]]()
-    for pod, since in view.placed_pods(row):
+    for pod, since in view.placed.on_row(row):
         if task is not None and pod.uid == task.uid:
             room.remove(pod)
-        elif not pod.spec.long_running and not view.is_nominated(pod.uid):
+        elif not pod.spec.long_running and not view.placed.is_nominated(pod.uid):
             seconds = inf if pod.estimate is None or pace <= 0.0 else pod.estimate / pace
             ends.append((view.now + time_left(seconds, view.now, since), pod))
     for end, pod in sorted(ends, key=lambda each: each[0]):
@@ -131,7 +132,9 @@ class ReservedNodes:
     def node_for(self, view: View, job: str) -> str:
         """The node that is kept free for a task of the job; empty for none."""
         reservation = self._reserved.get(job)
-        return reservation.node if reservation is not None and view.is_nominated(reservation.task) else ""
+        if reservation is None or not view.placed.is_nominated(reservation.task):
+            return ""
+        return reservation.node
 
     def _set(self, view: View, task: Task, row: int, at: float) -> None:
         """Reserve the node of this row. `at`: when it should have room, seconds; inf if that is unknown."""
@@ -160,7 +163,7 @@ class ReservedNodes:
 
     def _forget_ended(self, view: View) -> None:
         """Reservations whose tasks are not nominated any more, and jobs that are gone."""
-        for job in [job for job, each in self._reserved.items() if not view.is_nominated(each.task)]:
+        for job in [job for job, each in self._reserved.items() if not view.placed.is_nominated(each.task)]:
             del self._reserved[job]
         if len(self._waits) > len(self._planner.jobs):
             self._waits = {job: each for job, each in self._waits.items() if job in self._planner.jobs}

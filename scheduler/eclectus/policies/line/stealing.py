@@ -37,7 +37,7 @@ class Stealing(Partition, Line):
 
     def steal(self, view: View, row: int) -> Iterator[tuple[int, Reservation]]:
         """Everything that can be taken from the first node asked that has something to take."""
-        if any(not task.spec.long_running for task, _ in view.placed_pods(row)):
+        if any(not task.spec.long_running for task, _ in view.placed.on_row(row)):
             return
         victims = self.rows_for_long(view, view.cluster.present.nonzero()[0])
         for _ in range(self.attempts):
@@ -52,7 +52,7 @@ class Stealing(Partition, Line):
     def _behind_long(self, view: View, row: int) -> list[Reservation]:
         """The first uninterrupted group of short reservations behind a long task, queued or running."""
         queue: Sequence[Reservation] = tuple(view.node_queues.get(row, ()))
-        if not any(self.is_long(task) for task, _ in view.placed_pods(row)):
+        if not any(self.is_long(task) for task, _ in view.placed.on_row(row)):
             queue = tuple(dropwhile(lambda each: not self.is_long(each.head), queue))
         behind = dropwhile(lambda each: self.is_long(each.head), queue)
         return list(takewhile(lambda each: not self.is_long(each.head), behind))

@@ -52,7 +52,7 @@ class Candidates:
                 break
             found = victims_on(view, task_class, row, gives_way)
             # A bind under way may end without a change of what is held.
-            if all(pod.node or view.is_nominated(pod.uid) for pod, _ in view.placed_pods(row)):
+            if all(pod.node or view.placed.is_nominated(pod.uid) for pod, _ in view.placed.on_row(row)):
                 self._found[row] = found
             if found is not None:
                 candidates[row] = found

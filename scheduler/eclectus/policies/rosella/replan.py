@@ -155,7 +155,7 @@ def _mean_rate(view: View, row: int) -> float:
     """The mean rate of the tasks on the row, each weighted with the largest share it holds of a resource."""
     cluster, total, weights = view.cluster, 0.0, 0.0
     allocatable = cluster.allocatable[row].tolist()
-    for task, _ in view.placed_pods(row):
+    for task, _ in view.placed.on_row(row):
         if task.spec.long_running:
             continue
         held = ((amount, allocatable[column]) for column, amount in cluster.held_parts(task))
