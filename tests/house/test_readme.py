@@ -5,7 +5,7 @@ import re
 import pytest
 
 from eclectus.feasibility.rules.table import STATIC_RULES, USAGE_RULES
-from eclectus.feasibility.topology.mask import Affinity, AntiAffinity, Spread
+from eclectus.feasibility.topology.mask import AFFINITY, EXISTING_ANTI, OWN_ANTI, SPREAD
 from eclectus.kube.constraints import IGNORED, REFUSED
 from eclectus.policies import table
 from eclectus_e2e.paths import CHECKOUT
@@ -38,7 +38,7 @@ def test_the_page_of_differences_lists_the_same(section, features):
 
 def test_every_filter_is_listed_as_working():
     ours = {"Unsupported", "Devices"}  # the refusals above; shared GPUs are a part of NodeResourcesFit here
-    rules = (*STATIC_RULES, *USAGE_RULES, Spread, Affinity, AntiAffinity)
+    rules = (*STATIC_RULES, *USAGE_RULES, SPREAD, AFFINITY, OWN_ANTI, EXISTING_ANTI)
     plugins = {rule.plugin for rule in rules} - ours
     assert set(re.findall(r"`([A-Z]\w+)`", row("filters"))) == plugins | {"NodeResourcesFit"}
 
