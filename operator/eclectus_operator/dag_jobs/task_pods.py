@@ -295,36 +295,24 @@ def _spec(new: NewPod, spec: Object) -> Object:
     }
     refused_by = sorted({pod.node for pod in new.others if pod.is_refused and pod.node})
     if refused_by:
-        changed["affinity"] = _elsewhere(spec.get("affinity") or {}, refused_by)
+        # A preference: these may be all the nodes there are, and may accept it later.
+        expressions = [{"key": "metadata.name", "operator": "NotIn", "values": [node]} for node in refused_by]
+        term = {"weight": 100, "preference": {"matchFields": expressions}}
+        affinity = spec.get("affinity") or {}
+        of_nodes = affinity.get("nodeAffinity") or {}
+        terms = [*(of_nodes.get(PREFERRED) or []), term]
+        changed["affinity"] = {**affinity, "nodeAffinity": {**of_nodes, PREFERRED: terms}}
     return {"schedulerName": SCHEDULER_NAME, **spec, **changed, "restartPolicy": "Never"}
-
-
-def _elsewhere(affinity: Object, nodes: Iterable[str]) -> Object:
-    """The affinity with a preference for other nodes: they may be all there are, and may accept it later."""
-    names = [{"key": "metadata.name", "operator": "NotIn", "values": [node]} for node in nodes]
-    term = {"weight": 100, "preference": {"matchFields": names}}
-    of_nodes = affinity.get("nodeAffinity") or {}
-    terms = [*(of_nodes.get(PREFERRED) or []), term]
-    return {**affinity, "nodeAffinity": {**of_nodes, PREFERRED: terms}}
 
 
 def _container(one: Object, index: int, factor: int) -> Object:
     env = one.get("env") or []
     if not any(each.get("name") == INDEX_VARIABLE for each in env):
         env = [*env, {"name": INDEX_VARIABLE, "value": str(index)}]
-    resources = one.get("resources")
-    return {**one, "env": env, **({"resources": _with_more_memory(resources, factor)} if resources else {})}
-
-
-def _with_more_memory(resources: Object, factor: int) -> Object:
-    """Request and limit of memory times the factor."""
-    return {
-        part: {**amounts, "memory": _times(amounts["memory"], factor)}
-        if factor > 1 and part in ("requests", "limits") and "memory" in amounts
-        else amounts
-        for part, amounts in resources.items()
-    }
-
-
-def _times(quantity: str | int, factor: int) -> str:
-    return str(units(thousandths(str(quantity)) * factor))
+    changed: Object = {**one, "env": env}
+    for part in ("requests", "limits") if factor > 1 else ():
+        amounts = (one.get("resources") or {}).get(part) or {}
+        if "memory" in amounts:
+            memory = str(units(thousandths(str(amounts["memory"])) * factor))
+            changed["resources"] = {**changed["resources"], part: {**amounts, "memory": memory}}
+    return changed

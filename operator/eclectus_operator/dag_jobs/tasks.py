@@ -173,7 +173,16 @@ def next_steps(
     delete = [pod for each in tasks.values() for pod in each.obsolete]
     if job.spec.suspend:
         delete += [pod for each in tasks.values() for pod in each.active.values()]
-    delete += _surplus_pods(job, tasks, most_kept)
+    readers = _readers(job)
+    ended = [
+        pod
+        for recorded in job.status.stages
+        if recorded.name in tasks
+        and all(tasks[reader].is_complete for reader in readers.get(recorded.name, ()))
+        for pod in _recorded_pods(tasks[recorded.name], recorded)
+    ]
+    surplus = max(0, min(len(ended) - most_kept, MOST_WRITES))
+    delete += nsmallest(surplus, ended, key=lambda pod: (pod.ended or 0.0, pod.name))  # the oldest
     return Steps(delete, [] if job.spec.suspend else _next_pods(job, tasks, most_waiting, blocked))
 
 
@@ -213,20 +222,6 @@ def _readers(job: DagJob) -> dict[str, list[str]]:
             if each.lost_with_node:
                 found.setdefault(each.stage, []).append(stage.name)
     return found
-
-
-def _surplus_pods(job: DagJob, tasks: TasksByStage, most_kept: int) -> list[TaskPod]:
-    """The oldest pods that have ended, of those beyond `most_kept`, as the job's written status records."""
-    readers = _readers(job)
-    ended = [
-        pod
-        for recorded in job.status.stages
-        if recorded.name in tasks
-        and all(tasks[reader].is_complete for reader in readers.get(recorded.name, ()))
-        for pod in _recorded_pods(tasks[recorded.name], recorded)
-    ]
-    surplus = min(len(ended) - most_kept, MOST_WRITES)
-    return nsmallest(surplus, ended, key=lambda pod: (pod.ended or 0.0, pod.name)) if surplus > 0 else []
 
 
 def _recorded_pods(tasks: Tasks, recorded: StageStatus) -> Iterator[TaskPod]:

@@ -119,7 +119,10 @@ def rows(profiles: Sequence[NodeProfile], only_class: str = "", nodes: Sequence[
 
     `relative`: the rate over the median rate of the class. `nodes` may name nodes without a NodeProfile.
     """
-    medians = _medians(profiles)
+    rates: dict[str, list[float]] = {}
+    for each in (work for profile in profiles for work in profile.status.classes):
+        rates.setdefault(each.name, []).append(each.rate)
+    medians = {name: median(known) for name, known in rates.items()}
     found = {name: _unknown(name) for name in nodes}
     for profile in profiles:
         name, last_probe = profile.metadata.name, profile.status.last_probe
@@ -130,7 +133,10 @@ def rows(profiles: Sequence[NodeProfile], only_class: str = "", nodes: Sequence[
 
 def table(found: Sequence[Row], now: datetime, *, wide: bool = False) -> Iterator[str]:
     """The lines of a table in columns, without trailing blanks."""
-    names = _class_names(found)
+    samples = Counter[str]()
+    for row in found:
+        samples.update({name: each["samples"] for name, each in row["classes"].items()})
+    names = sorted(samples, key=lambda name: (-samples[name], name))  # those with the most samples first
     shown = names if wide else names[:CLASSES_SHOWN]
     prices = ["PRICE"] if wide else []
     heads = ["NODE", "SPEED", "STATE", "CONFIDENCE", "SAMPLES", *prices, *shown, "LAST SEEN", "LAST PROBE"]
@@ -174,25 +180,9 @@ def _probe(last: LastProbe | None) -> Row | None:
     return None if last is None else {"endedTime": _moment(last.ended_time), "reason": last.reason}
 
 
-def _medians(profiles: Sequence[NodeProfile]) -> dict[str, float]:
-    rates: dict[str, list[float]] = {}
-    for profile in profiles:
-        for each in profile.status.classes:
-            rates.setdefault(each.name, []).append(each.rate)
-    return {name: median(found) for name, found in rates.items()}
-
-
 def _speed(row: Row, only_class: str) -> float:
     speed = row["classes"].get(only_class, {}).get("relative") if only_class else row["speed"]
     return inf if speed is None else float(speed)
-
-
-def _class_names(found: Sequence[Row]) -> list[str]:
-    """All classes of work, those with the most samples first."""
-    samples = Counter[str]()
-    for row in found:
-        samples.update({name: each["samples"] for name, each in row["classes"].items()})
-    return sorted(samples, key=lambda name: (-samples[name], name))
 
 
 def _cells(row: Row, shown: Sequence[str], now: datetime, wide: bool) -> list[str]:

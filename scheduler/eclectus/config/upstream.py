@@ -315,8 +315,10 @@ def translate(text: str) -> Translation:
             document["profiles"].append(values)
             notes += of_profile
     problems.raise_any()
-    if source.leader_election is not None and (election := _election(source.leader_election)):
-        document["leaderElection"] = election
+    # What is not said of the Lease has kube-scheduler's default here too.
+    if source.leader_election is not None and (election := _given(source.leader_election)):
+        times = {key: duration(each) for key, each in election.items() if isinstance(each, float)}
+        document["leaderElection"] = election | times
     parse(_yaml(document))  # what kube-scheduler would refuse as well, such as two profiles of one name
     return Translation(document, tuple(notes))
 
@@ -329,12 +331,6 @@ def _check_kind(mapping: dict[str, Any]) -> None:
     if version != UPSTREAM_VERSION:
         advice = f"; {_OLDER[version]}" if isinstance(version, str) and version in _OLDER else ""
         raise SettingsError("apiVersion", f"must be {UPSTREAM_VERSION}, not {show(version)}{advice}")
-
-
-def _election(election: upstream.LeaderElection) -> dict[str, Any]:
-    """What is said of the Lease; what is not has kube-scheduler's default here too."""
-    given = _given(election).items()
-    return {key: duration(value) if isinstance(value, float) else value for key, value in given}
 
 
 def _yaml(document: dict[str, Any]) -> str:
