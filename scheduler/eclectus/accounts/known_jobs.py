@@ -8,7 +8,7 @@ says otherwise, also while none of its pods do, and pods may be seen before thei
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.cluster.memo import unfile
@@ -19,16 +19,14 @@ MAX_CHANGES = 8192  # of jobs that are remembered
 TOMBSTONES_MOST = 1000  # jobs that are gone: events are late by seconds
 
 
+@dataclass(slots=True, eq=False)
 class KnownStage:
     """A stage of a job: how many of its tasks wait, run and have succeeded. Changed by `KnownJobs` only."""
 
-    __slots__ = ("_succeeded", "on_nodes", "stage", "waiting")
-
-    def __init__(self, stage: JobStage) -> None:
-        self.stage = stage
-        self.waiting: dict[str, None] = {}  # uids of pods, in order of arrival
-        self.on_nodes: dict[str, None] = {}  # likewise, of those bound, assumed or nominated
-        self._succeeded: set[str] = set()  # uids of the pods that were seen to succeed
+    stage: JobStage
+    waiting: dict[str, None] = field(default_factory=dict)  # uids of pods, in order of arrival
+    on_nodes: dict[str, None] = field(default_factory=dict)  # likewise, those bound, assumed or nominated
+    _succeeded: set[str] = field(default_factory=set)  # uids of the pods that were seen to succeed
 
     @property
     def succeeded(self) -> int:

@@ -197,7 +197,11 @@ class TaintSets:
         """The index of the set, which one more node has."""
         index = self._index.get(taints)
         if index is None:
-            index = self._index[taints] = self._new_index()
+            if not self._free:
+                self._free.append(len(self._sets))
+                self._sets.append(())
+                self._nodes.append(0)
+            index = self._index[taints] = self._free.pop()
             self._sets[index] = taints
         self._nodes[index] += 1
         return index
@@ -209,13 +213,6 @@ class TaintSets:
             del self._index[self._sets[index]]
             self._sets[index] = ()
             self._free.append(index)
-
-    def _new_index(self) -> int:
-        if self._free:
-            return self._free.pop()
-        self._sets.append(())
-        self._nodes.append(0)
-        return len(self._sets) - 1
 
 
 class NodeImages:

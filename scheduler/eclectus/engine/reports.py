@@ -68,7 +68,8 @@ class FitErrors:
         """Why no node has room, the outcome of preemption, and why no node ever will."""
         problem = self._state.volumes.problem(task.uid)
         if problem and is_blocked_by_claims(task.spec):  # each pod of the class may have another claim
-            return self._blocked(task, task_class, problem)
+            nodes, preemption = len(self._state.cluster), self._preemption(task, task_class, NO_ROWS)
+            return f"0/{nodes} nodes are available: {problem}.{preemption}" if nodes else NO_NODES
         is_nominated = self._state.placed.is_nominated(task.uid)
         in_gang = self._state.places.of(task.uid) in IN_A_GANG
         key = (task.spec, task.workload, task.priority, task.preempts, is_nominated, in_gang)
@@ -78,12 +79,6 @@ class FitErrors:
             preemption = self._preemption(task, task_class, refused.resolvable)
             self._made[key] = refused.message + preemption + never_feasible(task_class, cluster)
         return self._made[key]
-
-    def _blocked(self, task: Task, task_class: TaskClass, problem: str) -> str:
-        nodes = len(self._state.cluster)
-        if not nodes:
-            return NO_NODES
-        return f"0/{nodes} nodes are available: {problem}.{self._preemption(task, task_class, NO_ROWS)}"
 
     def _preemption(self, task: Task, task_class: TaskClass, resolvable: Rows) -> str:
         """The outcome of preemption, as kube-scheduler appends it; empty while pods make room for it.

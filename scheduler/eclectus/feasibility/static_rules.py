@@ -177,19 +177,13 @@ class ShapeValues(Generic[Item]):
         if self._cursor != shape.head:
             changed = shape.since(self._cursor)
             self._cursor = shape.head
-            if changed is None:
-                self._start_over()
-            else:
-                rows = np.array(changed, dtype=np.intp)
-                self._values[rows] = self._evaluate(rows)
+            if changed is None and len(self._values) != self._cluster.capacity:
+                self._values = np.zeros(self._cluster.capacity, dtype=self._values.dtype)
+                self._view = read_only(self._values)
+            every = slice(len(self._cluster.names))
+            rows = every if changed is None else np.array(changed, dtype=np.intp)
+            self._values[rows] = self._evaluate(rows)
         return self._view
-
-    def _start_over(self) -> None:
-        capacity, rows = self._cluster.capacity, slice(len(self._cluster.names))
-        if len(self._values) != capacity:
-            self._values = np.zeros(capacity, dtype=self._values.dtype)
-            self._view = read_only(self._values)
-        self._values[rows] = self._evaluate(rows)
 
 
 # Fields that no rule reads, and what they are where only rules are asked. All others are kept, so that a rule

@@ -197,7 +197,9 @@ class VolumeMatching:
         self._cluster = cluster
         self._storage = cluster.volumes.storage
         self._rows = Memo(self._rows_of)  # of nodes on which at least one of the terms holds; None: all
-        self._candidates = Memo(self._candidates_of)  # by StorageClass
+        self._candidates: Memo[str, Candidates] = Memo(  # by StorageClass
+            lambda name: Candidates(self._storage.available(name), self._rows.__getitem__)
+        )
         self._largest: dict[str, Ints] = {}  # by StorageClass, see `largest_volumes`
         # StorageClass -> the least free storage that is enough, bytes -> where a volume can be made.
         self._provisioned: dict[str, dict[int, Places]] = {}
@@ -328,9 +330,6 @@ class VolumeMatching:
 
     def _nowhere(self) -> Mask:
         return np.zeros(self._cluster.capacity, dtype=bool)
-
-    def _candidates_of(self, storage_class: str) -> Candidates:
-        return Candidates(self._storage.available(storage_class), self._rows.__getitem__)
 
 
 MAX_UNUSED = 64  # kept although no pod waits for them: pods of a StatefulSet come one after the other

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from math import erf, exp, inf, log, sqrt
 from typing import Any, Generic, NamedTuple
@@ -239,17 +240,15 @@ OUTLIER = 4.0  # spreads
 MAX_VARIATION = 25.0  # of C^2; larger values come from single tasks
 
 
+@dataclass(slots=True, eq=False)
 class Spread:
     """Location, spread and variation of one workload."""
 
-    __slots__ = ("_first", "_samples", "_second", "location", "spread")
-
-    def __init__(self) -> None:
-        self.location = -0.5772  # location and spread: of ln of an exponential time
-        self.spread = 1.2825
-        self._first = 1.0
-        self._second = 2.0
-        self._samples = 0
+    location: float = -0.5772  # location and spread: of ln of an exponential time
+    spread: float = 1.2825
+    _first: float = 1.0
+    _second: float = 2.0
+    _samples: int = 0
 
     @property
     def variation(self) -> float:
