@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from eclectus.sim.base.results import RunResult
-from eclectus.sim.base.samples import ZERO_BUCKET
 from eclectus.sim.scenario import Scenario
+from eclectus.sim.world.run_record import ZERO_BUCKET
 from short_scenarios import agree, place, poisson, runs, scenario
 
 DET: dict[str, Any] = {"law": "deterministic"}

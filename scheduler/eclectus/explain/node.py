@@ -44,6 +44,7 @@ def node_explanation(state: State, name: str) -> NodeExplanation:
     found = list(_conditions(state, row, resources, learned))
     pods = sorted((pod for pod, _ in state.placed.on_row(row)), key=attrgetter("priority"))
     compared, refused = _refused(state, row)
+    pricing = state.accounts.pricing
     return NodeExplanation(
         name=name,
         conditions=tuple(condition for condition, _ in found) or ("takesPods",),
@@ -55,7 +56,7 @@ def node_explanation(state: State, name: str) -> NodeExplanation:
         pod_count=len(pods),
         nominated=named(state, state.placed.nominated_on(name)),
         queued=sum(len(each.tasks) for each in state.node_queues.by_row.get(row, ())),
-        price=price_of_node(state, row),
+        price=None if pricing is None else pricing.current.price.item(row),
         learned=learned,
         waiting_pods=compared,
         refused=refused,
@@ -173,12 +174,6 @@ def priced(state: State, nodes: Iterable[LearnedNode]) -> Iterator[LearnedNode]:
         else:
             work = tuple(_priced_work(of_work, by_workload, row) for of_work in each.work)
             yield replace(each, price=pricing.current.price.item(row), work=work)
-
-
-def price_of_node(state: State, row: int) -> float | None:
-    """By scarcity; None where no policy asks for prices."""
-    pricing = state.accounts.pricing
-    return None if pricing is None else pricing.current.price.item(row)
 
 
 def price_for(state: State, place: Place, task_class: TaskClass, row: int) -> NodePrice | None:

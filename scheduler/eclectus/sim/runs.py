@@ -28,13 +28,20 @@ from eclectus.model.commands import Command
 from eclectus.model.errors import EclectusError
 from eclectus.model.events import Event
 from eclectus.sim.base.random_draws import engine_seed
-from eclectus.sim.base.results import GroupResult, RunFailure, RunResult, SeriesPoint, Times, sorted_groups
-from eclectus.sim.base.samples import Histogram
+from eclectus.sim.base.results import (
+    Grouping,
+    GroupResult,
+    RunFailure,
+    RunResult,
+    SeriesPoint,
+    Times,
+    sorted_groups,
+)
 from eclectus.sim.scenario import ComparedProfile, Scenario, parse
 from eclectus.sim.workloads.workload import slots
 from eclectus.sim.world.learning import LearningErrorRecorder, OracleLearner
 from eclectus.sim.world.probes import ProbeStream
-from eclectus.sim.world.run_record import AllocationCurve, Integrals, RunRecord, Tally
+from eclectus.sim.world.run_record import AllocationCurve, Histogram, Integrals, RunRecord, Tally
 from eclectus.sim.world.world import World
 from eclectus.tape import Header, TapeWriter
 
@@ -89,11 +96,12 @@ def build_world(
     if profile.probes is not None:
         sizes, shadows = scenario.plan.mean_sizes, scenario.cluster.machines()
         probes = ProbeStream(profile.probes, engine.learned_load, sizes, shadows, seed)
+    grouping = Grouping(scenario.measure.groups, scenario.measure.cut_off or 0.0)
     world = World(
         engine,
         machines,
         scenario.arrivals(seed),
-        RunRecord(scenario.window(), scenario.grouping()),
+        RunRecord(scenario.window(), grouping),
         profiles=profile.dispatchers.names(profile.name),
         perturbations=scenario.perturbations,
         hop_seconds=scenario.cluster.network_delay,

@@ -28,10 +28,9 @@ from eclectus.sim.base.work import Arrival, ArrivalPlan
 from eclectus.sim.workloads import WORKLOADS
 from eclectus.sim.workloads.workload import capacity
 from eclectus.sim.workloads.workload import load as load_of
-from eclectus.sim.world.cluster import ClusterSettings
+from eclectus.sim.world.cluster import ClusterSettings, Perturbation, PerturbationSettings
 from eclectus.sim.world.dispatchers import Dispatchers
 from eclectus.sim.world.learning import OracleSettings
-from eclectus.sim.world.perturbations import Perturbation, PerturbationSettings
 from eclectus.sim.world.probes import ProbeSettings
 from eclectus.sim.world.run_record import Window
 
@@ -128,10 +127,6 @@ class Scenario:
             return Window(0, share * horizon, horizon)
         return Window(int(share * self.tasks), 0.0, self.tasks / self.plan.tasks_a_second)
 
-    def grouping(self) -> Grouping:
-        """How results are grouped."""
-        return Grouping(self.measure.groups, self.measure.cut_off or 0.0)
-
     def arrivals(self, seed: int) -> Iterator[Arrival]:
         """The jobs of one run with this seed."""
         horizon = self.measure.horizon
@@ -217,9 +212,7 @@ def parse(text: str, folder: Path = Path(), changes: tuple[str, ...] = ()) -> Sc
         cluster = cluster.with_node_list(folder)
     cluster, plan = _read_workload(mapping.get("workload"), cluster, folder)
     measure = read_mapping(mapping.get("measure"), "measure")
-    if plan.measured is not None:
-        _refuse_window(measure)
-    _check_classes_fit(plan, cluster)
+    _check_plan(plan, cluster, measure)
     ratio, exact = load_of(plan.work_rates, cluster.machines())
     if isfinite(ratio) and ratio >= 1 and not scalars.allow_unstable:
         advice = "queues would grow without bound; lower it, or set allowUnstable: true"
@@ -269,14 +262,11 @@ def _read_workload(
         return with_speeds, workload.plan(with_speeds.machines(), folder)
 
 
-def _refuse_window(measure: dict[str, Any]) -> None:
-    for key in ("warmUp", "tasks", "horizon"):
+def _check_plan(plan: ArrivalPlan, cluster: ClusterSettings, measure: dict[str, Any]) -> None:
+    for key in ("warmUp", "tasks", "horizon") if plan.measured is not None else ():
         if key in measure:
             what = "is not allowed here: the workload itself defines which jobs are measured"
             raise SettingsError(join("measure", key), what)
-
-
-def _check_classes_fit(plan: ArrivalPlan, cluster: ClusterSettings) -> None:
     machines = cluster.machines().values()
     for work_class in plan.mean_sizes:
         if not capacity(work_class, machines):

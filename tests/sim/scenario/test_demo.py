@@ -11,8 +11,8 @@ from eclectus.api.names import GPU_MODEL_LABEL, KERNEL_LABEL
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.work import WorkClass
 from eclectus.sim.scenario import Scenario, load, shipped_scenarios
+from eclectus.sim.world.cluster import apply_to_speeds
 from eclectus.sim.world.judge import forbidden
-from eclectus.sim.world.perturbations import apply_to_speeds
 from eclectus_e2e.demo.stream.plan import Perturbation, short_plan
 from eclectus_e2e.demo.workload.arrivals import DEFAULT_MIX, Mix, NodeConstraint, capacity
 from eclectus_e2e.testbed.kubelet.nodes import DEFAULT_SEED, NodeSpec, default_nodes

@@ -17,9 +17,9 @@ import yaml
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Requirement
 from eclectus.sim.base.random_draws import SizeDistribution, stream
-from eclectus.sim.base.samples import ZERO_BUCKET, Histogram
 from eclectus.sim.scenario import parse
 from eclectus.sim.workloads.jobtrace import Jobtrace
+from eclectus.sim.world.run_record import ZERO_BUCKET, Histogram
 from short_scenarios import document, scenario
 
 

@@ -12,7 +12,7 @@ from eclectus.model.objects import Grant, Spec, Task
 from eclectus.policies.place.power_of_two import Uniform
 from eclectus.sim.base.machine import InvariantError, Machine, TaskRun
 from eclectus.sim.base.work import Arrival, WorkClass
-from eclectus.sim.world.perturbations import Perturbation
+from eclectus.sim.world.cluster import Perturbation
 from eclectus.sim.world.run_record import RunRecord, Window
 from eclectus.sim.world.world import World
 

@@ -17,9 +17,9 @@ from eclectus.model.objects import Node
 from eclectus.sim.base.machine import TaskRun
 from eclectus.sim.base.work import Arrival, Dag, WorkClass, build_dag
 from eclectus.sim.runs import build_world, run
+from eclectus.sim.world.cluster import Failures
 from eclectus.sim.world.dag_record import WINDOW_SECONDS, DagRecord, jain_index, seconds_alone
 from eclectus.sim.world.jobs import History, StagedJobs, StageTaskRun
-from eclectus.sim.world.perturbations import Failures
 from short_scenarios import scenario
 from staged_jobs import DIAMOND, Stage, drafts, job, written
 

@@ -373,15 +373,13 @@ def time_left(seconds: float, now: float, since: float | None) -> float:
 def set_shares(
     jobs: Mapping[str, PlannedJob],
     plain: Mapping[str, PodsOfNamespace],
-    capacity: Vector,
-    services: Vector,
-    *,
+    shared: Vector,
     by_namespace: bool,
 ) -> None:
     """Set `share` of all jobs and of all plain pods, which are given by path; there are some.
 
-    `capacity`: of all nodes; `services`: what pods hold that take part in no sharing. `by_namespace`:
-    namespaces share equally, and pools and jobs within them; otherwise jobs alone.
+    `shared`: what nodes have beside pods that take part in no sharing. `by_namespace`: namespaces share
+    equally, and pools and jobs within them; otherwise jobs alone.
     """
     sharing: list[PlannedJob | PodsOfNamespace] = [*jobs.values(), *plain.values()]
     remaining = [job.remaining() for job in jobs.values()]
@@ -389,12 +387,11 @@ def set_shares(
     work = np.array([each for each, _ in remaining] + alike)
     most = np.array([each for _, each in remaining] + alike)
     weights = np.array([job.known.job.weight for job in jobs.values()] + [1.0] * len(plain))
-    shared = np.maximum(np.array(capacity) - np.array(services), 0.0)
     paths: list[Path] = [()] * len(sharing)
     if by_namespace:  # whose the jobs are, then whose the plain pods
         owners = [(job.known.job.namespace, job.known.job.pool) for job in jobs.values()]
         owners += [(path.partition("/")[0], "") for path in plain]
         paths = [(namespace, pool) if pool else (namespace,) for namespace, pool in owners]
-    shares = hierarchical_shares(work, weights, shared, pool_tree(paths, {}), most)
+    shares = hierarchical_shares(work, weights, np.array(shared), pool_tree(paths, {}), most)
     for each, share in zip(sharing, shares.tolist(), strict=True):
         each.share = tuple(share)

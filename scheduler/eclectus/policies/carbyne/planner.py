@@ -283,18 +283,17 @@ class Planner:
 
     def _share(self, view: View) -> None:
         """Compute all shares."""
-        plain, services = (
-            self.plain.by_path,
-            self.offered.vector(view.shares(self._owner).held(SERVICES).items()),
-        )
-        if not self.offered.capacity or not (self.jobs or plain):
+        plain, capacity = self.plain.by_path, self.offered.capacity
+        if not capacity or not (self.jobs or plain):
             return
-        set_shares(self.jobs, plain, self.offered.capacity, services, by_namespace=self._by_namespace)
+        services = self.offered.vector(view.shares(self._owner).held(SERVICES).items())
+        shared = tuple(max(of_all - held, 0.0) for of_all, held in zip(capacity, services, strict=True))
+        set_shares(self.jobs, plain, shared, self._by_namespace)
         for job in self.jobs.values():
             self.changes.record(job.path)
         for path in plain:
             self.changes.record(path)
-        self.entitlements.clear(len(self.offered.capacity))
+        self.entitlements.clear(len(capacity))
         for uid, job in self.jobs.items():
             self._draw(view, job)
             self._entitle(uid, job, view.now)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,15 +40,14 @@ REVIVAL_SAMPLES = 8  # of tasks that started after the node died, that make it l
 TRIAL_SHARE = 0.125  # share of its learned speed that a dead node counts with after a sign of life
 
 
+@dataclass(slots=True)
 class Death:
     """Since when a node counts as dead, its samples since then, and since when it is quiet."""
 
-    __slots__ = ("has_sign_of_life", "new_samples", "quiet_since", "since")
-
-    def __init__(self, since: float) -> None:
-        self.since = self.quiet_since = since  # quiet: no task has ended or left
-        self.new_samples = 0
-        self.has_sign_of_life = False
+    since: float
+    quiet_since: float  # no task has ended or left
+    new_samples: int = 0
+    has_sign_of_life: bool = False
 
 
 class Liveness:
@@ -107,7 +107,7 @@ class Liveness:
         """These rows count as dead from now on; returns those that did not before."""
         died = [row for row in rows.tolist() if not self.is_dead(row)]
         for row in died:
-            self.deaths[row] = Death(now)
+            self.deaths[row] = Death(now, now)
         return died
 
     def apply_shares(self, share: Floats, nodes: int) -> None:

@@ -110,7 +110,13 @@ class ReleaseRates:
                 self._update(view, range(first, end))
             self._shape_cursor, self._usage_cursor, self._held_cursor = shape, usage, cluster.held.head
         if self._behind and view is not self._view:
-            self._catch_up(view)
+            # Some of the rows that are behind, once in a step.
+            self._view = view
+            rows_behind = list(islice(self._behind, ROWS_MOST))
+            self._update(view, rows_behind)
+            for row in rows_behind:
+                del self._behind[row]
+            self.version += 1
         return self._published
 
     def _changed(self, view: View) -> Collection[int]:
@@ -135,15 +141,6 @@ class ReleaseRates:
             self._behind.update(dict.fromkeys(changed))
         else:
             self._update(view, changed)
-
-    def _catch_up(self, view: View) -> None:
-        """Reckon some of the rows that are behind, once in a step."""
-        self._view = view
-        rows = list(islice(self._behind, ROWS_MOST))
-        self._update(view, rows)
-        for row in rows:
-            del self._behind[row]
-        self.version += 1
 
     def _update(self, view: View, rows: Iterable[int]) -> None:
         for row in rows:

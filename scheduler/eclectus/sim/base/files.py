@@ -46,19 +46,16 @@ def read_rows(path: Path, row_type: type[Row]) -> Iterator[tuple[int, Row]]:
     try:
         with gzip.open(path, "rt", newline="") if path.suffix == ".gz" else path.open(newline="") as file:
             lines = csv.DictReader(file, strict=True)
-            _check_columns(path, list(lines.fieldnames or ()), row_type)
+            columns = list(lines.fieldnames or ())
+            for field in msgspec.structs.fields(row_type):
+                if field.required and field.name not in columns:
+                    have = ", ".join(columns) or "nothing"
+                    problem = f"{path.name} has no column {field.name!r}; its first line has {have}"
+                    raise SettingsError("file", problem)
             for values in lines:
                 yield lines.line_num, _row(path, lines.line_num, values, row_type)
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise SettingsError("file", f"{path.name} cannot be read: {error}") from error
-
-
-def _check_columns(path: Path, columns: list[str], row_type: type[Row]) -> None:
-    for field in msgspec.structs.fields(row_type):
-        if field.required and field.name not in columns:
-            have = ", ".join(columns) or "nothing"
-            problem = f"{path.name} has no column {field.name!r}; its first line has {have}"
-            raise SettingsError("file", problem)
 
 
 def _row(path: Path, number: int, values: dict[str, str], row_type: type[Row]) -> Row:

@@ -42,16 +42,6 @@ class TaskRun(Struct, eq=False):
     grant: Grant = NO_GRANT  # what the bind assigned of the machine
     met: float = 0.0  # share of its preferences, by weight, that the machine meets
 
-    def device_shares(self) -> list[tuple[int, int]]:
-        """Device index and thousandths taken of it; the request fills the devices in order."""
-        left, shares = dict(self.task.spec.requests).get(DEVICE_MILLI, 0), []
-        for device in self.grant.devices:
-            shares.append((device, min(left, WHOLE)))
-            left -= min(left, WHOLE)
-        if left:
-            raise InvariantError(f"{self.task} was given devices {self.grant.devices} and requests more")
-        return shares
-
 
 class Machine:
     """The true state of one node. Each slot works at `speed(workload)`, whatever runs beside it."""
@@ -166,7 +156,13 @@ class Machine:
         return self.speed(run.work_class.name) if run.size < inf else 0.0
 
     def _take_devices(self, run: TaskRun, times: int) -> None:
-        for device, milli in run.device_shares():
+        """The request fills the devices that were granted, in their order."""
+        left, granted = dict(run.task.spec.requests).get(DEVICE_MILLI, 0), run.grant.devices
+        if left > WHOLE * len(granted):
+            raise InvariantError(f"{run.task} was given devices {granted} and requests more")
+        for device in granted:
+            milli = min(left, WHOLE)
+            left -= milli
             if device >= len(self._devices):
                 where = f"{run.task} was bound to {self.node.name}"
                 raise InvariantError(f"{where}, which has no device {device}")

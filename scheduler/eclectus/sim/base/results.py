@@ -71,8 +71,7 @@ def sorted_groups(groups: Iterable[str]) -> list[str]:
     return sorted(groups, key=lambda group: [_RANK.get(label, label) for label in group.split(", ")])
 
 
-_FREE, _PREFERRING = "free", "preferring"
-_RANK = {"short": "0", "long": "1", _FREE: "0", _PREFERRING: "1", "constrained": "2"}
+_RANK = {"short": "0", "long": "1", "free": "0", "preferring": "1", "constrained": "2"}
 
 
 def _label(dimension: str, work_class: WorkClass, length: str) -> str:
@@ -82,7 +81,7 @@ def _label(dimension: str, work_class: WorkClass, length: str) -> str:
         return length
     constraints = "+".join(_hard_constraints(work_class.spec))
     if not constraints:
-        return _PREFERRING if work_class.spec.preferences else _FREE
+        return "preferring" if work_class.spec.preferences else "free"
     return constraints if dimension == "set" else "constrained"
 
 
@@ -344,11 +343,8 @@ class ComparisonReport(Struct, frozen=True):
 
     def counted_runs(self) -> list[list[RunResult]]:
         """The runs behind each summary: the complete ones, or all if none is complete."""
-        found = []
-        for each in self.summaries:
-            runs = [run for run in self.runs if run.profile == each.profile]
-            found.append([run for run in runs if run.complete] or runs)
-        return found
+        by_profile = ([run for run in self.runs if run.profile == name] for name in self.profiles)
+        return [[run for run in runs if run.complete] or runs for runs in by_profile]
 
     @property
     def shows_allocation(self) -> bool:

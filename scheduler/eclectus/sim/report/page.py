@@ -29,7 +29,6 @@ def render_svg(panel: Panel) -> str:
     parts = [
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(panel.title)}"',
         f' data-x="{_data(panel.x)}" data-y="{_data(panel.y)}">',
-        *_shades(panel),
         *_frame(panel),
         f'<svg x="{LEFT}" y="{TOP}" width="{INNER_WIDTH}" height="{INNER_HEIGHT}" class="in">',
         *_lines(panel),
@@ -54,15 +53,12 @@ def _down(axis: Axis, values: Numbers | float) -> Numbers:
     return (1 - axis.fraction(values).clip(-BEYOND, 1 + BEYOND)) * INNER_HEIGHT
 
 
-def _shades(panel: Panel) -> Iterator[str]:
+def _frame(panel: Panel) -> Iterator[str]:
+    bottom = TOP + INNER_HEIGHT
     for low, high in panel.shades:
         x, end = _across(panel.x, np.array([low, high]))
         wide = f'x="{LEFT + x:.1f}" width="{end - x:.1f}"'
         yield f'<rect class="shade" {wide} y="{TOP}" height="{INNER_HEIGHT}"/>'
-
-
-def _frame(panel: Panel) -> Iterator[str]:
-    bottom = TOP + INNER_HEIGHT
     for value, name in panel.x.ticks():
         x = LEFT + _across(panel.x, value)
         yield f'<path class="grid" d="M{x:.1f} {TOP}V{bottom}"/>'
@@ -160,9 +156,8 @@ def _table(table: Table, profiles: list[str]) -> str:
         numbers = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
         at = profiles.index(name)
         rows.append(f'<tr data-p="{at}"><th>{_swatch(at)}{escape(name)}</th>{numbers}</tr>')
-    return (
-        f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
-    )
+    body = "".join(rows)
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _key(at: int, name: str) -> str:

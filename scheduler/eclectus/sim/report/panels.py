@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.sim.base.results import ComparisonReport, RunResult, Times
-from eclectus.sim.base.samples import bucket_middle
 from eclectus.sim.report.tables import groups_of, has_jobs, scale_of, unit_for
 from eclectus.sim.world.learning import ratios
+from eclectus.sim.world.run_record import bucket_middle
 
 LIGHT = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#000000")
 DARK = ("#2f93d6", "#d55e00", "#00b383", "#cc79a7", "#e69f00", "#7cc8f5", "#a0a0a0", "#ffffff")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eclectus.config.settings_reading import nearest
 from eclectus.model.errors import EclectusError, SettingsError
@@ -25,9 +25,8 @@ def check_drawable(file: Path) -> None:
     """Raise now if the file could not be drawn after the runs. Raises SettingsError, EclectusError."""
     known = [*PAGES, *PICTURES]
     if file.suffix not in known:
-        raise SettingsError(
-            f"--plot {file}", f"must end in {', '.join(known)}; {nearest(file.suffix, known)}"
-        )
+        problem = f"must end in {', '.join(known)}; {nearest(file.suffix, known)}"
+        raise SettingsError(f"--plot {file}", problem)
     if file.suffix in PICTURES:
         try:
             import matplotlib  # noqa: F401
@@ -67,10 +66,7 @@ def _draw_picture(report: ComparisonReport, file: Path) -> None:
         _draw_panel(place, panel)
     for place in places[len(found) :]:
         place.set_axis_off()
-    handles = [
-        Line2D([], [], label=name, lw=2, color=_colour(at), linestyle=_dashes(at))
-        for at, name in enumerate(report.profiles)
-    ]
+    handles = [Line2D([], [], label=name, lw=2, **_look(at)) for at, name in enumerate(report.profiles)]
     figure.legend(
         handles=handles,
         loc="outside lower center",
@@ -83,10 +79,9 @@ def _draw_picture(report: ComparisonReport, file: Path) -> None:
 
 def _draw_panel(axes: Axes, panel: Panel) -> None:
     for line in panel.lines:
-        at = line.profile
-        axes.plot(line.x, line.y, lw=1.7, color=_colour(at), linestyle=_dashes(at))
+        axes.plot(line.x, line.y, lw=1.7, **_look(line.profile))
     for bar in panel.bars:
-        colour = _colour(bar.profile)
+        colour = LIGHT[style(bar.profile)[0]]
         axes.plot(
             [bar.low, bar.high], [bar.at, bar.at], color=colour, lw=2, alpha=0.6, solid_capstyle="round"
         )
@@ -115,9 +110,6 @@ def _frame(axes: Axes, panel: Panel) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _colour(profile: int) -> str:
-    return LIGHT[style(profile)[0]]
-
-
-def _dashes(profile: int) -> tuple[int, tuple[int, ...]]:
-    return 0, style(profile)[1]
+def _look(profile: int) -> dict[str, Any]:
+    colour, dashes = style(profile)
+    return {"color": LIGHT[colour], "linestyle": (0, dashes)}

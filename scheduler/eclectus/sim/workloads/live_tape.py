@@ -122,27 +122,22 @@ class Tape(Workload):
         """One job per pod, in the order of arrival."""
         pods = {uid: pod for uid, pod in record.pods.items() if pod.over > record.begins}
         sizes = {uid: self._size(record, pod) for uid, pod in pods.items() if pod.ran}
-        means = _means((pods[uid].task.workload, size) for uid, size in sizes.items())
+        by_class: dict[str, list[float]] = defaultdict(list)
+        for uid, size in sizes.items():
+            by_class[pods[uid].task.workload].append(size)
+        means = {workload: fmean(each) for workload, each in by_class.items()}  # inf of long-running pods
         for uid, pod in pods.items():
-            task, size = pod.task, sizes.get(uid)
-            if size is None and pod.ended == inf:
-                size = means.get(task.workload)
-            if size is not None:
+            task, known = pod.task, sizes.get(uid)
+            if known is None and pod.ended == inf:
+                known = means.get(task.workload)
+            if known is not None:
                 at = max(pod.arrived - record.begins, 0.0) * self.stretch
                 work_class = WorkClass(task.workload, task.spec, task.priority)
                 patience = inf if pod.ran else pod.gone - pod.arrived
-                yield Arrival(at, work_class, (size,), estimate=task.estimate, patience=patience)
+                yield Arrival(at, work_class, (known,), estimate=task.estimate, patience=patience)
 
     def _size(self, record: TapeRecord, pod: RecordedPod) -> float:
         """The size of a pod that ran, in seconds at speed 1."""
         if pod.task.spec.long_running:
             return inf
         return max(record.seconds(pod), LEAST_SECONDS) * speed_of(pod.node, self.speeds)
-
-
-def _means(sizes: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Class -> mean size; inf for classes of long-running pods."""
-    by_class: dict[str, list[float]] = defaultdict(list)
-    for workload, size in sizes:
-        by_class[workload].append(size)
-    return {workload: fmean(each) for workload, each in by_class.items()}

@@ -80,19 +80,15 @@ class StaleView(Place):
     def place(self, view: View, tasks: PendingTasks) -> Iterator[Action]:
         """The actions of the policy, changed where they are no longer possible."""
         for chosen in self._policy.place(self._stale_view(view), tasks):
-            action = self._possible(view, chosen)
+            action: Action = chosen
+            if isinstance(chosen, Bind):
+                task_class = view.task_class(chosen.task)
+                if not task_class.fits_now[chosen.row]:
+                    may_wait = task_class.may_wait(chosen.row)
+                    action = Enqueue(chosen.task, chosen.row) if may_wait else Unschedulable(chosen.task)
             if self._corrects and isinstance(action, Bind | Enqueue):
                 self._cluster.add_tentative(action.row, action.task.spec.requests)
             yield action
-
-    def _possible(self, view: View, action: Action) -> Action:
-        if not isinstance(action, Bind):
-            return action
-        task_class = view.task_class(action.task)
-        if task_class.fits_now[action.row]:
-            return action
-        may_wait = task_class.may_wait(action.row)
-        return Enqueue(action.task, action.row) if may_wait else Unschedulable(action.task)
 
     def _stale_view(self, truth: View) -> View:
         """The view of this step, with nodes, classes and amounts as they were when they were last renewed."""

@@ -70,12 +70,10 @@ class StagedJob:
 
     def stage_ended(self, at: int) -> list[int]:
         """All tasks of the stage have ended; returns the stages that may start now."""
-        ready = []
-        for child in self.dag.stages[at].children:
+        children = self.dag.stages[at].children
+        for child in children:
             self.unfinished_parents[child] -= 1
-            if not self.unfinished_parents[child]:
-                ready.append(child)
-        return ready
+        return [child for child in children if not self.unfinished_parents[child]]
 
     def as_seen(self) -> Job:
         """The job as a watch shows it, with what was written into its status."""
@@ -230,11 +228,6 @@ class Jobs:
             return self._staged.arrive(number, job, job.dag, now, profile=profile, measured=measured)
         self._later[number] = job, tasks
         return self._new(number, job, islice(tasks, job.parallelism), now)
-
-    def start(self, run: TaskRun, now: float) -> None:
-        """The task has started."""
-        if isinstance(run, StageTaskRun):
-            self._staged.start(run, now)
 
     def end(self, run: TaskRun, now: float) -> Sequence[TaskRun]:
         """The task has ended; returns the tasks to submit now."""

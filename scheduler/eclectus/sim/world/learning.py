@@ -24,7 +24,7 @@ from eclectus.framework import Completion, Learn, LearnedCell, Speeds
 from eclectus.model.settings import setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.results import LearnedSpeed, LearningError
-from eclectus.sim.base.samples import Series
+from eclectus.sim.world.run_record import Series
 from eclectus.sim.world.world import World
 
 
@@ -116,7 +116,12 @@ class LearningErrorRecorder:
 
     def _sample(self, at: float) -> None:
         if at >= self._series.due:
-            self._series.add(list(_errors_by_group(list(self._learned_speeds()), at)))
+            errors = []
+            for group, found in ratios(list(self._learned_speeds())).items():
+                middle = exp(fmean(log(ratio) for ratio in found))
+                error = fmean(abs(ratio - 1.0) for ratio in found)
+                errors.append(LearningError(at, group, len(found), middle, error))
+            self._series.add(errors)
 
     def _close(self) -> None:
         self.learned = list(self._learned_speeds())
@@ -145,9 +150,3 @@ def ratios(cells: list[LearnedSpeed]) -> dict[str, list[float]]:
     for group, each in logs:
         found.setdefault(group, []).append(exp(each - scale))
     return found
-
-
-def _errors_by_group(cells: list[LearnedSpeed], at: float) -> Iterator[LearningError]:
-    for group, found in ratios(cells).items():
-        middle = exp(fmean(log(ratio) for ratio in found))
-        yield LearningError(at, group, len(found), middle, fmean(abs(ratio - 1.0) for ratio in found))

@@ -36,8 +36,8 @@ from eclectus.model.settings import setting
 from eclectus.sim.base.machine import Machine, TaskRun
 from eclectus.sim.base.random_draws import stream
 from eclectus.sim.base.work import WorkClass
+from eclectus.sim.world.cluster import Perturbation, apply_to_speeds
 from eclectus.sim.world.judge import forbidden
-from eclectus.sim.world.perturbations import Perturbation, apply_to_speeds
 from eclectus.sim.world.run_record import RunRecord
 
 HOUR = 3600.0

@@ -1,5 +1,8 @@
 """The record of a run: counts, times and integrals. Its size does not grow with the tasks that have ended.
 
+Samples are kept in bounded memory: a series over time, and histograms of times with geometric buckets, whose
+quantiles are within 0.25 %; their sum, count and maximum are exact, and two can be merged.
+
 Two totals are kept independently and must agree in the end: the times of tasks, added up as they end, and the
 number in the system, integrated over time. By Little's law they are equal. The result for tasks that never
 end is a curve of what is allocated.
@@ -7,13 +10,14 @@ end is a curve of what is allocated.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
-from math import inf
-from typing import NamedTuple
+from math import exp, inf, log
+from typing import Generic, NamedTuple, TypeVar
 
+import numpy as np
 from msgspec import Struct
 
 from eclectus.model.commands import Bind, Command
@@ -21,8 +25,118 @@ from eclectus.model.events import BindRefused, Event, TaskSeen
 from eclectus.model.objects import amount_of
 from eclectus.sim.base.machine import Machine, TaskRun
 from eclectus.sim.base.results import Grouping, Labels
-from eclectus.sim.base.samples import Histogram, Series
 from eclectus.sim.base.work import Arrival, WorkClass
+
+T = TypeVar("T")
+
+
+class Series(Generic[T]):
+    """Holds between `most` and 2 * `most` samples once the run is long enough.
+
+    At 2 * `most` samples every other one is dropped and the interval doubles.
+    """
+
+    __slots__ = ("due", "every", "items", "most")
+
+    def __init__(self, every: float, most: int) -> None:
+        self.every = every
+        self.most = most
+        self.due = every  # time of the next sample
+        self.items: list[T] = []
+
+    def add(self, item: T) -> None:
+        """Add the sample taken at `due`."""
+        self.items.append(item)
+        if len(self.items) == 2 * self.most:
+            del self.items[::2]
+            self.every *= 2
+        self.due += self.every
+
+
+RATIO = 1.005  # upper over lower bound of a bucket; the error of a quantile is at most half of that
+_SCALE = 1.0 / log(RATIO)
+ZERO_BUCKET = -(10**6)  # the bucket of times that are zero
+
+
+class Histogram:
+    """A growing sample of times, in seconds.
+
+    New values are kept in a list and put into buckets by numpy in one go, which is far faster than one by
+    one. A caller that adds without limit must call `aggregate` from time to time; readers need not.
+    """
+
+    __slots__ = ("_buckets", "_largest", "_new", "_total", "add")
+
+    def __init__(self) -> None:
+        self._buckets: Counter[int] = Counter()
+        self._total = 0.0
+        self._largest = 0.0
+        self._new: list[float] = []
+        self.add: Callable[[float], None] = self._new.append  # add one value
+
+    def aggregate(self) -> None:
+        """Move the values added since the last call into buckets."""
+        if not self._new:
+            return
+        new = np.array(self._new)
+        self._new.clear()
+        is_positive = new > 1e-12
+        buckets = np.full(len(new), ZERO_BUCKET)
+        buckets[is_positive] = np.floor(np.log(new[is_positive]) * _SCALE)
+        self._buckets.update(buckets.tolist())
+        # One after the other, so that the sum does not depend on how many values are aggregated at a time.
+        self._total = float(np.cumsum(np.concatenate(([self._total], new)))[-1])
+        self._largest = max(self._largest, float(new.max()))
+
+    @property
+    def buckets(self) -> Counter[int]:
+        """Bucket -> number of values."""
+        self.aggregate()
+        return self._buckets
+
+    @property
+    def total(self) -> float:
+        """The exact sum in seconds."""
+        self.aggregate()
+        return self._total
+
+    @property
+    def largest(self) -> float:
+        """The maximum in seconds; 0 if empty."""
+        self.aggregate()
+        return self._largest
+
+    @property
+    def count(self) -> int:
+        """The number of values; O(buckets)."""
+        return self.buckets.total()
+
+    def merge(self, other: Histogram) -> None:
+        """Add all values of another histogram."""
+        self.aggregate()
+        self._buckets.update(other.buckets)
+        self._total += other.total
+        self._largest = max(self._largest, other.largest)
+
+    @property
+    def mean(self) -> float:
+        """The exact mean in seconds; 0 if empty."""
+        return self.total / self.count if self.buckets else 0.0
+
+    def quantile(self, share: float) -> float:
+        """The quantile at `share` (0 to 1), in seconds; 0 if empty."""
+        rank, seen = share * self.count, 0
+        for bucket in sorted(self.buckets):
+            seen += self.buckets[bucket]
+            if seen >= rank:
+                return min(bucket_middle(bucket), self.largest)
+        return 0.0
+
+
+def bucket_middle(bucket: int) -> float:
+    """The time that represents a bucket, in seconds."""
+    return 0.0 if bucket == ZERO_BUCKET else exp((bucket + 0.5) / _SCALE)
+
 
 POINTS = 240  # least number of samples of a run of the expected length: the resolution of a plot
 

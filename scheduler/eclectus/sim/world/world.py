@@ -29,10 +29,10 @@ from eclectus.model.events import (
 )
 from eclectus.sim.base.machine import Machine, TaskRun
 from eclectus.sim.base.work import Arrival, StageRules
+from eclectus.sim.world.cluster import Failures, Perturbation, apply_to_speeds
 from eclectus.sim.world.dag_record import DagRecord
-from eclectus.sim.world.jobs import History, Jobs, StagedJobs, as_finished, as_running
+from eclectus.sim.world.jobs import History, Jobs, StagedJobs, StageTaskRun, as_finished, as_running
 from eclectus.sim.world.judge import Judge, check_counts, check_end, check_work_conserving, stuck
-from eclectus.sim.world.perturbations import Failures, Perturbation, apply_to_speeds
 from eclectus.sim.world.probes import ProbeStream
 from eclectus.sim.world.run_record import RunRecord
 
@@ -223,8 +223,8 @@ class World:
         self.record.start(run, self.now)
         if self.probes is not None:
             self.probes.yield_room(machine, self.now)
-        if self._jobs.any_in_parts:
-            self._jobs.start(run, self.now)
+        if isinstance(run, StageTaskRun):
+            self._staged.start(run, self.now)
         if run.due < inf:
             self._schedule(run.due, self._end, run)
             if self._failures is not None and (done := self._failures.share_done(run.task.uid)) is not None:
@@ -288,7 +288,12 @@ class World:
             self.on_perturbation()
         for machine in machines:
             if perturbation.action == "fail" and machine.is_up:
-                self._fail(machine)
+                machine.is_up = False
+                self._notify(NodeGone(machine.node.name))
+                for run in list(machine.running.values()):  # they fail with it
+                    machine.end(run, self.now)
+                    self.record.lose(run)
+                    self._replace(run, machine)
             elif perturbation.action == "recover" and not machine.is_up:
                 machine.is_up = True
                 self._notify(NodeSeen(machine.node))
@@ -296,15 +301,6 @@ class World:
             for run in machine.running.values():
                 if run.due < inf:
                     self._schedule(run.due, self._end, run)
-
-    def _fail(self, machine: Machine) -> None:
-        """The machine is gone, and its tasks fail."""
-        machine.is_up = False
-        self._notify(NodeGone(machine.node.name))
-        for run in list(machine.running.values()):
-            machine.end(run, self.now)
-            self.record.lose(run)
-            self._replace(run, machine)
 
     def _schedule_next_arrival(self) -> None:
         numbered = next(self._arrivals, None)

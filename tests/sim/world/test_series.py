@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from eclectus.sim.base.samples import Series
+from eclectus.sim.world.run_record import Series
 from short_scenarios import place, poisson, runs, scenario
 
 
