@@ -320,7 +320,9 @@ _OF_A_POD: Mapping[str, Feature] = {
         ),
     ),
 }
-_VOLUME = objects.Volume
+_VOLUME_FIELDS = dict(
+    zip(objects.Volume.__struct_fields__, objects.Volume.__struct_encode_fields__, strict=True)
+)
 _VOLUMES = {
     f"more than {MAX_CLAIMS} PersistentVolumeClaims": Feature(
         "Each claim is looked for on all nodes, and no node attaches so many volumes.",
@@ -332,7 +334,7 @@ _VOLUMES = {
         f"{name} volumes": Feature(
             "This type of volume can be limited in number or bound to a zone.", _volume(field)
         )
-        for field, name in zip(_VOLUME.__struct_fields__, _VOLUME.__struct_encode_fields__, strict=True)
+        for field, name in _VOLUME_FIELDS.items()
         if field not in ("name", "persistent_volume_claim", "ephemeral")
     },
 }

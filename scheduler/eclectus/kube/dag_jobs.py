@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import Any
 
-from msgspec import Raw, Struct, ValidationError, convert
+from msgspec import Struct, ValidationError, convert
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
@@ -47,9 +48,8 @@ class _Template(ApiObject, frozen=True):
     metadata: Metadata = Metadata()
 
 
-def decode_dag_job(raw: bytes | Raw) -> DagJob:
-    """A DagJob. Raises MalformedError naming the object and the field."""
-    return decode(_DAG_JOB, DAG_JOB, raw)
+decode_dag_job = partial(decode, Decoder(DagJob), DAG_JOB)
+"""Takes the JSON of a DagJob. Raises MalformedError naming the object and the field."""
 
 
 def shape_from(job: DagJob, shared: AbstractSet[str] = frozenset()) -> Shape:
@@ -197,6 +197,3 @@ def _in_model_units(numbers: Mapping[str, float]) -> Amounts:
     """Whole numbers; the largest that can be counted for a larger one, which anybody may have written."""
     counts = ((name, number * 1000 if name == "cpu" else number) for name, number in sorted(numbers.items()))
     return tuple((name, round(min(count, MOST))) for name, count in counts)
-
-
-_DAG_JOB = Decoder(DagJob)

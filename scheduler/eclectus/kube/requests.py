@@ -11,8 +11,7 @@ are rounded up to whole units once, at the end.
 Kubernetes quantities (`250m`, `1.5Gi`, `12e6`) are read as whole numbers of thousandths. The grammar is
 that of apimachinery's package `resource`: digits with an optional point, then a binary suffix (Ki..Ei), a
 decimal suffix (n u m k M G T P E) or an exponent. The API server rounds resource lists up to thousandths
-when it stores them, so thousandths lose nothing and sums are exact. Amounts are rounded to whole bytes
-once, at the end (requests.py).
+when it stores them, so thousandths lose nothing and sums are exact.
 
 The API server stores many quantities as they were written: `0064`, `64e000`, `64e4294967296` (an exponent
 counts modulo 2**32) are 64 cores to a kubelet. They must be read as it reads them, or a pod would take room

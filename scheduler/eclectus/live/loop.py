@@ -121,7 +121,9 @@ class Watchdog:
         """Ask for signs of life until cancelled, on a loop of another thread."""
         report_at = REPORT_SECONDS
         while True:
-            self._ask()
+            if self._loop is not None and not self._is_asked:
+                self._answered_at, self._is_asked = elapsed(), True
+                self._loop.call_soon_threadsafe(self._answer)
             await sleep(ASK_SECONDS)
             silent = self.silent_seconds()
             if silent < REPORT_SECONDS:
@@ -138,12 +140,6 @@ class Watchdog:
         """Why this process counts as hung; empty while it does not."""
         silent = self.silent_seconds()
         return f"the main loop has not turned for {silent:.0f} s" if silent > HUNG_SECONDS else ""
-
-    def _ask(self) -> None:
-        if self._loop is not None and not self._is_asked:
-            self._answered_at = elapsed()
-            self._is_asked = True
-            self._loop.call_soon_threadsafe(self._answer)
 
     def _answer(self) -> None:
         self._is_asked = False

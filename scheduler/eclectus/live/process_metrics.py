@@ -268,11 +268,8 @@ def _by_group(names: list[str], summary: LearnedSummary, most_classes: int) -> I
         for (group, workload), parts in _bounded(summary.work, most_classes).items()
     }
     yield observed("nodes", states)
-    yield observed("learned_nodes", ((labels, nodes) for labels, (nodes, _, _) in known.items()))
-    yield observed("learned_speed_ratio", ((labels, speed) for labels, (_, speed, _) in known.items()))
-    yield observed(
-        "learned_confidence_ratio", ((labels, confidence) for labels, (_, _, confidence) in known.items())
-    )
+    for at, name in enumerate(("learned_nodes", "learned_speed_ratio", "learned_confidence_ratio")):
+        yield observed(name, [(labels, means[at]) for labels, means in known.items()])
 
 
 def _bounded(work: Iterable[LearnedGroup], most: int) -> dict[tuple[int, str], list[LearnedGroup]]:

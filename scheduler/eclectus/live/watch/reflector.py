@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-import aiohttp
 from msgspec import Raw, Struct
 
 from eclectus.framework import Need
@@ -145,7 +144,10 @@ class Reflector:
         }
         began = self._now()
         async with self._context.client.stream(self._path, query, silence=SILENCE_SECONDS) as body:
-            async for lines in _line_batches(body):
+            cutter = LineCutter()
+            async for read in body.iter_any():
+                if not (lines := cutter.feed(read)):
+                    continue
                 await self._apply(lines)
                 if self._now() - began > HEALTHY_SECONDS:
                     self._backoff.reset()
@@ -306,11 +308,3 @@ class LineCutter:
             raise StaleError("WATCH", message=f"a line of more than {self._longest} bytes")
         if part:
             self._parts.append(part)
-
-
-async def _line_batches(body: aiohttp.StreamReader) -> AsyncIterator[list[bytes]]:
-    """The complete lines of each read."""
-    cutter = LineCutter()
-    async for read in body.iter_any():
-        if lines := cutter.feed(read):
-            yield lines
