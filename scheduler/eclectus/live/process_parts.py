@@ -85,7 +85,7 @@ def build(
     profiles = settings.node_profiles
     known = Known(
         condition_state=pods.condition_states.get,
-        take_ignored=lambda uid: pods.ignored.pop(uid, None),  # once
+        take_ignored=pods.take_ignored,
         unmet_preferences=partial(engine.read, unmet_by),
         plan_state=jobs.plan_states.get,
         leader_since=leadership.since,

@@ -331,6 +331,10 @@ class WatchedPods:
         self._specs.pop(key, None)
         return events.TaskGone(key)
 
+    def take_ignored(self, uid: str) -> Ignored | None:
+        """What is ignored of a pod that is being placed, once."""
+        return self.ignored.pop(uid, None)
+
     def _translated(self, pod: Pod) -> tuple[Task, MalformedError | None]:
         """The task, and what cannot be read; the Spec, half of the work, is reused where it is the same."""
         uid, generation = pod.metadata.uid, pod.metadata.generation
