@@ -64,11 +64,6 @@ def wanted(pod: kube.Pod) -> Room:
         return {}
 
 
-def lacking_everywhere(wanted: Room, largest: Iterable[Room]) -> list[str]:
-    """The resources of which none of these capacities has enough; of the one that lacks the fewest."""
-    return min((lacking(wanted, each) for each in largest), key=len, default=[])
-
-
 @dataclass(frozen=True)
 class ProbeRoom:
     """What a probe holds on its node, what is left beside it, and the node's labels."""

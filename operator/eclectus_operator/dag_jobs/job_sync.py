@@ -413,7 +413,8 @@ def _too_large(job: DagJob, tasks: Iterable[Tasks], largest: list[Room], sizes: 
             key = each.stage.name, text
             if key not in sizes:
                 sizes[key] = _size(new)
-            lacking = room.lacking_everywhere(sizes[key], largest)
+            # Of the node that lacks the fewest resources.
+            lacking = min((room.lacking(sizes[key], node) for node in largest), key=len, default=[])
             if lacking:
                 raised = f", which is raised for tasks that had too little ({text})" if text else ""
                 where = f"stages[{each.stage.name}]: no node of the cluster is large enough"

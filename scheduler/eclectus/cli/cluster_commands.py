@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 import yaml
@@ -21,6 +21,7 @@ QUIET_SECONDS = 2.0  # a wait that is longer than this is reported
 WATCH_SECONDS = 2.0  # between two looks of a command that keeps watching
 REPORT_SECONDS = 5.0  # time between two reports of one wait
 
+IN_CLUSTER = "KUBERNETES_SERVICE_HOST"  # the variable that every pod has
 IN_CLUSTER_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 T = TypeVar("T")
@@ -38,15 +39,16 @@ def kubeconfig_options(command: Command) -> Command:
     return kubeconfig(context(command))
 
 
-def output_option(*choices: str, help: str) -> Callable[[Command], Command]:  # noqa: A002 — as of click
-    """Add --output to a command; the first choice is the default."""
+def output_option(literal: Any, text: str) -> Callable[[Command], Command]:
+    """Add --output to a command, with the choices of a Literal; the first one is the default."""
+    choices = get_args(literal)
     kind = click.Choice(choices)
-    return click.option("-o", "--output", type=kind, default=choices[0], show_default=True, help=help)
+    return click.option("-o", "--output", type=kind, default=choices[0], show_default=True, help=text)
 
 
 def default_namespace(kubeconfig: Path | None, context: str | None) -> str:
     """The namespace of the context, as kubectl chooses it; in a pod, the pod's own."""
-    if kubeconfig is None and _is_in_cluster():
+    if kubeconfig is None and IN_CLUSTER in os.environ:
         return IN_CLUSTER_NAMESPACE.read_text().strip()
     documents = [yaml.safe_load(each.read_text()) or {} for each in _kubeconfigs(kubeconfig)]
     current = context or next(filter(None, (each.get("current-context") for each in documents)), "")
@@ -56,7 +58,7 @@ def default_namespace(kubeconfig: Path | None, context: str | None) -> str:
 
 def has_credentials(kubeconfig: Path | None) -> bool:
     """Whether anything names a cluster: an existing kubeconfig, or the pod this runs in."""
-    return bool(_kubeconfigs(kubeconfig)) or _is_in_cluster()
+    return bool(_kubeconfigs(kubeconfig)) or IN_CLUSTER in os.environ
 
 
 def _kubeconfigs(kubeconfig: Path | None) -> list[Path]:
@@ -64,10 +66,6 @@ def _kubeconfigs(kubeconfig: Path | None) -> list[Path]:
     named = str(kubeconfig or os.environ.get("KUBECONFIG") or Path("~/.kube/config").expanduser())
     files = [Path(each) for each in named.split(os.pathsep) if each]
     return [each for each in files if each.is_file()]
-
-
-def _is_in_cluster() -> bool:
-    return "KUBERNETES_SERVICE_HOST" in os.environ
 
 
 async def permitted(listing: Awaitable[list[T]], otherwise: str = "") -> list[T] | None:

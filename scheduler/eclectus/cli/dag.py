@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from msgspec import Struct, ValidationError, convert, to_builtins
@@ -41,9 +41,7 @@ WITHOUT_NODE = {"labelSelector": DAG_JOB_LABEL, "fieldSelector": "spec.nodeName=
 @click.argument("name", required=False, default="")
 @click.option("-n", "--namespace", help="Namespace of the jobs. By default that of the kubeconfig's context.")
 @click.option("-A", "--all-namespaces", is_flag=True, help="Jobs of all namespaces.")
-@output_option(
-    *get_args(Output), help="Output format; `wide` is a table with more columns and whole messages."
-)
+@output_option(Output, "Output format; `wide` is a table with more columns and whole messages.")
 @click.option("-w", "--watch", is_flag=True, help="Keep running and print again after each change.")
 @kubeconfig_options
 def dag(
@@ -137,7 +135,18 @@ def stages_table(row: Row, now: datetime, *, wide: bool) -> Iterator[str]:
     lines = [heads]
     for stage in row["stages"]:
         first, *others = stage["why"] or [ABSENT]
-        cells = _stage_cells(stage, now, wide)
+        times = (stage["estimateSeconds"], stage["runSeconds"])
+        estimate, took = (ABSENT if each is None else span(each) for each in times)
+        counts = [str(stage[each]) for each in ("waiting", "failed", "retried")]
+        cells = [
+            stage["name"],
+            ",".join(stage["dependsOn"]) or ABSENT,
+            stage["state"],
+            f"{stage['succeeded']}/{stage['tasks']}",
+            str(stage["running"]),
+            *([*counts, estimate, stage["estimateSource"], took] if wide else [estimate]),
+            _when(stage["due"], now),
+        ]
         lines.append([*cells, shortened(first, wide)])
         lines += [[*[""] * len(cells), shortened(other, wide)] for other in others]
     return aligned(lines)
@@ -160,24 +169,6 @@ def _cells(row: Row, now: datetime, all_namespaces: bool, wide: bool) -> list[st
         cells += [_amounts(row[each]) for each in ("lentSeconds", "borrowedSeconds")]
         cells.append(row["reservedNode"] or ABSENT)
     return cells
-
-
-def _stage_cells(stage: Row, now: datetime, wide: bool) -> list[str]:
-    """All but the reason."""
-    estimate, took = (
-        ABSENT if seconds is None else span(seconds)
-        for seconds in (stage["estimateSeconds"], stage["runSeconds"])
-    )
-    counts = [str(stage[each]) for each in ("waiting", "failed", "retried")]
-    return [
-        stage["name"],
-        ",".join(stage["dependsOn"]) or ABSENT,
-        stage["state"],
-        f"{stage['succeeded']}/{stage['tasks']}",
-        str(stage["running"]),
-        *([*counts, estimate, stage["estimateSource"], took] if wide else [estimate]),
-        _when(stage["due"], now),
-    ]
 
 
 def _amounts(resources: Mapping[str, str | float]) -> str:

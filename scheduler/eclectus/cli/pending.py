@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -109,7 +109,7 @@ Object = dict[str, Any]
 @click.command()
 @click.option("-n", "--namespace", help="Namespace of the pods. By default that of the kubeconfig's context.")
 @click.option("-A", "--all-namespaces", is_flag=True, help="Pods of all namespaces.")
-@output_option(*get_args(Output), help="Output format; `wide` has whole messages and since when each holds.")
+@output_option(Output, "Output format; `wide` has whole messages and since when each holds.")
 @click.option(
     "--scheduler-name",
     "names",
@@ -169,9 +169,8 @@ async def _known(api: ObjectApi, names: tuple[str, ...]) -> dict[str, Served]:
     known = served(leases or (), config_maps or (), datetime.now(UTC))
     assumed = names or ((PART_OF,) if leases is None and config_maps is None else ())
     if assumed and not names:
-        click.echo(
-            f"assuming that Eclectus serves {PART_OF!r}; --scheduler-name NAME says otherwise", err=True
-        )
+        note = f"assuming that Eclectus serves {PART_OF!r}; --scheduler-name NAME says otherwise"
+        click.echo(note, err=True)
     return {name: Served(name, "unknown", "--scheduler-name") for name in assumed} | known
 
 
@@ -201,8 +200,8 @@ def rows(pods: Iterable[Object], known: Mapping[str, Served]) -> list[Row]:
     A name counts as that of no scheduler if it is neither Eclectus' nor kube-scheduler's, and if no scheduler
     has reported on the pod.
     """
-    found = [_row(pod, known) for pod in pods if _waits(pod)]
-    ours = [row for row in found if row["scheduler"] != "other"]
+    found = (_row(pod, known) for pod in pods if _waits(pod))
+    ours = (row for row in found if row["scheduler"] != "other")
     return sorted(ours, key=lambda row: (row["createdTime"], row["namespace"], row["name"]))
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from msgspec.structs import replace
@@ -36,9 +36,7 @@ Output = Literal["table", "wide", "json", "yaml"]
 
 
 @click.command()
-@output_option(
-    *get_args(Output), help="Output format; `wide` is a table with prices and all classes of work."
-)
+@output_option(Output, "Output format; `wide` is a table with prices and all classes of work.")
 @click.option("--class", "only_class", default="", metavar="CLASS", help="Show this class of work only.")
 @click.option("-n", "--namespace", help="Show only classes of this namespace, and those that are shared.")
 @click.option("-w", "--watch", is_flag=True, help="Keep running and print again after each change.")

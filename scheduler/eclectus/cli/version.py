@@ -17,15 +17,14 @@ if TYPE_CHECKING:
     from eclectus.kubeclient.credentials import Credentials
 
 REQUEST_SECONDS = 10.0
+Output = Literal["text", "json"]
 
 
 @click.command()
 @click.option("--client", "is_client_only", is_flag=True, help="Ask no API server.")
-@output_option("text", "json", help="Output format.")
+@output_option(Output, "Output format.")
 @kubeconfig_options
-def version(
-    *, is_client_only: bool, output: Literal["text", "json"], kubeconfig: Path | None, context: str | None
-) -> None:
+def version(*, is_client_only: bool, output: Output, kubeconfig: Path | None, context: str | None) -> None:
     """Show the versions of eclectus and Python, and that of the API server if a kubeconfig names one.
 
     Exits with 1 if the API server does not answer. Every user may ask for its version.

@@ -99,9 +99,8 @@ class LeaderElection:
         if self.lease_duration != int(self.lease_duration):
             problems.add("leaseDuration", "must be whole seconds, as Lease objects store them")
         if not self.renew_deadline < self.lease_duration:
-            problems.add(
-                "renewDeadline", f"must be less than leaseDuration, which is {self.lease_duration:g}s"
-            )
+            problem = f"must be less than leaseDuration, which is {self.lease_duration:g}s"
+            problems.add("renewDeadline", problem)
         if not self.retry_period * 1.2 < self.renew_deadline:
             problem = f"times 1.2 must be less than renewDeadline, which is {self.renew_deadline:g}s"
             problems.add("retryPeriod", problem)

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from math import inf, nan
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import click
 import msgspec
@@ -118,9 +118,7 @@ Output = Literal["table", "json", "yaml"]
     "--namespace",
     help="Namespace of the pod or job. By default that of the kubeconfig's context, of a tape `default`.",
 )
-@output_option(
-    *get_args(Output), help="Output format; times are seconds before or after the moment of the answer."
-)
+@output_option(Output, "Output format; times are seconds before or after the moment of the answer.")
 @click.option(
     "--from",
     "tape",

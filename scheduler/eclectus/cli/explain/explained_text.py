@@ -268,11 +268,9 @@ def node_lines(node: explanation.NodeExplanation) -> Iterator[str]:
         heads = ["WORK", "TASKS/S", "SAMPLES", "CONFIDENCE", "PRICE"]
         yield from ("", *aligned([heads, *_work(node.learned)]))
     if node.waiting_pods:
-        refused = [(f"  {each.count}", each.reason) for each in node.refused] or [
-            ("  0", "each of them fits")
-        ]
         text = f"Of the pods that wait, {node.waiting_pods} were compared with this node. It does not take:"
-        yield from ("", text, *aligned(refused))
+        refused = [(f"  {each.count}", each.reason) for each in node.refused]
+        yield from ("", text, *aligned(refused or [("  0", "each of them fits")]))
 
 
 def _node_head(node: explanation.NodeExplanation) -> Iterator[Field]:
