@@ -159,6 +159,8 @@ class PlanRecords:
             job = self._jobs[uid].job
             yield RecordPlan(uid, job.namespace, job.name, self._lending.with_totals(uid, plan, view.now))
         self.next_due = queue[0][0] if queue else inf
+        if any(order.is_behind for order in self.orders):
+            self.next_due = view.now
         if len(self._lending) > len(self._jobs):
             self._lending.keep(self._jobs, view.now)
         if len(self._written) > 2 * len(self._jobs):

@@ -147,6 +147,11 @@ class JobPlanner(Order):
         """
         return ()
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether it has left jobs to the next step, which is then due at once."""
+        return False
+
     def reserve_nodes(self, view: View, refused: Refused) -> Iterator[Nominate]:
         """Nodes to be kept free for refused tasks until they have room, though no pod is evicted there.
 

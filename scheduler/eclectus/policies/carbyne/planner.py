@@ -2,13 +2,15 @@
 
 A share follows the jobs that want something, their weights, which of their stages are done, and the capacity
 that services leave. A job is planned anew when one of its tasks has ended, or when its share differs from the
-planned one by more than `LEAST_CHANGE`.
+planned one by more than `LEAST_CHANGE`. A step takes in jobs, and plans them, with so many stages in all; of
+more, namespaces have a job each in turn, and the rest is left to the next step, which is due at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heappush, nlargest
+from itertools import zip_longest
 from math import inf
 
 from eclectus.accounts.known_jobs import KnownJob
@@ -155,6 +157,7 @@ def _written(job: PlannedJob, offered: Offered) -> JobPlan:
 LEAST_CHANGE = 0.05  # of a share, for which a job is planned anew
 LAST_PART = 0.1  # of the jobs, which lend no time that they have gained: those with the latest deadlines
 MAX_CHANGES = 8192  # of paths that are remembered
+STAGES_MOST = 1_000  # of the jobs that are taken in and planned in one step: about a fifth of a second
 
 
 class Planner:
@@ -184,15 +187,28 @@ class Planner:
         self._is_stale = True  # whether shares are to be computed again
         self._next_starts = NextStarts()
         self.now = 0.0  # of the last update, seconds: what is due follows from it
+        self.untaken: dict[str, None] = {}  # uids of jobs that have changed and are not taken in yet
+        self._unplanned: dict[str, bool] = {}  # uid -> whether work was lost, of jobs to be planned anew
+        self._step: View | None = None
+        self._stages_left = STAGES_MOST  # of this step
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether jobs are left to the next step."""
+        return bool(self.untaken or self._unplanned)
 
     def update(self, view: View) -> None:
         """Take in what has changed; costs nothing if nothing has."""
         self.now = view.now
+        if view is not self._step:
+            self._step, self._stages_left = view, STAGES_MOST
         for uid in self._next_starts.take(view.now):
             self._has_changed(uid, self.jobs[uid])
         jobs, shares = view.jobs.changes, view.shares(self._owner).changes
         heads = (jobs.head, shares.head, view.cluster.shape.head)
         if heads == (self._jobs_cursor, self._shares_cursor, self._shape_cursor):
+            if self.is_behind and self._stages_left > 0:
+                self._take_in(view, (), has_plain=False)
             return
         is_new_cluster = heads[2] != self._shape_cursor
         paths = shares.since(self._shares_cursor)
@@ -225,10 +241,12 @@ class Planner:
     def _new(self, known: KnownJob) -> PlannedJob:
         return PlannedJob(known, self.offered.capacity, self.offered.vector, self._stage_ranks)
 
-    def _take_in(self, view: View, changed: set[str], *, has_plain: bool) -> None:
-        lost, ended = set[str](), set[str]()
-        for uid in sorted(changed):
-            self._count(view, uid, lost, ended)
+    def _take_in(self, view: View, changed: Iterable[str], *, has_plain: bool) -> None:
+        self.untaken.update(dict.fromkeys(changed))
+        taken = self._in_turn(view, self.untaken)
+        for uid in taken:
+            del self.untaken[uid]
+            self._count(view, uid)
         if has_plain:
             paths, differs = self.plain.count(view.shares(self._owner), self.offered)
             for path in paths:
@@ -237,24 +255,42 @@ class Planner:
         is_shared, self._is_stale = self._is_stale, False
         if is_shared:
             self._share(view)
-            ended.update(uid for uid, job in self.jobs.items() if job.share_differs(LEAST_CHANGE))
-        for uid in sorted(ended):
-            self._replan(view, uid, work_lost=uid in lost)
+            for uid in [uid for uid, job in self.jobs.items() if job.share_differs(LEAST_CHANGE)]:
+                self._unplanned.setdefault(uid, False)
+        planned = self._in_turn(view, self._unplanned)
+        for uid in planned:
+            self._replan(view, uid, work_lost=self._unplanned.pop(uid))
         if is_shared:
             self._choose_last()
-        for uid in sorted({*changed, *ended}):
+        for uid in sorted({*taken, *planned}):
             if (job := self.jobs.get(uid)) is not None:
                 self._entitle(uid, job, view.now)
                 self._has_changed(uid, job)
                 self.changed_plans.record(uid)
+
+    def _in_turn(self, view: View, uids: Iterable[str]) -> list[str]:
+        """Those whose turn it is in this step, sorted; where not all, a job of each namespace in turn."""
+        by_namespace: dict[str, list[tuple[str, int]]] = {}
+        for uid in sorted(uids):
+            known = view.jobs.get(uid)
+            namespace, stages = ("", 0) if known is None else (known.job.namespace, len(known.stages))
+            by_namespace.setdefault(namespace, []).append((uid, stages))
+        turns = zip_longest(*by_namespace.values())
+        found = []
+        for uid, stages in (each for turn in turns for each in turn if each is not None):
+            if self._stages_left <= 0:
+                break
+            self._stages_left -= stages
+            found.append(uid)
+        return sorted(found)
 
     def _has_changed(self, uid: str, job: PlannedJob) -> None:
         """What is due of the job, or may become so, has changed, and with it the ranks of its tasks."""
         self.changes.record(job.path)
         self._next_starts.set(uid, job.next_start(self.now))
 
-    def _count(self, view: View, uid: str, lost: set[str], ended: set[str]) -> None:
-        """Bring the counts of one job up to date; into `ended` if it is to be planned anew."""
+    def _count(self, view: View, uid: str) -> None:
+        """Bring the counts of one job up to date; into `_unplanned` if it is to be planned anew."""
         known, job = view.jobs.get(uid), self.jobs.get(uid)
         if known is None or known.is_done:
             if job is not None:
@@ -266,15 +302,14 @@ class Planner:
             return
         if job is None or job.known is not known:
             job = self.jobs[uid] = self._new(known)
-            ended.add(uid)
+            self._unplanned.setdefault(uid, False)
             self._is_stale = True
         job.usage = self.offered.vector(view.shares(self._owner).held(job.path).items())
         before, job.counts = job.counts, job.count()
         for at, (new, old) in enumerate(zip(job.counts, before, strict=True)):
-            if new.to_start > old.to_start:
-                lost.add(uid)
-            if new.to_start > old.to_start or new.succeeded != old.succeeded:
-                ended.add(uid)
+            is_lost = new.to_start > old.to_start
+            if is_lost or new.succeeded != old.succeeded:
+                self._unplanned[uid] = is_lost or self._unplanned.get(uid, False)
             elif new.on_nodes > old.on_nodes:
                 job.started(at, view.now)
         signature = (known.job.weight, job.wants_more, *(each.is_done for each in known.stages))
