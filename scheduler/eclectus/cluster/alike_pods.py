@@ -75,7 +75,8 @@ class TermIndex:
                 if selector not in known:
                     known[selector] = selects(selector, pod_labels)
                 if known[selector]:
-                    yield from (each for each in terms if place[0] is not None or each.covers(namespace))
+                    covering = (each for each in terms if each.covers(namespace))
+                    yield from covering if place[0] is None else terms
 
     def _narrowest(self, term: PodAffinityTerm) -> tuple[Place, ...]:
         """Where to file a term: where the fewest selectors are, among its requirements that allow it."""

@@ -38,8 +38,8 @@ class NodeDispatch:
             changed = sorted(cluster.rows.values())
         elif changed and any(spec.has_pod_rules for spec, _ in self._state.node_queues.tasks_by_class):
             # With a task in their queues for which a change of another node may have opened this one.
-            classes = {row: self._state.node_queues.class_keys(row) for row in self._queues}
-            following = (row for row, keys in classes.items() if any(spec.has_pod_rules for spec, _ in keys))
+            keys = self._state.node_queues.class_keys
+            following = (row for row in self._queues if any(spec.has_pod_rules for spec, _ in keys(row)))
             changed = sorted({*changed, *following})
         for row in changed:
             if row in self._queues:
