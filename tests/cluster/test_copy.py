@@ -120,7 +120,7 @@ class Copied:
             ),
             "terms": (len(cluster.anti_affinity), len(cluster.preferences)),
             "with term": [sorted(each.pods.items()) for each in cluster.pods.with_term.get(APART, ())],
-            "claims": dict(cluster.volumes.claim_users.pods_by_row("default/data")),
+            "claims": dict(cluster.volumes.claim_users.users.get("default/data", {})),
             "free volumes": None if free is None else free.tolist(),
             "placed": [(each, self.placed.node_of(each.uid)) for each in self.placed.tasks()],
             "on rows": [sorted(each.uid for each, _ in self.placed.on_row(row)) for row in rows],

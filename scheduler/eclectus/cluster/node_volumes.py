@@ -196,7 +196,7 @@ class ClaimUsers:
     ) -> None:
         self._attached_as = attached_as
         self._attached = attached
-        self._users: dict[str, dict[int, int]] = {}  # key of a claim -> row -> pods
+        self.users: dict[str, dict[int, int]] = {}  # key of a claim -> row -> pods; written here only
         self._held: dict[str, AttachedVolume] = {}  # key of a claim that is used -> as what it is counted
         self._changed: dict[str, None] = {}
         self._contended: dict[str, int] = {}  # key of a claim -> pods that wait whose rules read what uses it
@@ -204,7 +204,7 @@ class ClaimUsers:
     def detach(self, attached: AttachedVolumes) -> Self:
         """Itself, a shallow copy, for a copy of the volumes; it shares nothing that changes."""
         self._attached = attached
-        self._users = {key: dict(rows) for key, rows in self._users.items()}
+        self.users = {key: dict(rows) for key, rows in self.users.items()}
         self._held, self._changed = dict(self._held), dict(self._changed)
         self._contended = dict(self._contended)
         return self
@@ -212,7 +212,7 @@ class ClaimUsers:
     def hold(self, row: int, task: Task) -> bool:
         """A pod with claims has come to the row; whether any row may have changed for a pod that waits."""
         for key in claim_keys(task):
-            rows = self._users.setdefault(key, {})
+            rows = self.users.setdefault(key, {})
             volume = self._held.get(key) if rows else self._attached_as(key)
             if volume is not None and row not in rows:
                 self._held[key] = volume
@@ -224,14 +224,14 @@ class ClaimUsers:
     def release(self, row: int, task: Task) -> bool:
         """A pod with claims has left the row; returns the same as `hold`."""
         for key in claim_keys(task):
-            rows = self._users[key]
+            rows = self.users[key]
             rows[row] -= 1
             if not rows[row]:
                 del rows[row]
                 if key in self._held:
                     self._attached.release(self._held[key], row)
             if not rows:
-                del self._users[key]
+                del self.users[key]
                 self._held.pop(key, None)
             self._changed[key] = None
         return self._is_contended(task)
@@ -247,7 +247,7 @@ class ClaimUsers:
 
     def volume_changed(self, key: str) -> list[int]:
         """The claim may have another volume now; returns the rows on which the counts may have changed."""
-        rows = list(self._users.get(key, ()))
+        rows = list(self.users.get(key, ()))
         before, now = self._held.get(key), self._attached_as(key) if rows else None
         if before == now:
             return []
@@ -263,11 +263,7 @@ class ClaimUsers:
 
     def pods(self, key: str) -> int:
         """How many pods on nodes use the claim."""
-        return sum(self._users.get(key, {}).values())
-
-    def pods_by_row(self, key: str) -> Mapping[int, int]:
-        """How many pods use the claim, by row."""
-        return self._users.get(key, {})
+        return sum(self.users.get(key, {}).values())
 
     def detached(self, row: int, removed: Collection[Task]) -> tuple[frozenset[str], Mapping[str, int]]:
         """What these pods of the row alone hold there.
@@ -276,7 +272,7 @@ class ClaimUsers:
         be attached there no longer.
         """
         leaving = Counter(key for pod in removed for key in claim_keys(pod))
-        there = {key: self.pods_by_row(key).get(row, 0) for key in leaving}
+        there = {key: self.users.get(key, {}).get(row, 0) for key in leaving}
         keys = frozenset(key for key, pods in leaving.items() if 0 < there[key] <= pods)
         volumes = (self._held[key] for key in keys if key in self._held)
         return keys, self._attached.without(row, volumes)

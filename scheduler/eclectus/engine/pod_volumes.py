@@ -158,7 +158,7 @@ class PodVolumes:
         self._storage = cluster.volumes.storage
         self._pending = pending
         self._is_placed = is_placed
-        self._reaches = Reaches(cluster)
+        self.reaches = Reaches(cluster)
         self._waiting: dict[str, _Waiting] = {}
         self.waiting: Mapping[str, object] = self._waiting  # by uid, of the pods with claims
         self._by_key: dict[str, dict[str, None]] = {}  # key of a claim -> uids of pods that wait and use it
@@ -210,7 +210,7 @@ class PodVolumes:
         self._stale = {}
         if classes:
             keys |= dict.fromkeys(key for key in self._by_key if self._class_of(key) in classes)
-        self._reaches.follow_events()
+        self.reaches.follow_events()
         uids = dict.fromkeys(uid for key in keys for uid in self._by_key.get(key, ()))
         return [self._pending[uid] for uid in uids if uid in self._pending]
 
@@ -219,24 +219,19 @@ class PodVolumes:
         waiting = self._waiting.get(uid)
         return "" if waiting is None else waiting.resolved.problem
 
-    @property
-    def masks_evaluated(self) -> int:
-        """How often it was computed on which nodes certain claims can get volumes; it only grows."""
-        return self._reaches.evaluated
-
     def steps_before(self, task: Task, row: int, node: str) -> tuple[VolumeStep, ...]:
         """What is done to the claims of a pod with claims before its bind; from now on it is decided."""
         waiting = self._waiting[task.uid]
         unbound = waiting.resolved.unbound
         if not unbound:
             return ()
-        volumes = self._reaches.matching.plan(waiting.resolved.needs.unbound, row)
+        volumes = self.reaches.matching.plan(waiting.resolved.needs.unbound, row)
         for key, volume in zip(unbound, volumes, strict=True):
             self._waits[key] = self._waits.get(key, 0) + 1
             if key not in self._storage.decisions:  # otherwise for another pod that uses it too
                 self._storage.decide(key, Decision(node, volume))
         self._binding[task.uid] = unbound
-        self._reaches.follow_bind()
+        self.reaches.follow_bind()
         writes = (step for key in unbound for step in self._writes(key))
         return (*writes, *(self._wait_for(key) for key in unbound))
 
@@ -252,7 +247,7 @@ class PodVolumes:
         """A bind of this cycle was not sent; other pods may have the volumes at once."""
         if uid in self._binding:
             self.bind_ended(uid)
-            self._reaches.follow_bind()
+            self.reaches.follow_bind()
 
     def _writes(self, key: str) -> Iterator[VolumeStep]:
         """Nothing if an earlier bind has written it already."""
@@ -284,7 +279,7 @@ class PodVolumes:
 
     def _replace(self, uid: str, keys: tuple[str, ...], found: Resolved) -> None:
         unbound = found.needs.unbound
-        reach = self._reaches.hold(unbound) if unbound else -1
+        reach = self.reaches.hold(unbound) if unbound else -1
         watched = (*found.use.exclusive, *(each.shared for each in unbound if each.shared))
         for key in watched:
             self._volumes.claim_users.contend(key, 1)
@@ -295,6 +290,6 @@ class PodVolumes:
 
     def _release(self, waiting: _Waiting) -> None:
         if waiting.reach >= 0:
-            self._reaches.release(waiting.reach)
+            self.reaches.release(waiting.reach)
         for key in waiting.watched:
             self._volumes.claim_users.contend(key, -1)

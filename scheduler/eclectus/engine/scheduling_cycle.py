@@ -262,9 +262,9 @@ class SchedulingCycle(PendingTasks):
         self.remove(task)
         volumes = self._state.volumes
         if task.uid in volumes.waiting:
-            evaluated = volumes.masks_evaluated
+            evaluated = volumes.reaches.evaluated
             self._state.bind(task, row, grant)
-            self.removed += volumes.masks_evaluated - evaluated
+            self.removed += volumes.reaches.evaluated - evaluated
         else:
             self._state.bind(task, row, grant)
 

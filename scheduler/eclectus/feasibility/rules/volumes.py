@@ -146,7 +146,7 @@ def _to_attach(
     new = np.full(len(rows), dict(use.attached).get(driver, 0), dtype=np.int64)
     for its_driver, key in use.attached_shared:
         if its_driver == driver:
-            attached = () if key in detached else list(cluster.volumes.claim_users.pods_by_row(key))
+            attached = () if key in detached else list(cluster.volumes.claim_users.users.get(key, ()))
             new += ~np.isin(rows, attached)
     return new
 
