@@ -48,7 +48,7 @@ def run_scheduler(tmp_path, port, user, **server):
 def test_the_scheduler_imports_nothing_heavy_before_it_decides(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         modules, text = run_scheduler(tmp_path, taken.getsockname()[1], {"token": "t"})
-    assert "eclectus.live.process_parts" in modules, "it has come as far as its parts"
+    assert "eclectus.live.scheduler_process" in modules, "it has come as far as its parts"
     assert modules.isdisjoint(HEAVY), text
 
 

@@ -19,7 +19,7 @@ from typing_extensions import override
 from eclectus.config.configuration import parse
 from eclectus.kubeclient import leadership, timing
 from eclectus.kubeclient.client import ObjectApi
-from eclectus.live import process_parts, scheduler_process
+from eclectus.live import scheduler_process
 from eclectus.live.context import Context
 from eclectus.live.scheduler_process import SchedulerProcess
 from eclectus.live.write import event_recorder, evictor, status_patches
@@ -123,7 +123,7 @@ class Replica:
         lease_client = SimulatedClient(self.network, self.front, limit)
         engine = configuration.engine()
         context = Context(client, rng=Random(self.rng.random()))
-        parts = process_parts.build(
+        parts = scheduler_process.build(
             engine,
             frozenset({"eclectus"}),
             settings,
@@ -176,8 +176,8 @@ class SimulatedMachine:
             (timing, "time", clock),
             (event_recorder, "time", clock),
             *((module, "datetime", Wall) for module in (leadership, evictor, status_patches)),
-            (process_parts, "uuid", uuids),
-            (process_parts, "socket", SimpleNamespace(gethostname=host)),
+            (scheduler_process, "uuid", uuids),
+            (scheduler_process, "socket", SimpleNamespace(gethostname=host)),
             (scheduler_process, "listen", lambda *_: listening),
             (scheduler_process, "bound_address", lambda _: "simulated"),
         ]

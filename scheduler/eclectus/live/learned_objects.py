@@ -116,12 +116,12 @@ class NodeProfiles:
             try:
                 await self._write(known)
             except RejectedError as error:  # probably another process has written a later epoch meanwhile
-                self._count("refused")
+                self.context.metrics.profile_writes.labels("refused").inc()
                 _log.warning("NodeProfile %s not written: %s", known.node, error)
                 if error.status == FORBIDDEN:
                     return
             except ApiError as error:
-                self._count("failed")
+                self.context.metrics.profile_writes.labels("failed").inc()
                 _log.warning("NodeProfile %s not written, will be tried again: %s", known.node, error)
                 return
 
@@ -133,7 +133,7 @@ class NodeProfiles:
             await self._create(known.node)
             await self.context.client.send("PATCH", path, status, content_type=MERGE_PATCH)
         self._stored[known.node] = known
-        self._count("written")
+        self.context.metrics.profile_writes.labels("written").inc()
 
     async def _create(self, name: str) -> None:
         node = orjson.loads(await self.context.client.get(f"/api/v1/nodes/{name}"))
@@ -148,9 +148,6 @@ class NodeProfiles:
         if before is None:
             return bool(known.work)
         return known.epoch >= before.epoch and node_profile.differs(before, known)
-
-    def _count(self, result: str) -> None:
-        self.context.metrics.profile_writes.labels(result).inc()
 
 
 async def _in_slices(nodes: Iterable[LearnedNode]) -> AsyncIterator[LearnedNode]:

@@ -60,11 +60,9 @@ class Limits:
         self._of_changed = Budget(CHANGED_IN_A_ROW, CHANGED_A_SECOND, WAITING_MOST, now)
         self.turn = asyncio.Lock()  # held by one that asks the engine
 
-    @contextmanager
-    def admitted(self) -> Iterator[None]:
+    def admitted(self) -> AbstractContextManager[None]:
         """One caller more, for the length of the block. Raises BusyError where there are too many."""
-        with _taken(self._budget, "explanations", A_SECOND):
-            yield
+        return _taken(self._budget, "explanations", A_SECOND)
 
     @contextmanager
     def admitted_to_change(self) -> Iterator[None]:
