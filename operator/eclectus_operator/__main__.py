@@ -1,7 +1,5 @@
 """`python -m eclectus_operator`: the command line, with one option for each setting."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import logging

@@ -1,7 +1,5 @@
 """Nodes: the names that a selector matches, the largest of all, one node with its pods, and their labels."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress

@@ -7,8 +7,6 @@ Definitions do not know the fields of a pod. A template of another shape than a 
 anything else is checked; the API server validates the rest when the pod is created.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, TypeVar
 

@@ -4,8 +4,6 @@ Python 3.12 decodes about 1,500 levels, whatever its recursion limit is; 3.11 an
 own. An object nested deeper would end kopf, which decodes whole objects, and with it the operator for all.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from json import scanner

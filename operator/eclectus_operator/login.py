@@ -6,8 +6,6 @@ kopf's watches log in again after a while, and with a back-off when the API serv
 memory than all the rest of the operator.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -1,7 +1,5 @@
 """The operator's metrics: how and in which stage runs ended, and DagJobs (docs/reference/metrics.md)."""
 
-from __future__ import annotations
-
 from collections import Counter as Tally
 from collections.abc import Iterable
 from typing import get_args

@@ -7,8 +7,6 @@ The labels are written to the Node rather than read as if they were there: when 
 compares its nodeSelector and required node affinity with the Node, and fails it where they do not match.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches

@@ -1,7 +1,5 @@
 """Pods, events and nodes as typed values, with only the fields that the operator reads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What every part of a sync uses: the API server, the settings, the clock, and the operator's events."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -8,8 +8,6 @@ No pod blocks probes for ever, whatever it says: no scheduler ever says anything
 schedulerName, and one that fits the largest node but for its DaemonSets is short of room for ever.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

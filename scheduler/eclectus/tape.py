@@ -6,8 +6,6 @@ is compressed. A tape whose writer was killed may end within a line or a compres
 before that are read.
 """
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections.abc import Callable, Iterator, Sequence

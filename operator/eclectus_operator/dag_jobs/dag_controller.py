@@ -6,8 +6,6 @@ are due. A job that fails to sync delays no other, and the next job is always of
 taken the least time: one tenant's jobs wait for one sync of another's, however many and large those are.
 """
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 

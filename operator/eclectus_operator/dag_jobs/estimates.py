@@ -5,8 +5,6 @@ of its own, no permission, and is gone with its namespace. Runs belong together 
 `eclectus.dev/job-key`; without it by `generateName`, or by the name without a number at its end.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

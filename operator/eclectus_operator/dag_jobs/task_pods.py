@@ -15,8 +15,6 @@ annotations of Eclectus, the controller, `restartPolicy: Never`, a schedulerName
 each container the variable TASK_INDEX where it has none of that name.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable, Mapping

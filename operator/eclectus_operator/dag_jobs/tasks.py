@@ -23,8 +23,6 @@ Pods that have succeeded are kept for their logs, up to a number. Beyond it the 
 status records that they have succeeded.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ Finish      -                           the outcome into the NodeProfile; then c
 Wait        -                           nothing; the sync after it finds it over
 """
 
-from __future__ import annotations
-
 import logging
 from functools import reduce
 

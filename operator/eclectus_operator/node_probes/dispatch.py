@@ -7,8 +7,6 @@ not postponed: the next one is due soon enough.
 The times are memoryless, so none of them has to survive a crash.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random

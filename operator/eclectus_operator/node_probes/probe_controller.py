@@ -5,8 +5,6 @@ tables in `run_steps`, and a step that fails is repeated by a later sync. So a c
 answer and a silent watch cost time and nothing else.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Awaitable
 from typing import Any

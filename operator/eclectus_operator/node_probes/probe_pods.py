@@ -12,8 +12,6 @@ The pod meets the `restricted` Pod Security standard, has no ServiceAccount toke
 owned by its NodeProbe, so that Kubernetes deletes it together with that.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The status of a NodeProbe, and the patches of it and of a NodeProfile, after each step. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, Literal
 

@@ -8,8 +8,6 @@ The chart's ValidatingAdmissionPolicy is made of the same lists and rejects most
 checked again here, because a cluster may run without the policy, and some of it only the operator knows.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -34,8 +34,6 @@ line of the table applies. Pods must be listed before the records are read: othe
 would look like an orphan; this way it looks lost, and its creation meets 409.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The cluster as a sync of the NodeProbes sees it, and the writes that every part of a sync makes."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass, field
 

@@ -6,8 +6,6 @@ while real pods wait, over those believed dead. If the drawn node may be probed 
 is drawn: the run is dropped.
 """
 
-from __future__ import annotations
-
 from eclectus.api.node_probe import NodeProbe
 from eclectus.api.node_profile import DEAD
 from eclectus.kube import objects as kube

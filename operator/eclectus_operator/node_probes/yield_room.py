@@ -10,8 +10,6 @@ The scheduler itself deletes a probe with zero requests before it binds a pod th
 has yielded too.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial

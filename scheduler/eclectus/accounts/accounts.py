@@ -1,7 +1,5 @@
 """The accounts that policies need; the others are not kept and cost nothing."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet

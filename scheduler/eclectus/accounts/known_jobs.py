@@ -5,8 +5,6 @@ a stage if it names one of the job's: anything may stand in labels. A job exists
 says otherwise, also while none of its pods do, and pods may be seen before their job.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 

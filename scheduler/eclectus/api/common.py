@@ -6,8 +6,6 @@ objects of 10,000 levels, such as in a field whose content is not defined, or in
 at about a thousand, also for what they only skip. One such object in a list must hide none of the others.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ The types follow the definition in the chart's files/crds field by field, in cam
 makes the pods and writes the status, but for `plan`, which the scheduler alone writes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal
 

@@ -3,8 +3,6 @@
 Nothing else in the code spells the group's name; `tests/house/test_names.py` holds that.
 """
 
-from __future__ import annotations
-
 GROUP = "eclectus.dev"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"

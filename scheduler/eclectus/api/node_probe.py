@@ -14,8 +14,6 @@ pod that merely has the prefix is never deleted. The instance is part of the nam
 may share a namespace. A repeated attempt takes a new `seq`: the old pod of that name may still terminate.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The scheduler writes the status but for `lastProbe`, which the operator writes.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """`eclectus check-config`, `config import`, `policies`: configurations checked, translated and explained."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import fill

@@ -3,8 +3,6 @@
 Exit codes: 0 success, 1 the command has failed, 2 its arguments or its configuration are invalid.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module

@@ -1,7 +1,5 @@
 """`eclectus replay`: checks that the engine makes the same decisions again."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from itertools import zip_longest

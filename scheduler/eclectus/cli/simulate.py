@@ -1,7 +1,5 @@
 """`eclectus simulate` and `eclectus scenarios`: compares policies on a simulated workload."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

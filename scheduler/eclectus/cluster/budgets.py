@@ -8,8 +8,6 @@ their product. So a budget is filed under a label that it asks for, few of those
 what a step compares is bounded.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice

@@ -1,7 +1,5 @@
 """A log of what has changed, rows or groups: what keeps derived values pays for changes only."""
 
-from __future__ import annotations
-
 from typing import Generic, TypeVar
 
 import numpy as np

@@ -7,8 +7,6 @@ room, because the free shares are on different devices. A task that waits for a 
 total, as for every resource; its devices are chosen when it is bound.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from random import Random
 from typing import Self

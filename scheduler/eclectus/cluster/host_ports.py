@@ -4,8 +4,6 @@ Two ports conflict if number and protocol are equal and the addresses overlap. W
 answered without a search: a pod may have tens of thousands of ports, on as many addresses.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Self

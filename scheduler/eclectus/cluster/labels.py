@@ -5,8 +5,6 @@ integer, at a hundredth of what entries of a dict would take. An image of one na
 nodes, as for two architectures.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Self

@@ -1,7 +1,5 @@
 """Dicts with a duty: one that computes a missing value once and keeps it, and indexes of ordered sets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 

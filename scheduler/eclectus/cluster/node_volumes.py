@@ -1,7 +1,5 @@
 """What is known of volumes: claims and volumes as last seen, and what of them is attached to each node."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy

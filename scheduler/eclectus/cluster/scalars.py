@@ -5,8 +5,6 @@ own float or bool, with which a formula goes on several times as fast. The engin
 between two decisions; arrays are for evaluating many nodes at once.
 """
 
-from __future__ import annotations
-
 from typing import Any, Protocol, TypeVar, overload
 
 import numpy as np

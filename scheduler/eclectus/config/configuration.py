@@ -1,7 +1,5 @@
 """A SchedulerConfiguration file as a whole: read and validated, or written with every setting."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Any

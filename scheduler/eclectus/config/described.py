@@ -5,8 +5,6 @@ about a policy, for example a trait, can be written as its truth by default, and
 otherwise. A variant of a policy is a combination of such settings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from itertools import product

@@ -1,7 +1,5 @@
 """Files of YAML, read strictly: duplicate keys and every failure of the parser become a SettingsError."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Settings of the scheduler process, apart from the policies: connection, election, server, signals."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ A settings class is a dataclass whose fields are made by `setting`. Files spell 
 Kubernetes does. Seconds may be written as numbers or as durations: 250ms, 15s, 2m.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import MISSING, fields, is_dataclass

@@ -3,8 +3,6 @@
 What kube-scheduler does by default and Eclectus does not is no matter of the file: docs/differences.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from textwrap import fill

@@ -4,8 +4,6 @@ A field made by `no_counterpart` is reported with its words where a file has it.
 translates the others. As in kube-scheduler, a file is read strictly: an unknown field is an error.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Literal
 

@@ -15,8 +15,6 @@ a backlog longer than the limit any node would otherwise be taken, also one on w
 and the backlog would not end.
 """
 
-from __future__ import annotations
-
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush

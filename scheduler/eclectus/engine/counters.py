@@ -1,7 +1,5 @@
 """What the engine counts, for metrics; and how long pods without room wait beside what was expected."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ Place policy answers must have been offered in this cycle; Relieve policies, and
 answer about the refused tasks that they were shown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The engine: `step(events, now) -> commands`, the same on a cluster and in the simulator."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from math import inf

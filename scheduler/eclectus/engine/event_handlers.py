@@ -4,8 +4,6 @@ What the API server has refused, a bind, a nomination or an eviction, is undone 
 about storage the pods that use it are resolved again at the end of the events of the step.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter

@@ -8,8 +8,6 @@ nodes, all others are ordinary pods.
 Members that wait are of no class queue but for the lead, so a gang that is not complete costs nothing.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ A learner that does not need an optional hook is not called for it. An exception
 Fault; it costs the learner one piece of information, and nothing else anything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from msgspec.structs import replace

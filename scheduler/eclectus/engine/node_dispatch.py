@@ -1,7 +1,5 @@
 """Node dispatch: when a node changes, tasks of its node queue start there, in the Line policy's order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from eclectus.engine.state import State

@@ -10,8 +10,6 @@ Room comes from pods of lower priority that are on their way out or, where the p
 for it, from any that end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 

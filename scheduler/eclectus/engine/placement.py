@@ -4,8 +4,6 @@ A policy is a plug-in. What it asks for in error, or raises, costs the task at h
 Fault with the policy's name. It reaches no node and does not stop the scheduling cycle.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from heapq import nsmallest
 from operator import attrgetter

@@ -5,8 +5,6 @@ A plan must survive a restart, so it is written; every write costs a request, so
 change by itself; nor is what a job has lent and borrowed in all, which is written with the rest.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass

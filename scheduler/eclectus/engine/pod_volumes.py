@@ -7,8 +7,6 @@ unbound claims ask for. Messages are those of kube-scheduler 1.36.
 A pod that waits is found by its claims, so that a claim that changes costs only the pods that use it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 

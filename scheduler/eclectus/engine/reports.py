@@ -10,8 +10,6 @@ these busy and no others, and a pod that may run elsewhere waits for what is ahe
 free first.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass

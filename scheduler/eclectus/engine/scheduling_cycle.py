@@ -9,8 +9,6 @@ Both are counts and no times, so equal events give equal commands. A class that 
 belongs to the next cycle.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct

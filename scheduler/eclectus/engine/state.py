@@ -28,8 +28,6 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     counters        counts for metrics
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random

@@ -6,8 +6,6 @@ engine itself places a pod that has waited for so long, on the best node with ro
 meet preferences counting as up to twice as fast; of equal ones the one with the most room.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from operator import attrgetter

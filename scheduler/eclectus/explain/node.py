@@ -1,7 +1,5 @@
 """What a node holds, what is learned of it, what it costs, and why it gets no pods. Changes nothing."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice

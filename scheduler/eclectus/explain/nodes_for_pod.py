@@ -4,8 +4,6 @@ Victims are looked for as policies do, and none is evicted. Of other pods few ar
 are.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial

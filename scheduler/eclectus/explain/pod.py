@@ -4,8 +4,6 @@ The class of the pod is computed afresh, because one that is kept would be broug
 policy might see later that it was asked about.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial

@@ -12,8 +12,6 @@ not know. It is asked with several seeds, because some policies draw their nodes
 As in model/explanation.py, other pods are named by `OtherPod` alone.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

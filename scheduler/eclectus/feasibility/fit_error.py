@@ -19,8 +19,6 @@ Conditions that every node meets are left out. The words are the pod's own, besi
 labels and taints of nodes may name other tenants.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -21,8 +21,6 @@ each new one takes longer than the arithmetic. For pods with the same requests t
 follow the change logs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import reduce
 from math import floor, inf

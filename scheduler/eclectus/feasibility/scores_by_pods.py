@@ -10,8 +10,6 @@ w is 5 with preferred node affinity and 3 without; what a pod does not state is 
 pods elsewhere do not distinguish the nodes, all have 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 

@@ -3,8 +3,6 @@
 A static rule depends on the shape of a node alone: allocatable, labels, taints, cordon.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial

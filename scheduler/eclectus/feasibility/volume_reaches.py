@@ -15,8 +15,6 @@ VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone: the first that 
 but VolumeBinding counts it once for its bound claims and once for its unbound ones.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from operator import attrgetter

@@ -3,8 +3,6 @@
 And what an Order may answer: `Wait` keeps tasks from being offered, `Nominate` keeps a node free for one.
 """
 
-from __future__ import annotations
-
 from math import inf
 
 from msgspec import Struct

@@ -1,7 +1,5 @@
 """The Learn role: what a learner is informed of, and what it answers."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ as `spec.topologySpreadConstraints`. So both can be copied. Which pods count for
 those that the Services and the controller of a pod select (engine/pod_specs/default_spread.py).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from typing import Literal

@@ -5,8 +5,6 @@ asked for: a policy that answers from a generator sees in the view (view.py) wha
 keeps no plan of its own. docs/policies.md walks through every role.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

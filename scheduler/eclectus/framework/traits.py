@@ -5,8 +5,6 @@ them, and so does the table of combinations that make no sense (policies/table.p
 of the plainest policy of a role. tests/policies/test_traits.py checks that they are true.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal

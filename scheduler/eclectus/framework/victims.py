@@ -10,8 +10,6 @@ Departure: of two pods of equal priority the one that is on its way out is less 
 ages, and it counts as no victim, because it goes anyway.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf

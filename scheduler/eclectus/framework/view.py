@@ -1,7 +1,5 @@
 """What a policy may read: arrays over nodes, classes, speeds, node queues, time and seeded randomness."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from math import inf
 from random import Random

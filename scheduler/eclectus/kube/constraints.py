@@ -11,8 +11,6 @@ and a Kubernetes event says so. Documentation and its tests are made from these 
 feature, add its rule in feasibility/rules/ and delete its entry here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast

@@ -3,8 +3,6 @@
 A stage's Spec and class of work are made from its pod template by the code that makes them from a pod.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial

@@ -4,8 +4,6 @@ Every other field is skipped while parsing. Objects inside of lists and watch ev
 one by one, so that a malformed object is reported by name and does not affect the others.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Generic, TypeVar
 

@@ -8,8 +8,6 @@ no pods has none that wait: a Deployment keeps ten ReplicaSets of its past. The 
 in the model.
 """
 
-from __future__ import annotations
-
 from typing import Generic, TypeVar
 
 from msgspec import Raw, field

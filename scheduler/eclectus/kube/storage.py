@@ -4,8 +4,6 @@ A size that cannot be read, or is not stated, is 0: any volume is large enough t
 size is large enough for no other claim.
 """
 
-from __future__ import annotations
-
 from typing import Generic, TypeVar
 
 from msgspec import Raw, field

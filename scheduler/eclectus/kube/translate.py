@@ -13,8 +13,6 @@ takes and its end must be seen whatever else the object says. An amount that can
 pending pod with such a part is not placed, and its report says why.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet

@@ -3,8 +3,6 @@
 The socket of the health checks is opened before the web server is imported.
 """
 
-from __future__ import annotations
-
 import errno
 import socket
 from ipaddress import ip_address

@@ -14,8 +14,6 @@ EclectusError
     └── RejectedError          any other refusal: the same request never passes; correct it, or the RBAC rule
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec

@@ -13,8 +13,6 @@ An annotation of the Lease says where the leader's server is, and by what its ce
 may read the Lease can so reach the leader and verify its certificate, whatever has signed that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field

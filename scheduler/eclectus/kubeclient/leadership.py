@@ -10,8 +10,6 @@ that a rolling update does not hand it to another installation. Claims are acqui
 their names, so that two installations never wait for each other.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping

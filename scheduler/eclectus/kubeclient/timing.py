@@ -3,8 +3,6 @@
 Of a trouble there is one line at its start, others ever more rarely, and one at its end.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Mapping

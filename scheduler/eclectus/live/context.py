@@ -1,7 +1,5 @@
 """What every part of the scheduler process shares."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from random import Random
 

@@ -1,7 +1,5 @@
 """How often Python's garbage collector runs in a scheduler. It stops everything else while it runs."""
 
-from __future__ import annotations
-
 import gc
 
 # What imports and lists create lives long: collecting finds nothing. By default, a list of 5,000 nodes and

@@ -5,8 +5,6 @@ own requests never wait: their number is bounded by the requests in flight, and 
 for the loop while the loop waits for the workers would be a deadlock.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Sequence

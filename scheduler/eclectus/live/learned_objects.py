@@ -17,8 +17,6 @@ that is at most 60 writes per hour and NodeProbe, and 12 while nothing changes. 
 may not be read, nothing is written.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator

@@ -9,8 +9,6 @@ The Prometheus client is blocking and has no timeout by default. It runs in a th
 timeout, one query at a time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math

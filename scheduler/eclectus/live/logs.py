@@ -1,7 +1,5 @@
 """Log formats: text for people, JSON for machines. Both carry the fields of the `extra` argument."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from datetime import UTC, datetime

@@ -10,8 +10,6 @@ a long step costs latency, no more. A loop that is silent for HUNG_SECONDS count
 gives up the Lease and fails its liveness check.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import sys

@@ -4,8 +4,6 @@ Where kube-scheduler has the same metric, name and labels are the same with the 
 its dashboards need one edit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ are by group of nodes, class of work and set of constraints; the number of all v
 however many pods and nodes there are.
 """
 
-from __future__ import annotations
-
 import logging
 import platform
 from collections import defaultdict

@@ -15,8 +15,6 @@ long. W is then the least t at which the servers of the task have been free for 
 so what waits for few servers delays others only as far as these few can serve it by then.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What each job or pool is entitled to of several resources."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

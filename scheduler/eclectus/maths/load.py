@@ -18,8 +18,6 @@ would be cut off at 90 % load once L is capped; without a cap L takes weeks to f
 departures).
 """
 
-from __future__ import annotations
-
 from array import array
 from collections import deque
 from math import ceil, inf, log

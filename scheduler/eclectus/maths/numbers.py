@@ -4,8 +4,6 @@ A formula gets its arithmetic as an argument: numpy itself for arrays, this modu
 twenty times as fast as numpy on arrays of one element. Division by 0 gives inf or nan, as in numpy.
 """
 
-from __future__ import annotations
-
 from math import copysign, inf, nan
 from typing import Any, Protocol, TypeVar
 

@@ -24,8 +24,6 @@ node is taken. theta is rounded to a power of `STEP`, so that a ranking for one 
 (Taking the node at once where u >= 1, as theory has it, had the worse mean: docs/results/rosella.md.)
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from math import log
 

@@ -1,7 +1,5 @@
 """Random draws of nodes, mostly without looking at all of them."""
 
-from __future__ import annotations
-
 from random import Random
 
 import numpy as np

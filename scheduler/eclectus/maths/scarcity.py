@@ -10,8 +10,6 @@ Ratios are added as whole numbers of `UNIT`. So a price that is kept up to date 
 which is summed afresh, and nodes that satisfy the same sets have equal prices.
 """
 
-from __future__ import annotations
-
 from math import inf
 
 import numpy as np

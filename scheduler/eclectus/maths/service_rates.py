@@ -19,8 +19,6 @@ that was not used for long returns to the prior, and is used again. Only m_c sta
 that lose weight alike.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

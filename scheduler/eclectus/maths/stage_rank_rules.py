@@ -5,8 +5,6 @@ them. It raises ValueError for numbers that are negative or not finite. A stage 
 rank too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 from typing import NamedTuple

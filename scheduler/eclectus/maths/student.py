@@ -1,7 +1,5 @@
 """Student's confidence interval of a mean over independent runs, computed without tables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import atan, cos, pi, sin, sqrt
 

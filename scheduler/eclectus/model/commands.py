@@ -1,7 +1,5 @@
 """What the engine asks its caller to do. The outcome comes back as events, never as an exception."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from msgspec import Struct

@@ -1,7 +1,5 @@
 """The input of the engine. Events state a level, not a change: a late or repeated event does no harm."""
 
-from __future__ import annotations
-
 from msgspec import Struct
 
 from eclectus.model.job import Job

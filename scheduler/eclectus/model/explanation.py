@@ -8,8 +8,6 @@ may not read a pod must not learn its name, so whoever passes an answer on can l
 made of the pod's own words, of kube-scheduler's, and of names of nodes and policies.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from msgspec import Struct

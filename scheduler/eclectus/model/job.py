@@ -1,7 +1,5 @@
 """A DAG job: stages of equal tasks, each of which may start when all tasks of its parents have succeeded."""
 
-from __future__ import annotations
-
 from msgspec import Struct
 
 from eclectus.model.objects import Amounts, Spec

@@ -3,8 +3,6 @@
 A NodeProfile holds one LearnedNode.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from msgspec import Struct

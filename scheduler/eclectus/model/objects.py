@@ -5,8 +5,6 @@ everything else in units or bytes. They stay whole from the API to the last comp
 rounding where a node is exactly full.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet

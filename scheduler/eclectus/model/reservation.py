@@ -1,7 +1,5 @@
 """What a node queue holds: a reservation, by which tasks wait for a node."""
 
-from __future__ import annotations
-
 from eclectus.model.objects import Spec, Task
 
 ClassKey = tuple[Spec, str]

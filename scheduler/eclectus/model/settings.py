@@ -4,8 +4,6 @@ A value of one setting can imply values of others (`Setting.implies`), as `mode:
 implied settings may then be left out, and must not be given other values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from copy import copy
 from dataclasses import MISSING, dataclass, field, fields

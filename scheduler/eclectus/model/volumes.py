@@ -3,8 +3,6 @@
 Sizes are in bytes. A name of a claim alone is not unique: its key is `namespace/name`.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from msgspec import Struct

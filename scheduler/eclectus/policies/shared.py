@@ -1,7 +1,5 @@
 """What several policies share: settings, base classes, and the long and short tasks of Hawk and Eagle."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence

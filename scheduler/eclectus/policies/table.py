@@ -3,8 +3,6 @@
 To add a policy, write its module, and add the class here under the name that users write.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any

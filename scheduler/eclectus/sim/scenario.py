@@ -4,8 +4,6 @@ Its file is found, changed by `--set path=value`, and validated before anything 
 with Eclectus are next to the sources in a checkout, else inside the package.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial

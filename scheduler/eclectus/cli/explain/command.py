@@ -3,8 +3,6 @@
 From a tape, a new engine repeats it up to a moment, and is asked there.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator
 from math import inf, nan

@@ -1,7 +1,5 @@
 """The texts of explanations: of a pod, a node, a job, and of what would be different."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from eclectus.cli.output import ABSENT, aligned, count, span

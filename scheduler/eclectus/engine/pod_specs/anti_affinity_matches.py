@@ -6,8 +6,6 @@ kube-scheduler compares each pod with the terms on every node when it schedules 
 PreScore of InterPodAffinity).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from typing import TypeVar
 

@@ -14,8 +14,6 @@ nowhere. Beyond TERMS_MOST different ones, pods with further terms wait until so
 gone. Where those find no room, they change places with them, so that each has its turn.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 

@@ -13,8 +13,6 @@ of after a pod could be allowed that neither the labels of before nor those of a
 change meanwhile count only after it, so labels that change all the time do not keep pods from being placed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Mapping
 from itertools import filterfalse
 from typing import TypeVar

@@ -11,8 +11,6 @@ happens that could change the answers to its tasks, and a withheld one when its 
 tasks (waits.py).
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf, isnan

@@ -5,8 +5,6 @@ is a lower bound for every group not met yet, because a group's rank is that of 
 cycle costs what it offers and what has changed, not how many groups wait.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import partial
 from heapq import heapify, heappop, heappush

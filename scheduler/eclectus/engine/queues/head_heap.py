@@ -1,7 +1,5 @@
 """Class queues by what their heads are worth, without looking at all of them: heaps that follow changes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from math import inf

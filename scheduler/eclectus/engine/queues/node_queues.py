@@ -5,8 +5,6 @@ see its room as taken. The reservations of a job in many queues do not count: mo
 Nothing here is persisted; after a restart policies answer again for the pending pods.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from eclectus.cluster.nodes import Cluster

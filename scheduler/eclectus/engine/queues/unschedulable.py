@@ -12,8 +12,6 @@ the selectors of all classes with such rules finds those that count the pod, so 
 changed node may be a new domain, or the end of one, and concerns them all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import numpy as np

@@ -24,8 +24,6 @@ has changed by which the Order ranks groups, when a task joins or leaves the cla
 the first time `until` of an answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from math import inf
 from typing import NamedTuple

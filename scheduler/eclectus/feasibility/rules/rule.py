@@ -1,7 +1,5 @@
 """What a rule is: a filter that says of each node whether it can run a pod with a given spec."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ rules about pods elsewhere are in feasibility/topology. To add another rule, add
 or to a file of its own, and add a line here.
 """
 
-from __future__ import annotations
-
 from eclectus.feasibility.rules import nodes, volumes
 from eclectus.feasibility.rules.rule import Rule
 

@@ -4,8 +4,6 @@ A flood of made-up tokens costs the API server five reviews a second. Tokens tha
 budget of their own, so that the flood does not lock out the readers of metrics.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Hashable, Mapping

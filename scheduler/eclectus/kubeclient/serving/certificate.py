@@ -1,7 +1,5 @@
 """The certificate of the server, which may be replaced on disk while the process runs."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re

@@ -5,8 +5,6 @@ and after each part the loop is left to others for nine times as long. A request
 made gets that one; when too many different ones are asked for, more are refused.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Settings of the server that the scheduler and the operator have."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -8,8 +8,6 @@ A kind that a cluster need not define has no objects until it is defined: nothin
 looked for again at least every 30 s.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Mapping

@@ -9,8 +9,6 @@ Binds that wait for volumes may take minutes. Each namespace has a number of its
 StorageClass of which no volume is ever made keep none of another namespace waiting.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import OrderedDict

@@ -32,8 +32,6 @@ Departures:
 - `spec.priority` is compared first, as everywhere in Kubernetes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf

@@ -6,8 +6,6 @@ the mean rate of the nodes that may run it, what background load leaves of each,
 Rates themselves would not do: they are tasks a second, so they have the length of the tasks in them.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ planned one by more than `LEAST_CHANGE`. A step takes in jobs, and plans them, w
 more, namespaces have a job each in turn, and the rest is left to the next step, which is due at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heappush, nlargest
 from itertools import zip_longest

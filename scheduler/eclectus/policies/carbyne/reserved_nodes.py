@@ -4,8 +4,6 @@ What a reservation costs others is bounded: it counts as held by its job, so it 
 a job has one at a time; and all of them together take a small part of the nodes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import inf
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 The baseline, and the assumption of schedulers that do not measure speeds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 If the first does not fit yet, the node keeps room for it and the others wait.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from eclectus.framework import Line, LineTraits

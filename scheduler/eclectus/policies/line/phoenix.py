@@ -15,8 +15,6 @@ The paper's formulas and thresholds are not public. What is chosen here, beside 
 - messages take no time, so ratios are those of the last heartbeat at every node.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from heapq import nlargest

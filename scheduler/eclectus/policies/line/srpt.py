@@ -11,8 +11,6 @@ Departures:
 - a task without an estimate is taken to need the learned mean time of its workload on that node.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from eclectus.framework import Reservation, View

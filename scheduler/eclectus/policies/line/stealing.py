@@ -11,8 +11,6 @@ Departures:
 - a node takes only reservations whose tasks it may run, since here tasks have constraints.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile, takewhile

@@ -15,8 +15,6 @@ Departures:
   (policies/table.py).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

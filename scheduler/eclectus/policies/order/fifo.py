@@ -4,8 +4,6 @@ Higher `spec.priority` first, then the earlier creation, then the earlier entry 
 was unschedulable keeps its position: its creation time does not change, not even with a restart.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from eclectus.framework import Order, OrderTraits

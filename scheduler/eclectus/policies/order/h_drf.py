@@ -14,8 +14,6 @@ Departures:
 - `spec.priority` is compared first, as everywhere in Kubernetes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from eclectus.framework import Order, OrderTraits, Spec, Task, View, setting

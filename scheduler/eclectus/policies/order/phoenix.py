@@ -22,8 +22,6 @@ Departures: the paper's CRV orders queues at nodes and has one entry for each ki
 counts an overtaking with the whole estimate, which in a central queue of many slots forbids nearly all.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import frexp, ldexp

@@ -13,8 +13,6 @@ Departures:
 - `spec.priority` is compared before the length.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import inf
 

@@ -12,8 +12,6 @@ Departures:
 - `spec.priority` is compared before the remaining work.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from eclectus.framework import Order, OrderTraits, Task, View

@@ -14,8 +14,6 @@ Departures:
   TaintToleration (3) and NodeAffinity (2).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

@@ -13,8 +13,6 @@ Departures:
 - on a node of several slots the work is divided evenly by all slots.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

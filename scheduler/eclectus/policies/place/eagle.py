@@ -18,8 +18,6 @@ Departures:
   than its probes, each gets one, which is enough since reservations stay.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil

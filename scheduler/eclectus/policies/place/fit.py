@@ -6,8 +6,6 @@ large tasks; worst fit spreads tasks. Departure: the textbook has one resource. 
 does not request are ignored.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

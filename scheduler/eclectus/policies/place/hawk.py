@@ -10,8 +10,6 @@ Departures:
   here each of them gets its share.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil

@@ -8,8 +8,6 @@ Departure: idle means that the node has room for the task, so a node of several 
 is full. The idle node is drawn uniformly, as in the paper's JIQ-Random.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

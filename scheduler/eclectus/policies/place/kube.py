@@ -9,8 +9,6 @@ Departures:
 - a constraint on kubernetes.io/hostname counts the pods of all nodes with an equal value of this label.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial

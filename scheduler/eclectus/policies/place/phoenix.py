@@ -21,8 +21,6 @@ Departures:
 - which pods are long is found from the estimates of late (accounts/node_prices.py).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ Departures:
   otherwise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal

@@ -6,8 +6,6 @@ mu_i over the sum of all mu, and the task joins its queue. With exact rates it i
 still are stable. No departures.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ sizes, nor queue lengths. Departure from the plain rule: nodes that may not run 
 `queue: central` nodes without room too. All classes of tasks share one position, in the order of the rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

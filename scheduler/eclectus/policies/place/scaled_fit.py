@@ -10,8 +10,6 @@ Departure: a share of a GPU always goes to the fullest GPU with room. The simula
 GPU of a node by itself.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -15,8 +15,6 @@ Departures:
   known in advance.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil

@@ -23,8 +23,6 @@ Departures:
   starving task.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, inf, isfinite

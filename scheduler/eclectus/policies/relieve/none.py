@@ -1,7 +1,5 @@
 """No relief: a task that no node has room for waits until pods end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

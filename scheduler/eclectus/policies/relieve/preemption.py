@@ -12,8 +12,6 @@ Departures:
 - a pod that more than 32 budgets select counts as one whose eviction violates one (cluster/budgets.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -6,8 +6,6 @@ scalars, and `m` is the module maths/numbers.py; for many `at` is an array of ro
 itself, and `m` is numpy. Both give the same to the last bit, so that nodes with equal costs stay equal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf

@@ -5,8 +5,6 @@ by work of which tasks with different requests have ended counts as a typical on
 because the requests do.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import nan
 

@@ -22,8 +22,6 @@ Failed, evicted and deleted pods are censored: they are not samples. Nor is a ta
 without an end only lowers the effective rates of its node until a task ends there.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

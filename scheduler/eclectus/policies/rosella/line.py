@@ -15,8 +15,6 @@ by the number of queues and positions inspected, not by the number of waiting ta
 this policy, because its tasks are not in node queues.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf

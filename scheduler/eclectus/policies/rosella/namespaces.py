@@ -8,8 +8,6 @@ Shared classes and workloads of simulations belong to EVERYBODY, which is learne
 no vote: any tenant would have a second vote by a shared class.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass

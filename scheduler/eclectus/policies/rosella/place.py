@@ -26,8 +26,6 @@ modes, chosen by `view`:
   rosella/learn.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial

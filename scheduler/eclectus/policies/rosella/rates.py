@@ -1,7 +1,5 @@
 """What runs and what arrives: running tasks, slots of nodes, ends of tasks, and the load of all nodes."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -41,8 +41,6 @@ are not more precise (placement tolerates errors of a third at any load); among 
 most room wins, which spreads the tasks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial

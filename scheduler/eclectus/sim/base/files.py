@@ -1,7 +1,5 @@
 """Files of data, plain or compressed as `.gz`: bytes, lines of text, and CSV with a header line."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 from collections.abc import Iterator

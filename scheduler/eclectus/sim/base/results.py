@@ -6,8 +6,6 @@ true task sizes and not by the estimates shown to the scheduler, so that policie
 none, are compared on the same jobs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Final

@@ -3,8 +3,6 @@
 Graphs are validated, sorted topologically and given their critical paths (Kelley, Walker, 1959).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter

@@ -5,8 +5,6 @@ A panel is inline SVG, whose colours are CSS classes (`c0`, `c1`, …) that the 
 The script only shows values under the pointer and hides profiles on a click; all data is visible without it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from html import escape
 from importlib import resources

@@ -3,8 +3,6 @@
 To add one: write a module and add a line to the table.
 """
 
-from __future__ import annotations
-
 from eclectus.sim.workloads.dags import Dags
 from eclectus.sim.workloads.gavel import Gavel
 from eclectus.sim.workloads.jobtrace import Jobtrace

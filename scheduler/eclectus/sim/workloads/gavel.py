@@ -15,8 +15,6 @@ A key is a type of job and a number of GPUs; "null" holds the rate of the job ru
 second, or 0 if it cannot run. Rates beside other jobs and on several GPUs are ignored.
 """
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ the duration of every task, all in seconds. A name that ends in `.gz` is compres
 twice, to check it and to run it, and never held in memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial

@@ -5,8 +5,6 @@ live scheduler: requests, selectors, affinity, tolerations, priorities and class
 cluster.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass

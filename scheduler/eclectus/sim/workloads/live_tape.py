@@ -12,8 +12,6 @@ What the tape does not contain is set as follows.
 - A pod that ran before the tape began arrives at its beginning with the rest of its size.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ All pods are long-running, so that no policy waits for one to end. Difference fr
 numpy's and not Go's, so runs agree on average and not seed by seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

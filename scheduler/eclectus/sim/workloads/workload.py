@@ -1,7 +1,5 @@
 """What workloads have in common: their interface, classes of work as written, the capacity for them."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -9,8 +9,6 @@ of a job's response is the time that it would take on a part of the cluster that
 Unlike the rest of the record it keeps each job, so that runs can be compared job by job.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop, heappush

@@ -7,8 +7,6 @@ also includes what it has placed itself since then. A policy gets an ordinary vi
 If a node that seems to have room has none any more, the task joins the node queue.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import floor

@@ -8,8 +8,6 @@ the job itself, when it arrives and whenever a stage or an attempt has ended, if
 jobs. Where a stage declares no estimate, that of its last runs counts.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice

@@ -5,8 +5,6 @@ evaluated directly by Kubernetes' rules, one task and one node at a time. Verdic
 repeat. If an invariant is violated, the results of the run are invalid.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from math import nan
 

@@ -9,8 +9,6 @@ ratios of rates decide where a task goes, so rates are scaled before they are co
 learned over true rates is 1 in every sample. Sampling does not influence the run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import exp, log

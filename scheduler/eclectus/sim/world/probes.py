@@ -14,8 +14,6 @@ probe is killed and not learned from. On a cluster the engine ignores it from th
 The stream is drawn at its highest rate and thinned, which yields a Poisson process of varying rate exactly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count

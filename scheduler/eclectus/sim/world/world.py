@@ -5,8 +5,6 @@ results of binds, pods that have ended with the times of their containers. It ne
 The result of a bind is delivered with the next event, since it changes no decision by itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import count
