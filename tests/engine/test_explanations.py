@@ -59,7 +59,7 @@ def test_a_pod_placed_within_the_grace_period_is_not_reported() -> None:
 def test_an_unchanged_message_is_not_reported_again() -> None:
     world = small_world(make_engine(), cpu=1)
     world.add(*numbered(2))
-    world.sleep(3600)
+    world.sleep(1700)
     assert len(world.messages("t1")) == 1
 
 
@@ -177,6 +177,24 @@ def test_a_pod_that_has_been_reported_three_thousand_times_is_still_reported() -
         now = due
         assert reports.take_due(now, 9) == ["a"]
         reports.record("a", "message", "", now)
+
+
+def test_a_pod_that_waits_for_hours_is_reported_again_before_its_event_expires() -> None:
+    world = small_world(make_engine(), cpu=4)
+    world.add(make_task("a", cpu=5))
+    assert len(world.messages("a")) == 1
+    for _ in range(4 * 60):
+        world.sleep(60.0)
+    assert len(world.messages("a")) in (7, 8)  # at first and every 30 to 35 minutes
+    assert len(set(world.messages("a"))) == 1
+
+
+def test_a_new_leader_writes_what_the_pod_says_already_only_then() -> None:
+    reports = ReportSchedule()
+    assert not reports.record("a", "message", "message", 0.0)
+    assert not reports.record("a", "message", "message", 1_799.0)
+    assert reports.record("a", "message", "message", 1_800.0)
+    assert not reports.record("a", "message", "message", 2_000.0)
 
 
 def test_back_off_stays_at_ten_seconds_after_thousands_of_failures() -> None:

@@ -137,14 +137,15 @@ class Backoff:
 GRACE_SECONDS = 1.0  # shorter waits are not reported and cost no write
 REPEAT_SECONDS = 10.0  # the shortest time between two reports of one pod, doubled each time
 REPEAT_SECONDS_MOST = 300.0  # until it is this
+WRITTEN_AGAIN_SECONDS = 1800.0  # after which it is written again: an API server keeps events for an hour
 
 
 class ReportSchedule:
     """When a pending pod gets a report of why it waits, and the last report of each pod.
 
     A pod that no node could ever run is reported at once. A pod that waits for room is reported after a grace
-    period: most such waits end sooner, and every report costs a write. Later reports are written only when
-    the message has changed, and ever less often.
+    period: most such waits end sooner, and every report costs a write. Later reports are made ever less
+    often, and written only when the message has changed or its event will soon expire.
     """
 
     def __init__(self) -> None:
@@ -155,6 +156,7 @@ class ReportSchedule:
         self.first: Mapping[str, object] = self._first  # by uid
         self.others: Mapping[str, object] = self._others.keys  # by uid
         self._reported: dict[str, tuple[str, float, int]] = {}  # uid -> last message, when, how many reports
+        self._written: dict[str, float] = {}  # uid -> when the last message was written, seconds
 
     def next_due(self) -> float:
         """When the next report is due, seconds; inf for never."""
@@ -196,10 +198,13 @@ class ReportSchedule:
             self._others.set(uid, now, rank=uid)
 
     def record(self, uid: str, message: str, on_the_pod: str, now: float) -> bool:
-        """Note a report; returns whether it must be written: not if the pod has this message already."""
+        """Note a report; returns whether it must be written: not if the pod has had this message lately."""
         last, _, times = self._reported.get(uid, (on_the_pod, 0.0, 0))
         self._reported[uid] = (message, now, times + 1)
-        return message != last
+        is_due = message != last or now - self._written.setdefault(uid, now) >= WRITTEN_AGAIN_SECONDS
+        if is_due:
+            self._written[uid] = now
+        return is_due
 
     def last(self, uid: str) -> tuple[str, float, int] | None:
         """The last report of a pod that waits: its message, when it was made, how many there were."""
@@ -215,6 +220,7 @@ class ReportSchedule:
         if self._first.pop(uid, None) is None:  # otherwise nothing has been reported yet
             self._others.discard(uid)
             self._reported.pop(uid, None)
+            self._written.pop(uid, None)
 
 
 RefusedKey = tuple[str, ClassKey]  # profile, class
