@@ -408,7 +408,7 @@ class EventHandlers:
     @property
     def may_decide(self) -> bool:
         """Whether the terms of all pods agree on the labels of namespaces."""
-        return not self._selectors.changing
+        return not (self._selectors.has_news and self._selectors.changing)  # what changes is news
 
     @property
     def goes_on(self) -> bool:
