@@ -13,6 +13,7 @@ from statistics import median
 
 from eclectus.api.dag_job import DagJob, DagJobMeta, DagJobSpec, EstimateSource, Stage
 from eclectus.api.names import ESTIMATED_SECONDS, JOB_KEY_LABEL, JOB_WORK_SECONDS, PATH_SECONDS, PROBE_KEYS
+from eclectus.model.job import longest_paths
 from eclectus_operator.convert import shape_problem
 from eclectus_operator.dag_jobs.tasks import Tasks
 
@@ -81,7 +82,7 @@ class StageGraph:
     problems: tuple[str, ...]  # what is wrong with the spec; then there is nothing else
     order: tuple[Stage, ...] = ()
     estimates: Estimates = field(default_factory=dict)
-    paths: Seconds = field(default_factory=dict)  # as `path_seconds` returns them
+    paths: Seconds = field(default_factory=dict)  # as `longest_paths` returns them
 
     def pod_hints(self, tasks: Iterable[Tasks]) -> dict[str, dict[str, str]]:
         """Stage -> the annotations by which schedulers order its pods: of the task, its path, its job's work.
@@ -105,9 +106,10 @@ def stage_graph(job: DagJob, history: History, *, is_valid: bool = False) -> Sta
     wrong = () if is_valid else tuple(problems(job.spec))
     if wrong:
         return StageGraph(wrong)
-    found = estimates(job, history)
-    paths = path_seconds(job.spec, {name: seconds for name, (seconds, _) in found.items()})
-    return StageGraph((), tuple(ordered(job.spec)), found, paths)
+    found, order = estimates(job, history), ordered(job.spec)
+    stages = [(stage.name, stage.depends_on) for stage in order]
+    paths = longest_paths(stages, {name: seconds for name, (seconds, _) in found.items()})
+    return StageGraph((), tuple(order), found, paths)
 
 
 def problems(spec: DagJobSpec) -> list[str]:
@@ -119,23 +121,6 @@ def ordered(spec: DagJobSpec) -> list[Stage]:
     """The stages, each after those that it depends on. Of a valid spec."""
     stages = {stage.name: stage for stage in spec.stages}
     return [stages[name] for name in _sorter(spec).static_order()]
-
-
-def path_seconds(spec: DagJobSpec, seconds: Seconds) -> dict[str, float | None]:
-    """Of each stage, the longest path from the start of one of its tasks to the end of the job.
-
-    None where a stage on the way has no estimate.
-    """
-    children: dict[str, list[str]] = {stage.name: [] for stage in spec.stages}
-    for stage in spec.stages:
-        for parent in stage.depends_on:
-            children[parent].append(stage.name)
-    found: dict[str, float | None] = {}
-    for stage in reversed(ordered(spec)):
-        own, after = seconds.get(stage.name), [found[child] for child in children[stage.name]]
-        known = [each for each in after if each is not None]
-        found[stage.name] = None if own is None or len(known) < len(after) else own + max(known, default=0.0)
-    return found
 
 
 def _of_graph(spec: DagJobSpec) -> Iterator[str]:

@@ -9,9 +9,8 @@ import click
 
 from eclectus.config import effective, load
 from eclectus.config.described import described, traits
-from eclectus.config.document import read_file
 from eclectus.config.profiles import foreign_policies
-from eclectus.config.settings_reading import nearest
+from eclectus.config.settings_reading import nearest, read_file
 from eclectus.config.upstream import translate
 from eclectus.model.errors import SettingsError
 from eclectus.policies.table import ROLES

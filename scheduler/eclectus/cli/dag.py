@@ -27,6 +27,7 @@ from eclectus.cli.output import ABSENT, age, aligned, count, shortened, span, st
 from eclectus.config.settings_reading import nearest
 from eclectus.kube.dag_jobs import topological
 from eclectus.kube.requests import FieldError, thousandths
+from eclectus.model.job import longest_paths
 
 if TYPE_CHECKING:
     from eclectus.kubeclient.client import ApiClient
@@ -293,25 +294,19 @@ def _stages(job: DagJob, waits: Waits) -> Iterator[Row]:
             "tasks": stage.tasks,
             **_fields(status, "waiting", "running", "succeeded", "failed", "retried"),
             **_fields(status, "estimateSeconds", "estimateSource", "runSeconds"),
-            "due": _due(job, status, behind[stage.name]),
+            "due": _due(job, status, behind.get(stage.name)),
             "why": list(_why(job, stage, status, known, waits)),
         }
 
 
 def _seconds_behind(stages: Sequence[Stage], known: Mapping[str, StageStatus]) -> dict[str, float | None]:
     """By stage: the longest chain of estimates from its start to the end of the job; None: one is unknown."""
-    found: dict[str, float | None] = {stage.name: None for stage in stages}
     try:
         order = topological([(stage.name, stage.depends_on) for stage in stages])
     except FieldError:
-        return found  # the operator refuses such a job, and its condition Ready says why
-    for at in reversed(order):
-        name = stages[at].name
-        own = known[name].estimate_seconds if name in known else None
-        after = [found[each.name] for each in stages if name in each.depends_on]
-        if own is not None and None not in after:
-            found[name] = own + max((each for each in after if each is not None), default=0.0)
-    return found
+        return {}  # the operator refuses such a job, and its condition Ready says why
+    ordered = [(stages[at].name, stages[at].depends_on) for at in order]
+    return longest_paths(ordered, {name: each.estimate_seconds for name, each in known.items()})
 
 
 def _due(job: DagJob, status: StageStatus, seconds_behind: float | None) -> str | None:

@@ -27,7 +27,7 @@ from eclectus.cli.cluster_commands import (
 )
 from eclectus.cli.output import ABSENT, age, aligned, shortened, structured
 from eclectus.config.configuration import DEFAULT_SCHEDULER, KIND
-from eclectus.config.document import read_yaml
+from eclectus.config.settings_reading import read_yaml
 from eclectus.kubeclient.election import lease_from
 from eclectus.model.errors import SettingsError
 

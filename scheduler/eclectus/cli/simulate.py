@@ -9,8 +9,7 @@ import msgspec
 
 from eclectus import __version__
 from eclectus.cli.output import Progress
-from eclectus.config.document import read_file
-from eclectus.config.settings_reading import nearest
+from eclectus.config.settings_reading import nearest, read_file
 from eclectus.model.errors import SettingsError
 from eclectus.sim.base.results import ComparisonReport, RunFailure, RunResult
 from eclectus.sim.report.compare import summarise

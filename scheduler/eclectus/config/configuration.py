@@ -9,11 +9,18 @@ import msgspec
 import yaml
 
 from eclectus.api.names import API_VERSION
-from eclectus.config.document import read_file, read_with_duplicates
 from eclectus.config.process_settings import ProcessSettings
 from eclectus.config.profiles import FIELDS as PROFILE_FIELDS
 from eclectus.config.profiles import read_learner, read_profiles, required_of_learner
-from eclectus.config.settings_reading import nearest, read, read_mapping, settings_of, show
+from eclectus.config.settings_reading import (
+    nearest,
+    read,
+    read_file,
+    read_mapping,
+    read_with_duplicates,
+    settings_of,
+    show,
+)
 from eclectus.engine.engine import Engine
 from eclectus.framework import Learn, Profile
 from eclectus.model.errors import Problems, SettingsError

@@ -13,8 +13,7 @@ import yaml
 from eclectus.api.names import API_VERSION
 from eclectus.config import upstream_fields as upstream
 from eclectus.config.configuration import KIND, duration, parse
-from eclectus.config.document import read_yaml
-from eclectus.config.settings_reading import camel, join, read, read_mapping, show
+from eclectus.config.settings_reading import camel, join, read, read_mapping, read_yaml, show
 from eclectus.framework.profile_settings import AddedAffinity, SpreadDefaults, is_extended
 from eclectus.model.errors import Problems, SettingsError
 

@@ -17,8 +17,15 @@ import eclectus
 from eclectus.api.names import API_VERSION
 from eclectus.config.configuration import KIND
 from eclectus.config.configuration import parse as parse_configuration
-from eclectus.config.document import read_file, read_yaml
-from eclectus.config.settings_reading import join, nearest, read, read_list, read_mapping
+from eclectus.config.settings_reading import (
+    join,
+    nearest,
+    read,
+    read_file,
+    read_list,
+    read_mapping,
+    read_yaml,
+)
 from eclectus.model.errors import SettingsError, errors_below
 from eclectus.model.settings import setting
 from eclectus.sim.base.results import DIMENSIONS, Grouping, dimensions_of

@@ -6,11 +6,16 @@ from hypothesis import strategies as st
 
 from dag_jobs import dag_job, diamond, stage, stored
 from eclectus.api.names import INSTANCE_LABEL, ROOM_ANNOTATION
-from eclectus_operator.dag_jobs.estimates import ordered, path_seconds, problems
+from eclectus.model.job import longest_paths
+from eclectus_operator.dag_jobs.estimates import ordered, problems
 
 
 def spec(*stages):
     return stored(dag_job(stages=list(stages))).spec
+
+
+def path_seconds(of, seconds):
+    return longest_paths([(each.name, each.depends_on) for each in ordered(of)], seconds)
 
 
 def test_a_diamond_is_valid_and_parents_come_first():

@@ -14,6 +14,7 @@ from eclectus.model.objects import Task
 from eclectus.policies import table
 from eclectus.sim.base.machine import InvariantError, StuckError
 from eclectus.sim.runs import build_world
+from eclectus.sim.world.judge import forbidden
 from eclectus.sim.world.world import World
 from policy_choices import profile_with
 from short_scenarios import place, poisson, runs, scenario
@@ -230,13 +231,26 @@ def test_a_task_that_the_engine_forgets_is_found(monkeypatch: pytest.MonkeyPatch
         world.run()
 
 
-def test_central_queues_are_work_conserving_and_node_queues_are_not() -> None:
+def check_work_conserving(world: World) -> None:
+    """Raise InvariantError if a machine has room for a waiting task that may run there."""
+    specs = {run.task.spec for run in world._waiting.values()}
+    for machine in world.machines.values():
+        for spec in specs if machine.is_up else ():
+            if machine.has_room(spec.requests) and not forbidden(spec, machine.node):
+                raise InvariantError(f"{machine.node.name} has room for a task that waits")
+
+
+def test_central_queues_are_work_conserving_and_node_queues_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     def conserving(queue: str) -> World:
-        asked = scenario(
-            cluster={"groups": [{"count": 4}]}, workload=poisson(0.8), profiles=place("uniform", queue=queue)
-        )
-        world, _ = build_world(asked, asked.profiles[0], seed=1)
-        world._checks = world._checks_work_conserving = True
+        cluster, policy = {"groups": [{"count": 4}]}, place("uniform", queue=queue)
+        world = world_of(cluster=cluster, workload=poisson(0.8), profiles=policy)
+        step = world._step_engine
+
+        def checked_step() -> None:
+            step()
+            check_work_conserving(world)
+
+        monkeypatch.setattr(world, "_step_engine", checked_step)
         return world
 
     conserving("central").run()

@@ -9,8 +9,7 @@ from unittest.mock import patch
 import yaml
 
 from eclectus.cli.replay import difference
-from eclectus.config.document import read_yaml
-from eclectus.config.settings_reading import read_mapping
+from eclectus.config.settings_reading import read_mapping, read_yaml
 from eclectus.model.events import NodeSeen
 from eclectus.model.objects import Node
 from eclectus.sim.runs import build_world

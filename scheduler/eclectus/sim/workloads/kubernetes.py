@@ -16,8 +16,7 @@ import msgspec
 from msgspec import field
 
 from eclectus.api.names import ARRIVAL_SECONDS, WORK_SECONDS
-from eclectus.config.document import read_documents
-from eclectus.config.settings_reading import show
+from eclectus.config.settings_reading import read_documents, show
 from eclectus.kube.objects import ApiObject, decode_pod, full_name
 from eclectus.kube.requests import FieldError
 from eclectus.kube.translate import annotation_problems, task_from

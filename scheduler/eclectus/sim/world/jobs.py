@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from eclectus.model.commands import RecordPlan
 from eclectus.model.events import Event, JobGone, JobSeen
-from eclectus.model.job import Job, JobPlan, JobStage
+from eclectus.model.job import Job, JobPlan, JobStage, longest_paths
 from eclectus.model.objects import Phase, Task
 from eclectus.sim.base.machine import TaskRun
 from eclectus.sim.base.work import Arrival, Dag, WorkClass
@@ -49,7 +49,8 @@ class StagedJob:
         left = iter(sizes)
         self.sizes = [tuple(islice(left, stage.tasks)) for stage in dag.stages]
         self.estimates = tuple(stage.seconds for stage in dag.stages) if estimates is None else estimates
-        self.paths = _paths(dag, self.estimates)
+        stages = [(at, stage.parents) for at, stage in enumerate(dag.stages)]
+        self.paths = longest_paths(stages, dict(enumerate(self.estimates)))
         self.unstarted = [stage.tasks for stage in dag.stages]
         self.unfinished = [stage.tasks for stage in dag.stages]
         self.unfinished_parents = [len(stage.parents) for stage in dag.stages]
@@ -91,17 +92,6 @@ class StagedJob:
         if plan is None:
             return job
         return replace(job, deadline=plan.deadline, slips=plan.slips, slip_seconds=plan.slip_seconds)
-
-
-def _paths(dag: Dag, estimates: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Estimated critical path from the start of each stage to the end of the job; None if some is unknown."""
-    paths: list[float | None] = [None] * len(dag.stages)
-    for at in reversed(range(len(dag.stages))):
-        own, below = estimates[at], [paths[child] for child in dag.stages[at].children]
-        known = [each for each in below if each is not None]
-        if own is not None and len(known) == len(below):
-            paths[at] = own + max(known, default=0.0)
-    return tuple(paths)
 
 
 class History:

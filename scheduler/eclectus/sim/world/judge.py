@@ -5,7 +5,7 @@ evaluated directly by Kubernetes' rules, one task and one node at a time. Verdic
 repeat. If an invariant is violated, the results of the run are invalid.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from math import nan
 
 from eclectus.engine.engine import Engine
@@ -134,15 +134,6 @@ def check_counts(engine: Engine, record: RunRecord, waiting: int, running: int) 
             f"waiting: engine {queued}, world {waiting}, record {record.waiting}; "
             f"running: world {running}, record {record.running}"
         )
-
-
-def check_work_conserving(machines: Iterable[Machine], waiting: Iterable[TaskRun]) -> None:
-    """Work conservation: no machine has room for a waiting task that may run there. Raises InvariantError."""
-    specs = {run.task.spec for run in waiting}
-    for machine in machines:
-        for spec in specs if machine.is_up else ():
-            if machine.has_room(spec.requests) and not forbidden(spec, machine.node):
-                raise InvariantError(f"{machine.node.name} has room for a task that waits")
 
 
 def check_end(record: RunRecord, machines: Mapping[str, Machine], now: float) -> None:

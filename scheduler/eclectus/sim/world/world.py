@@ -30,7 +30,7 @@ from eclectus.sim.base.work import Arrival, StageRules
 from eclectus.sim.world.cluster import Failures, Perturbation, apply_to_speeds
 from eclectus.sim.world.dag_record import DagRecord
 from eclectus.sim.world.jobs import History, Jobs, StagedJobs, StageTaskRun, as_finished, as_running
-from eclectus.sim.world.judge import Judge, check_counts, check_end, check_work_conserving, stuck
+from eclectus.sim.world.judge import Judge, check_counts, check_end, stuck
 from eclectus.sim.world.probes import ProbeStream
 from eclectus.sim.world.run_record import RunRecord
 
@@ -103,7 +103,6 @@ class World:
         # Without delay a pod's start carries no news beside the result of its bind, except to some learners.
         self._shows_starts = hop_seconds > 0 or bool(engine.needs.keys() & {"start times", "budgets"})
         self._checks = checked
-        self._checks_work_conserving = False  # also that no machine idles beside work
         self._judge = Judge()
         self._waiting: dict[str, TaskRun] = {}
         self._queue = EventQueue()
@@ -185,8 +184,9 @@ class World:
             elif type(command) is Fault:
                 self.fault_count += 1
                 self.first_fault = self.first_fault or f"{command.policy}: {command.message}"
-        if self._checks:
-            self._check()
+        if self._checks and not self._hop:  # with delay, counts differ while messages are under way
+            running = sum(len(machine.running) for machine in self.machines.values())
+            check_counts(self.engine, self.record, len(self._waiting), running)
 
     def _arrive(self, numbered: tuple[int, Arrival]) -> None:
         number, job = numbered
@@ -312,10 +312,3 @@ class World:
 
     def _start_later(self, bind: Bind) -> None:
         self._schedule(self.now + self._hop, self._start, bind)
-
-    def _check(self) -> None:
-        if not self._hop:  # with delay, counts differ while messages are under way
-            running = sum(len(machine.running) for machine in self.machines.values())
-            check_counts(self.engine, self.record, len(self._waiting), running)
-        if self._checks_work_conserving:
-            check_work_conserving(self.machines.values(), self._waiting.values())
