@@ -4,7 +4,7 @@ What the API server has refused, a bind, a nomination or an eviction, is undone 
 about storage the pods that use it are resolved again at the end of the events of the step.
 """
 
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any
@@ -20,45 +20,9 @@ from eclectus.engine.pod_specs.late_pods import LatePods
 from eclectus.engine.pod_specs.namespaces import NamespaceSelectors
 from eclectus.engine.pod_volumes import PodVolumes
 from eclectus.engine.state import ForeignPod, State
-from eclectus.framework import Profile, ProfileSettings
-from eclectus.model.events import (
-    AttachLimitsGone,
-    AttachLimitsSeen,
-    AttachmentGone,
-    AttachmentSeen,
-    BindConfirmed,
-    BindRefused,
-    BudgetGone,
-    BudgetSeen,
-    EvictRefused,
-    FreeStorageGone,
-    FreeStorageSeen,
-    GangGone,
-    GangSeen,
-    JobGone,
-    JobSeen,
-    LoadSeen,
-    NamespaceGone,
-    NamespaceSeen,
-    NodeGone,
-    NodeRecalled,
-    NodeSeen,
-    NominateRefused,
-    PodSelectorGone,
-    PodSelectorSeen,
-    PodsListed,
-    StorageClassGone,
-    StorageClassSeen,
-    StorageDriverGone,
-    StorageDriverSeen,
-    TaskGone,
-    TaskSeen,
-    VolumeClaimGone,
-    VolumeClaimSeen,
-    VolumeGone,
-    VolumeSeen,
-)
-from eclectus.model.objects import Spec, Task
+from eclectus.framework import Profile
+from eclectus.model import events
+from eclectus.model.objects import Task
 from eclectus.model.volumes import AttachLimits
 
 
@@ -71,26 +35,24 @@ class ProfileRules:
 
     def __init__(self, profiles: Iterable[Profile]) -> None:
         self._settings = {
-            each.scheduler_name: each.settings for each in profiles if _changes_specs(each.settings)
+            each.scheduler_name: each.settings
+            for each in profiles
+            if each.settings.added_affinity
+            or each.settings.ignored_resources
+            or each.settings.ignored_resource_groups
         }
 
     def applied(self, task: Task) -> Task:
         """A pending pod as its profile wants it placed; `task` is the pod as it was seen."""
         settings = self._settings.get(task.profile)
-        return task if settings is None else replace(task, spec=_applied(settings, task.spec))
-
-
-def _changes_specs(settings: ProfileSettings) -> bool:
-    return bool(settings.added_affinity or settings.ignored_resources or settings.ignored_resource_groups)
-
-
-def _applied(settings: ProfileSettings, spec: Spec) -> Spec:
-    requests = tuple(each for each in spec.requests if not settings.ignores(each[0]))
-    added = settings.added_affinity
-    if added is None:
-        return replace(spec, requests=requests)
-    preferences = (*spec.preferences, *added.preferred)
-    return replace(spec, requests=requests, preferences=preferences, enforced_affinity=added.required)
+        if settings is None:
+            return task
+        spec, added = task.spec, settings.added_affinity
+        spec = replace(spec, requests=tuple(each for each in spec.requests if not settings.ignores(each[0])))
+        if added is not None:
+            preferences = (*spec.preferences, *added.preferred)
+            spec = replace(spec, preferences=preferences, enforced_affinity=added.required)
+        return replace(task, spec=spec)
 
 
 class WaitingSpecs:
@@ -173,42 +135,43 @@ class EventHandlers:
         self._state = state
         self._learner = learner
         self._nominations = nominations
-        self._budget_generation = 0
         self._profile_rules = ProfileRules(state.profiles.values())
         self._selectors = NamespaceSelectors()
         self._specs = WaitingSpecs(state.profiles.values(), state.cluster, state.pending, state.volumes)
         spread = self._specs.default_spread
         self._foreign_pending = state.foreign_pending
-        self._tombstones: set[str] = set()  # uids of the pods that ended or were deleted last
-        self._tombstone_order: deque[str] = deque()  # the same, oldest first
+        # The uids of the pods that ended or were deleted last, oldest first.
+        self._tombstones = OrderedDict[str, None]()
         self.handlers: Mapping[type, Callable[[Any], None]] = {
-            NodeSeen: self._node_seen,
-            NodeGone: self._node_gone,
-            PodsListed: lambda event: self._forget_tombstones(),
-            TaskSeen: lambda event: self._task_seen(event.task),
-            TaskGone: lambda event: self._gone(event.uid),
-            BindConfirmed: self._bind_confirmed,
-            BindRefused: self._bind_refused,
-            NominateRefused: self._nominate_refused,
-            EvictRefused: lambda event: state.eviction_refused(event.uid),
-            BudgetSeen: self._budget_seen,
-            BudgetGone: self._budget_gone,
+            events.NodeSeen: self._node_seen,
+            events.NodeGone: self._node_gone,
+            events.PodsListed: lambda event: self._tombstones.clear(),
+            events.TaskSeen: lambda event: self._task_seen(event.task),
+            events.TaskGone: lambda event: self._gone(event.uid),
+            events.BindConfirmed: self._bind_confirmed,
+            events.BindRefused: self._bind_refused,
+            events.NominateRefused: self._nominate_refused,
+            events.EvictRefused: lambda event: state.eviction_refused(event.uid),
+            events.BudgetSeen: lambda event: self._change_budgets(state.budgets.set, event.budget),
+            events.BudgetGone: lambda event: self._change_budgets(
+                state.budgets.remove, event.namespace, event.name
+            ),
             **storage_handlers(state.cluster),
-            PodSelectorSeen: lambda event: spread.set(event.selector),
-            PodSelectorGone: lambda event: spread.remove(event.kind, event.namespace, event.name),
-            NamespaceSeen: lambda event: self._selectors.set(event.name, event.labels),
-            NamespaceGone: lambda event: self._selectors.remove(event.name),
-            GangSeen: lambda event: state.gangs.set(event.gang),
-            GangGone: lambda event: state.gangs.remove(event.key),
-            JobSeen: self._job_seen,
-            JobGone: self._job_gone,
-            LoadSeen: lambda event: state.cluster.set_loads(dict(event.loads)),
-            NodeRecalled: lambda event: learner.node_recalled(event.learned),
+            events.PodSelectorSeen: lambda event: spread.set(event.selector),
+            events.PodSelectorGone: lambda event: spread.remove(event.kind, event.namespace, event.name),
+            events.NamespaceSeen: lambda event: self._selectors.set(event.name, event.labels),
+            events.NamespaceGone: lambda event: self._selectors.remove(event.name),
+            events.GangSeen: lambda event: state.gangs.set(event.gang),
+            events.GangGone: lambda event: state.gangs.remove(event.key),
+            events.JobSeen: self._job_seen,
+            events.JobGone: self._job_gone,
+            events.LoadSeen: lambda event: state.cluster.set_loads(dict(event.loads)),
+            events.NodeRecalled: lambda event: learner.node_recalled(event.learned),
         }
 
     # -- nodes ---------------------------------------------------------------------------------
 
-    def _node_seen(self, event: NodeSeen) -> None:
+    def _node_seen(self, event: events.NodeSeen) -> None:
         state, name = self._state, event.node.name
         is_new = name not in state.cluster.rows
         row = state.cluster.set_node(event.node)
@@ -216,7 +179,7 @@ class EventHandlers:
             state.learn.add_node(row, name, state.cluster.capacity)
             state.placed.add_node(name)
 
-    def _node_gone(self, event: NodeGone) -> None:
+    def _node_gone(self, event: events.NodeGone) -> None:
         state = self._state
         row = state.cluster.rows.get(event.name)
         if row is None:
@@ -333,7 +296,9 @@ class EventHandlers:
     def _gone(self, uid: str) -> None:
         """The pod has ended or was deleted."""
         state = self._state
-        self._add_tombstone(uid)
+        self._tombstones[uid] = None
+        if len(self._tombstones) > TOMBSTONES_MOST:
+            self._tombstones.popitem(last=False)
         self._foreign_pending.pop(uid, None)
         self._learner.task_gone(uid)
         if uid in self._selectors.pods:
@@ -349,18 +314,6 @@ class EventHandlers:
         state.eviction_ended(uid)
         state.placed.confirm(uid)
         state.placed.remove(uid)
-
-    def _forget_tombstones(self) -> None:
-        self._tombstones.clear()
-        self._tombstone_order.clear()
-
-    def _add_tombstone(self, uid: str) -> None:
-        if uid in self._tombstones:
-            return
-        self._tombstones.add(uid)
-        self._tombstone_order.append(uid)
-        if len(self._tombstone_order) > TOMBSTONES_MOST:
-            self._tombstones.remove(self._tombstone_order.popleft())
 
     # -- specs that depend on more than the pod --------------------------------------------------
 
@@ -419,7 +372,7 @@ class EventHandlers:
 
     # -- answers of the API server ----------------------------------------------------------------------
 
-    def _bind_confirmed(self, event: BindConfirmed) -> None:
+    def _bind_confirmed(self, event: events.BindConfirmed) -> None:
         if event.uid in self._state.placed.assumed:
             self._bound(event.uid)
 
@@ -435,7 +388,7 @@ class EventHandlers:
         if state.placed.confirm(uid) and task is not None:
             state.count_attempts("scheduled", task.profile)
 
-    def _bind_refused(self, event: BindRefused) -> None:
+    def _bind_refused(self, event: events.BindRefused) -> None:
         state = self._state
         nominated = state.placed.forget(event.uid, event.node)
         if nominated is None:
@@ -457,7 +410,7 @@ class EventHandlers:
             refusal = f"binding to node {event.node} was refused: {event.reason}"
             state.back_off(task, "SchedulerError", refusal)
 
-    def _nominate_refused(self, event: NominateRefused) -> None:
+    def _nominate_refused(self, event: events.NominateRefused) -> None:
         state = self._state
         task = state.pending.get(event.uid)
         if task is not None and event.node and state.placed.is_nominated(event.uid):
@@ -465,27 +418,20 @@ class EventHandlers:
 
     # -- PodDisruptionBudgets ------------------------------------------------------------------
 
-    def _budget_seen(self, event: BudgetSeen) -> None:
-        self._state.budgets.set(event.budget)
-        self._look_at_budgets()
-
-    def _budget_gone(self, event: BudgetGone) -> None:
-        self._state.budgets.remove(event.namespace, event.name)
-        self._look_at_budgets()
-
-    def _look_at_budgets(self) -> None:
-        generation = self._state.budgets.generation
-        if generation != self._budget_generation:
-            self._budget_generation = generation
-            self._state.relief.expedite(self._state.now)
+    def _change_budgets(self, change: Callable[..., None], *arguments: object) -> None:
+        """Where the budgets allow more than before, policies are asked at once to make room."""
+        state, before = self._state, self._state.budgets.generation
+        change(*arguments)
+        if state.budgets.generation != before:
+            state.relief.expedite(state.now)
 
     # -- DAG jobs ----------------------------------------------------------------------------------
 
-    def _job_seen(self, event: JobSeen) -> None:
+    def _job_seen(self, event: events.JobSeen) -> None:
         if (jobs := self._state.accounts.jobs) is not None:
             jobs.see(event.job)
 
-    def _job_gone(self, event: JobGone) -> None:
+    def _job_gone(self, event: events.JobGone) -> None:
         if (jobs := self._state.accounts.jobs) is not None:
             jobs.drop(event.uid)
 
@@ -494,18 +440,18 @@ def storage_handlers(cluster: Cluster) -> Mapping[type, Callable[[Any], None]]:
     """Type of event -> what updates the cluster."""
     volumes, storage = cluster.volumes, cluster.volumes.storage
     return {
-        VolumeClaimSeen: lambda event: storage.set_claim(event.claim),
-        VolumeClaimGone: lambda event: storage.drop_claim(event.key),
-        VolumeSeen: lambda event: volumes.set_volume(event.volume),
-        VolumeGone: lambda event: volumes.drop_volume(event.name),
-        StorageClassSeen: lambda event: storage.set_class(event.storage_class),
-        StorageClassGone: lambda event: storage.drop_class(event.name),
-        FreeStorageSeen: lambda event: storage.set_free(event.free),
-        FreeStorageGone: lambda event: storage.drop_free(event.key),
-        StorageDriverSeen: lambda event: storage.set_driver(event.name, event.publishes_capacity),
-        StorageDriverGone: lambda event: storage.set_driver(event.name, False),
-        AttachLimitsSeen: lambda event: volumes.set_attach_limits(event.limits),
-        AttachLimitsGone: lambda event: volumes.set_attach_limits(AttachLimits(event.node)),
-        AttachmentSeen: lambda event: volumes.set_attachment(event.attachment),
-        AttachmentGone: lambda event: volumes.drop_attachment(event.name),
+        events.VolumeClaimSeen: lambda event: storage.set_claim(event.claim),
+        events.VolumeClaimGone: lambda event: storage.drop_claim(event.key),
+        events.VolumeSeen: lambda event: volumes.set_volume(event.volume),
+        events.VolumeGone: lambda event: volumes.drop_volume(event.name),
+        events.StorageClassSeen: lambda event: storage.set_class(event.storage_class),
+        events.StorageClassGone: lambda event: storage.drop_class(event.name),
+        events.FreeStorageSeen: lambda event: storage.set_free(event.free),
+        events.FreeStorageGone: lambda event: storage.drop_free(event.key),
+        events.StorageDriverSeen: lambda event: storage.set_driver(event.name, event.publishes_capacity),
+        events.StorageDriverGone: lambda event: storage.set_driver(event.name, False),
+        events.AttachLimitsSeen: lambda event: volumes.set_attach_limits(event.limits),
+        events.AttachLimitsGone: lambda event: volumes.set_attach_limits(AttachLimits(event.node)),
+        events.AttachmentSeen: lambda event: volumes.set_attachment(event.attachment),
+        events.AttachmentGone: lambda event: volumes.drop_attachment(event.name),
     }

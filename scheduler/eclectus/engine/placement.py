@@ -37,11 +37,9 @@ class Placement:
         self._gang_attempts = GangAttempts(state, effects)
         self._slices = CycleSlices()
         self._faults_before = 0  # the cycle began
-        self._withheld = WithheldClasses(state.class_queues, state.profiles, state.accounts.job_work)
+        self._withheld = WithheldClasses(state.class_queues, state.profiles)
         self._withholds = any(each.order.traits.withholds for each in state.profiles.values())
-        self._deferred = DeferredClasses(
-            state.view, state.class_queues, state.deferrals, state.profiles, state.accounts.job_work
-        )
+        self._deferred = DeferredClasses(state.view, state.class_queues, state.deferrals, state.profiles)
 
     @property
     def next_until(self) -> float:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from eclectus.engine.queues.class_queues import ClassQueues, PendingClass, PendingKey, SortedClassQueue
-from eclectus.engine.queues.cycle_order import CycleOrder, Found, accounts_of, cycle_order
+from eclectus.engine.queues.cycle_order import CycleOrder, Found, PathCycleOrder, accounts_of
 from eclectus.engine.state import State
 from eclectus.framework import ClassQueue, PendingTasks, Profile, Wait
 from eclectus.model.objects import Grant, Task
@@ -300,8 +300,9 @@ class SchedulingCycle(PendingTasks):
         try:
             if self._order is None:
                 groups = self._queues.groups.get(self._profile.scheduler_name)
-                accounts = accounts_of(order, state.view, state.accounts.job_work)
-                self._order = cycle_order(order, state.view, self._classes, groups, accounts)
+                kind = PathCycleOrder if order.traits.ranks_prefixes else CycleOrder
+                accounts = accounts_of(order, state.view)
+                self._order = kind(order, state.view, self._classes, groups, accounts)
             return self._order.next(again=again)
         except Exception as error:  # a plug-in's defect must not stop the others
             state.fault(order, f"{type(error).__name__}: {error}")

@@ -12,7 +12,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from eclectus.accounts.accounts import JobWork, prefixes
+from eclectus.accounts.accounts import prefixes
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.engine.queues.class_queues import GroupIndex, PendingClass, SortedClassQueue
 from eclectus.engine.queues.head_heap import PathHeap, RankedHeads, Value
@@ -260,25 +260,13 @@ class PathCycleOrder(CycleOrder):
             heappush(self._heap, (*first[0], is_met, self._serial, pending))
 
 
-def cycle_order(
-    order: Order,
-    view: View,
-    classes: Iterable[PendingClass],
-    groups: GroupIndex | None,
-    accounts: Sequence[ChangeLog[str]],
-) -> CycleOrder:
-    """The order of one cycle. `groups`: None if all are equal."""
-    kind = PathCycleOrder if order.traits.ranks_prefixes else CycleOrder
-    return kind(order, view, classes, groups, accounts)
-
-
-def accounts_of(order: Order, view: View, job_work: JobWork | None) -> list[ChangeLog[str]]:
+def accounts_of(order: Order, view: View) -> list[ChangeLog[str]]:
     """What tells which groups' ranks may have changed."""
     accounts, needs = [], order.traits.needs
     if "shares" in needs:
         accounts.append(view.shares(order).changes)
-    if "work" in needs and job_work is not None:
-        accounts.append(job_work.changes)
+    if "work" in needs and view.job_work is not None:
+        accounts.append(view.job_work.changes)
     own = order.changes(view)
     if own is not None:
         accounts.append(own)

@@ -30,7 +30,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eclectus.accounts.accounts import JobWork
 from eclectus.cluster.nodes import Cluster
 from eclectus.engine.queues.class_queues import ClassQueues, PendingClass
 from eclectus.engine.queues.cycle_order import accounts_of, ranks_of
@@ -90,26 +89,24 @@ class Deferrals:
 EVERY_ROW = -1  # as a set of rows
 
 
-class Answered(NamedTuple):
-    """What of the conditions below is known when a class has been asked about."""
-
-    version: int  # of the class
-    epochs: tuple[int, int]
-    accounts: tuple[int, ...]
-    other_pods: int
-
-
 class Conditions(NamedTuple):
-    """What the answers to a deferred class depended on, beside its tasks.
+    """What the answers to a class depend on, beside the nodes."""
+
+    version: int  # of the class: of its tasks
+    epochs: tuple[int, int]  # of the speeds of its workload, and of its profile's Place
+    accounts: tuple[int, ...]  # of its profile's Order: how far their logs are
+    other_pods: int  # the version of its rules about other pods; 0 if it has none
+
+
+class DeferredClass(NamedTuple):
+    """What is known of a deferred class.
 
     A set of rows is an integer with a bit for each row: two are compared in less than a microsecond.
     """
 
     until: float  # the first end of a deferral, seconds
-    epochs: tuple[int, int]  # of the speeds of its workload, and of its profile's Place
-    accounts: tuple[int, ...]  # of its profile's Order: how far their logs were
     rows: int  # on which the class is feasible
-    other_pods: int  # the version of its rules about other pods
+    conditions: Conditions  # when it was asked about
 
 
 class DeferredClasses:
@@ -121,16 +118,14 @@ class DeferredClasses:
         class_queues: ClassQueues,
         deferrals: Deferrals,
         profiles: Mapping[str, Profile],
-        job_work: JobWork | None,
     ) -> None:
         self.view = view  # of this step
         self._class_queues = class_queues
         self._deferrals = deferrals
         self._profiles = profiles
-        self._job_work = job_work
         # Active: their deferrals end when the next cycle begins.
-        self._to_ask: dict[PendingClass, Answered] = {}
-        self._deferred: dict[PendingClass, Conditions] = {}
+        self._to_ask: dict[PendingClass, Conditions] = {}
+        self._deferred: dict[PendingClass, DeferredClass] = {}
         self._left: dict[PendingClass, None] = {}  # classes that tasks have left in this cycle, in order
         self._shape_cursor = self._usage_cursor = 0
         self._missed = 0  # rows that have changed between the steps of the cycle
@@ -194,9 +189,7 @@ class DeferredClasses:
             not pending.is_deferred  # a task has joined or left it
             or before.until <= self.view.now
             or bool(before.rows & touched)
-            or before.epochs != self._epochs_of(pending)
-            or before.accounts != self._accounts_of(pending)
-            or before.other_pods != self._other_pods_of(pending)
+            or before.conditions != self._conditions(pending)
         )
 
     def _release(self, pending: PendingClass) -> None:
@@ -210,12 +203,7 @@ class DeferredClasses:
         self.is_used = True
         for pending in asked:
             if pending.waits and pending not in self._to_ask:  # of a cycle in slices, as it was at first
-                self._to_ask[pending] = Answered(
-                    pending.version,
-                    self._epochs_of(pending),
-                    self._accounts_of(pending),
-                    self._other_pods_of(pending),
-                )
+                self._to_ask[pending] = self._conditions(pending)
             if pending.answered:
                 self._left[pending] = None
 
@@ -235,10 +223,10 @@ class DeferredClasses:
             }
         self.end_step()
         active = (wait.until for pending in self._to_ask for wait in pending.waits.values())
-        deferred = (conditions.until for conditions in self._deferred.values())
+        deferred = (each.until for each in self._deferred.values())
         self.next_until = min(min(active, default=inf), min(deferred, default=inf))
 
-    def _defer(self, pending: PendingClass, answered: Answered, left: int) -> bool:
+    def _defer(self, pending: PendingClass, answered: Conditions, left: int) -> bool:
         """Mark the class as deferred if its answers can only stay the same; whether it is.
 
         `left`: rows that tasks which left in this cycle may have taken.
@@ -252,22 +240,19 @@ class DeferredClasses:
         if rows & left:
             return False
         until = min(wait.until for wait in pending.waits.values())
-        conditions = Conditions(until, answered.epochs, answered.accounts, rows, self._other_pods_of(pending))
-        if conditions.other_pods != answered.other_pods:
+        if self._other_pods_of(pending) != answered.other_pods:
             return False
-        self._deferred[pending] = conditions
+        self._deferred[pending] = DeferredClass(until, rows, answered)
         self._class_queues.mark_deferred(pending)
         return True
 
     # -- what answers depend on --------------------------------------------------------------------
 
-    def _epochs_of(self, pending: PendingClass) -> tuple[int, int]:
-        place = self._profiles[pending.profile].place
-        return self.view.learn.speeds(pending.class_key[1]).epoch, place.epoch(self.view)
-
-    def _accounts_of(self, pending: PendingClass) -> tuple[int, ...]:
-        order = self._profiles[pending.profile].order
-        return tuple(account.head for account in accounts_of(order, self.view, self._job_work))
+    def _conditions(self, pending: PendingClass) -> Conditions:
+        profile, view = self._profiles[pending.profile], self.view
+        epochs = view.learn.speeds(pending.class_key[1]).epoch, profile.place.epoch(view)
+        accounts = tuple(account.head for account in accounts_of(profile.order, view))
+        return Conditions(pending.version, epochs, accounts, self._other_pods_of(pending))
 
     def _other_pods_of(self, pending: PendingClass) -> int:
         """Another number when a pod that the class counts has come or left; 0 if it counts none."""
@@ -306,11 +291,8 @@ class _OfProfile:
 class WithheldClasses:
     """The classes of profiles whose Orders withhold tasks, before and after a scheduling cycle."""
 
-    def __init__(
-        self, class_queues: ClassQueues, profiles: Mapping[str, Profile], job_work: JobWork | None
-    ) -> None:
+    def __init__(self, class_queues: ClassQueues, profiles: Mapping[str, Profile]) -> None:
         self._class_queues = class_queues
-        self._job_work = job_work
         self._profiles = {
             name: _OfProfile(profile.order)
             for name, profile in profiles.items()
@@ -326,7 +308,7 @@ class WithheldClasses:
 
     def _activate(self, each: _OfProfile, view: View) -> None:
         try:
-            heads = tuple(log.head for log in accounts_of(each.order, view, self._job_work))
+            heads = tuple(log.head for log in accounts_of(each.order, view))
             if heads == each.heads and view.now < each.next_until:
                 return
             each.heads = heads
@@ -341,7 +323,7 @@ class WithheldClasses:
     def _may_be_ranked(self, each: _OfProfile, pending: PendingClass, view: View) -> bool:
         if not pending.is_withheld:
             return True  # a task has joined or left it
-        ranks = ranks_of(pending, each.order, view, accounts_of(each.order, view, self._job_work))
+        ranks = ranks_of(pending, each.order, view, accounts_of(each.order, view))
         ranks.touch_due(view.now)
         ranks.refresh()
         each.until[pending] = ranks.next_until
@@ -353,7 +335,7 @@ class WithheldClasses:
         if each is None:
             return
         try:
-            accounts = accounts_of(each.order, view, self._job_work)
+            accounts = accounts_of(each.order, view)
             for pending in asked:
                 self._observe(each, pending, view)
             each.heads = tuple(log.head for log in accounts)
@@ -364,7 +346,7 @@ class WithheldClasses:
         each.until.pop(pending, None)
         if not pending.queues or pending.key not in self._class_queues.active:
             return
-        ranks = ranks_of(pending, each.order, view, accounts_of(each.order, view, self._job_work))
+        ranks = ranks_of(pending, each.order, view, accounts_of(each.order, view))
         ranks.refresh()
         if not ranks.withheld:
             return
