@@ -141,7 +141,7 @@ def test_pods_that_are_gone_are_forgotten() -> None:
     selectors.resolved(near("a"))
     assert len(selectors.pods) == 1
     selectors.discard("uid-a")
-    selectors.set("shop", X)
+    selectors.relabel("shop", X)
     assert (len(selectors.pods), list(selectors.take_changed())) == (0, [])
     assert selectors.resolved(pod("b")) == pod("b")
 
@@ -234,10 +234,10 @@ def test_pods_always_name_the_namespaces_that_their_selectors_select(few: int, c
         patch.setattr(namespaces, "FEW_NAMESPACES", few)
         for kind, name, value in [*changes, ("look", "", ())]:
             if kind == "label":
-                selectors.set(name, value)
+                selectors.relabel(name, value)
                 labels[name] = dict(value)
             elif kind == "delete":
-                selectors.remove(name)
+                selectors.relabel(name, None)
                 labels.pop(name, None)
             elif kind == "pod":
                 asked[f"uid-{name}"] = value

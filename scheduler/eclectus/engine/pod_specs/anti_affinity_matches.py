@@ -6,30 +6,28 @@ kube-scheduler compares each pod with the terms on every node when it schedules 
 PreScore of InterPodAffinity).
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
 from eclectus.cluster.alike_pods import HeldTerms, held_weights
+from eclectus.cluster.memo import unfile
 from eclectus.model.objects import Pairs, PodAffinityTerm, Requirement, Task, selects
 
 
+@dataclass(slots=True, eq=False)
 class _Alike:
     """The pending pods with one namespace and equal labels, and the terms that match them."""
 
-    __slots__ = ("key", "labels", "matched", "serials")
-
-    def __init__(self, key: tuple[str, Pairs], matched: tuple[PodAffinityTerm, ...]) -> None:
-        self.key = key
-        self.labels = dict(key[1])
-        self.matched = matched
-        self.serials: dict[str, int] = {}  # uid -> its place in the order of arrival
+    key: tuple[str, Pairs]
+    labels: dict[str, str]
+    matched: tuple[PodAffinityTerm, ...]
+    serials: dict[str, int] = field(default_factory=dict)  # uid -> its place in the order of arrival
 
 
 Groups = dict[_Alike, None]  # as an ordered set
 Terms = tuple[PodAffinityTerm, ...]
-K = TypeVar("K", bound=Hashable)
 
 
 class TermMatches:
@@ -93,7 +91,12 @@ class TermMatches:
         if group is not None:
             del group.serials[uid]
             if not group.serials:
-                self._drop(group)
+                namespace, labels = group.key
+                del self._alike[group.key]
+                self._changed.pop(group, None)
+                unfile(self._in_namespace, namespace, group)
+                for label in labels:
+                    unfile(self._with_label, (namespace, *label), group)
 
     def changed(self) -> list[Task]:
         """A term has appeared: the pods whose terms have changed since the last call, in order of arrival.
@@ -168,21 +171,14 @@ class TermMatches:
         self._leave_group(uid)
         group = self._alike.get(key)
         if group is None:
-            group = self._alike[key] = _Alike(key, self.terms.matching(*key) if self._version else ())
+            matched = self.terms.matching(*key) if self._version else ()
+            group = self._alike[key] = _Alike(key, dict(task.labels), matched)
             self._in_namespace.setdefault(task.namespace, {})[group] = None
             for label in task.labels:
                 self._with_label.setdefault((task.namespace, *label), {})[group] = None
         group.serials[uid] = serial
         self._group_of[uid] = group
         return group
-
-    def _drop(self, group: _Alike) -> None:
-        namespace, labels = group.key
-        del self._alike[group.key]
-        self._changed.pop(group, None)
-        _remove(self._in_namespace, namespace, group)
-        for label in labels:
-            _remove(self._with_label, (namespace, *label), group)
 
 
 def anti_affinity_matches(terms: HeldTerms, pending: Mapping[str, Task]) -> TermMatches:
@@ -193,10 +189,3 @@ def anti_affinity_matches(terms: HeldTerms, pending: Mapping[str, Task]) -> Term
 def preference_matches(terms: HeldTerms, pending: Mapping[str, Task]) -> TermMatches:
     """Which pending pods are attracted, or rather kept away, by which terms."""
     return TermMatches(terms, pending, lambda task: tuple(held_weights(task.spec)), "matched_preferences")
-
-
-def _remove(index: dict[K, Groups], key: K, group: _Alike) -> None:
-    groups = index[key]
-    del groups[group]
-    if not groups:
-        del index[key]

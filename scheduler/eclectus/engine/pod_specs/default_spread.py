@@ -16,13 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from operator import attrgetter
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from eclectus.cluster.memo import unfile
 from eclectus.engine.pod_specs.late_pods import Fuel, NamespaceTurns
 from eclectus.framework import Profile
-from eclectus.framework.profile_settings import DefaultConstraint, SpreadDefaults
+from eclectus.framework.profile_settings import SpreadDefaults
 from eclectus.model.objects import (
     Pairs,
     PodSelector,
@@ -71,7 +73,13 @@ class PodSelectors:
             return False
         self._drop_service(namespace, name)
         self._services[namespace, name] = given.selector
-        self._add_service(namespace, name, given.selector)
+        indexed = self._indexed.get((namespace, given.selector))
+        if indexed is None:
+            labels = [(namespace, each.key, each.values[0]) for each in given.selector]
+            label = min(labels, key=lambda each: len(self._with_label.get(each, ())))
+            self._with_label.setdefault(label, {})[given.selector] = None
+            indexed = self._indexed[namespace, given.selector] = _Indexed(label, {})
+        indexed.services[name] = None
         return True
 
     def remove(self, kind: str, namespace: str, name: str) -> bool:
@@ -87,7 +95,7 @@ class PodSelectors:
             for selector in self._selecting(namespace, labels):
                 found |= dict.fromkeys(selector)
         found |= dict.fromkeys(self._controllers.get((namespace, controller), ()))
-        return tuple(sorted(found, key=_order)) if len(found) > 1 else tuple(found)
+        return tuple(sorted(found, key=attrgetter("key", "op", "values"))) if len(found) > 1 else tuple(found)
 
     def _selecting(self, namespace: str, labels: Pairs) -> Iterator[Selector]:
         values = dict(labels)
@@ -98,17 +106,6 @@ class PodSelectors:
                 if selects(selector, values):
                     yield selector
 
-    # -- the index -----------------------------------------------------------------------------
-
-    def _add_service(self, namespace: str, name: str, selector: Selector) -> None:
-        indexed = self._indexed.get((namespace, selector))
-        if indexed is None:
-            labels = [(namespace, each.key, each.values[0]) for each in selector]
-            label = min(labels, key=lambda each: len(self._with_label.get(each, ())))
-            self._with_label.setdefault(label, {})[selector] = None
-            indexed = self._indexed[namespace, selector] = _Indexed(label, {})
-        indexed.services[name] = None
-
     def _drop_service(self, namespace: str, name: str) -> bool:
         selector = self._services.pop((namespace, name), None)
         if selector is None:
@@ -117,15 +114,8 @@ class PodSelectors:
         del services[name]
         if not services:
             del self._indexed[namespace, selector]
-            selectors = self._with_label[label]
-            del selectors[selector]
-            if not selectors:
-                del self._with_label[label]
+            unfile(self._with_label, label, selector)
         return True
-
-
-def _order(requirement: Requirement) -> tuple[str, str, tuple[str, ...]]:
-    return requirement.key, requirement.op, requirement.values
 
 
 MADE_MOST = 4_096  # constraints that are remembered, so that the pods of one controller share them
@@ -182,10 +172,7 @@ class DefaultSpreading:
         """A pod of the index is not pending any more."""
         self._turns.discard(uid)
         for key in _keys(self._known.pop(uid)):
-            users = self._users[key]
-            del users[uid]
-            if not users:
-                del self._users[key]
+            unfile(self._users, key, uid)
 
     def take_changed(self) -> list[Task]:
         """Of the next pods that a changed selector may concern those whose constraints have changed."""
@@ -251,28 +238,21 @@ def _made(
     """The constraints with DoNotSchedule and those with ScheduleAnyway for pods with this selector."""
 
     def made(when: str) -> Constraints:
-        given = (each for each in defaults.constraints if each.when_unsatisfiable == when)
-        return tuple(_constraint(each, namespace, selector, counts_itself, defaults) for each in given)
+        return tuple(
+            SpreadConstraint(
+                topology_key=each.topology_key,
+                namespace=namespace,
+                selector=selector,
+                counts_itself=counts_itself,
+                max_skew=each.max_skew,
+                min_domains=each.min_domains or 1,
+                honors_affinity=each.node_affinity_policy == "Honor",
+                honors_taints=each.node_taints_policy == "Honor",
+                is_default=True,
+                needs_all_keys=not defaults.is_system,
+            )
+            for each in defaults.constraints
+            if each.when_unsatisfiable == when
+        )
 
     return made("DoNotSchedule"), made("ScheduleAnyway")
-
-
-def _constraint(
-    given: DefaultConstraint,
-    namespace: str,
-    selector: Selector,
-    counts_itself: bool,
-    defaults: SpreadDefaults,
-) -> SpreadConstraint:
-    return SpreadConstraint(
-        topology_key=given.topology_key,
-        namespace=namespace,
-        selector=selector,
-        counts_itself=counts_itself,
-        max_skew=given.max_skew,
-        min_domains=given.min_domains or 1,
-        honors_affinity=given.node_affinity_policy == "Honor",
-        honors_taints=given.node_taints_policy == "Honor",
-        is_default=True,
-        needs_all_keys=not defaults.is_system,
-    )

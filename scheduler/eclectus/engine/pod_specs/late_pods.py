@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from eclectus.cluster.alike_pods import held_weights
+from eclectus.cluster.memo import unfile
 from eclectus.model.objects import PodAffinityTerm, Task
 
 PODS_MOST = 1_000  # that are seen again in one step
@@ -50,10 +51,6 @@ class Fuel:
         return spent < FEW or (spent < OF_ONE_NAMESPACE_MOST and self._left > 0)
 
 
-def _always(namespace: str) -> bool:
-    return True
-
-
 class NamespaceTurns:
     """Uids of pods that are still to be seen: of one namespace in their order, of several in turn."""
 
@@ -77,12 +74,9 @@ class NamespaceTurns:
         """Remove a pod; no error if it is not there."""
         namespace = self._namespaces.pop(uid, None)
         if namespace is not None:
-            uids = self._left[namespace]
-            del uids[uid]
-            if not uids:
-                del self._left[namespace]
+            unfile(self._left, namespace, uid)
 
-    def take(self, lasts: Callable[[str], bool] = _always) -> Iterator[str]:
+    def take(self, lasts: Callable[[str], bool] = lambda _: True) -> Iterator[str]:
         """Remove and yield the pods of this step, of each namespace while it `lasts`; PODS_MOST at most."""
         left = PODS_MOST
         for namespace in list(self._left):
@@ -226,7 +220,5 @@ class LatePods:
             yield task
 
     def _leave_crowd(self, task: Task) -> None:
-        crowd = self._crowded.get(task.namespace, {})
-        crowd.pop(task.uid, None)
-        if not crowd:
-            self._crowded.pop(task.namespace, None)
+        if task.uid in self._crowded.get(task.namespace, ()):
+            unfile(self._crowded, task.namespace, task.uid)

@@ -19,6 +19,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from eclectus.cluster.memo import unfile
 from eclectus.engine.pod_specs.late_pods import NamespaceTurns
 from eclectus.model.objects import Pairs, PodAffinityTerm, Requirement, Selector, Task, contains, selects
 
@@ -113,15 +114,8 @@ class NamespaceSelectors:
 
     # -- namespaces ----------------------------------------------------------------------------
 
-    def set(self, name: str, labels: Pairs) -> None:
-        """The namespace exists, with these labels."""
-        self._relabel(name, labels)
-
-    def remove(self, name: str) -> None:
-        """The namespace does not exist any more; no error if it is not known."""
-        self._relabel(name, None)
-
-    def _relabel(self, name: str, labels: Pairs | None) -> None:
+    def relabel(self, name: str, labels: Pairs | None) -> None:
+        """The namespace exists with these labels; None: it does not exist any more, if it ever did."""
         self.has_news = True
         if self.changing:
             self._later[name] = labels
@@ -154,17 +148,16 @@ class NamespaceSelectors:
             return
         self.changing.discard(uid)
         for selector in _selectors(task):
-            users = self._users[selector]
-            del users[uid]
-            if not users:
-                del self._users[selector], self._selected[selector]
+            unfile(self._users, selector, uid)
+            if selector not in self._users:
+                del self._selected[selector]
 
     def take_changed(self) -> list[Task]:
         """The next pods, as they were seen, whose selectors select others; at most PODS_MOST in a step."""
         if not self.changing:
             later, self._later = self._later, {}
             for name, labels in later.items():
-                self._relabel(name, labels)
+                self.relabel(name, labels)
             changed = [each for each in self._selected if self._selects_others(each)] if self._moved else ()
             self._moved = {}
             for selector in changed:

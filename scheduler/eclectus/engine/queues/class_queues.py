@@ -19,6 +19,7 @@ from operator import attrgetter
 from msgspec import Struct
 
 from eclectus.cluster.changelog import ChangeLog, Rows
+from eclectus.cluster.memo import unfile
 from eclectus.engine.queues.head_heap import HeadHeap, RankedHeads, Value
 from eclectus.engine.queues.unschedulable import UnschedulableClasses
 from eclectus.feasibility.task_class import ClassCache
@@ -230,9 +231,7 @@ class PendingClass:
         for heap in self._heaps:
             heap.discard(queue)
         if self._groups is not None:
-            del self._groups[group][self]
-            if not self._groups[group]:
-                del self._groups[group]
+            unfile(self._groups, group, self)
 
     def _touch(self, queue: SortedClassQueue) -> None:
         """The head of the queue has changed."""
@@ -402,10 +401,8 @@ class ClassQueues:
             return
         pending.unschedulable_since, pending.never_feasible, pending.message = None, False, ""
         pending.joined = 0
-        others = self._unschedulable[pending.class_key]
-        del others[pending.key]
-        if not others:
-            del self._unschedulable[pending.class_key]
+        unfile(self._unschedulable, pending.class_key, pending.key)
+        if pending.class_key not in self._unschedulable:
             self._unschedulable_classes.discard(pending.class_key)
 
     def mark_deferred(self, pending: PendingClass) -> None:

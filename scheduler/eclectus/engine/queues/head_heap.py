@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from eclectus.accounts.accounts import SEPARATOR, prefixes
 from eclectus.cluster.changelog import ChangeLog
+from eclectus.cluster.memo import unfile
 from eclectus.framework import ClassQueue, Wait
 
 Value = tuple[Any, ...]
@@ -226,10 +227,8 @@ class RankedHeads(HeadHeap[Q]):
         super().discard(queue)
         self._withheld.pop(queue, None)
         for prefix in prefixes(queue.group) if self._by_path else ():
-            below = self._below.get(prefix, {})
-            below.pop(queue, None)
-            if not below:
-                self._below.pop(prefix, None)
+            if queue in self._below.get(prefix, ()):
+                unfile(self._below, prefix, queue)
 
     def touch_all(self) -> None:
         """All values may have changed."""
