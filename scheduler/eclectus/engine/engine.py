@@ -26,7 +26,6 @@ from eclectus.model.learned import LearnedLoad
 
 RECHECK_SECONDS = 30.0  # how often unschedulable classes are rechecked (kube-scheduler's period)
 
-
 Answer = TypeVar("Answer")
 
 
@@ -52,7 +51,7 @@ class Engine:
         }
         # What is to be watched, and for the profiles of which schedulerNames.
         self.needs: Mapping[Need, frozenset[str]] = self._state.needs
-        self._leads = False
+        self.leads = False  # whether it decides: after Resumed, and not after Paused; written here only
         self._recheck_at = 0.0
         self._change_at = 0.0
         self._next_step_at: float | None = None  # when to step even if nothing happens, seconds
@@ -70,7 +69,7 @@ class Engine:
             self._handlers[type(event)](event)
         self._event_handlers.bring_specs_up_to_date()
         self._next_step_at = None
-        if self._leads and self._event_handlers.may_decide:
+        if self.leads and self._event_handlers.may_decide:
             self._numpy_context.run(self._decide, now)
         if self._event_handlers.goes_on:
             self._next_step_at = now
@@ -151,18 +150,13 @@ class Engine:
         return now if state.gangs.changed else at
 
     def _lead(self, leads: bool) -> None:
-        self._leads = leads
+        self.leads = leads
 
     def next_step_at(self) -> float | None:
         """When to call `step` even if nothing happens, on the clock of `now`; None for never."""
         return self._next_step_at
 
     # -- for metrics and other processes -------------------------------------------------------
-
-    @property
-    def leads(self) -> bool:
-        """Whether it decides: after Resumed, and not after Paused."""
-        return self._leads
 
     def read(self, question: Callable[..., Answer], *arguments: object) -> Answer:
         """Call `question(state, *arguments)`, which must not change the state (explain/)."""

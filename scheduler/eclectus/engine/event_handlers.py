@@ -184,7 +184,8 @@ class EventHandlers:
         row = state.cluster.rows.get(event.name)
         if row is None:
             return
-        state.deferrals.release_all()  # deferrals name rows, and this row may soon be another node's
+        # Deferrals name rows, and this row may soon be another node's.
+        state.deferrals.release(list(state.deferrals.waits))
         for task in state.node_queues.cancel_all(row):
             state.enqueue(task, "NodeDelete")
         self._nominations.node_gone(event.name)

@@ -231,8 +231,6 @@ class GangCycle(SchedulingCycle):
     `left_out`: the first pod without a node.
     """
 
-    __slots__ = ("_transaction", "left_out")
-
     def __init__(
         self, profile: Profile, state: State, members: Sequence[Task], needed: int, transaction: Transaction
     ) -> None:

@@ -169,18 +169,15 @@ class Gangs:
             known.members[uid] = task.profile
             self.change(known)
         if task.node and uid not in known.placed:
-            self._place(known, uid)
+            self.assumed(uid)
 
     def assumed(self, uid: str) -> None:
-        """The pod is placed: its bind is under way."""
+        """The pod is placed: its bind is under way, or is done."""
         gang = self._of.get(uid)
         if gang is not None:
-            self._place(gang, uid)
-
-    def _place(self, gang: WaitingGang, uid: str) -> None:
-        gang.placed.add(uid)
-        gang.ordinary.pop(uid, None)
-        self.change(gang)
+            gang.placed.add(uid)
+            gang.ordinary.pop(uid, None)
+            self.change(gang)
 
     def bind_refused(self, uid: str) -> None:
         """The pod has no node after all."""

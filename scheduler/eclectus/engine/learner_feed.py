@@ -4,7 +4,7 @@ A learner that does not need an optional hook is not called for it. An exception
 Fault; it costs the learner one piece of information, and nothing else anything.
 """
 
-from collections.abc import Callable
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -20,6 +20,7 @@ class LearnerFeed:
     def __init__(self, state: State) -> None:
         self._state = state
         self._learn = state.learn
+        self._call = partial(state.guarded, state.learn)
         self._needs = state.learn.traits.needs
         self._probe_validity = state.probe_validity
 
@@ -64,12 +65,6 @@ class LearnerFeed:
     def _task_left(self, uid: str) -> None:
         if "task ends" in self._needs:
             self._call(self._learn.left, uid, self._state.now)
-
-    def _call(self, hook: Callable[..., None], *arguments: object) -> None:
-        try:
-            hook(*arguments)
-        except Exception as error:  # a plug-in's defect must not stop the others
-            self._state.fault(self._learn, f"{type(error).__name__}: {error}")
 
 
 def _requests(task: Task) -> Amounts:

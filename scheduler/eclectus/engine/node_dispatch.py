@@ -82,13 +82,10 @@ class NodeDispatch:
 
     def _chosen(self, policy: Line, row: int, queue: tuple[Reservation, ...]) -> Reservation | None:
         """The Line policy's choice; the first of the queue where the policy fails."""
-        try:
-            reservation = policy.next(self._state.view, row, queue)
-        except Exception as error:  # a plug-in's defect must not stop the others
-            self._state.fault(policy, f"{type(error).__name__}: {error}")
-            return queue[0]
+        state = self._state
+        reservation = state.guarded(policy, policy.next, state.view, row, queue, failed=queue[0])
         if reservation is not None and reservation not in queue:
-            self._state.fault(policy, f"{reservation!r} is not in the queue of this node")
+            state.fault(policy, f"{reservation!r} is not in the queue of this node")
             return queue[0]
         return reservation
 

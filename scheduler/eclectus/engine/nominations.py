@@ -194,11 +194,7 @@ class Nominations:
             return False
         if self._state.may_evict_for(task):
             return False
-        try:
-            return order.keeps_node(self._state.view, task, row)
-        except Exception as error:  # a plug-in's defect must not stop the others
-            self._state.fault(order, f"{type(error).__name__}: {error}")
-            return False
+        return bool(self._state.guarded(order, order.keeps_node, self._state.view, task, row))
 
     def _order_of(self, task: Task) -> Order:
         return self._state.profiles[task.profile].order

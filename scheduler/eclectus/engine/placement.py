@@ -57,7 +57,11 @@ class Placement:
         if not self._slices.is_cut:
             return False
         active = self._state.class_queues.active.values()
-        return bool(self._slices) or self._deferred.has_changed or self._slices.has_joined(active)
+        return (
+            bool(self._slices)
+            or self._deferred.has_changed
+            or any(each.asked_version != each.version for each in active)
+        )
 
     # -- cycles --------------------------------------------------------------------------------
 

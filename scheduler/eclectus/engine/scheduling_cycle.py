@@ -84,10 +84,6 @@ class CycleSlices:
         for pending in classes:
             pending.asked_version = pending.version
 
-    def has_joined(self, active: Iterable[PendingClass]) -> bool:
-        """Whether a task has joined or left one of the active classes since it was asked about."""
-        return any(pending.asked_version != pending.version for pending in active)
-
 
 class Offered(Struct, frozen=True, gc=False):
     """A task that was taken from its queue."""
@@ -107,24 +103,6 @@ class SchedulingCycle(PendingTasks):
     until `take_gang` has been called.
     `offered`: uid -> where the task stands that is offered and not answered yet.
     """
-
-    __slots__ = (
-        "_allowance",
-        "_classes",
-        "_gangs",
-        "_given",
-        "_has_failed",
-        "_is_cut",
-        "_is_resumed",
-        "_only",
-        "_order",
-        "_profile",
-        "_queues",
-        "_state",
-        "asked",
-        "offered",
-        "removed",
-    )
 
     def __init__(
         self,

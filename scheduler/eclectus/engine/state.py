@@ -31,7 +31,7 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -54,6 +54,7 @@ from eclectus.model.commands import Command, Evict, Fault, Nominate, Report
 from eclectus.model.objects import NO_GRANT, GangKey, Grant, Task, may_outrank
 from eclectus.model.reservation import ClassKey, Reservation
 
+T = TypeVar("T")
 PodPlace = Literal[
     "arriving", "deleting", "gated", "gang", "lead", "classQueue", "nodeQueue", "backOff", "assumed"
 ]
@@ -202,7 +203,7 @@ class State:
         # Place -> what takes a pod out of it, by its uid and handle; other places have no container.
         self._leave: Mapping[PodPlace | None, Callable[[str, Any], None]] = {
             "gang": lambda uid, _: self.gangs.discard(uid),
-            "lead": self._leave_lead,
+            "lead": self._leave_class_queue,
             "classQueue": self._leave_class_queue,
             "nodeQueue": lambda uid, reservation: self.node_queues.discard(reservation, uid),
             "backOff": lambda uid, _: self.backoff.discard(uid),
@@ -335,11 +336,7 @@ class State:
         if self.deferrals.since:
             self.deferrals.discard(uid)
         if self.gangs.pods:
-            self.gangs.discard(uid)  # of a complete gang
-
-    def _leave_lead(self, uid: str, queued: Queued) -> None:
-        self.class_queues.discard(queued)
-        self.gangs.discard(uid)
+            self.gangs.discard(uid)  # a lead, or of a complete gang
 
     def set_aside(self, uid: str, why: Literal["arriving", "gated", "deleting"]) -> None:
         """Note that the pod, which is in no queue, is not to be placed."""
@@ -401,18 +398,10 @@ class State:
             self.gangs.assumed(task.uid)
         if self.accounts.job_work is not None:
             self.accounts.job_work.start(task)
-        if self._informed_orders:
-            self._inform_order(task, assumed.row)
-        self._commands.append(self._binds.command(assumed))
-
-    def _inform_order(self, task: Task, row: int) -> None:
-        """Tell the Order of a placed pod that it is, if it needs binds."""
         order = self._informed_orders.get(task.profile)
         if order is not None:
-            try:
-                order.placed(self.view, task, row)
-            except Exception as error:  # a plug-in's defect must not stop the others
-                self.fault(order, f"{type(error).__name__}: {error}")
+            self.guarded(order, order.placed, self.view, task, assumed.row)
+        self._commands.append(self._binds.command(assumed))
 
     def nominate(self, task: Task, node: str) -> None:
         """Write into the pod's status that room is held for it on this node; empty: on none any more."""
@@ -495,6 +484,16 @@ class State:
         """A policy has failed or asked for an action that was refused."""
         self._commands.append(Fault(str(policy), message))
         self.counters.faults += 1
+
+    def guarded(
+        self, policy: Policy, hook: Callable[..., T | None], *arguments: object, failed: T | None = None
+    ) -> T | None:
+        """What a plug-in answers; `failed` if it raises, which is its Fault and does not stop the others."""
+        try:
+            return hook(*arguments)
+        except Exception as error:
+            self.fault(policy, f"{type(error).__name__}: {error}")
+            return failed
 
     # -- counting --------------------------------------------------------------------------------
 

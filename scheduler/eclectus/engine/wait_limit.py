@@ -66,7 +66,12 @@ class BestNode:
     def row_for(self, class_key: ClassKey) -> int | None:
         """The best node with room for a task of the class; None if none has room. O(nodes)."""
         rows = self._rows_with_room(class_key)
-        return self._best(class_key, rows) if len(rows) else None
+        if not len(rows):
+            return None
+        task_class = self._state.view.classes.current(*class_key)
+        pace = self._state.view.speeds(task_class).rate[rows] * task_class.background_free[rows]
+        worth = pace / (2.0 - task_class.preference_score[rows])
+        return int(rows[np.lexsort((task_class.overflow[rows], -worth))[0]])
 
     def _rows_with_room(self, class_key: ClassKey) -> Rows:
         """The nodes with room for a task of the class beside the pods that hold some.
@@ -92,9 +97,3 @@ class BestNode:
         for column, amount in cluster.parts(requests):
             has_room &= cluster.used[:, column] + amount <= cluster.allocatable[:, column]
         return np.flatnonzero(has_room)
-
-    def _best(self, class_key: ClassKey, rows: Rows) -> int:
-        task_class = self._state.view.classes.current(*class_key)
-        pace = self._state.view.speeds(task_class).rate[rows] * task_class.background_free[rows]
-        worth = pace / (2.0 - task_class.preference_score[rows])
-        return int(rows[np.lexsort((task_class.overflow[rows], -worth))[0]])

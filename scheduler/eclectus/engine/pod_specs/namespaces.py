@@ -185,8 +185,10 @@ class NamespaceSelectors:
         spec = task.spec
         terms = {field: tuple(map(self._named, getattr(spec, field))) for field in _FIELDS}
         preferred = tuple(replace(each, term=self._named(each.term)) for each in spec.preferred_terms)
-        near, own_labels = terms["affinity_terms"], dict(task.labels)
-        matches_itself = bool(near) and all(_matches(term, task.namespace, own_labels) for term in near)
+        near, labels = terms["affinity_terms"], dict(task.labels)
+        matches_itself = bool(near) and all(
+            term.covers(task.namespace) and selects(term.selector, labels) for term in near
+        )
         return replace(
             task,
             spec=replace(spec, matches_itself=matches_itself, preferred_terms=preferred, **terms),
@@ -205,15 +207,6 @@ class NamespaceSelectors:
 def _selectors(task: Task) -> dict[Selector, None]:
     """The selectors of the pod's terms, each once; empty for nearly all pods."""
     spec = task.spec
-    required = (task.anti_affinity_terms, spec.affinity_terms, spec.own_anti_affinity)
-    terms: list[Terms] = [*required, tuple(each.term for each in spec.preferred_terms)]
-    return {
-        term.namespace_selector: None
-        for each in terms
-        for term in each
-        if term.namespace_selector is not None
-    }
-
-
-def _matches(term: PodAffinityTerm, namespace: str, labels: Mapping[str, str]) -> bool:
-    return term.covers(namespace) and selects(term.selector, labels)
+    required = (*task.anti_affinity_terms, *spec.affinity_terms, *spec.own_anti_affinity)
+    terms = (*required, *(each.term for each in spec.preferred_terms))
+    return {term.namespace_selector: None for term in terms if term.namespace_selector is not None}

@@ -170,7 +170,8 @@ class PendingClass:
             self._ages = HeadHeap(_age, self.queues.values())
             self._heaps += (self._ages,)
         self._ages.refresh()
-        return self._ages.first() or ()
+        first = self._ages.first()
+        return () if first is None else first[0]
 
     def ranks(
         self,

@@ -246,10 +246,10 @@ class PathCycleOrder(CycleOrder):
     @override
     def _push_next_of(self, pending: PendingClass) -> None:
         ranks = self._ranks(pending)
-        found = None if pending.is_closed else ranks.first_queue()
+        found = None if pending.is_closed else ranks.first()
         while found is not None and found[1].group in self._met:
             ranks.pop()
-            found = ranks.first_queue()
+            found = ranks.first()
         self._push_entry(pending, False, found)
 
     def _push_entry(self, pending: PendingClass, is_met: bool, first: tuple[Value, object] | None) -> None:

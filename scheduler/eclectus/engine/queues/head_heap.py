@@ -161,14 +161,9 @@ class HeadHeap(Generic[Q]):
         """Ask for the values of the queues that were touched. If that raises, nothing has changed."""
         self._ask(list(self._touched))
 
-    def first_queue(self) -> tuple[Value, Q] | None:
+    def first(self) -> tuple[Value, Q] | None:
         """The smallest value as of the last `refresh`, and its queue; None without any."""
         return self._valued.first()
-
-    def first(self) -> Value | None:
-        """The smallest value as of the last `refresh`; None without any."""
-        found = self.first_queue()
-        return None if found is None else found[0]
 
     def _ask(self, queues: Sequence[Q]) -> None:
         values = [self.value(queue) for queue in queues]
@@ -263,13 +258,13 @@ class RankedHeads(HeadHeap[Q]):
         self._ask(changed)
         return has_reranked or bool(changed)
 
-    def first_queue(self) -> tuple[Value, Q] | None:
+    def first(self) -> tuple[Value, Q] | None:
         """The smallest value as of the last `refresh`, and its queue; None without any."""
         return (self._valued if self.paths is None else self.paths).first()
 
     def pop(self) -> tuple[Value, Q] | None:
         """The smallest value and its queue, which is left out until the next `refresh`; None without any."""
-        found = self.first_queue()
+        found = self.first()
         if found is not None:
             self._leave_out(found[1])
             self.touch(found[1])

@@ -67,10 +67,6 @@ class Deferrals:
             self._free(uid)
             self.released.append(uid)
 
-    def release_all(self) -> None:
-        """Every task is to be decided again."""
-        self.release(list(self._waits))
-
     def end_cycle(self) -> None:
         """Forget `since` of tasks that were released and not deferred again."""
         for uid in self.released:
