@@ -1,6 +1,6 @@
 """The engine: `step(events, now) -> commands`, the same on a cluster and in the simulator."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import copy_context
 from math import inf
 from typing import Any, TypeVar
@@ -19,10 +19,9 @@ from eclectus.engine.relief import Relief
 from eclectus.engine.reports import Explanations
 from eclectus.engine.state import State
 from eclectus.engine.wait_limit import WaitLimit
-from eclectus.framework import Learn, LearnedCell, Need, Profile
+from eclectus.framework import Learn, Need, Profile
 from eclectus.model.commands import Command
 from eclectus.model.events import Event, Paused, Resumed
-from eclectus.model.learned import LearnedLoad
 
 RECHECK_SECONDS = 30.0  # how often unschedulable classes are rechecked (kube-scheduler's period)
 
@@ -33,6 +32,7 @@ class Engine:
     """Decides and never acts. Equal events, times and seed give equal commands."""
 
     def __init__(self, profiles: Sequence[Profile], learn: Learn, seed: int = 0) -> None:
+        self.learn = learn  # what it has learned may be read between two steps
         self._state = State(profiles, learn, seed)
         self._learner_feed = LearnerFeed(self._state)
         self._nominations = Nominations(self._state)
@@ -182,14 +182,3 @@ class Engine:
             dag_jobs=0 if state.accounts.jobs is None else len(state.accounts.jobs),
             counters=state.counters,
         )
-
-    def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
-        """What was learned of each kind of work on each node behind `after`, by name, for people.
-
-        O(nodes + cells read). Steps may come between.
-        """
-        return self._state.learn.learned_cells(after)
-
-    def learned_load(self, now: float) -> LearnedLoad | None:
-        """Arrivals and capacity of all nodes together; None where the learner does not estimate them."""
-        return self._state.learn.learned_load(now)

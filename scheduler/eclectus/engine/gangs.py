@@ -81,23 +81,21 @@ class WaitingGang:
     @property
     def problem(self) -> str:
         """Why its pods cannot be tried, whatever room there is; empty if they can."""
-        if self.min_count is None:
+        minimum = self.min_count
+        if minimum is None:
             return f"waiting for {self.key}, which does not exist"
         profiles = sorted(profile for profile, pods in self.profiles.items() if pods)
         if len(profiles) > 1:
             named = ", ".join(profiles[:PROFILES_NAMED_MOST])
             return f"the pods of {self.key} ask for different schedulers: {named}"
         if self.asks_too_much:
-            return f"{self.key} has minimum {self.min_count}; at most {MEMBERS_MOST} pods can start together"
-        return self._shortage(self.min_count)
-
-    def _shortage(self, minimum: int) -> str:
+            return f"{self.key} has minimum {minimum}; at most {MEMBERS_MOST} pods can start together"
         there = len(self.members) + (len(self.ended) if self.placed else 0)
         if there < minimum:
             return f"{self.key} has {there} of the {minimum} pods that start together"
-        not_ready = len(self.members) - len(self.placed) - len(self.held)
         if len(self.held) >= self.needed:
             return ""
+        not_ready = len(self.members) - len(self.placed) - len(self.held)
         verb = "is" if not_ready == 1 else "are"
         held_up = f"{not_ready} of them {verb} gated, being deleted or backing off"
         return f"{self.key} has {len(self.members)} pods, of which {minimum} start together, but {held_up}"

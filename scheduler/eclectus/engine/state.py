@@ -125,11 +125,6 @@ class Places:
         place, handle = self._of.get(uid, (None, None))
         return handle if place == "nodeQueue" else None
 
-    def retry_at(self, uid: str) -> float | None:
-        """When a pod that backs off is tried again, seconds; None if it does not back off."""
-        place, handle = self._of.get(uid, (None, None))
-        return handle if place == "backOff" else None
-
     def move(self, uid: str, place: PodPlace, handle: Any = None) -> None:
         """Note that the pod is in this place now."""
         self._of[uid] = (place, handle)

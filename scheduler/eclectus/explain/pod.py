@@ -238,9 +238,9 @@ def _gated(state: State, task: Task, with_room: int, now: float) -> Waiting:
 
 
 def _backing_off(state: State, task: Task, with_room: int, now: float) -> Waiting:
-    until = state.places.retry_at(task.uid)
+    _, until = state.places.entry(task.uid)
     reason = "its last attempt failed, and it is tried again after a back-off"
-    return Waiting(reason, next_check=None if until is None else max(until - now, 0.0))
+    return Waiting(reason, next_check=max(until - now, 0.0))
 
 
 def _in_gang(state: State, task: Task, with_room: int, now: float) -> Waiting:

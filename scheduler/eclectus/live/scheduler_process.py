@@ -259,7 +259,7 @@ class SchedulerProcess:
         explain = ExplainPages(
             self.engine, client, reviews, Limits(), self._why_not_deciding, parts.clock.now
         ).handlers()
-        pages: dict[str, PageParts] = {"/speeds": partial(speeds_page, self.engine.learned_cells)}
+        pages: dict[str, PageParts] = {"/speeds": partial(speeds_page, self.engine.learn.learned_cells)}
         pages |= self.pages
         metrics = self.context.metrics.expose
         return health.application(live, ready, metrics, pages, access, handlers=explain, made_by=main)
@@ -386,7 +386,7 @@ def build(
         node_profiles=NodeProfiles(
             context, inbox, partial(engine.read, learned_nodes), holds_lease, profiles
         ),
-        probe_load=ProbeLoad(context, engine.learned_load, clock.now, holds_lease, profiles.interval),
+        probe_load=ProbeLoad(context, engine.learn.learned_load, clock.now, holds_lease, profiles.interval),
         load_signal=LoadSignal(settings.load_signal, inbox, context.metrics)
         if settings.load_signal.url
         else None,

@@ -95,7 +95,7 @@ def build_world(
     probes: ProbeStream | None = None
     if profile.probes is not None:
         sizes, shadows = scenario.plan.mean_sizes, scenario.cluster.machines()
-        probes = ProbeStream(profile.probes, engine.learned_load, sizes, shadows, seed)
+        probes = ProbeStream(profile.probes, engine.learn.learned_load, sizes, shadows, seed)
     grouping = Grouping(scenario.measure.groups, scenario.measure.cut_off or 0.0)
     world = World(
         engine,

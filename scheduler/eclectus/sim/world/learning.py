@@ -131,7 +131,7 @@ class LearningErrorRecorder:
     def _learned_speeds(self) -> Iterator[LearnedSpeed]:
         """Learned and true rates of each pair of machine and class, now, in the order of machines."""
         learned: dict[str, list[LearnedCell]] = {}
-        for cell in self._world.engine.learned_cells():
+        for cell in self._world.engine.learn.learned_cells():
             learned.setdefault(cell.node, []).append(cell)
         for node, machine in self._world.machines.items():
             for cell in learned.get(node, ()):
