@@ -35,6 +35,11 @@ def test_the_quorum_of_coscheduling_pod_groups() -> None:
     assert coscheduling_gang_from(raw({})) == Gang(OTHER, 1)
 
 
+def test_a_pod_group_whose_spec_is_null_starts_each_pod_by_itself() -> None:
+    assert gang_from(raw(None)) == Gang(OWN, 1)
+    assert coscheduling_gang_from(raw(None)) == Gang(OTHER, 1)
+
+
 def test_a_quorum_that_is_no_number_is_named() -> None:
     with pytest.raises(MalformedError, match=r"ml/train.*minMember"):
         coscheduling_gang_from(raw({"minMember": "three"}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -19,6 +20,12 @@ EXPRESSIONS = [{"key": "tier", "operator": "Exists"}]
 
 def raw(**spec: Any) -> bytes:
     return msgspec.json.encode({"metadata": META, "spec": spec})
+
+
+@pytest.mark.parametrize("selected", [selected_by_labels, selected_by_selector])
+def test_a_spec_that_is_null_selects_nothing(selected: Callable[[str, bytes], PodSelector]) -> None:
+    found = selected("Any", msgspec.json.encode({"metadata": META, "spec": None}))
+    assert found == PodSelector("Any", "shop", "web", ())
 
 
 @pytest.mark.parametrize(

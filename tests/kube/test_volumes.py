@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -34,6 +35,13 @@ def raw(spec: Any = None, status: Any = None, annotations: Any = None, **fields:
     }
     document |= {name: part for name, part in (("spec", spec), ("status", status)) if part is not None}
     return Raw(json.encode(document))
+
+
+@pytest.mark.parametrize(
+    "read", [claim_from, volume_from, attach_limits_from, attachment_from, storage_driver_from]
+)
+def test_a_spec_that_is_null_is_not_set(read: Callable[[Raw], object]) -> None:
+    assert read(Raw(json.encode({"metadata": META, "spec": None}))) == read(raw())
 
 
 def test_a_plain_claim() -> None:
