@@ -76,7 +76,7 @@ async def read_node(api: ObjectApi, name: str) -> NodeWithPods:
     pods, starting = list[kube.Pod](), None
     async for page in list_pages(api, ALL_PODS_PATH, {"fieldSelector": f"spec.nodeName={name}"}):
         pods += [convert.read(each, kube.Pod) for each in page]
-        observed = (convert.read(each, Pod) for each in page)
+        observed = (convert.read_authored(each, Pod) for each in page)
         waiting = (pod for pod in observed if pod.status.phase == "Pending" and pod.is_real)
         starting = starting or next(waiting, None)
     return NodeWithPods(node, pods, starting)

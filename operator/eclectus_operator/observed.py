@@ -21,18 +21,10 @@ PULL_REASONS = (  # of a container that waits because its image could not be had
 )
 
 
-class Metadata(Struct, frozen=True, rename="camel"):
+class Metadata(kube.Metadata, frozen=True):
     """Metadata of a pod or a node."""
 
-    name: str
-    namespace: str = ""
-    uid: str = ""
-    labels: Mapping[str, str] | None = None
-    annotations: Mapping[str, str] | None = None
-    creation_timestamp: str | None = None
-    deletion_timestamp: str | None = None
     deletion_grace_period_seconds: int | None = None
-    owner_references: tuple[kube.OwnerReference, ...] | None = None
 
 
 class _Waiting(Struct, frozen=True):
@@ -104,7 +96,7 @@ class Pod(Struct, frozen=True):
     @property
     def is_real(self) -> bool:
         """Whether it is neither a probe, of whatever operator, nor terminating."""
-        return RUN_ID_LABEL not in (self.metadata.labels or {}) and not self.metadata.deletion_timestamp
+        return RUN_ID_LABEL not in self.metadata.labels and not self.metadata.deletion_timestamp
 
     @property
     def container_statuses(self) -> tuple[ContainerStatus, ...]:
@@ -150,7 +142,7 @@ class Node(Struct, frozen=True):
 
     def why_unfit(self, selector: Mapping[str, str], tolerations: Iterable[Toleration]) -> str:
         """Why no probe may run here; empty if one may."""
-        labels = self.metadata.labels or {}
+        labels = self.metadata.labels
         ready = _of_type(self.status.conditions, "Ready")
         if any(labels.get(key) != value for key, value in selector.items()):
             return "the node selector does not match"

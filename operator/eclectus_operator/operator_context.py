@@ -71,7 +71,7 @@ class OperatorContext:
         return True
 
     async def record(
-        self, about: ObjectMeta | DagJobMeta, action: str, reason: str, note: str, *, is_warning: bool = True
+        self, about: ObjectMeta, action: str, reason: str, note: str, *, is_warning: bool = True
     ) -> None:
         """Write an event about a NodeProbe or a DagJob. One that cannot be written is logged and dropped."""
         regarding = {"apiVersion": API_VERSION, "kind": NODE_PROBE, "name": about.name, "uid": about.uid}

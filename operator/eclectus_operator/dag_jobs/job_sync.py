@@ -280,11 +280,11 @@ class JobSync:
     async def _adopt(self, new: NewPod) -> Problem | None:
         """The pod exists: an earlier request has created it, or its name is taken."""
         try:
-            found = convert.read(await self.context.api.send("GET", f"{self.pods_path}/{new.name}"), Pod)
+            found = await self.context.api.send("GET", f"{self.pods_path}/{new.name}")
         except MissingError:
             self.wake_by(self.now)  # it was there a moment ago
             return None
-        if task_pods.is_owned(found, self.job):
+        if task_pods.is_owned(convert.read_authored(found, Pod), self.job):
             return None
         message = f"stage {new.stage.name}: a pod that is not the job's is named {new.name}"
         return Problem("NameTaken", message)

@@ -160,8 +160,8 @@ class NewPod:
 
 def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
     """A task's pod; None if the job is not its controller, or its labels name no task. Raises ShapeError."""
-    pod = convert.read(found, Pod)
-    labels = pod.metadata.labels or {}
+    pod = convert.read_authored(found, Pod)
+    labels = pod.metadata.labels
     stage = job.spec.find_stage(labels.get(names.STAGE_LABEL, ""))
     index, attempt = labels.get(names.TASK_INDEX_LABEL, ""), labels.get(names.ATTEMPT_LABEL, "")
     if not is_owned(pod, job) or not _NUMBER.fullmatch(index) or not _NUMBER.fullmatch(attempt):
@@ -185,7 +185,7 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
         is_refused=not is_disrupted and _is_refused(pod),
         node=pod.spec.node_name,
         killed=tuple(container for container, end in ends.items() if end.reason == OUT_OF_MEMORY),
-        memory_factors=_factors((meta.annotations or {}).get(names.MEMORY_FACTORS, "")),
+        memory_factors=_factors(meta.annotations.get(names.MEMORY_FACTORS, "")),
         ended=ended,
         run_seconds=run_seconds(own.values()),
         why=_why(pod, ends),
@@ -200,8 +200,7 @@ def _label(head: str, tail: str) -> str:
 
 def is_owned(pod: Pod, job: DagJob) -> bool:
     """Whether the job is the pod's controller."""
-    owners = pod.metadata.owner_references or ()
-    return any(owner.controller and owner.uid == job.metadata.uid for owner in owners)
+    return any(each.controller and each.uid == job.metadata.uid for each in pod.metadata.owner_references)
 
 
 def factors_text(factors: Mapping[str, int]) -> str:

@@ -78,7 +78,7 @@ async def create_pod(snapshot: Snapshot, probe: NodeProbe, run: Run) -> None:
         await snapshot.write_status(probe, _recorded(probe.status, (run, end)))
         await _report_failure(snapshot, probe, run, end.outcome)
         return
-    pod = convert.read(created, Pod)
+    pod = convert.read_authored(created, Pod)
     snapshot.pods[pod.metadata.name] = pod
     _log.info("created %s on node %s", pod.metadata.name, run.node)
 
@@ -130,7 +130,7 @@ async def _write_profile(snapshot: Snapshot, probe: NodeProbe, run: Run) -> None
         try:
             found = await api.send("GET", path)
         except MissingError:
-            node = convert.read(await api.send("GET", f"/api/v1/nodes/{run.node}"), Node)
+            node = convert.read_authored(await api.send("GET", f"/api/v1/nodes/{run.node}"), Node)
             body = node_profile.new_object(node.metadata.name, node.metadata.uid)
             found = await api.send("POST", NODE_PROFILES_PATH, body)
         version = convert.read(found, NodeProfile).metadata.resource_version

@@ -80,7 +80,7 @@ class ProbeController:
     async def _list_pods(self) -> dict[str, Pod]:
         query = {"labelSelector": selector(self._settings.instance)}
         found = await list_objects(self._context.api, self._context.pods_path, query)
-        return {each["metadata"]["name"]: convert.read(each, Pod) for each in found}
+        return {each["metadata"]["name"]: convert.read_authored(each, Pod) for each in found}
 
     async def _list_node_probes(self) -> list[dict[str, Any]]:
         try:
@@ -129,7 +129,7 @@ class ProbeController:
         readable = [
             pod
             for pod in snapshot.pods.values()
-            if (pod.metadata.labels or {}).get(RUN_ID_LABEL) not in snapshot.unreadable
+            if pod.metadata.labels.get(RUN_ID_LABEL) not in snapshot.unreadable
         ]
         found = run_steps.join(recorded, readable, instance, now, grace)
         for young in found.young:

@@ -77,7 +77,7 @@ def of_probe(pods: Iterable[Pod], probe: NodeProbe) -> list[Pod]:
     return [
         pod
         for pod in pods
-        if (pod.metadata.labels or {}).get(names.RUN_ID_LABEL) == run or f"-{run}-" in pod.metadata.name
+        if pod.metadata.labels.get(names.RUN_ID_LABEL) == run or f"-{run}-" in pod.metadata.name
     ]
 
 

@@ -340,4 +340,4 @@ def join(recorded: Iterable[ProbeId], listed: Iterable[Pod], instance: str, now:
 
 
 def _recognised(pod: Pod, instance: str) -> ProbeId | str:
-    return recognised(pod.metadata.name, pod.metadata.labels or {}, instance)
+    return recognised(pod.metadata.name, pod.metadata.labels, instance)

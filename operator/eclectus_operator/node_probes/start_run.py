@@ -75,7 +75,7 @@ async def _why_unfit(context: OperatorContext, probe: NodeProbe, name: str, *, o
     """Why a node may not be probed, as the API server says now; empty if it may."""
     spec, now = probe.spec, context.now()
     try:
-        node = convert.read(await context.api.send("GET", f"/api/v1/nodes/{name}"), Node)
+        node = convert.read_authored(await context.api.send("GET", f"/api/v1/nodes/{name}"), Node)
     except MissingError:
         return "it is gone"
     if reason := node.why_unfit(spec.node_selector, spec.tolerations):

@@ -47,7 +47,7 @@ async def mark_yielding(snapshot: Snapshot) -> None:
         if there is None or held is None:
             continue
         # It wants the notional requests that it was created with.
-        if _is_taken(there, partial(annotated_room, probe.metadata.annotations or {})):
+        if _is_taken(there, partial(annotated_room, probe.metadata.annotations)):
             yielding.add(probe.metadata.name)
         elif held.may_block():
             may_block[probe.metadata.name] = held

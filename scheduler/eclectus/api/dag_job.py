@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from eclectus.api.common import Condition
+from eclectus.api.common import Condition, ObjectMeta
 
 MAX_STAGES = 200
 MAX_TASKS = 10_000  # of a stage
@@ -22,14 +22,10 @@ Phase = Literal["Pending", "Running", "Suspended", "Succeeded", "Failed"]
 """`Pending` until the first pods of a job may be created."""
 
 
-class DagJobMeta(Struct, frozen=True, rename="camel"):
+class DagJobMeta(ObjectMeta, frozen=True, rename="camel"):
     """The metadata of a DagJob that Eclectus reads."""
 
-    name: str = ""
     namespace: str = ""
-    uid: str = ""
-    generation: int = 0
-    resource_version: str = ""
     generate_name: str = ""
     creation_timestamp: str = ""
     deletion_timestamp: str | None = None

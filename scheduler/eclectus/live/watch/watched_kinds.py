@@ -18,12 +18,13 @@ from eclectus.framework import Need
 from eclectus.kube import pod_sets, storage, translate
 from eclectus.kube.constraints import ignored, pairs
 from eclectus.kube.dag_jobs import Shape, decode_dag_job, job_from, shape_from
-from eclectus.kube.objects import Pod, decode_head, decode_node, decode_pod, full_name
+from eclectus.kube.objects import Head, Pod, decode_head, decode_node, decode_pod, full_name
 from eclectus.live.watch.reflector import ObservedObject, WatchedKind
 from eclectus.model import events
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import Event
 from eclectus.model.objects import Gang, GangKey, PodSelector, Spec, Task
+from eclectus.model.volumes import VolumeClaim
 
 _STORAGE = "/apis/storage.k8s.io/v1"
 _NOT_PLACED = "pods whose volumes need them are not placed"
@@ -38,7 +39,7 @@ def watched_kinds(
     """All kinds but those that policies do not need: the account need not be allowed to read these."""
     kinds = [
         nodes_kind(with_images="images" in needs),
-        _named("Namespace", "/api/v1/namespaces", _namespace, events.NamespaceGone),
+        _named("Namespace", "/api/v1/namespaces", decode_head, _namespace, events.NamespaceGone),
         *POD_SELECTOR_KINDS,
         *storage_kinds(claims),
         *POD_GROUP_KINDS,
@@ -46,7 +47,8 @@ def watched_kinds(
         _named(
             "PodDisruptionBudget",
             "/apis/policy/v1/poddisruptionbudgets",
-            lambda raw: events.BudgetSeen(pod_sets.budget_from(raw)),
+            pod_sets.budget_from,
+            events.BudgetSeen,
             lambda key: events.BudgetGone(*_parts(key)),
             need="budgets",
         ),
@@ -100,7 +102,8 @@ def _observed_node(raw: Raw, _now: float, *, with_images: bool) -> ObservedObjec
 def _named(
     kind: str,
     path: str,
-    read: Callable[[Raw], Event | None],
+    read: Callable[[Raw], Any],
+    seen: Callable[[Any], Event],
     gone: Callable[[str], Event],
     *,
     name: str = "",
@@ -114,24 +117,11 @@ def _named(
 
     def observe(raw: Raw, _now: float) -> ObservedObject:
         key, version = _key(kind, raw)
-        event = read(raw)
-        if event is None:
-            return ObservedObject(key, version, gone(key), is_listed=False)
-        return ObservedObject(key, version, event)
+        found = read(raw)
+        event = gone(key) if found is None else seen(found)
+        return ObservedObject(key, version, event, is_listed=found is not None)
 
     return WatchedKind(name or path.rpartition("/")[2], path, partial(_key, kind), observe, gone, **others)
-
-
-def _seen(
-    event: Callable[[Any], Event], translate: Callable[[Raw], object | None]
-) -> Callable[[Raw], Event | None]:
-    """What makes an event of the object that `translate` returns, and nothing of None."""
-
-    def read(raw: Raw) -> Event | None:
-        found = translate(raw)
-        return None if found is None else event(found)
-
-    return read
 
 
 def _key(kind: str, raw: Raw) -> tuple[str, str]:
@@ -155,10 +145,9 @@ def _parts(key: str) -> tuple[str, str]:
     return namespace, name
 
 
-def _namespace(raw: Raw) -> Event:
+def _namespace(head: Head) -> Event:
     """A namespace that is being deleted counts while it exists."""
-    metadata = decode_head(raw).metadata
-    return events.NamespaceSeen(metadata.name, pairs(metadata.labels))
+    return events.NamespaceSeen(head.metadata.name, pairs(head.metadata.labels))
 
 
 # -- which pods others select ----------------------------------------------------------------------
@@ -167,13 +156,14 @@ def _namespace(raw: Raw) -> Event:
 def _pod_selectors(kind: str, path: str, selected: Callable[[str, Raw], PodSelector]) -> WatchedKind:
     """Of each object the selector alone is kept."""
 
-    def read(raw: Raw) -> Event | None:
+    def read(raw: Raw) -> PodSelector | None:
         found = selected(kind, raw)
-        return events.PodSelectorSeen(found) if found.selector else None
+        return found if found.selector else None
 
-    return _named(
-        kind, path, read, lambda key: events.PodSelectorGone(kind, *_parts(key)), need="spread objects"
-    )
+    def gone(key: str) -> Event:
+        return events.PodSelectorGone(kind, *_parts(key))
+
+    return _named(kind, path, read, events.PodSelectorSeen, gone, need="spread objects")
 
 
 POD_SELECTOR_KINDS = (
@@ -190,19 +180,18 @@ POD_SELECTOR_KINDS = (
 def storage_kinds(claims: ClaimStates) -> list[WatchedKind]:
     """What pods' volumes need. The states of `claims` are kept for binds that wait for them."""
 
-    def claim(raw: Raw) -> Event:
-        found = storage.claim_from(raw)
-        volume = found.volume if found.is_bound else ""
-        claims.set(found.key, ClaimState(found.uid, volume, found.selected_node))
-        return events.VolumeClaimSeen(found)
+    def seen(claim: VolumeClaim) -> Event:
+        volume = claim.volume if claim.is_bound else ""
+        claims.set(claim.key, ClaimState(claim.uid, volume, claim.selected_node))
+        return events.VolumeClaimSeen(claim)
 
-    def claim_gone(key: str) -> Event:
+    def gone(key: str) -> Event:
         claims.drop(key)
         return events.VolumeClaimGone(key)
 
-    path = "/api/v1/persistentvolumeclaims"
+    kind, path = "PersistentVolumeClaim", "/api/v1/persistentvolumeclaims"
     return [
-        _named("PersistentVolumeClaim", path, claim, claim_gone, undefined=_NOT_PLACED),
+        _named(kind, path, storage.claim_from, seen, gone, undefined=_NOT_PLACED),
         *OTHER_STORAGE_KINDS,
     ]
 
@@ -211,42 +200,48 @@ OTHER_STORAGE_KINDS = (
     _named(
         "PersistentVolume",
         "/api/v1/persistentvolumes",
-        _seen(events.VolumeSeen, storage.volume_from),
+        storage.volume_from,
+        events.VolumeSeen,
         events.VolumeGone,
         undefined=_NOT_PLACED,
     ),
     _named(
         "StorageClass",
         f"{_STORAGE}/storageclasses",
-        _seen(events.StorageClassSeen, storage.storage_class_from),
+        storage.storage_class_from,
+        events.StorageClassSeen,
         events.StorageClassGone,
         undefined=_NOT_PLACED,
     ),
     _named(
         "CSINode",
         f"{_STORAGE}/csinodes",
-        _seen(events.AttachLimitsSeen, storage.attach_limits_from),
+        storage.attach_limits_from,
+        events.AttachLimitsSeen,
         events.AttachLimitsGone,
         undefined="the number of volumes on a node is not limited",
     ),
     _named(
         "VolumeAttachment",
         f"{_STORAGE}/volumeattachments",
-        _seen(events.AttachmentSeen, storage.attachment_from),
+        storage.attachment_from,
+        events.AttachmentSeen,
         events.AttachmentGone,
         undefined="volumes that no pod uses any more do not count against the limits of nodes",
     ),
     _named(
         "CSIDriver",
         f"{_STORAGE}/csidrivers",
-        lambda raw: events.StorageDriverSeen(*storage.storage_driver_from(raw)),
+        storage.storage_driver_from,
+        lambda found: events.StorageDriverSeen(*found),
         events.StorageDriverGone,
         undefined=_NOT_COMPARED,
     ),
     _named(
         "CSIStorageCapacity",
         f"{_STORAGE}/csistoragecapacities",
-        _seen(events.FreeStorageSeen, storage.free_storage_from),
+        storage.free_storage_from,
+        events.FreeStorageSeen,
         events.FreeStorageGone,
         undefined=_NOT_COMPARED,
     ),
@@ -261,7 +256,8 @@ def _pod_groups(api: str, versions: Sequence[str], gang_from: Callable[[Raw], Ga
     return _named(
         pod_sets.POD_GROUP,
         newest,
-        lambda raw: events.GangSeen(gang_from(raw)),
+        gang_from,
+        events.GangSeen,
         lambda key: events.GangGone(GangKey(api, *_parts(key))),
         name=f"{pod_sets.POD_GROUPS}.{api}",
         older_paths=tuple(older),
