@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from eclectus.kube.pod_sets import budget_from
+from eclectus.kube.cluster_objects import budget_from
 from eclectus.model.objects import Budget, Requirement
 
 
@@ -20,3 +20,8 @@ def test_a_budget_and_the_pods_that_it_counts_already() -> None:
     assert budget_from(msgspec.json.encode(body)) == Budget(
         "shop", "web", (Requirement("app", "In", ("web",)),), allowed=2, disrupted=("web-0", "web-1")
     )
+
+
+def test_a_budget_whose_spec_is_null_has_no_selector() -> None:
+    body = {"metadata": {"namespace": "shop", "name": "web"}, "spec": None}
+    assert budget_from(msgspec.json.encode(body)) == Budget("shop", "web")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from eclectus.kube.cluster_objects import coscheduling_gang_from, gang_from
 from eclectus.kube.objects import decode_pod
-from eclectus.kube.pod_sets import coscheduling_gang_from, gang_from
 from eclectus.kube.translate import task_from
 from eclectus.model.errors import MalformedError
 from eclectus.model.objects import Gang, GangKey

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from eclectus.kube.pod_sets import selected_by_labels, selected_by_selector
+from eclectus.kube.cluster_objects import selected_by_labels, selected_by_selector
 from eclectus.model.errors import MalformedError
 from eclectus.model.objects import PodSelector, Requirement, Selector
 

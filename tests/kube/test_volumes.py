@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 from msgspec import Raw, json
 
-from eclectus.kube.objects import decode_pod
-from eclectus.kube.requests import MOST
-from eclectus.kube.storage import (
+from eclectus.kube.cluster_objects import (
     attach_limits_from,
     attachment_from,
     claim_from,
@@ -19,6 +17,8 @@ from eclectus.kube.storage import (
     storage_driver_from,
     volume_from,
 )
+from eclectus.kube.objects import decode_pod
+from eclectus.kube.requests import MOST
 from eclectus.kube.translate import task_from
 from eclectus.model.errors import MalformedError
 from eclectus.model.objects import Requirement, Term, UsedClaim

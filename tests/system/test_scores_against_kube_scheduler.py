@@ -14,8 +14,8 @@ from msgspec import Raw, json
 from msgspec.structs import replace
 
 from builders import make_engine
+from eclectus.kube.cluster_objects import selected_by_labels
 from eclectus.kube.objects import decode_node, decode_pod
-from eclectus.kube.pod_sets import selected_by_labels
 from eclectus.kube.translate import images_of_node, images_of_pod, node_from, task_from
 from eclectus.model.commands import Bind
 from eclectus.model.events import NodeSeen, PodSelectorSeen, Resumed, TaskSeen

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from eclectus.kube.storage import SELECTED_NODE
+from eclectus.kube.cluster_objects import SELECTED_NODE
 from eclectus_bench.load import DELETE_NOW, Load, Object
 from eclectus_bench.workloads.storage import MODES, SIZE, VOLUMES_PATH, bound_volume
 

@@ -20,7 +20,7 @@ from eclectus.config.configuration import parse
 from eclectus.kubeclient import leadership, timing
 from eclectus.kubeclient.client import ObjectApi
 from eclectus.live import scheduler_process
-from eclectus.live.context import Context
+from eclectus.live.process_metrics import Context
 from eclectus.live.scheduler_process import SchedulerProcess
 from eclectus.live.write import event_recorder, evictor, status_patches
 from eclectus_e2e.chaos.network import Network, SimulatedClient

@@ -32,7 +32,7 @@ from itertools import groupby
 from statistics import median
 
 from eclectus.api.dag_job import DagJob, FailedTasks, Stage, StageStatus
-from eclectus.kube.pod_sets import COSCHEDULING_LABEL
+from eclectus.kube.cluster_objects import COSCHEDULING_LABEL
 from eclectus_operator.dag_jobs.task_pods import NewPod, TaskPod
 
 BACKOFF_SECONDS, MOST_BACKOFF_SECONDS = 10.0, 360.0  # after the first failure, doubled with each; as of Jobs

@@ -25,9 +25,9 @@ from msgspec.structs import replace
 from eclectus.api import names
 from eclectus.api.common import bounded
 from eclectus.kube import constraints, objects
+from eclectus.kube.cluster_objects import COSCHEDULING, COSCHEDULING_LABEL, KUBERNETES
 from eclectus.kube.constraints import unsupported
 from eclectus.kube.objects import ApiObject, OwnerReference, Pod, PodStatus, decode, full_name
-from eclectus.kube.pod_sets import COSCHEDULING, COSCHEDULING_LABEL, KUBERNETES
 from eclectus.kube.requests import MOST, FieldError, amounts, annotated_room, held, parsed, requested
 from eclectus.model import objects as model
 from eclectus.model.errors import MalformedError

@@ -29,8 +29,8 @@ from eclectus.api.names import NODE_PROBES_PATH, NODE_PROFILES_PATH
 from eclectus.config.process_settings import NodeProfilesSettings as Settings
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError, RejectedError
 from eclectus.kubeclient.client import MERGE_PATCH, decoded_pages
-from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
+from eclectus.live.process_metrics import Context
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import NodeRecalled
 from eclectus.model.learned import LearnedLoad, LearnedNode

@@ -10,8 +10,9 @@ import logging
 import platform
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from random import Random
 from typing import Any, TypeVar, get_args
 
 from prometheus_client import (
@@ -36,6 +37,7 @@ from eclectus.engine.counters import PlanCounters, QueueCounts
 from eclectus.engine.engine import Engine
 from eclectus.explain.node import learned_summary, summary_of_prices
 from eclectus.explain.pod import Decision
+from eclectus.kubeclient.client import ApiClient
 from eclectus.kubeclient.timing import elapsed
 from eclectus.live.metrics_table import FAMILIES, PREFIX
 from eclectus.model.commands import Bind, Command, Report
@@ -158,6 +160,15 @@ class Metrics:
     def expose(self) -> bytes:
         """The body of /metrics."""
         return generate_latest(self.registry)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What every part shares: the client of the API server, the metrics, and a source of back-off jitter."""
+
+    client: ApiClient
+    metrics: Metrics = field(default_factory=Metrics)
+    rng: Random = field(default_factory=Random)
 
 
 # -- metrics of the engine, and of what is learned --------------------------------------------------

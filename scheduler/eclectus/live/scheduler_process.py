@@ -52,12 +52,11 @@ from eclectus.kubeclient.serving.pages import PageParts
 from eclectus.kubeclient.side_loop import entered, on, side_loop
 from eclectus.kubeclient.timing import Clock
 from eclectus.live import garbage
-from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
 from eclectus.live.learned_objects import NodeProfiles, ProbeLoad
 from eclectus.live.load_signal import LoadSignal
 from eclectus.live.loop import Loop, StepObserver, Watchdog
-from eclectus.live.process_metrics import PodLatency, PodTrace, register_collectors
+from eclectus.live.process_metrics import Context, PodLatency, PodTrace, register_collectors
 from eclectus.live.watch.reflector import Reflector
 from eclectus.live.watch.watched_kinds import WatchedDagJobs, WatchedPods, watched_kinds
 from eclectus.live.write.binder import MARGIN_SECONDS

@@ -5,7 +5,7 @@ import yaml
 
 from dag_jobs import dag_job, stage, stored
 from dag_operator_world import PODS, DagWorld, task_of
-from eclectus.kube.pod_sets import COSCHEDULING_LABEL
+from eclectus.kube.cluster_objects import COSCHEDULING_LABEL
 from eclectus.kubeclient.api_errors import RejectedError, UnauthenticatedError, UnsureError
 from eclectus_operator.dag_jobs.task_pods import NewPod
 

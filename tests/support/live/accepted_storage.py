@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from accepted_fields import AMOUNTS, NODE_AFFINITY, REQUIRED, SELECTORS, TEXTS, Drawn, many, one_of, some
-from eclectus.kube.storage import BETA_STORAGE_CLASS, BIND_COMPLETED, SELECTED_NODE
+from eclectus.kube.cluster_objects import BETA_STORAGE_CLASS, BIND_COMPLETED, SELECTED_NODE
 
 CLAIMS, VOLUMES, CLASSES = ("c0", "c1", "c2"), ("v0", "v1", "v2"), ("k0", "k1", "k2")
 NODES, PODS, ATTACHMENTS = ("n0", "n1"), ("p0", "p1", "p2", "p3"), ("a0", "a1", "a2")

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from eclectus.kubeclient.client import connected
 from eclectus.kubeclient.credentials import Credentials, Endpoint
-from eclectus.live.context import Context
+from eclectus.live.process_metrics import Context
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from eclectus.config.process_settings import ClientConnectionSettings
-from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
+from eclectus.live.process_metrics import Context
 from eclectus.live.watch.watched_kinds import ClaimStates, ConditionState, Ignored, PlanState
 from eclectus.live.write.outbox import Known, Outbox
 

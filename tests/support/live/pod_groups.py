@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eclectus.kube.pod_sets import COSCHEDULING, COSCHEDULING_LABEL
+from eclectus.kube.cluster_objects import COSCHEDULING, COSCHEDULING_LABEL
 
 _COUNT = {"type": "integer", "format": "int32"}
 _SPEC = {"type": "object", "properties": {"minMember": _COUNT, "scheduleTimeoutSeconds": _COUNT}}

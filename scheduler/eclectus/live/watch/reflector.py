@@ -20,8 +20,8 @@ from eclectus.kube.objects import ObjectList, decode_event, decode_head, decode_
 from eclectus.kubeclient.api_errors import ApiError, MissingError, StaleError, UnsureError
 from eclectus.kubeclient.client import MAX_LINE_BYTES, decoded_pages
 from eclectus.kubeclient.timing import Backoff, TroubleLog
-from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
+from eclectus.live.process_metrics import Context
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import Event
 

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from eclectus.api.dag_job import DagJob, PlanStatus
 from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS
 from eclectus.framework import Need
-from eclectus.kube import pod_sets, storage, translate
+from eclectus.kube import cluster_objects as kube
+from eclectus.kube import translate
 from eclectus.kube.constraints import ignored, pairs
 from eclectus.kube.dag_jobs import Shape, decode_dag_job, job_from, shape_from
 from eclectus.kube.objects import Head, Pod, decode_head, decode_node, decode_pod, full_name
@@ -47,7 +48,7 @@ def watched_kinds(
         _named(
             "PodDisruptionBudget",
             "/apis/policy/v1/poddisruptionbudgets",
-            pod_sets.budget_from,
+            kube.budget_from,
             events.BudgetSeen,
             lambda key: events.BudgetGone(*_parts(key)),
             need="budgets",
@@ -167,10 +168,10 @@ def _pod_selectors(kind: str, path: str, selected: Callable[[str, Raw], PodSelec
 
 
 POD_SELECTOR_KINDS = (
-    _pod_selectors("Service", "/api/v1/services", pod_sets.selected_by_labels),
-    _pod_selectors("ReplicationController", "/api/v1/replicationcontrollers", pod_sets.selected_by_labels),
-    _pod_selectors("ReplicaSet", "/apis/apps/v1/replicasets", pod_sets.selected_by_selector),
-    _pod_selectors("StatefulSet", "/apis/apps/v1/statefulsets", pod_sets.selected_by_selector),
+    _pod_selectors("Service", "/api/v1/services", kube.selected_by_labels),
+    _pod_selectors("ReplicationController", "/api/v1/replicationcontrollers", kube.selected_by_labels),
+    _pod_selectors("ReplicaSet", "/apis/apps/v1/replicasets", kube.selected_by_selector),
+    _pod_selectors("StatefulSet", "/apis/apps/v1/statefulsets", kube.selected_by_selector),
 )
 
 
@@ -190,17 +191,14 @@ def storage_kinds(claims: ClaimStates) -> list[WatchedKind]:
         return events.VolumeClaimGone(key)
 
     kind, path = "PersistentVolumeClaim", "/api/v1/persistentvolumeclaims"
-    return [
-        _named(kind, path, storage.claim_from, seen, gone, undefined=_NOT_PLACED),
-        *OTHER_STORAGE_KINDS,
-    ]
+    return [_named(kind, path, kube.claim_from, seen, gone, undefined=_NOT_PLACED), *OTHER_STORAGE_KINDS]
 
 
 OTHER_STORAGE_KINDS = (
     _named(
         "PersistentVolume",
         "/api/v1/persistentvolumes",
-        storage.volume_from,
+        kube.volume_from,
         events.VolumeSeen,
         events.VolumeGone,
         undefined=_NOT_PLACED,
@@ -208,7 +206,7 @@ OTHER_STORAGE_KINDS = (
     _named(
         "StorageClass",
         f"{_STORAGE}/storageclasses",
-        storage.storage_class_from,
+        kube.storage_class_from,
         events.StorageClassSeen,
         events.StorageClassGone,
         undefined=_NOT_PLACED,
@@ -216,7 +214,7 @@ OTHER_STORAGE_KINDS = (
     _named(
         "CSINode",
         f"{_STORAGE}/csinodes",
-        storage.attach_limits_from,
+        kube.attach_limits_from,
         events.AttachLimitsSeen,
         events.AttachLimitsGone,
         undefined="the number of volumes on a node is not limited",
@@ -224,7 +222,7 @@ OTHER_STORAGE_KINDS = (
     _named(
         "VolumeAttachment",
         f"{_STORAGE}/volumeattachments",
-        storage.attachment_from,
+        kube.attachment_from,
         events.AttachmentSeen,
         events.AttachmentGone,
         undefined="volumes that no pod uses any more do not count against the limits of nodes",
@@ -232,7 +230,7 @@ OTHER_STORAGE_KINDS = (
     _named(
         "CSIDriver",
         f"{_STORAGE}/csidrivers",
-        storage.storage_driver_from,
+        kube.storage_driver_from,
         lambda found: events.StorageDriverSeen(*found),
         events.StorageDriverGone,
         undefined=_NOT_COMPARED,
@@ -240,7 +238,7 @@ OTHER_STORAGE_KINDS = (
     _named(
         "CSIStorageCapacity",
         f"{_STORAGE}/csistoragecapacities",
-        storage.free_storage_from,
+        kube.free_storage_from,
         events.FreeStorageSeen,
         events.FreeStorageGone,
         undefined=_NOT_COMPARED,
@@ -252,14 +250,14 @@ OTHER_STORAGE_KINDS = (
 
 
 def _pod_groups(api: str, versions: Sequence[str], gang_from: Callable[[Raw], Gang]) -> WatchedKind:
-    newest, *older = (f"/apis/{api}/{version}/{pod_sets.POD_GROUPS}" for version in versions)
+    newest, *older = (f"/apis/{api}/{version}/{kube.POD_GROUPS}" for version in versions)
     return _named(
-        pod_sets.POD_GROUP,
+        kube.POD_GROUP,
         newest,
         gang_from,
         events.GangSeen,
         lambda key: events.GangGone(GangKey(api, *_parts(key))),
-        name=f"{pod_sets.POD_GROUPS}.{api}",
+        name=f"{kube.POD_GROUPS}.{api}",
         older_paths=tuple(older),
         undefined=_NO_GROUPS,
         is_expected=False,
@@ -267,8 +265,8 @@ def _pod_groups(api: str, versions: Sequence[str], gang_from: Callable[[Raw], Ga
 
 
 POD_GROUP_KINDS = (
-    _pod_groups(pod_sets.KUBERNETES, pod_sets.KUBERNETES_VERSIONS, pod_sets.gang_from),
-    _pod_groups(pod_sets.COSCHEDULING, pod_sets.COSCHEDULING_VERSIONS, pod_sets.coscheduling_gang_from),
+    _pod_groups(kube.KUBERNETES, kube.KUBERNETES_VERSIONS, kube.gang_from),
+    _pod_groups(kube.COSCHEDULING, kube.COSCHEDULING_VERSIONS, kube.coscheduling_gang_from),
 )
 
 

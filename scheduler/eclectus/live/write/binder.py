@@ -20,8 +20,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from eclectus.kube.cluster_objects import BOUND_BY_CONTROLLER, SELECTED_NODE, claim_from, volume_from
 from eclectus.kube.objects import Pod, decode_head, decode_pod
-from eclectus.kube.storage import BOUND_BY_CONTROLLER, SELECTED_NODE, claim_from, volume_from
 from eclectus.kubeclient.api_errors import (
     ApiError,
     ConflictError,
@@ -32,7 +32,7 @@ from eclectus.kubeclient.api_errors import (
 )
 from eclectus.kubeclient.client import MERGE_PATCH
 from eclectus.kubeclient.timing import Backoff, elapsed
-from eclectus.live.context import Context
+from eclectus.live.process_metrics import Context
 from eclectus.live.watch.watched_kinds import ClaimState, ClaimStates
 from eclectus.live.write.status_patches import Nominator
 from eclectus.live.write.write_queues import LEASE_LOST, OUTDATED, Persistence, log_fields, pod_path

@@ -14,7 +14,7 @@ from typing import Any
 from eclectus.api.common import micro_time_text
 from eclectus.kubeclient.api_errors import ApiError, ConflictError
 from eclectus.kubeclient.timing import elapsed
-from eclectus.live.context import Context
+from eclectus.live.process_metrics import Context
 from eclectus.live.write.write_queues import UNDONE, Persistence, Pool
 from eclectus.model.commands import Bind, Evict, Report
 

@@ -21,8 +21,8 @@ from prometheus_client import Counter
 from eclectus.api.names import LEADER_SINCE, RELAXED_PREFERENCES
 from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.kubeclient.timing import elapsed
-from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
+from eclectus.live.process_metrics import Context
 from eclectus.live.watch.watched_kinds import ClaimStates, ConditionState, Ignored, PlanState
 from eclectus.live.write.binder import BOUND_SECONDS, Binder, VolumeSteps
 from eclectus.live.write.event_recorder import EventRecorder

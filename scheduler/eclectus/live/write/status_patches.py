@@ -20,7 +20,7 @@ from eclectus.kube.dag_jobs import plan_status
 from eclectus.kubeclient.api_errors import ApiError, MissingError
 from eclectus.kubeclient.client import MERGE_PATCH, STRATEGIC_MERGE
 from eclectus.kubeclient.timing import TroubleLog
-from eclectus.live.context import Context
+from eclectus.live.process_metrics import Context
 from eclectus.live.watch.watched_kinds import ConditionState, PlanState
 from eclectus.live.write.write_queues import OUTDATED, NewestWriter, Persistence, Result, pod_path
 from eclectus.model.commands import Bind, Nominate, RecordPlan, Report
