@@ -26,7 +26,7 @@ def readyz(unanswered: str, *, is_synced: bool = True) -> tuple[int, str]:
         reflectors=(SimpleNamespace(synced=synced),),
     )
     context = SimpleNamespace(metrics=Metrics(), client=None)
-    engine = SimpleNamespace(learned_cells=list)
+    engine = SimpleNamespace(learn=SimpleNamespace(learned_cells=list))
 
     async def work() -> tuple[int, str]:
         loop = asyncio.get_running_loop()
