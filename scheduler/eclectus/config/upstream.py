@@ -1,21 +1,256 @@
 """A KubeSchedulerConfiguration as a SchedulerConfiguration, with a list of what has no counterpart.
 
-What kube-scheduler does by default and Eclectus does not is no matter of the file: docs/differences.md.
+A field made by `no_counterpart` is reported with its words where a file has it; the others are translated.
+As in kube-scheduler, a file is read strictly: an unknown field is an error. What kube-scheduler does by
+default and Eclectus does not is no matter of the file: docs/differences.md.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from textwrap import fill
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
 from eclectus.api.names import API_VERSION
-from eclectus.config import upstream_fields as upstream
 from eclectus.config.configuration import KIND, duration, parse
 from eclectus.config.settings_reading import camel, join, read, read_mapping, read_yaml, show
 from eclectus.framework.profile_settings import AddedAffinity, SpreadDefaults, is_extended
 from eclectus.model.errors import Problems, SettingsError
+from eclectus.model.settings import Setting, setting
+
+REASON = "why it has no counterpart"  # in the metadata of a field
+
+
+def no_counterpart(reason: str, default: Any = None, unit: str = "") -> Any:
+    """A field that is not translated: why, and what to do."""
+    return field(default=default, metadata={REASON: reason, Setting: Setting("", unit=unit)})
+
+
+_ALL_NODES = (
+    "every node is compared, also in large clusters; leave it out (`place: {policy: rosella, view: sample}` "
+    "samples nodes)"
+)
+_BACKOFF = (
+    "the back-off is fixed: 1 s, doubling up to 10 s, after a refused bind or a failure alone; a pod without "
+    "room is tried again when something changes that can help"
+)
+_JSON = "requests are JSON"
+_IN_FLIGHT = (
+    "requests in flight are limited, not their rate: set clientConnection.requestsInFlight if the API server "
+    "needs a lower limit than 64"
+)
+_PROFILING = "there is no page for profiles of the process; metrics have the times of steps"
+_OWN_LEASE = (
+    "Eclectus has a Lease of its own and never takes kube-scheduler's; set leaderElection.resourceName and "
+    "resourceNamespace here if the default does not do"
+)
+_CLAIMS = "pods with resource claims are refused; leave them to kube-scheduler"
+_VOLUMES = "a bind waits 600 s for its volumes, and nodes are not scored by them; leave it out"
+_BALANCED = "balance is that of cpu and memory; leave it out"
+_PREFERRED_TERMS = "terms of pods on nodes always count, required ones with weight 1; leave it out"
+
+
+@dataclass(frozen=True)
+class LeaderElection:
+    """leaderElection."""
+
+    leader_elect: bool | None = None
+    lease_duration: float | None = setting(None, "", unit="s")
+    renew_deadline: float | None = setting(None, "", unit="s")
+    retry_period: float | None = setting(None, "", unit="s")
+    resource_lock: str | None = no_counterpart("the lock is a Lease always; leave it out")
+    resource_name: str | None = no_counterpart(_OWN_LEASE)
+    resource_namespace: str | None = no_counterpart(_OWN_LEASE)
+
+
+@dataclass(frozen=True)
+class ClientConnection:
+    """clientConnection."""
+
+    kubeconfig: str | None = no_counterpart(
+        "the chart's pods use their ServiceAccount; elsewhere `eclectus scheduler --kubeconfig`"
+    )
+    accept_content_types: str | None = no_counterpart(_JSON)
+    content_type: str | None = no_counterpart(_JSON)
+    qps: float | None = no_counterpart(_IN_FLIGHT)
+    burst: int | None = no_counterpart(_IN_FLIGHT)
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """An entry of `enabled` or `disabled`."""
+
+    name: str
+    weight: int | None = None
+
+
+@dataclass(frozen=True)
+class PluginSet:
+    """What is enabled and disabled at one extension point."""
+
+    enabled: tuple[Plugin, ...] = ()
+    disabled: tuple[Plugin, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plugins:
+    """plugins of a profile, by extension point."""
+
+    pre_enqueue: PluginSet = PluginSet()
+    queue_sort: PluginSet = PluginSet()
+    pre_filter: PluginSet = PluginSet()
+    filter: PluginSet = PluginSet()
+    post_filter: PluginSet = PluginSet()
+    pre_score: PluginSet = PluginSet()
+    score: PluginSet = PluginSet()
+    reserve: PluginSet = PluginSet()
+    permit: PluginSet = PluginSet()
+    pre_bind: PluginSet = PluginSet()
+    bind: PluginSet = PluginSet()
+    post_bind: PluginSet = PluginSet()
+    multi_point: PluginSet = PluginSet()
+    placement_generate: PluginSet = PluginSet()
+    placement_score: PluginSet = PluginSet()
+
+
+@dataclass(frozen=True)
+class PluginConfig:
+    """An entry of pluginConfig; what `args` may have depends on the name (ARGUMENTS)."""
+
+    name: str
+    args: dict[str, object] | None = None
+
+
+@dataclass(frozen=True)
+class Profile:
+    """An entry of profiles."""
+
+    scheduler_name: str = "default-scheduler"
+    percentage_of_nodes_to_score: int | None = no_counterpart(_ALL_NODES)
+    plugins: Plugins | None = None
+    plugin_config: tuple[PluginConfig, ...] = ()
+
+
+@dataclass(frozen=True)
+class KubeSchedulerConfiguration:
+    """The file, apart from apiVersion and kind."""
+
+    profiles: tuple[Profile, ...] = ()
+    leader_election: LeaderElection | None = None
+    client_connection: ClientConnection | None = None
+    parallelism: int | None = no_counterpart("nodes are compared in one thread, as arrays")
+    percentage_of_nodes_to_score: int | None = no_counterpart(_ALL_NODES)
+    pod_initial_backoff_seconds: int | None = no_counterpart(_BACKOFF)
+    pod_max_backoff_seconds: int | None = no_counterpart(_BACKOFF)
+    enable_profiling: bool | None = no_counterpart(_PROFILING)
+    enable_contention_profiling: bool | None = no_counterpart(_PROFILING)
+    delay_cache_until_active: bool | None = no_counterpart(
+        "a standby follows the cluster always, so that it takes over at once"
+    )
+    extenders: tuple[object, ...] = no_counterpart(
+        "no extender is called: nodes that it would refuse are used, and it binds nothing; "
+        "keep kube-scheduler for pods that need it",
+        (),
+    )
+
+
+# -- arguments of plugins ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ResourceWeight:
+    """An entry of resources."""
+
+    name: str
+    weight: int = 1
+
+
+@dataclass(frozen=True)
+class ShapePoint:
+    """An entry of shape."""
+
+    utilization: int = 0
+    score: int = 0
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """requestedToCapacityRatio."""
+
+    shape: tuple[ShapePoint, ...] = ()
+
+
+@dataclass(frozen=True)
+class ScoringStrategy:
+    """scoringStrategy of NodeResourcesFitArgs."""
+
+    type: Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"] = "LeastAllocated"
+    resources: tuple[ResourceWeight, ...] = ()
+    requested_to_capacity_ratio: Ratio | None = None
+
+
+@dataclass(frozen=True)
+class NodeResourcesFitArgs:
+    """How pods are compared with the resources of nodes."""
+
+    ignored_resources: tuple[str, ...] = ()
+    ignored_resource_groups: tuple[str, ...] = ()
+    scoring_strategy: ScoringStrategy | None = None
+
+
+@dataclass(frozen=True)
+class NodeAffinityArgs:
+    """Node affinity of every pod of the profile."""
+
+    added_affinity: dict[str, object] | None = None
+
+
+@dataclass(frozen=True)
+class DefaultPreemptionArgs:
+    """How many nodes preemption compares."""
+
+    min_candidate_nodes_percentage: int | None = None
+    min_candidate_nodes_absolute: int | None = None
+
+
+@dataclass(frozen=True)
+class PodTopologySpreadArgs:
+    """Topology spread of pods that state none."""
+
+    default_constraints: tuple[dict[str, object], ...] = ()
+    defaulting_type: Literal["System", "List"] | None = None
+
+
+@dataclass(frozen=True)
+class InterPodAffinityArgs:
+    """Scores by pods of the neighbourhood."""
+
+    hard_pod_affinity_weight: int | None = no_counterpart(_PREFERRED_TERMS)
+    ignore_preferred_terms_of_existing_pods: bool | None = no_counterpart(_PREFERRED_TERMS)
+
+
+@dataclass(frozen=True)
+class NodeResourcesBalancedAllocationArgs:
+    """Scores by balance."""
+
+    resources: tuple[ResourceWeight, ...] = no_counterpart(_BALANCED, ())
+
+
+@dataclass(frozen=True)
+class VolumeBindingArgs:
+    """Binding of volumes."""
+
+    bind_timeout_seconds: int | None = no_counterpart(_VOLUMES)
+    shape: tuple[ShapePoint, ...] = no_counterpart(_VOLUMES, ())
+
+
+@dataclass(frozen=True)
+class DynamicResourcesArgs:
+    """Allocation of claims."""
+
+    filter_timeout: float | None = no_counterpart(_CLAIMS, unit="s")
+    binding_timeout: float | None = no_counterpart(_CLAIMS, unit="s")
 
 
 @dataclass(frozen=True)
@@ -30,11 +265,11 @@ class Note:
 
 
 def marked(values: Any, path: str) -> Iterator[Note]:
-    """The fields of `values`, read by upstream_fields.py, that are given and have no counterpart."""
-    for field in fields(values):
-        value, where = getattr(values, field.name), join(path, camel(field.name))
-        reason = field.metadata.get(upstream.REASON)
-        if value == field.default:
+    """The fields of `values` that are given and have no counterpart."""
+    for part in fields(values):
+        value, where = getattr(values, part.name), join(path, camel(part.name))
+        reason = part.metadata.get(REASON)
+        if value == part.default:
             continue
         if reason is not None and isinstance(value, tuple):
             yield from (Note(join(where, at), reason) for at in range(len(value)))
@@ -98,11 +333,11 @@ _UNKNOWN = (
 )
 
 
-def plugin_notes(plugins: upstream.Plugins, path: str) -> Iterator[Note]:
+def plugin_notes(plugins: Plugins, path: str) -> Iterator[Note]:
     """What the plugins of a profile switch on or off without a counterpart."""
-    for field in fields(plugins):
-        chosen: upstream.PluginSet = getattr(plugins, field.name)
-        where = join(join(path, camel(field.name)), "enabled")
+    for extension in fields(plugins):
+        chosen: PluginSet = getattr(plugins, extension.name)
+        where = join(join(path, camel(extension.name)), "enabled")
         for at, each in enumerate(chosen.enabled):
             if each.name not in (*PARTS, *_WITHOUT_PART, PREEMPTION):
                 yield Note(join(where, at), f"{each.name}: {_UNKNOWN}")
@@ -111,31 +346,31 @@ def plugin_notes(plugins: upstream.Plugins, path: str) -> Iterator[Note]:
             yield Note(join(path, off), f"{name}: {why}")
 
 
-def score_weights(plugins: upstream.Plugins) -> Iterator[tuple[str, int, str]]:
+def score_weights(plugins: Plugins) -> Iterator[tuple[str, int, str]]:
     """Scores whose weight is not kube-scheduler's default: the plugin, its weight, and where it is set."""
     for name, (_, default) in SCORES.items():
         if off := switched_off(plugins, name, "score"):
             yield name, 0, off
-        for field, chosen in (("score", plugins.score), ("multiPoint", plugins.multi_point)):
+        for where, chosen in (("score", plugins.score), ("multiPoint", plugins.multi_point)):
             for at, each in enumerate(chosen.enabled):
                 if each.name == name and each.weight and each.weight != default:
-                    yield name, each.weight, join(f"{field}.enabled", at)
+                    yield name, each.weight, join(f"{where}.enabled", at)
 
 
-def switched_off(plugins: upstream.Plugins, name: str, point: str) -> str:
+def switched_off(plugins: Plugins, name: str, point: str) -> str:
     """Where a default plugin is switched off at an extension point, such as `score.disabled[0]`; or empty.
 
     What is said of the point itself counts more than what is said of `multiPoint`.
     """
-    for field in fields(plugins):
-        if camel(field.name) not in (point, "multiPoint"):
+    for extension in fields(plugins):
+        if camel(extension.name) not in (point, "multiPoint"):
             continue
-        chosen: upstream.PluginSet = getattr(plugins, field.name)
+        chosen: PluginSet = getattr(plugins, extension.name)
         if any(each.name == name for each in chosen.enabled):
             return ""
         for at, each in enumerate(chosen.disabled):
             if each.name in (name, _ALL):
-                return join(f"{camel(field.name)}.disabled", at)
+                return join(f"{camel(extension.name)}.disabled", at)
     return ""
 
 
@@ -157,7 +392,7 @@ _WEIGHT = (
 _NOT_EXTENDED = "is no extended resource, and kube-scheduler too ignores no other; left out"
 
 
-def profile_values(profile: upstream.Profile, path: str) -> tuple[Values, list[Note]]:
+def profile_values(profile: Profile, path: str) -> tuple[Values, list[Note]]:
     """The profile in a SchedulerConfiguration, and what has no counterpart. Raises SettingsError."""
     values: Values = {
         "schedulerName": profile.scheduler_name,
@@ -175,7 +410,7 @@ def profile_values(profile: upstream.Profile, path: str) -> tuple[Values, list[N
     return values, notes
 
 
-def _weights(plugins: upstream.Plugins, place: Values, path: str) -> list[Note]:
+def _weights(plugins: Plugins, place: Values, path: str) -> list[Note]:
     """Written into a place that scores as kube-scheduler does; listed for another."""
     found = list(score_weights(plugins))
     if place["policy"] != _KUBE:
@@ -184,7 +419,7 @@ def _weights(plugins: upstream.Plugins, place: Values, path: str) -> list[Note]:
     return []
 
 
-def _arguments(config: upstream.PluginConfig, values: Values, path: str) -> list[Note]:
+def _arguments(config: PluginConfig, values: Values, path: str) -> list[Note]:
     kind, translate = ARGUMENTS.get(config.name, (None, None))
     if kind is None:
         return [Note(path, f"Eclectus has no plugin {config.name!r} with arguments; leave it out")]
@@ -195,7 +430,7 @@ def _arguments(config: upstream.PluginConfig, values: Values, path: str) -> list
     return [*marked(arguments, where), *translated]
 
 
-def _fit(arguments: upstream.NodeResourcesFitArgs, values: Values, path: str) -> list[Note]:
+def _fit(arguments: NodeResourcesFitArgs, values: Values, path: str) -> list[Note]:
     ignored, notes = [], []
     for at, name in enumerate(arguments.ignored_resources):
         if is_extended(name):
@@ -211,7 +446,7 @@ def _fit(arguments: upstream.NodeResourcesFitArgs, values: Values, path: str) ->
     return notes
 
 
-def _place(strategy: upstream.ScoringStrategy, path: str) -> Values:
+def _place(strategy: ScoringStrategy, path: str) -> Values:
     weights = {each.name: each.weight or 1 for each in strategy.resources}
     if strategy.type == "LeastAllocated" and weights in ({}, _BY_DEFAULT):
         return {"policy": _KUBE}
@@ -229,23 +464,23 @@ def _place(strategy: upstream.ScoringStrategy, path: str) -> Values:
 
 def _given(values: Any) -> Values:
     """The fields that are given and have a counterpart, as a file spells them."""
-    translated = (each.name for each in fields(values) if upstream.REASON not in each.metadata)
+    translated = (each.name for each in fields(values) if REASON not in each.metadata)
     return {camel(name): value for name in translated if (value := getattr(values, name)) is not None}
 
 
-def _affinity(arguments: upstream.NodeAffinityArgs, values: Values, path: str) -> list[Note]:
+def _affinity(arguments: NodeAffinityArgs, values: Values, path: str) -> list[Note]:
     if arguments.added_affinity is not None:
         read(AddedAffinity, arguments.added_affinity, join(path, "addedAffinity"))
         values["addedAffinity"] = dict(arguments.added_affinity)
     return []
 
 
-def _preemption(arguments: upstream.DefaultPreemptionArgs, values: Values, path: str) -> list[Note]:
+def _preemption(arguments: DefaultPreemptionArgs, values: Values, path: str) -> list[Note]:
     values["relieve"] |= _given(arguments)
     return []
 
 
-def _spread(arguments: upstream.PodTopologySpreadArgs, values: Values, path: str) -> list[Note]:
+def _spread(arguments: PodTopologySpreadArgs, values: Values, path: str) -> list[Note]:
     given = {
         "defaultingType": arguments.defaulting_type or "System",
         "defaultConstraints": list(arguments.default_constraints),
@@ -256,16 +491,16 @@ def _spread(arguments: upstream.PodTopologySpreadArgs, values: Values, path: str
 
 
 ARGUMENTS: Mapping[str, tuple[type, Translate | None]] = {
-    "NodeResourcesFit": (upstream.NodeResourcesFitArgs, _fit),
-    "NodeAffinity": (upstream.NodeAffinityArgs, _affinity),
-    "DefaultPreemption": (upstream.DefaultPreemptionArgs, _preemption),
-    "PodTopologySpread": (upstream.PodTopologySpreadArgs, _spread),
-    "InterPodAffinity": (upstream.InterPodAffinityArgs, None),
-    "NodeResourcesBalancedAllocation": (upstream.NodeResourcesBalancedAllocationArgs, None),
-    "VolumeBinding": (upstream.VolumeBindingArgs, None),
-    "DynamicResources": (upstream.DynamicResourcesArgs, None),
+    "NodeResourcesFit": (NodeResourcesFitArgs, _fit),
+    "NodeAffinity": (NodeAffinityArgs, _affinity),
+    "DefaultPreemption": (DefaultPreemptionArgs, _preemption),
+    "PodTopologySpread": (PodTopologySpreadArgs, _spread),
+    "InterPodAffinity": (InterPodAffinityArgs, None),
+    "NodeResourcesBalancedAllocation": (NodeResourcesBalancedAllocationArgs, None),
+    "VolumeBinding": (VolumeBindingArgs, None),
+    "DynamicResources": (DynamicResourcesArgs, None),
 }
-"""Plugin -> its arguments, and what translates them; of the others upstream_fields.py says what to do."""
+"""Plugin -> its arguments, and what translates them; of the others the fields say what to do."""
 
 
 UPSTREAM_KIND = "KubeSchedulerConfiguration"
@@ -303,10 +538,10 @@ def translate(text: str) -> Translation:
     mapping = dict(read_mapping(read_yaml(text), ""))
     _check_kind(mapping)
     given = {key: value for key, value in mapping.items() if key not in ("apiVersion", "kind")}
-    source = read(upstream.KubeSchedulerConfiguration, given, "")
+    source = read(KubeSchedulerConfiguration, given, "")
     document: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND, "profiles": []}
     notes, problems = list(marked(source, "")), Problems()
-    for at, profile in enumerate(source.profiles or (upstream.Profile(),)):
+    for at, profile in enumerate(source.profiles or (Profile(),)):
         with problems.collected():
             values, of_profile = profile_values(profile, join("profiles", at))
             document["profiles"].append(values)

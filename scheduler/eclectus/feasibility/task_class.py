@@ -247,6 +247,13 @@ class TaskClass:
         self.node_groups = None if by_pods is None else by_pods.groups
         self._follow_shape()
 
+    def kept(self, compute: Callable[..., Part], version: object, *of: Any) -> Part:
+        """What `compute` returns of the class; computed once for each version of what it depends on."""
+        known: tuple[object, Part] | None = self.derived.get(compute)
+        if known is None or known[0] != version:
+            known = self.derived[compute] = (version, compute(*of))
+        return known[1]
+
     @property
     def version_of_others(self) -> int:
         """Another number when a pod that a rule or a preference of the class counts has come or left."""

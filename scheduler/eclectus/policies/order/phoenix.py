@@ -96,7 +96,8 @@ class FewestNodesFirst(Order):
     def rank(self, view: View, group: str, head: Task) -> tuple[float, ...]:
         """By priority; then those that were delayed enough by age, before all others by age over cores."""
         task_class = view.task_class(head)
-        cores, slots = _size(task_class)
+        cluster = task_class.cluster
+        cores, slots = task_class.kept(_size, (cluster.shape.head, cluster.service_changes), task_class)
         self._first[group] = First(view.now, head, task_class, slots)
         delays = self._delays.get(group)
         delay = delays.of_first(head.created) if delays else 0.0
@@ -132,16 +133,8 @@ def _rounded_estimate(task: Task) -> float:
 
 
 def _size(task_class: TaskClass) -> tuple[float, float]:
-    """The cores of the nodes that may run the class, and slots for it, that services leave.
-
-    Computed again when nodes or their services have changed.
-    """
-    cluster = task_class.cluster
-    seen = (cluster.shape.head, cluster.service_changes)
-    known: tuple[tuple[int, int], tuple[float, float]] | None = task_class.derived.get(FewestNodesFirst)
-    if known is None or known[0] != seen:
-        rows, cpu = task_class.waitable_rows, cluster.columns["cpu"]
-        cores = (cluster.allocatable[rows, cpu] - cluster.long_running[rows, cpu]).sum() / 1000
-        size = float(cores), float(task_class.service_slots[rows].sum())
-        known = task_class.derived[FewestNodesFirst] = (seen, size)
-    return known[1]
+    """The cores of the nodes that may run the class, and slots for it, that services leave."""
+    cluster, rows = task_class.cluster, task_class.waitable_rows
+    cpu = cluster.columns["cpu"]
+    cores = (cluster.allocatable[rows, cpu] - cluster.long_running[rows, cpu]).sum() / 1000
+    return float(cores), float(task_class.service_slots[rows].sum())

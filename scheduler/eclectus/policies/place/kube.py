@@ -100,7 +100,7 @@ class KubeScores(Place):
             weights = task_class.preferred_weights.refresh()[rows]
             total += self.node_affinity * share_of_most(weights, ranges.node_affinity)
         if ranges.images:
-            total += self.image_locality * _image_scores(task_class, ranges.images)[rows]
+            total += self.image_locality * task_class.kept(_image_scores, ranges.images, task_class)[rows]
         return total
 
     def _by_pods(self, task_class: TaskClass, groups: NodeGroups) -> Ints:
@@ -171,11 +171,8 @@ def _image_versions(task_class: TaskClass) -> Hashable:
     return (versions, len(cluster), cluster.capacity) if any(versions) else ()
 
 
-def _image_scores(task_class: TaskClass, versions: Hashable) -> Ints:
-    """ImageLocality's score of every row, kept until nodes have other images."""
-    known: tuple[Hashable, Ints] | None = task_class.derived.get(_image_scores)
-    if known is None or known[0] != versions:
-        cluster, rows = task_class.cluster, task_class.cluster.capacity
-        images = (cluster.images.sizes(name, rows) for name in task_class.spec.images)
-        known = task_class.derived[_image_scores] = (versions, image_locality(images, len(cluster), rows))
-    return known[1]
+def _image_scores(task_class: TaskClass) -> Ints:
+    """ImageLocality's score of every row."""
+    cluster, rows = task_class.cluster, task_class.cluster.capacity
+    images = (cluster.images.sizes(name, rows) for name in task_class.spec.images)
+    return image_locality(images, len(cluster), rows)

@@ -82,13 +82,10 @@ def relaxes(
 MAX_WAITING = 64  # tasks of a class that wait for preferred nodes; each is asked about in every cycle
 CHANGES = 256  # of usage, with which rates of single nodes change, until the nodes are looked at again
 
-Position = tuple[int, int, int, int]
-
 
 class _Preferred(NamedTuple):
     """The nodes of a class that meet its preferences best."""
 
-    known_at: Position  # in the changes of what it was computed from
     score: float
     slots: float
     service_seconds: float
@@ -125,21 +122,18 @@ def preference_until(view: View, task: Task, task_class: TaskClass, row: int, ah
 def _preferred_nodes(view: View, task_class: TaskClass) -> _Preferred:
     """Computed once for each class and change of rates, labels or services: O(nodes) then."""
     speeds, cluster = view.speeds(task_class), view.cluster
-    known_at = (speeds.epoch, cluster.shape.head, cluster.service_changes, cluster.usage.head // CHANGES)
-    found: _Preferred | None = task_class.derived.get(_preferred_nodes)
-    if found is None or found.known_at != known_at:
-        found = task_class.derived[_preferred_nodes] = _preferred(task_class, speeds.rate, known_at)
-    return found
+    version = (speeds.epoch, cluster.shape.head, cluster.service_changes, cluster.usage.head // CHANGES)
+    return task_class.kept(_preferred, version, task_class, speeds.rate)
 
 
-def _preferred(task_class: TaskClass, rate: Floats, known_at: Position) -> _Preferred:
+def _preferred(task_class: TaskClass, rate: Floats) -> _Preferred:
     rows = task_class.waitable_rows
     score = task_class.preference_score[rows]
     best = float(score.max(initial=0.0))
     preferred, others = rows[score == best], rows[score < best]
     slots = float(task_class.service_slots[preferred].sum())
     seconds, others_seconds = (_mean_seconds(task_class, rate, each) for each in (preferred, others))
-    return _Preferred(known_at, best, slots, seconds, others_seconds)
+    return _Preferred(best, slots, seconds, others_seconds)
 
 
 def _mean_seconds(task_class: TaskClass, rate: Floats, rows: Rows) -> float:
@@ -204,19 +198,12 @@ class ScarceNodesLast(Place):
         if not self.spare_dear or not view.is_long(task):
             return -inf
         prices = view.node_prices()
-        is_dear = prices.price[row] > self._limit(task_class, prices)
+        is_dear = prices.price[row] > task_class.kept(_limit_of, prices.epoch, task_class, prices)
         return task.created + (task.estimate or 0.0) if is_dear else -inf
-
-    def _limit(self, task_class: TaskClass, prices: NodePrices) -> float:
-        """The price above which nodes are dear to long tasks of the class; computed once an epoch."""
-        key = (self, "limit")
-        known: tuple[int, float] | None = task_class.derived.get(key)
-        if known is None or known[0] != prices.epoch:
-            known = task_class.derived[key] = (prices.epoch, _limit_of(task_class, prices))
-        return known[1]
 
 
 def _limit_of(task_class: TaskClass, prices: NodePrices) -> float:
+    """The price above which nodes are dear to long tasks of the class."""
     rows = task_class.waitable_rows
     if not len(rows):
         return inf

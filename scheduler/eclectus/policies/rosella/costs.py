@@ -278,11 +278,8 @@ MAX_SURCHARGE = 3.0  # so no tenant's pods can make a node count as more than fo
 def scarcity_factor(view: View, task_class: TaskClass) -> Floats | None:
     """By row, 1 and more, shape [capacity]; None if 1 everywhere. Kept while prices and nodes stay."""
     prices = view.node_prices()
-    key = (prices.epoch, view.cluster.shape.head, view.cluster.service_changes)
-    known: tuple[object, Floats | None] | None = task_class.derived.get(scarcity_factor)
-    if known is None or known[0] != key:
-        known = task_class.derived[scarcity_factor] = (key, _scarcity_factor(task_class, prices.price))
-    return known[1]
+    version = (prices.epoch, view.cluster.shape.head, view.cluster.service_changes)
+    return task_class.kept(_scarcity_factor, version, task_class, prices.price)
 
 
 def _scarcity_factor(task_class: TaskClass, price: Floats) -> Floats | None:
