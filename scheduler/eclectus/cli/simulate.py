@@ -13,7 +13,7 @@ from eclectus.config.settings_reading import nearest, read_file
 from eclectus.model.errors import SettingsError
 from eclectus.sim.base.results import ComparisonReport, RunFailure, RunResult
 from eclectus.sim.report.compare import summarise
-from eclectus.sim.report.plots import check_drawable, draw
+from eclectus.sim.report.drawing import check_drawable, draw
 from eclectus.sim.report.tables import text_lines
 from eclectus.sim.runs import RunSpec, StopRequest, run_batch
 from eclectus.sim.scenario import ComparedProfile, Scenario, about, parse, shipped_scenarios

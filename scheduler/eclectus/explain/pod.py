@@ -4,7 +4,7 @@ The class of the pod is computed afresh, because one that is kept would be broug
 policy might see later that it was asked about.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -218,32 +218,39 @@ def state_of(state: State, task: Task) -> WaitingState:
 
 def waiting(state: State, task: Task, task_class: TaskClass, now: float) -> Waiting:
     """Why it waits there; its class must be up to date. `now` in seconds."""
-    return _ANSWERS[state_of(state, task)](state, task, task_class.fits_now_count, now)
+    with_room = task_class.fits_now_count
+    match state_of(state, task):
+        case "deleting":
+            found = Waiting("it is being deleted, so it is not placed any more")
+        case "arriving":
+            found = Waiting(
+                f"the pods of namespace {task.namespace} have used up the comparisons with Services that one "
+                f"step allows a namespace, or those that wait have {TERMS_MOST} different terms about other "
+                "pods; it is looked at in its turn"
+            )
+        case "gated":
+            found = Waiting(f"it has scheduling gates: {', '.join(task.gates)}", gates=task.gates)
+        case "backOff":
+            _, until = state.places.entry(task.uid)
+            reason = "its last attempt failed, and it is tried again after a back-off"
+            found = Waiting(reason, next_check=max(until - now, 0.0))
+        case "gang":
+            found = _in_gang(state, task, now)
+        case "nodeQueue":
+            found = _in_node_queue(state, task, now)
+        case "withheld":
+            found = _withheld(state, task, now)
+        case "unschedulable":
+            found = _unschedulable(state, task, with_room, now)
+        case "deferred":
+            found = _deferred(state, task, with_room, now)
+        case "active":
+            next_cycle = "its class is asked about in the next scheduling cycle"
+            found = _here(state, task, not_placed_yet(state, task, with_room) if with_room else next_cycle)
+    return found
 
 
-def _deleting(state: State, task: Task, with_room: int, now: float) -> Waiting:
-    return Waiting("it is being deleted, so it is not placed any more")
-
-
-def _arriving(state: State, task: Task, with_room: int, now: float) -> Waiting:
-    return Waiting(
-        f"the pods of namespace {task.namespace} have used up the comparisons with Services that one step "
-        f"allows a namespace, or those that wait have {TERMS_MOST} different terms about other pods; it is "
-        "looked at in its turn"
-    )
-
-
-def _gated(state: State, task: Task, with_room: int, now: float) -> Waiting:
-    return Waiting(f"it has scheduling gates: {', '.join(task.gates)}", gates=task.gates)
-
-
-def _backing_off(state: State, task: Task, with_room: int, now: float) -> Waiting:
-    _, until = state.places.entry(task.uid)
-    reason = "its last attempt failed, and it is tried again after a back-off"
-    return Waiting(reason, next_check=max(until - now, 0.0))
-
-
-def _in_gang(state: State, task: Task, with_room: int, now: float) -> Waiting:
+def _in_gang(state: State, task: Task, now: float) -> Waiting:
     gang = state.gangs.pods[task.uid]
     _, reason = gang_message(state, task.uid, FitErrors(state), partial(_class_of, state))
     backs_off = not gang.problem and gang.retry_at > now
@@ -254,7 +261,7 @@ def _class_of(state: State, task: Task) -> TaskClass:
     return TaskClass(state.cluster, task.spec, task.workload)
 
 
-def _in_node_queue(state: State, task: Task, with_room: int, now: float) -> Waiting:
+def _in_node_queue(state: State, task: Task, now: float) -> Waiting:
     reservation, names = state.places.reservation(task.uid), state.cluster.names
     if reservation is None:
         raise LookupError(f"{task} waits at no node")
@@ -287,7 +294,7 @@ def _here(state: State, task: Task, reason: str) -> Waiting:
     )
 
 
-def _withheld(state: State, task: Task, with_room: int, now: float) -> Waiting:
+def _withheld(state: State, task: Task, now: float) -> Waiting:
     answer = withheld(state, task.uid)
     reason = "" if answer is None else answer.reason.message
     return replace(
@@ -298,6 +305,7 @@ def _withheld(state: State, task: Task, with_room: int, now: float) -> Waiting:
 
 
 def _unschedulable(state: State, task: Task, with_room: int, now: float) -> Waiting:
+    """`with_room`: nodes that have room for it."""
     pending = _queued(state, task).pending
     since = now - (now if pending.unschedulable_since is None else pending.unschedulable_since)
     found = replace(_here(state, task, pending.message), since=since)
@@ -329,29 +337,8 @@ def _deferred(state: State, task: Task, with_room: int, now: float) -> Waiting:
     )
 
 
-def _active(state: State, task: Task, with_room: int, now: float) -> Waiting:
-    if with_room:
-        return _here(state, task, not_placed_yet(state, task, with_room))
-    return _here(state, task, "its class is asked about in the next scheduling cycle")
-
-
 def _seconds_until(at: float, now: float) -> float | None:
     return max(at - now, 0.0) if isfinite(at) else None
-
-
-_ANSWERS: Mapping[WaitingState, Callable[[State, Task, int, float], Waiting]] = {
-    "arriving": _arriving,
-    "deleting": _deleting,
-    "gated": _gated,
-    "gang": _in_gang,
-    "backOff": _backing_off,
-    "nodeQueue": _in_node_queue,
-    "withheld": _withheld,
-    "unschedulable": _unschedulable,
-    "deferred": _deferred,
-    "active": _active,
-}
-"""State -> `(state, task, with_room, now)`: why a pod waits; `with_room`: nodes that have room for it."""
 
 
 GROUPS_MOST = 8  # explained of one job, each in milliseconds on 15,000 nodes

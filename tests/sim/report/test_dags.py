@@ -8,7 +8,7 @@ import pytest
 
 from eclectus.sim.base.results import ComparisonReport, DagJob, DagResult
 from eclectus.sim.report.compare import compare_jobs, summarise
-from eclectus.sim.report.page import render_page
+from eclectus.sim.report.drawing import render_page
 from eclectus.sim.report.tables import text_lines
 from eclectus.sim.runs import run
 from short_scenarios import scenario

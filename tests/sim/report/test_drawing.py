@@ -10,7 +10,7 @@ import pytest
 
 from eclectus.sim.base.results import ComparisonReport
 from eclectus.sim.report.compare import summarise
-from eclectus.sim.report.page import render_page, render_svg
+from eclectus.sim.report.drawing import render_page, render_svg
 from eclectus.sim.report.panels import (
     DARK,
     LIGHT,

@@ -56,9 +56,6 @@ PAPER = {
 }
 
 
-# What has been learned, as values: for the CLI, metrics and NodeProfiles.
-
-
 class Load:
     """Estimates of lambda, mu_bar and alpha. All rates in tasks a second."""
 
@@ -108,124 +105,12 @@ class Load:
         return load_ratio(self.arrivals(now), self.capacity)
 
 
-class LearnerExports(Learn):
-    """Reads the learner's state, which `RosellaLearn` keeps, and changes nothing."""
-
-    load: Load
-    namespaces: KnowledgeByNamespace
-    tally: Tally
-    _names: dict[int, str]  # by row
-    _rows: dict[str, int]
-    _epochs: dict[int, int]  # by row, of the knowledge of its node
-    _now: float
-
-    def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
-        """Every cell with samples, of dead nodes too. Removed nodes are left out, as by `learned_nodes`."""
-        for node, row in sorted((node, row) for row, node in self._names.items() if node > after):
-            if self._names.get(row) == node:
-                yield from list(self._cells(row, node))
-
-    def _cells(self, row: int, node: str) -> Iterator[LearnedCell]:
-        state = self.namespaces.state(row)
-        for rates in self._rates():
-            names = _names(rates)
-            for workload, samples in rates.scalars(row):
-                yield LearnedCell(
-                    node=node,
-                    workload=names[workload],
-                    rate=rates.matrix.rate.item(workload, row),
-                    samples=len(samples),
-                    confidence=rates.confidence(workload, row),
-                    state=state,
-                    newest_at=samples.newest_at,
-                )
-
-    def learned_nodes(self) -> Iterator[LearnedNode]:
-        """Every node with samples, for another process to recall; those removed meanwhile are left out."""
-        now = self._now
-        for row, node in sorted(self._names.items()):
-            if self._names.get(row) == node and (found := self._learned(row, node, now)).work:
-                yield found
-
-    def learned_node(self, node: str) -> LearnedNode | None:
-        """One node; None if there is no such node. Without samples it counts as typical, but may be dead."""
-        row = self._rows.get(node)
-        return None if row is None else self._learned(row, node, self._now)
-
-    def _learned(self, row: int, node: str, now: float) -> LearnedNode:
-        work, state, speed, sure = tuple(self._work(row)), self.namespaces.state(row), 1.0, 0.0
-        if work:
-            rates = self.namespaces.median_knowledge(row).rates
-            speed, sure = rates.matrix.factor.item(row), rates.node_confidence(row)
-        return LearnedNode(node, self._epochs[row], now, state, speed, sure, work)
-
-    def learned_load(self, now: float) -> LearnedLoad:
-        """Arrival rate (upper estimate), capacity of all nodes together, and recent shares of workloads."""
-        recent = {
-            workload: rates.recent.item(index)
-            for rates in self._rates()
-            for workload, index in rates.index.items()
-        }
-        total = sum(recent.values())
-        shares = tuple((workload, count / total) for workload, count in recent.items()) if total > 0 else ()
-        return LearnedLoad(self.load.arrivals_upper(now), self.load.capacity, shares)
-
-    def summary(self, groups: NDArray[np.intp], now: float) -> LearnedSummary:
-        """Totals by group of nodes. `groups`: by row, -1 for none."""
-        states = Counter((groups.item(row), self.namespaces.state(row)) for row in self._names)
-        return LearnedSummary(
-            arrivals=self.load.arrivals(now),
-            capacity=self.load.capacity,
-            arrived=self.load.count,
-            samples=self.tally.samples,
-            alarms=self.tally.alarms,
-            states=tuple((group, state, count) for (group, state), count in sorted(states.items())),
-            work=tuple(each for rates in self._rates() for each in _by_group(rates, groups)),
-        )
-
-    def _work(self, row: int) -> Iterator[LearnedWork]:
-        for rates in self._rates():
-            names, matrix = _names(rates), rates.matrix
-            for workload, _ in rates.scalars(row):
-                yield LearnedWork(
-                    workload=names[workload],
-                    # From its samples alone, without the prior.
-                    rate=matrix.count.item(workload, row) / matrix.seconds.item(workload, row),
-                    samples=max(1, round(matrix.count.item(workload, row))),
-                    confidence=rates.confidence(workload, row),
-                )
-
-    def _rates(self) -> list[Rates]:
-        """Of all namespaces, in the order of their names."""
-        return [space.rates for _, space in self.namespaces.items()]
-
-
-def _names(rates: Rates) -> dict[int, str]:
-    return {index: workload for workload, index in rates.index.items()}
-
-
-def _by_group(rates: Rates, groups: NDArray[np.intp]) -> Iterator[LearnedGroup]:
-    matrix = rates.matrix
-    for workload, index in rates.index.items():
-        seen = np.flatnonzero((matrix.count[index] > NEGLIGIBLE) & (groups >= 0))
-        if not len(seen):
-            continue
-        rate, count, of = matrix.rate[index, seen], matrix.count[index, seen], groups[seen]
-        sure = confidences(rates.variation(index), count)
-        nodes = np.bincount(of)
-        samples, speed, confidence = (np.bincount(of, each) for each in (count, rate / rate.mean(), sure))
-        for group in np.flatnonzero(nodes).tolist():
-            each = nodes.item(group)
-            means = speed.item(group) / each, confidence.item(group) / each
-            yield LearnedGroup(group, workload, each, samples.item(group), *means)
-
-
 REFRESH_SECONDS = 1.0  # least time between two fits of sizes and factors
 CELLS_A_SECOND = 200_000  # rows times namespaces; with more, fits are rarer: each costs 0.14 us a cell
 
 
 @dataclass(eq=False)
-class RosellaLearn(LearnerExports):
+class RosellaLearn(Learn):
     """Rates by node and workload from the completions of ordinary pods."""
 
     traits = Traits(needs=frozenset({"task arrivals", "start times", "task ends"}))
@@ -330,7 +215,9 @@ class RosellaLearn(LearnerExports):
         new_rates = partial(Rates, self.prior_samples, self.half_life, self.window, test, self.tally)
         self.namespaces = KnowledgeByNamespace(new_rates, self.untried_share, self.most_workloads)
         self._failure_detector = FailureDetector(self.certainty, self.spare_share, self.half_life)
-        self._names, self._rows, self._epochs = {}, {}, {}
+        self._names: dict[int, str] = {}  # by row
+        self._rows: dict[str, int] = {}
+        self._epochs: dict[int, int] = {}  # by row, of the knowledge of its node
         self._now = self._refreshed_at = float("-inf")
         self._is_stale = False  # whether there is reason for a fit before rates are read
 
@@ -462,3 +349,105 @@ class RosellaLearn(LearnerExports):
                 rates = space.rates
                 rates.recall(rates.workload(workload), row, work.rate, work.samples, known.at)
         self._epochs[row], self._is_stale, self._now = known.epoch, True, max(self._now, known.at)
+
+    # What has been learned, as values: for the CLI, metrics and NodeProfiles.
+
+    def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
+        """Every cell with samples, of dead nodes too. Removed nodes are left out, as by `learned_nodes`."""
+        for node, row in sorted((node, row) for row, node in self._names.items() if node > after):
+            if self._names.get(row) == node:
+                yield from list(self._cells(row, node))
+
+    def _cells(self, row: int, node: str) -> Iterator[LearnedCell]:
+        state = self.namespaces.state(row)
+        for rates in self._rates():
+            names = _names(rates)
+            for workload, samples in rates.scalars(row):
+                yield LearnedCell(
+                    node=node,
+                    workload=names[workload],
+                    rate=rates.matrix.rate.item(workload, row),
+                    samples=len(samples),
+                    confidence=rates.confidence(workload, row),
+                    state=state,
+                    newest_at=samples.newest_at,
+                )
+
+    def learned_nodes(self) -> Iterator[LearnedNode]:
+        """Every node with samples, for another process to recall; those removed meanwhile are left out."""
+        now = self._now
+        for row, node in sorted(self._names.items()):
+            if self._names.get(row) == node and (found := self._learned(row, node, now)).work:
+                yield found
+
+    def learned_node(self, node: str) -> LearnedNode | None:
+        """One node; None if there is no such node. Without samples it counts as typical, but may be dead."""
+        row = self._rows.get(node)
+        return None if row is None else self._learned(row, node, self._now)
+
+    def _learned(self, row: int, node: str, now: float) -> LearnedNode:
+        work, state, speed, sure = tuple(self._work(row)), self.namespaces.state(row), 1.0, 0.0
+        if work:
+            rates = self.namespaces.median_knowledge(row).rates
+            speed, sure = rates.matrix.factor.item(row), rates.node_confidence(row)
+        return LearnedNode(node, self._epochs[row], now, state, speed, sure, work)
+
+    def learned_load(self, now: float) -> LearnedLoad:
+        """Arrival rate (upper estimate), capacity of all nodes together, and recent shares of workloads."""
+        recent = {
+            workload: rates.recent.item(index)
+            for rates in self._rates()
+            for workload, index in rates.index.items()
+        }
+        total = sum(recent.values())
+        shares = tuple((workload, count / total) for workload, count in recent.items()) if total > 0 else ()
+        return LearnedLoad(self.load.arrivals_upper(now), self.load.capacity, shares)
+
+    def summary(self, groups: NDArray[np.intp], now: float) -> LearnedSummary:
+        """Totals by group of nodes. `groups`: by row, -1 for none."""
+        states = Counter((groups.item(row), self.namespaces.state(row)) for row in self._names)
+        return LearnedSummary(
+            arrivals=self.load.arrivals(now),
+            capacity=self.load.capacity,
+            arrived=self.load.count,
+            samples=self.tally.samples,
+            alarms=self.tally.alarms,
+            states=tuple((group, state, count) for (group, state), count in sorted(states.items())),
+            work=tuple(each for rates in self._rates() for each in _by_group(rates, groups)),
+        )
+
+    def _work(self, row: int) -> Iterator[LearnedWork]:
+        for rates in self._rates():
+            names, matrix = _names(rates), rates.matrix
+            for workload, _ in rates.scalars(row):
+                yield LearnedWork(
+                    workload=names[workload],
+                    # From its samples alone, without the prior.
+                    rate=matrix.count.item(workload, row) / matrix.seconds.item(workload, row),
+                    samples=max(1, round(matrix.count.item(workload, row))),
+                    confidence=rates.confidence(workload, row),
+                )
+
+    def _rates(self) -> list[Rates]:
+        """Of all namespaces, in the order of their names."""
+        return [space.rates for _, space in self.namespaces.items()]
+
+
+def _names(rates: Rates) -> dict[int, str]:
+    return {index: workload for workload, index in rates.index.items()}
+
+
+def _by_group(rates: Rates, groups: NDArray[np.intp]) -> Iterator[LearnedGroup]:
+    matrix = rates.matrix
+    for workload, index in rates.index.items():
+        seen = np.flatnonzero((matrix.count[index] > NEGLIGIBLE) & (groups >= 0))
+        if not len(seen):
+            continue
+        rate, count, of = matrix.rate[index, seen], matrix.count[index, seen], groups[seen]
+        sure = confidences(rates.variation(index), count)
+        nodes = np.bincount(of)
+        samples, speed, confidence = (np.bincount(of, each) for each in (count, rate / rate.mean(), sure))
+        for group in np.flatnonzero(nodes).tolist():
+            each = nodes.item(group)
+            means = speed.item(group) / each, confidence.item(group) / each
+            yield LearnedGroup(group, workload, each, samples.item(group), *means)
