@@ -97,3 +97,20 @@ class OperatorContext:
             await self.api.send("POST", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", event)
         except ApiError as error:
             _log.warning("event not written: %s", error)
+
+
+@dataclass
+class Sync:
+    """A sync of whatever kind of object, and when the next one is due."""
+
+    context: OperatorContext
+    wake_at: float = field(default=float("inf"), kw_only=True)  # seconds since the epoch
+
+    @property
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return self.context.now()
+
+    def wake_by(self, moment: float) -> None:
+        """Sync again at this moment at the latest."""
+        self.wake_at = min(self.wake_at, moment)

@@ -35,7 +35,7 @@ from eclectus_operator.dag_jobs.job_status import Observed, Problem, StatusUpdat
 from eclectus_operator.dag_jobs.task_pods import NewPod, TaskPod, factors_text
 from eclectus_operator.dag_jobs.tasks import MOST_WRITES, Tasks, assess_job, next_steps
 from eclectus_operator.observed import PULL_REASONS, Pod
-from eclectus_operator.operator_context import NotLeadingError, OperatorContext
+from eclectus_operator.operator_context import NotLeadingError, OperatorContext, Sync
 from eclectus_operator.room import Room
 
 JOB_SECONDS = 5.0  # a sync of a job that takes longer goes on after others
@@ -96,14 +96,12 @@ async def sync_job(
 
 
 @dataclass
-class JobSync:
+class JobSync(Sync):
     """One sync of one job."""
 
-    context: OperatorContext
     job: DagJob
     memory: JobMemory
     pods: list[TaskPod] = field(default_factory=list)  # as listed in this sync
-    wake_at: float = float("inf")  # when the next sync is due, seconds since the epoch
 
     def __post_init__(self) -> None:
         self._until = self.now + JOB_SECONDS
@@ -140,18 +138,9 @@ class JobSync:
         self._plan_next(update, tasks)
 
     @property
-    def now(self) -> float:
-        """Seconds since the epoch."""
-        return self.context.now()
-
-    @property
     def pods_path(self) -> str:
         """Path of the pods of the job's namespace."""
         return f"/api/v1/namespaces/{self.job.metadata.namespace}/pods"
-
-    def wake_by(self, moment: float) -> None:
-        """Sync again at this moment at the latest."""
-        self.wake_at = min(self.wake_at, moment)
 
     def _is_spent(self, done: int) -> bool:
         """Whether the sync has taken so long that other jobs come first; never before one request is done."""

@@ -8,31 +8,20 @@ from eclectus.api.node_probe import NodeProbe, NodeProbeStatus, Run
 from eclectus_operator import convert
 from eclectus_operator.node_probes import probe_status
 from eclectus_operator.observed import Pod
-from eclectus_operator.operator_context import OperatorContext
+from eclectus_operator.operator_context import Sync
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass
-class Snapshot:
+class Snapshot(Sync):
     """The probe pods by name and the NodeProbes by uid, each as last read or written in this sync."""
 
-    context: OperatorContext
     pods: dict[str, Pod]
     probes: dict[str, NodeProbe] = field(default_factory=dict)
     invalid: set[str] = field(default_factory=set)  # uids of those whose spec cannot be obeyed
     unreadable: set[str] = field(default_factory=set)  # run ids of those whose runs cannot be read
     yielding: set[str] = field(default_factory=set)  # names of the pods that must yield their room, or have
-    wake_at: float = float("inf")  # when the next sync is due, seconds since the epoch
-
-    @property
-    def now(self) -> float:
-        """Seconds since the epoch."""
-        return self.context.now()
-
-    def wake_by(self, moment: float) -> None:
-        """Sync again at this moment at the latest."""
-        self.wake_at = min(self.wake_at, moment)
 
     @property
     def runs(self) -> list[Run]:
