@@ -138,11 +138,8 @@ def _end(job: DagJob, seen: Observed, deadline: float | None) -> tuple[str, str,
     if seen.tasks and all(each.is_complete for each in seen.tasks.values()):
         return dag_job.SUCCEEDED, "AllTasksSucceeded", "all tasks have succeeded"
     if deadline is not None and seen.now >= deadline:
-        return (
-            dag_job.FAILED,
-            "DeadlineExceeded",
-            f"not finished {job.spec.deadline_seconds} s after its start",
-        )
+        message = f"not finished {job.spec.deadline_seconds} s after its start"
+        return dag_job.FAILED, "DeadlineExceeded", message
     return None
 
 

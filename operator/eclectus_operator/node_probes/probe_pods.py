@@ -38,11 +38,8 @@ UNIT_REQUESTS: Mapping[str, Mapping[str, str]] = {
 CONTAINERS = ("initContainers", "containers")
 SCRATCH = "/scratch"  # the disk benchmark's folder, and an emptyDir of half the storage it asks for
 GRACE_SECONDS = 1  # a benchmark has nothing to save, and has to yield quickly
-NOBODY: Object = {
-    "runAsUser": 65532,
-    "runAsGroup": 65532,
-    "fsGroup": 65532,
-}  # unless a template names another
+# Unless a template names another.
+NOBODY: Object = {"runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532}
 # What the `restricted` standard asks for. On each container too, because its word goes before the pod's.
 NON_ROOT: Object = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
 UNPRIVILEGED: Object = {
