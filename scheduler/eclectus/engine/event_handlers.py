@@ -417,7 +417,7 @@ class EventHandlers:
         if task is not None and event.node and state.placed.is_nominated(event.uid):
             self._nominations.withdraw(task)
 
-    # -- PodDisruptionBudgets ------------------------------------------------------------------
+    # -- PodDisruptionBudgets and DAG jobs -----------------------------------------------------
 
     def _change_budgets(self, change: Callable[..., None], *arguments: object) -> None:
         """Where the budgets allow more than before, policies are asked at once to make room."""
@@ -425,8 +425,6 @@ class EventHandlers:
         change(*arguments)
         if state.budgets.generation != before:
             state.relief.expedite(state.now)
-
-    # -- DAG jobs ----------------------------------------------------------------------------------
 
     def _job_seen(self, event: events.JobSeen) -> None:
         if (jobs := self._state.accounts.jobs) is not None:

@@ -43,8 +43,6 @@ class ClassQueue(Protocol):
 class PendingTasks(Iterator[Task], ABC):
     """The pending tasks of one profile in the Order's order, each offered once a scheduling cycle."""
 
-    __slots__ = ()
-
     @abstractmethod
     def queues(self) -> Iterator[ClassQueue]:
         """Every class queue with tasks left, in the order of their heads.

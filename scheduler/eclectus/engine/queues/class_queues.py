@@ -402,9 +402,10 @@ class ClassQueues:
             return
         pending.unschedulable_since, pending.never_feasible, pending.message = None, False, ""
         pending.joined = 0
-        unfile(self._unschedulable, pending.class_key, pending.key)
-        if pending.class_key not in self._unschedulable:
-            self._unschedulable_classes.discard(pending.class_key)
+        class_key = pending.class_key
+        unfile(self._unschedulable, class_key, pending.key)
+        if class_key not in self._unschedulable:
+            self._unschedulable_classes.discard(class_key)
 
     def mark_deferred(self, pending: PendingClass) -> None:
         """An active class is not to be asked about until it is activated."""
