@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet
 .DEFAULT_GOAL := help
-.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles report lint bench phoenix carbyne soak e2e e2e-upstream conformance differential chaos versions images lock audit manifests clean
+.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles held-out report lint bench phoenix carbyne soak e2e e2e-upstream conformance differential chaos versions images lock audit manifests clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -45,6 +45,9 @@ test-slow: venv ## the long tests and oracles, 40 minutes; then every long comma
 
 oracles: venv ## the simulator against closed forms and laws, with a table: 6 minutes on two idle cores
 	@$(BIN)/python -m pytest tests/oracles -n auto --dist worksteal $(PYTEST)
+
+held-out: venv ## README's ratios with their intervals, simulated on ten held-out streams: 3 minutes on two idle cores (HELD_OUT=--quick: 1)
+	@$(BIN)/python -m eclectus_bench.held_out $(HELD_OUT)
 
 report: venv ## write bench/report.md, the simulator beside published figures: 20 minutes on two idle cores
 	@$(BIN)/python -m eclectus_bench.oracles.report $(REPORT)

@@ -46,6 +46,7 @@ SLOW = {
     "make chaos": 32,
     "make differential": 35,
     "make e2e-upstream": 5,
+    "make held-out": 5,
     "make phoenix": 30,
     "make report": 30,
     "make soak": 35,
