@@ -6,8 +6,7 @@ import pytest
 
 from builders import make_engine, make_node, make_task
 from eclectus.framework import Action, Line, LineTraits, Place, ReserveMany, View
-from eclectus.model.objects import Task
-from eclectus.model.reservation import Reservation
+from eclectus.model.objects import Reservation, Task
 from eclectus.policies.line.fifo import FifoLine
 from worlds import World, small_world
 

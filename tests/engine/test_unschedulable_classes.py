@@ -13,8 +13,7 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.engine.queues.unschedulable import UnschedulableClasses
 from eclectus.engine.reports import CLASSES_MOST, PAUSE_SECONDS
 from eclectus.feasibility.task_class import ClassCache, TaskClass
-from eclectus.model.objects import HostPort, Taint, Toleration
-from eclectus.model.reservation import ClassKey
+from eclectus.model.objects import ClassKey, HostPort, Taint, Toleration
 from worlds import World
 
 DISK = [{}, {"disk": "ssd"}]

@@ -11,7 +11,7 @@ from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.engine.agenda import CLASSES_MOST, ProfileWaits
 from eclectus.framework import Action, PendingTasks, Place, Reason, Unschedulable, View
 from eclectus.model.events import TaskSeen
-from eclectus.model.reservation import ClassKey
+from eclectus.model.objects import ClassKey
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import Uniform
 from eclectus.policies.rosella import Rosella, RosellaLearn

@@ -13,7 +13,7 @@ from eclectus.explain.pod import explain_pod
 from eclectus.framework import Place
 from eclectus.maths.numbers import Floats
 from eclectus.model.learned import ConstraintDemand, LearnedNode, LearnedWork, NodePrice
-from eclectus.model.reservation import ClassKey
+from eclectus.model.objects import ClassKey
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.phoenix import ScarceNodesLast
 from worlds import World

@@ -11,8 +11,7 @@ import pytest
 
 from builders import ExactSpeeds, make_engine, make_task
 from eclectus.framework import Action, Enqueue, Place, View
-from eclectus.model.objects import Task
-from eclectus.model.reservation import Reservation
+from eclectus.model.objects import Reservation, Task
 from eclectus.policies import table
 from eclectus.policies.place.clwl import CentralLeastWait, DistributedLeastWait
 from eclectus.policies.shared import LEAST_WAIT

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from builders import make_engine, make_node, make_spec, make_task
 from eclectus.model.commands import Command
-from eclectus.model.reservation import ClassKey
+from eclectus.model.objects import ClassKey
 from eclectus.policies.line.phoenix import ContendedClasses, ContendedFirst
 from eclectus.policies.place.eagle import Eagle
 from eclectus.sim.runs import build_world

@@ -31,8 +31,7 @@ from eclectus.framework import (
     View,
 )
 from eclectus.model.events import JobSeen, TaskSeen
-from eclectus.model.objects import Preference, Requirement, Task, Term
-from eclectus.model.reservation import Reservation
+from eclectus.model.objects import Preference, Requirement, Reservation, Task, Term
 from eclectus.policies import table
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import Uniform

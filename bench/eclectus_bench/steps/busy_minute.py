@@ -6,6 +6,7 @@ cordoned; probes run, and the load of all nodes is measured. All of it depends o
 binds alone, so every run has the same steps.
 """
 
+import gc
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from eclectus.live import garbage
+from eclectus.cli.scheduler import GC_THRESHOLD
 from eclectus.live.inbox import MAX_BATCH
 from eclectus.live.learned_objects import PAGE_PROFILES
 from eclectus.model.events import (
@@ -63,12 +64,13 @@ def step_milliseconds(size: Size) -> list[float]:
 
 
 def _run(size: Size) -> list[float]:
-    garbage.tune()  # as in the scheduler
+    gc.set_threshold(*GC_THRESHOLD)  # as in the scheduler
     minute, driver = BusyMinute(size), Driver(FifoOrder(), [], Preemption())
     found, is_listed = list[float](), False
     for now, events in minute.steps():
         if now > BEGAN and not is_listed:
-            garbage.freeze()
+            gc.collect()
+            gc.freeze()
             is_listed = True
         driver.milliseconds = 0.0
         binds = driver.step_at(now, *events)

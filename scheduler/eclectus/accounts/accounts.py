@@ -16,8 +16,7 @@ from eclectus.cluster.changelog import ChangeLog
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import PODS
 from eclectus.maths.load import ArrivalRate
-from eclectus.model.objects import Amounts, Task
-from eclectus.model.reservation import ClassKey
+from eclectus.model.objects import Amounts, ClassKey, Task
 
 Fault = Callable[[str], None]
 

@@ -13,16 +13,7 @@ from msgspec import Struct, ValidationError, convert, to_builtins
 
 from eclectus.api.dag_job import FAILED, READY, SUCCEEDED, DagJob, PlanStatus, Stage, StageStatus
 from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOB_LABEL, DAG_JOBS, STAGE_LABEL
-from eclectus.cli.cluster_commands import (
-    Answer,
-    awaited,
-    default_namespace,
-    defined,
-    kubeconfig_options,
-    output_option,
-    permitted,
-    print_changes,
-)
+from eclectus.cli import cluster_commands
 from eclectus.cli.output import ABSENT, age, aligned, count, shortened, span, structured
 from eclectus.config.settings_reading import nearest
 from eclectus.kube.dag_jobs import topological
@@ -42,9 +33,11 @@ WITHOUT_NODE = {"labelSelector": DAG_JOB_LABEL, "fieldSelector": "spec.nodeName=
 @click.argument("name", required=False, default="")
 @click.option("-n", "--namespace", help="Namespace of the jobs. By default that of the kubeconfig's context.")
 @click.option("-A", "--all-namespaces", is_flag=True, help="Jobs of all namespaces.")
-@output_option(Output, "Output format; `wide` is a table with more columns and whole messages.")
+@cluster_commands.output_option(
+    Output, "Output format; `wide` is a table with more columns and whole messages."
+)
 @click.option("-w", "--watch", is_flag=True, help="Keep running and print again after each change.")
-@kubeconfig_options
+@cluster_commands.kubeconfig_options
 def dag(
     *,
     name: str,
@@ -78,18 +71,22 @@ def dag(
     if all_namespaces and (namespace or name):
         raise click.UsageError("give --all-namespaces alone: without NAME and without --namespace")
     access = credentials.load(kubeconfig, context)
-    where = "" if all_namespaces else namespace or default_namespace(kubeconfig, context)
+    where = "" if all_namespaces else namespace or cluster_commands.default_namespace(kubeconfig, context)
 
-    async def answer(client: ApiClient) -> Answer:
+    async def answer(client: ApiClient) -> cluster_commands.Answer:
         api, place = ObjectApi(client), f"namespaces/{where}/" if where else ""
-        listing = defined(list_objects(api, f"/apis/{API_VERSION}/{place}{DAG_JOBS}"), DAG_JOB)
-        jobs = await awaited(listing, "listing the DagJobs")
+        listing = cluster_commands.defined(
+            list_objects(api, f"/apis/{API_VERSION}/{place}{DAG_JOBS}"), DAG_JOB
+        )
+        jobs = await cluster_commands.awaited(listing, "listing the DagJobs")
         of_pods = list_objects(api, f"/api/v1/{place}pods", WITHOUT_NODE)
-        pods = await awaited(permitted(of_pods, "why pods wait is not shown: "), "listing the pods")
+        pods = await cluster_commands.awaited(
+            cluster_commands.permitted(of_pods, "why pods wait is not shown: "), "listing the pods"
+        )
         found, problems = rows(jobs, pods or (), datetime.now(UTC))
         return formatted(found, where, name, output), problems
 
-    print_changes(access, answer, watch)
+    cluster_commands.print_changes(access, answer, watch)
 
 
 def formatted(found: Sequence[Row], namespace: str, name: str, output: Output) -> str:

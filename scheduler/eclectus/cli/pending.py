@@ -17,14 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from eclectus.api.names import PART_OF, PART_OF_LABEL, SCHEDULER_NAMES
-from eclectus.cli.cluster_commands import (
-    REQUEST_SECONDS,
-    awaited,
-    default_namespace,
-    kubeconfig_options,
-    output_option,
-    permitted,
-)
+from eclectus.cli import cluster_commands
 from eclectus.cli.output import ABSENT, age, aligned, shortened, structured
 from eclectus.config.configuration import DEFAULT_SCHEDULER, KIND
 from eclectus.config.settings_reading import read_yaml
@@ -109,7 +102,7 @@ Object = dict[str, Any]
 @click.command()
 @click.option("-n", "--namespace", help="Namespace of the pods. By default that of the kubeconfig's context.")
 @click.option("-A", "--all-namespaces", is_flag=True, help="Pods of all namespaces.")
-@output_option(Output, "Output format; `wide` has whole messages and since when each holds.")
+@cluster_commands.output_option(Output, "Output format; `wide` has whole messages and since when each holds.")
 @click.option(
     "--scheduler-name",
     "names",
@@ -118,7 +111,7 @@ Object = dict[str, Any]
     help="Also count NAME as one of Eclectus; can be repeated. Needed only where Leases and ConfigMaps "
     "may not be listed.",
 )
-@kubeconfig_options
+@cluster_commands.kubeconfig_options
 def pending(
     *,
     namespace: str | None,
@@ -145,18 +138,18 @@ def pending(
     if all_namespaces and namespace:
         raise click.UsageError("give either --namespace or --all-namespaces")
     access = credentials.load(kubeconfig, context)
-    where = "" if all_namespaces else namespace or default_namespace(kubeconfig, context)
+    where = "" if all_namespaces else namespace or cluster_commands.default_namespace(kubeconfig, context)
     asyncio.run(_show(access, where, output, names))
 
 
 async def _show(access: Credentials, namespace: str, output: Output, names: tuple[str, ...]) -> None:
     from eclectus.kubeclient.client import ObjectApi, connected, list_objects
 
-    async with connected(access, REQUEST_SECONDS) as client:
+    async with connected(access, cluster_commands.REQUEST_SECONDS) as client:
         api = ObjectApi(client)
-        known = await awaited(_known(api, names), "looking for the schedulers")
+        known = await cluster_commands.awaited(_known(api, names), "looking for the schedulers")
         path = f"/api/v1/namespaces/{namespace}/pods" if namespace else PODS
-        pods = await awaited(list_objects(api, path, UNPLACED), "listing the pods")
+        pods = await cluster_commands.awaited(list_objects(api, path, UNPLACED), "listing the pods")
     click.echo(formatted(rows(pods, known), known, namespace, output))
 
 
@@ -164,8 +157,8 @@ async def _known(api: ObjectApi, names: tuple[str, ...]) -> dict[str, Served]:
     """The names that Eclectus serves. What may not be listed is reported on stderr."""
     from eclectus.kubeclient.client import list_objects
 
-    leases = await permitted(list_objects(api, LEASES, OURS))
-    config_maps = await permitted(list_objects(api, CONFIG_MAPS, OURS))
+    leases = await cluster_commands.permitted(list_objects(api, LEASES, OURS))
+    config_maps = await cluster_commands.permitted(list_objects(api, CONFIG_MAPS, OURS))
     known = served(leases or (), config_maps or (), datetime.now(UTC))
     assumed = names or ((PART_OF,) if leases is None and config_maps is None else ())
     if assumed and not names:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import sys
 from collections.abc import Callable
@@ -14,12 +15,14 @@ import click
 
 from eclectus.config import Configuration, load
 from eclectus.config.configuration import configz
-from eclectus.live import garbage
 
 if TYPE_CHECKING:
     from eclectus.live.loop import StepObserver
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+# What imports and lists create lives long. By default, what is known of 5,000 nodes would be traversed again
+# and again by the garbage collector, which stops everything else for up to 0.1 s at a time.
+GC_THRESHOLD = (100_000, 50, 50)
 
 _log = logging.getLogger(__name__)
 
@@ -70,7 +73,7 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
     On SIGTERM the scheduler sends the binds it has decided, gives the Lease back when all have ended, and
     exits with 0. When it loses the Lease it exits with 1, so that it is restarted as a standby.
     """
-    garbage.tune()
+    gc.set_threshold(*GC_THRESHOLD)
     from eclectus.kubeclient import credentials
     from eclectus.live import logs, scheduler_process
 

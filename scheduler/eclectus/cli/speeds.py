@@ -15,15 +15,7 @@ from msgspec.structs import replace
 
 from eclectus.api.names import NODE_PROFILE, NODE_PROFILES_PATH
 from eclectus.api.node_profile import LastProbe, NodeProfile
-from eclectus.cli.cluster_commands import (
-    Answer,
-    awaited,
-    defined,
-    kubeconfig_options,
-    output_option,
-    permitted,
-    print_changes,
-)
+from eclectus.cli import cluster_commands
 from eclectus.cli.output import ABSENT, age, aligned, structured
 from eclectus.config.settings_reading import nearest
 from eclectus.model.objects import concerns
@@ -36,11 +28,13 @@ Output = Literal["table", "wide", "json", "yaml"]
 
 
 @click.command()
-@output_option(Output, "Output format; `wide` is a table with prices and all classes of work.")
+@cluster_commands.output_option(
+    Output, "Output format; `wide` is a table with prices and all classes of work."
+)
 @click.option("--class", "only_class", default="", metavar="CLASS", help="Show this class of work only.")
 @click.option("-n", "--namespace", help="Show only classes of this namespace, and those that are shared.")
 @click.option("-w", "--watch", is_flag=True, help="Keep running and print again after each change.")
-@kubeconfig_options
+@cluster_commands.kubeconfig_options
 def speeds(
     *,
     output: Output,
@@ -68,16 +62,18 @@ def speeds(
     from eclectus.kubeclient import credentials
     from eclectus.kubeclient.client import ObjectApi, list_objects
 
-    async def answer(client: ApiClient) -> Answer:
-        listed = await awaited(defined(_listed(client), NODE_PROFILE), "listing the NodeProfiles")
+    async def answer(client: ApiClient) -> cluster_commands.Answer:
+        listed = await cluster_commands.awaited(
+            cluster_commands.defined(_listed(client), NODE_PROFILE), "listing the NodeProfiles"
+        )
         profiles = listed if namespace is None else [limited(each, namespace) for each in listed]
         of_nodes = list_objects(ObjectApi(client), "/api/v1/nodes", metadata_only=True)
-        listing = permitted(of_nodes, "nodes without a NodeProfile are not shown: ")
-        nodes = await awaited(listing, "listing the nodes") or ()
+        listing = cluster_commands.permitted(of_nodes, "nodes without a NodeProfile are not shown: ")
+        nodes = await cluster_commands.awaited(listing, "listing the nodes") or ()
         names = [each["metadata"]["name"] for each in nodes]
         return _formatted(profiles, output, only_class, names), ()
 
-    print_changes(credentials.load(kubeconfig, context), answer, watch)
+    cluster_commands.print_changes(credentials.load(kubeconfig, context), answer, watch)
 
 
 async def _listed(client: ApiClient) -> list[NodeProfile]:

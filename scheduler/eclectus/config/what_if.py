@@ -19,16 +19,7 @@ from typing import Literal, NamedTuple, TypeVar, get_args
 from msgspec.structs import replace
 
 from eclectus.config.settings_reading import nearest
-from eclectus.explain.what_if import (
-    AddNodes,
-    Change,
-    ChangeNode,
-    ChangeTask,
-    DeletePod,
-    NodeEdit,
-    Question,
-    TaskEdit,
-)
+from eclectus.explain import what_if
 from eclectus.kube.requests import FieldError, amounts, counted, parsed
 from eclectus.model.errors import QuestionError
 from eclectus.model.objects import Amounts, Node, Taint, Task, Toleration, amount_of
@@ -102,13 +93,13 @@ def _check_found(item: Item, problem: str, known: Collection[str], left: int) ->
         raise QuestionError(f"{item}: {problem}; it has {', '.join(known) or 'none'}")
 
 
-def _cordon(item: Item) -> NodeEdit:
+def _cordon(item: Item) -> what_if.NodeEdit:
     if item.value not in ("true", "false"):
         raise QuestionError(f"{item}: must be true or false")
     return lambda node: replace(node, unschedulable=item.value == "true")
 
 
-def _add_taint(item: Item) -> NodeEdit:
+def _add_taint(item: Item) -> what_if.NodeEdit:
     taint, effect = with_effect(item)
     key, _, value = taint.partition("=")
     added = Taint(key, value, effect or "NoSchedule")
@@ -120,7 +111,7 @@ def _add_taint(item: Item) -> NodeEdit:
     return edit
 
 
-def _remove_taint(item: Item) -> NodeEdit:
+def _remove_taint(item: Item) -> what_if.NodeEdit:
     key, effect = with_effect(item)
 
     def edit(node: Node) -> Node:
@@ -132,14 +123,14 @@ def _remove_taint(item: Item) -> NodeEdit:
     return edit
 
 
-def _add_label(item: Item) -> NodeEdit:
+def _add_label(item: Item) -> what_if.NodeEdit:
     key, sign, value = item.value.partition("=")
     if not key or not sign:
         raise QuestionError(f"{item}: must be label+=KEY=VALUE")
     return lambda node: replace(node, labels=tuple(sorted({**dict(node.labels), key: value}.items())))
 
 
-def _remove_label(item: Item) -> NodeEdit:
+def _remove_label(item: Item) -> what_if.NodeEdit:
     def edit(node: Node) -> Node:
         left = tuple(each for each in node.labels if each[0] != item.value)
         _check_found(item, f"node {node.name!r} has no such label", dict(node.labels), len(left))
@@ -148,12 +139,12 @@ def _remove_label(item: Item) -> NodeEdit:
     return edit
 
 
-def _allocatable(item: Item) -> NodeEdit:
+def _allocatable(item: Item) -> what_if.NodeEdit:
     offered = amount(item)
     return lambda node: replace(node, allocatable=with_amount(node.allocatable, item.name, offered))
 
 
-NODE_ITEMS: Mapping[str, Callable[[Item], NodeEdit]] = {
+NODE_ITEMS: Mapping[str, Callable[[Item], what_if.NodeEdit]] = {
     "taint+": _add_taint,
     "taint-": _remove_taint,
     "label+": _add_label,
@@ -164,7 +155,7 @@ NODE_ITEMS: Mapping[str, Callable[[Item], NodeEdit]] = {
 """Key of an item -> what reads it. A key that ends with a dot is followed by a resource."""
 
 
-def _request(item: Item) -> TaskEdit:
+def _request(item: Item) -> what_if.TaskEdit:
     resource, requested = item.name, amount(item)
 
     def edit(task: Task) -> Task:
@@ -179,7 +170,7 @@ def _request(item: Item) -> TaskEdit:
     return edit
 
 
-def _drop_selector(item: Item) -> TaskEdit:
+def _drop_selector(item: Item) -> what_if.TaskEdit:
     def edit(task: Task) -> Task:
         left = tuple(each for each in task.spec.node_selector if each[0] != item.value)
         known = dict(task.spec.node_selector)
@@ -189,7 +180,7 @@ def _drop_selector(item: Item) -> TaskEdit:
     return edit
 
 
-def _tolerate(item: Item) -> TaskEdit:
+def _tolerate(item: Item) -> what_if.TaskEdit:
     toleration, effect = with_effect(item)
     key, sign, value = toleration.partition("=")
     added = Toleration(key, "Equal" if sign else "Exists", value, effect)
@@ -200,12 +191,12 @@ def _tolerate(item: Item) -> TaskEdit:
     return edit
 
 
-def _priority(item: Item) -> TaskEdit:
+def _priority(item: Item) -> what_if.TaskEdit:
     priority = whole(item, -(2**31), 2**31 - 1)
     return lambda task: replace(task, priority=priority)
 
 
-TASK_ITEMS: Mapping[str, Callable[[Item], TaskEdit]] = {
+TASK_ITEMS: Mapping[str, Callable[[Item], what_if.TaskEdit]] = {
     "request.": _request,
     "selector-": _drop_selector,
     "toleration+": _tolerate,
@@ -220,10 +211,10 @@ NODES_MOST = 100  # added by one text
 CHARACTERS_MOST = 1024  # of one text
 SUBJECTS = ("node", "add-node-like", "delete-pod")  # keys of a first item that is not about the pod
 
-EditT = TypeVar("EditT", NodeEdit, TaskEdit)
+EditT = TypeVar("EditT", what_if.NodeEdit, what_if.TaskEdit)
 
 
-def read_question(texts: Sequence[str], as_policy: str, namespace: str) -> Question:
+def read_question(texts: Sequence[str], as_policy: str, namespace: str) -> what_if.Question:
     """The question; `namespace`: of pods that are named without one. Raises QuestionError."""
     if len(texts) > CHANGES_MOST:
         raise QuestionError(f"{len(texts)} changes are asked for, and at most {CHANGES_MOST} are allowed")
@@ -234,13 +225,13 @@ def read_question(texts: Sequence[str], as_policy: str, namespace: str) -> Quest
         raise QuestionError(
             f"there is no Place policy {as_policy!r}; {nearest(as_policy, list(table.PLACE))}"
         )
-    return Question(changes, tuple(texts), table.PLACE[as_policy]() if as_policy else None)
+    return what_if.Question(changes, tuple(texts), table.PLACE[as_policy]() if as_policy else None)
 
 
 # -- what changes ----------------------------------------------------------------------------------
 
 
-def _change(text: str, namespace: str) -> Change:
+def _change(text: str, namespace: str) -> what_if.Change:
     if len(text) > CHARACTERS_MOST:
         raise QuestionError(f"a change of {len(text)} characters is too long; at most {CHARACTERS_MOST}")
     first, *others = items = [read_item(each) for each in text.split(",")]
@@ -250,18 +241,18 @@ def _change(text: str, namespace: str) -> Change:
         case "node":
             if not others:
                 raise QuestionError(f"{first}: say what would be other about it; {_known(NODE_ITEMS)}")
-            return ChangeNode(first.value, _edits(NODE_ITEMS, others))
+            return what_if.ChangeNode(first.value, _edits(NODE_ITEMS, others))
         case "add-node-like":
             counts = [each for each in others if each.key == "count"]
             count = whole(counts[-1], 1, NODES_MOST) if counts else 1
             edits = _edits(NODE_ITEMS, [each for each in others if each.key != "count"])
-            return AddNodes(first.value, count, edits)
+            return what_if.AddNodes(first.value, count, edits)
         case "delete-pod":
             if others:
                 raise QuestionError(f"{first}: nothing may follow, but {others[0]} does")
             before, slash, name = first.value.partition("/")
-            return DeletePod(before, name) if slash else DeletePod(namespace, before)
-    return ChangeTask(_edits(TASK_ITEMS, items))
+            return what_if.DeletePod(before, name) if slash else what_if.DeletePod(namespace, before)
+    return what_if.ChangeTask(_edits(TASK_ITEMS, items))
 
 
 def _edits(known: Mapping[str, Callable[[Item], EditT]], items: Iterable[Item]) -> tuple[EditT, ...]:

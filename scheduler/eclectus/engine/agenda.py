@@ -22,8 +22,7 @@ from math import inf
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from eclectus.model.objects import Task
-from eclectus.model.reservation import ClassKey
+from eclectus.model.objects import ClassKey, Task
 
 K = TypeVar("K", bound=Hashable)
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from eclectus.cluster.memo import unfile
 from eclectus.cluster.nodes import OTHER
 from eclectus.feasibility.constraint_set import constraint_set
-from eclectus.model.reservation import ClassKey
+from eclectus.model.objects import ClassKey
 
 AttemptResult = Literal["scheduled", "unschedulable", "error"]
 Incoming = Literal["active", "backoff"]

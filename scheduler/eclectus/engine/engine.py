@@ -9,7 +9,7 @@ import numpy as np
 
 from eclectus.engine.counters import QueueCounts
 from eclectus.engine.effects import Effects
-from eclectus.engine.event_handlers import CHANGE_SECONDS, EventHandlers
+from eclectus.engine.event_handlers import EventHandlers
 from eclectus.engine.gang_attempts import GangTurns
 from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.node_dispatch import NodeDispatch
@@ -53,7 +53,6 @@ class Engine:
         self.needs: Mapping[Need, frozenset[str]] = self._state.needs
         self.leads = False  # whether it decides: after Resumed, and not after Paused; written here only
         self._recheck_at = 0.0
-        self._change_at = 0.0
         self._next_step_at: float | None = None  # when to step even if nothing happens, seconds
         # Speeds and slots may be 0, and dividing by them gives inf: policies need not silence numpy.
         # numpy keeps that setting in a context; entering a prepared one costs a tenth of np.errstate.
@@ -87,8 +86,7 @@ class Engine:
             self._nominations.review_kept()
             if state.spared:
                 state.review_spared()
-        if self._event_handlers.has_crowded and now >= self._change_at:
-            self._change_at = now + CHANGE_SECONDS
+        if self._event_handlers.change_at <= now:
             self._event_handlers.change_places()
         #    Gangs whose pods have come or gone, or whose back-off is over, get or lose their turn.
         gangs = state.gangs
@@ -145,9 +143,7 @@ class Engine:
             at = min(at, state.backoff.next_due())
         if state.gangs.retries:
             at = min(at, state.gangs.next_due())
-        if self._event_handlers.has_crowded:
-            at = min(at, self._change_at)
-        return now if state.gangs.changed else at
+        return now if state.gangs.changed else min(at, self._event_handlers.change_at)
 
     def _lead(self, leads: bool) -> None:
         self.leads = leads

@@ -6,6 +6,7 @@ about storage the pods that use it are resolved again at the end of the events o
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import inf
 from operator import attrgetter
 from typing import Any
 
@@ -140,6 +141,7 @@ class EventHandlers:
         self._specs = WaitingSpecs(state.profiles.values(), state.cluster, state.pending, state.volumes)
         spread = self._specs.default_spread
         self._foreign_pending = state.foreign_pending
+        self._change_at = 0.0
         # The uids of the pods that ended or were deleted last, oldest first.
         self._tombstones = OrderedDict[str, None]()
         self.handlers: Mapping[type, Callable[[Any], None]] = {
@@ -342,6 +344,7 @@ class EventHandlers:
         Not those of gangs, and those for which room is made.
         """
         state, late = self._state, self._specs.late
+        self._change_at = state.now + CHANGE_SECONDS
         for namespace in list(late.crowded):
             for uid in late.terms.pods_of(namespace):
                 task, queued = state.pending[uid], state.places.queued(uid)
@@ -355,9 +358,9 @@ class EventHandlers:
                     late.step_back(task)
 
     @property
-    def has_crowded(self) -> bool:
-        """Whether pods wait because of their terms."""
-        return bool(self._specs.late.crowded)
+    def change_at(self) -> float:
+        """When pods that wait because of their terms change places, seconds; inf if there are none."""
+        return self._change_at if self._specs.late.crowded else inf
 
     @property
     def may_decide(self) -> bool:

@@ -29,8 +29,7 @@ from eclectus.engine.state import State
 from eclectus.engine.wait_limit import BestNode
 from eclectus.framework import Bind, Defer, Order, Place, Profile, Unschedulable, Wait
 from eclectus.model.errors import PolicyError
-from eclectus.model.objects import NO_GRANT, Grant, Task
-from eclectus.model.reservation import ClassKey
+from eclectus.model.objects import NO_GRANT, ClassKey, Grant, Task
 
 PODS_MOST = 2_000  # of gangs that have become complete or incomplete: so many change queues in one step
 EVENT = "PodGroupChange"  # why they are queued, for metrics

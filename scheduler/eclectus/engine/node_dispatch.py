@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from eclectus.engine.state import State
 from eclectus.framework import Line
 from eclectus.model.errors import PolicyError
-from eclectus.model.objects import Task
-from eclectus.model.reservation import ClassKey, Reservation
+from eclectus.model.objects import ClassKey, Reservation, Task
 
 
 class NodeDispatch:

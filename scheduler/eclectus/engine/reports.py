@@ -34,8 +34,7 @@ from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Wait
 from eclectus.maths.backlog_wait import Filling, ServiceTime, residual_seconds
 from eclectus.maths.numbers import Floats
-from eclectus.model.objects import Spec, Task, may_outrank
-from eclectus.model.reservation import ClassKey, Reservation
+from eclectus.model.objects import ClassKey, Reservation, Spec, Task, may_outrank
 
 PREEMPTION_ROWS_MOST = 50  # nodes that are looked at for pods of lower priority, for each message
 NO_RELIEF = (

@@ -51,8 +51,7 @@ from eclectus.feasibility.task_class import ClassCache
 from eclectus.framework import Learn, Policy, Profile, View, groupings_of, needs_of
 from eclectus.maths.backlog_wait import ServiceTimes
 from eclectus.model.commands import Command, Evict, Fault, Nominate, Report
-from eclectus.model.objects import NO_GRANT, GangKey, Grant, Task, may_outrank
-from eclectus.model.reservation import ClassKey, Reservation
+from eclectus.model.objects import NO_GRANT, ClassKey, GangKey, Grant, Reservation, Task, may_outrank
 
 T = TypeVar("T")
 PodPlace = Literal[

@@ -16,8 +16,7 @@ from eclectus.cluster.changelog import Rows
 from eclectus.engine.agenda import ProfileWaits
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.state import State
-from eclectus.model.objects import Amounts, Task
-from eclectus.model.reservation import ClassKey
+from eclectus.model.objects import Amounts, ClassKey, Task
 
 
 class WaitLimit:

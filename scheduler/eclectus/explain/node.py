@@ -1,27 +1,48 @@
-"""What a node holds, what is learned of it, what it costs, and why it gets no pods. Changes nothing."""
+"""What a node holds, what is learned of it and what it costs, why it gets no pods; and the nodes for one pod.
+
+Of those: which lack least, what would have to change on each, and what eviction could do. Victims are looked
+for as policies do, and none is evicted. Of other pods few are named, with how many there are.
+"""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
+from math import isfinite
 from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
 from eclectus.accounts.node_prices import PriceSummary
+from eclectus.cluster.changelog import Rows
 from eclectus.cluster.resources import PODS
 from eclectus.engine.queues.class_queues import PendingClass
-from eclectus.engine.state import State
-from eclectus.explain.nodes_for_pod import named
+from eclectus.engine.reports import having_room
+from eclectus.engine.state import IN_A_GANG, State
 from eclectus.feasibility.constraint_set import constraint_set
-from eclectus.feasibility.fit_error import refusals_of_row
-from eclectus.feasibility.static_rules import FEW_TERMS
+from eclectus.feasibility.fit_error import ROOM_PLUGIN, counted, left_over, refusals_of_row, shortages_of_row
+from eclectus.feasibility.rules.rule import Mask
+from eclectus.feasibility.static_rules import FEW_TERMS, static_rules_of
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Place
+from eclectus.framework.victims import Victims, may_be_victim, victims_on
 from eclectus.maths.numbers import Floats
-from eclectus.model.explanation import NodeCondition, NodeExplanation, Refusal, ResourceUse
+from eclectus.model.explanation import (
+    EvictionCandidate,
+    Lack,
+    NearMiss,
+    NodeCondition,
+    NodeExplanation,
+    OtherPod,
+    Preemption,
+    PreemptionState,
+    Refusal,
+    ResourceUse,
+)
 from eclectus.model.learned import ConstraintDemand, LearnedNode, LearnedSummary, LearnedWork, NodePrice
-from eclectus.model.objects import Spec, Taint
+from eclectus.model.objects import Spec, Taint, Task, may_outrank, outranks
 
 CLASSES_MOST = 64  # pending classes that are compared with the node
 CLASSES_BESIDE_PODS_MOST = 4  # of those, with rules about other pods, which cost milliseconds each
@@ -207,3 +228,220 @@ def _by_workload(state: State) -> dict[str, Floats]:
 def _priced_work(work: LearnedWork, by_workload: Mapping[str, Floats], row: int) -> LearnedWork:
     price = by_workload.get(work.workload)
     return work if price is None or row >= len(price) else replace(work, price=price.item(row))
+
+
+NAMED_MOST = 5  # of one node: an explanation stays short, and the rest is counted
+
+
+class InTheWay(NamedTuple):
+    """What keeps a node from having room for a pod that it could run."""
+
+    pods: Sequence[Task] = ()  # without these it would fit, most important first
+    is_planned: bool = False  # nothing but room that is planned for pods that wait
+
+
+def named(state: State, pods: Sequence[Task]) -> tuple[OtherPod, ...]:
+    """The first of the pods."""
+    return tuple(
+        OtherPod(
+            pod.namespace,
+            pod.name,
+            pod.priority,
+            leaving=is_leaving(state, pod),
+            nominated=state.placed.is_nominated(pod.uid),
+        )
+        for pod in pods[:NAMED_MOST]
+    )
+
+
+def is_leaving(state: State, pod: Task) -> bool:
+    """Whether a pod is on its way out: it is terminating, or its eviction was sent."""
+    return pod.deleting or pod.uid in state.evicted
+
+
+def leaving_on(state: State, row: int) -> list[Task]:
+    """The pods on a row that are on their way out."""
+    return [pod for pod, _ in state.placed.bound_on(row) if is_leaving(state, pod)]
+
+
+def in_the_way(state: State, task: Task, task_class: TaskClass, row: int) -> InTheWay | None:
+    """What keeps the task from a row; None where it could not run there if all pods left.
+
+    Pods of lower priority are named where they suffice, because they may be evicted, and pods on their way
+    out or nominated pods where these do.
+    """
+    ways: tuple[Callable[[Task], bool], ...] = (partial(outranks, task), lambda pod: True)
+    for gives_way in ways:
+        found = victims_on(state.view, task_class, row, gives_way)
+        if found is None:
+            continue
+        if not found.is_room_free:
+            return InTheWay(found.pods or leaving_on(state, row))
+        on_node = state.placed.nominated_on(state.cluster.names[row])
+        pods = [pod for pod in on_node if gives_way(pod) and pod.uid != task.uid]
+        return InTheWay(pods, is_planned=not pods)
+    return None
+
+
+NODES_MOST = 3
+LACKS_MOST = 8  # named of one node: a pod may request thousands of resources
+WORDS_MOST = 120  # characters of one condition
+
+
+def near_misses(state: State, task: Task, task_class: TaskClass) -> tuple[NearMiss, ...]:
+    """The nearest nodes, the first one first; none where a node has room, or where no node would ever do.
+
+    The class must be up to date. Costs nodes times conditions, as FitError does. Of a pod with very many
+    affinity terms only nodes that could run it are considered.
+    """
+    spec = task_class.spec
+    if task_class.fits_now_count or spec.unsupported:
+        return ()
+    rows = np.flatnonzero(task_class.feasible if _has_many_terms(spec) else state.cluster.present)
+    if not len(rows):
+        return ()
+    conditions = list(_conditions_of(task_class, rows))
+    overflow = task_class.overflow[rows]
+    lacking = np.sum([lacks for _, lacks in conditions], axis=0) + (overflow > 0)
+    nearest = np.lexsort((overflow, lacking))[:NODES_MOST]
+    return tuple(
+        _miss(state, task, task_class, int(rows[at]), [lack for lack, lacks in conditions if lacks[at]])
+        for at in nearest.tolist()
+    )
+
+
+def _has_many_terms(spec: Spec) -> bool:
+    return len(spec.affinity or ()) > FEW_TERMS
+
+
+def _conditions_of(task_class: TaskClass, rows: Rows) -> Iterator[tuple[Lack, Mask]]:
+    """All that the pod asks of a node beside room, and which of the rows lack it, shape [len(rows)]."""
+    cluster, spec = task_class.cluster, task_class.spec
+    # With many terms the rows are those on which these hold.
+    for rule in () if _has_many_terms(spec) else static_rules_of(spec):
+        for words, holds in rule.predicates(spec):
+            cut = words if len(words) <= WORDS_MOST else f"{words[: WORDS_MOST - 1]}…"
+            yield Lack(rule.plugin, cut, permanent=True), ~holds(cluster, rows)
+    for rule in task_class.usage_rules:
+        yield Lack(rule.plugin, rule.reason), ~rule.holds(cluster, spec, rows)
+    if task_class.topology is not None:
+        for plugin, reason, refused in task_class.topology.refusals(rows):
+            yield Lack(plugin, reason), refused
+
+
+def _miss(state: State, task: Task, task_class: TaskClass, row: int, lacks: list[Lack]) -> NearMiss:
+    cluster, spec = task_class.cluster, task_class.spec
+    requests = dict(spec.requests)
+    for resource, missing in shortages_of_row(spec, cluster, row):
+        column = cluster.columns.get(resource)
+        offered = 0.0 if column is None else cluster.allocatable[row, column]
+        is_permanent = bool(offered < max(requests.get(resource, 0), 1))
+        lacks.append(Lack(ROOM_PLUGIN, resource, missing, permanent=is_permanent))
+    found = in_the_way(state, task, task_class, row) or InTheWay()
+    return NearMiss(
+        node=state.cluster.names[row],
+        lacks=tuple(lacks[:LACKS_MOST]),
+        fits_without=named(state, found.pods),
+        not_listed=max(len(found.pods) - NAMED_MOST, 0),
+        planned=found.is_planned,
+    )
+
+
+ROWS_MOST = 64  # nodes that are searched for victims: those that are short of least
+NO_SUCH_PODS = "without any"
+CANDIDATES_MOST = 3  # then the search ends
+
+
+class _Search(NamedTuple):
+    """What a search for victims has found; candidates by row, least harm first."""
+
+    examined: list[int]  # rows
+    planned: int  # nodes where nothing but room planned for waiting pods is in the way
+    found: list[tuple[int, Victims]]
+
+
+def preemption(state: State, task: Task, task_class: TaskClass, now: float) -> Preemption:
+    """Whether pods could be evicted for a pending pod; the class must be up to date. `now` in seconds."""
+    blocked = _blocked(state, task, task_class)
+    if blocked is not None and blocked[0] != "profileEvictsNobody":
+        return Preemption(*blocked)
+    search = _search(state, task, task_class)
+    candidates = tuple(_candidate(state, row, victims) for row, victims in search.found)
+    if blocked is not None:
+        return Preemption(*blocked, len(search.examined), candidates)
+    outcome: PreemptionState = "possible" if candidates else "notHelpful"
+    reason = _reason(state, task, task_class, search)
+    return Preemption(outcome, reason, len(search.examined), candidates, _next_check(state, task, now))
+
+
+def _blocked(state: State, task: Task, task_class: TaskClass) -> tuple[PreemptionState, str] | None:
+    """Why no victim is looked for; None where one is."""
+    if state.placed.is_nominated(task.uid):
+        return "nominated", f"room is held for it on node {state.placed.node_of(task.uid)}"
+    if task_class.fits_now_count:
+        return "hasRoom", f"nobody is evicted while {having_room(task_class.fits_now_count)}"
+    return _may_not_evict(state, task)
+
+
+def _may_not_evict(state: State, task: Task) -> tuple[PreemptionState, str] | None:
+    if state.places.of(task.uid) in IN_A_GANG:
+        return "gangIncomplete", "a pod group that is not complete evicts no pods"
+    if not task.preempts:
+        return "policyNever", "its preemptionPolicy is Never"
+    if not may_outrank(task.priority, state.placed.lowest_priority):
+        return "noLowerPriority", f"no pod on a node has a priority below {task.priority}"
+    if not state.profiles[task.profile].relieve.traits.evicts:
+        return "profileEvictsNobody", f"the profile {task.profile} evicts no pods (relieve)"
+    return None
+
+
+def _search(state: State, task: Task, task_class: TaskClass) -> _Search:
+    rows = np.flatnonzero(task_class.feasible)
+    nearest = rows[np.argsort(task_class.overflow[rows], kind="stable")[:ROWS_MOST]]
+    found: list[tuple[int, Victims]] = []
+    examined, planned = list[int](), 0
+    for row in nearest.tolist():
+        examined.append(row)
+        victims = victims_on(state.view, task_class, row, partial(may_be_victim, state.view, task))
+        if victims is not None and victims.is_room_free:
+            planned += 1
+        elif victims is not None:
+            found.append((row, victims))
+            if len(found) == CANDIDATES_MOST:
+                break
+    found.sort(key=lambda each: each[1].cost)
+    return _Search(examined, planned, found)
+
+
+def _reason(state: State, task: Task, task_class: TaskClass, search: _Search) -> str:
+    nodes = f"of the {len(search.examined)} nodes examined"
+    if search.found:
+        return f"without pods of lower priority it would fit on {len(search.found)} {nodes}"
+    if search.planned:
+        planned = "room is only planned for pods that wait: nobody is evicted for that"
+        return f"on {search.planned} {nodes} {planned}"
+    counts = Counter[str]()
+    for row in search.examined:
+        counts.update(left_over(task_class, row, state.placed.on_row(row), task, NO_SUCH_PODS))
+    return (
+        f"it would fit on none {nodes} without their pods of a priority below {task.priority} "
+        f"({counted(counts)}); "
+        f"{task_class.feasible_count} of {len(state.cluster)} nodes could run it when empty"
+    )
+
+
+def _candidate(state: State, row: int, victims: Victims) -> EvictionCandidate:
+    return EvictionCandidate(
+        node=state.cluster.names[row],
+        victims=named(state, victims.pods or leaving_on(state, row)),
+        not_listed=max(len(victims.pods) - NAMED_MOST, 0),
+        violated_budgets=int(victims.cost[0]),
+    )
+
+
+def _next_check(state: State, task: Task, now: float) -> float | None:
+    """Seconds until the Relieve policy is asked about its class; None: not before something changes."""
+    due = state.relief.due_at((task.profile, (task.spec, task.workload)))
+    if due is None:
+        return None
+    return max(due - now, 0.0) if isfinite(due) else 0.0

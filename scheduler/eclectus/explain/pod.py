@@ -28,25 +28,13 @@ from eclectus.engine.reports import (
     withheld,
 )
 from eclectus.engine.state import ForeignPod, State
-from eclectus.explain.node import demand_of, price_for
-from eclectus.explain.nodes_for_pod import leaving_on, named, near_misses, preemption
+from eclectus.explain.node import demand_of, leaving_on, named, near_misses, preemption, price_for
 from eclectus.feasibility.fit_error import funnel
 from eclectus.feasibility.rules import nodes
 from eclectus.feasibility.rules.nodes import term_holds, term_words
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.model.explanation import (
-    AlikePods,
-    Attempts,
-    Funnel,
-    JobExplanation,
-    Nomination,
-    Placement,
-    PodExplanation,
-    Waiting,
-    WaitingState,
-)
-from eclectus.model.objects import Task
-from eclectus.model.reservation import ClassKey
+from eclectus.model import explanation
+from eclectus.model.objects import ClassKey, Task
 
 DEAD_AMONG_MOST = 16  # nodes with room of which the learner is asked whether they are dead
 NOT_KEPT = (
@@ -55,7 +43,7 @@ NOT_KEPT = (
 )
 
 
-def explain_pod(engine: Engine, namespace: str, name: str, now: float) -> PodExplanation:
+def explain_pod(engine: Engine, namespace: str, name: str, now: float) -> explanation.PodExplanation:
     """Explain why a pod waits or where it has gone. `now`: seconds, not before the last step.
 
     On 15,000 nodes with 150,000 pods it takes 2 to 5 ms for a pod that waits, 20 ms for a bound one.
@@ -63,7 +51,7 @@ def explain_pod(engine: Engine, namespace: str, name: str, now: float) -> PodExp
     return replace(engine.read(pod_explanation, (namespace, name), now), deciding=engine.leads)
 
 
-def pod_explanation(state: State, pod: tuple[str, str], now: float) -> PodExplanation:
+def pod_explanation(state: State, pod: tuple[str, str], now: float) -> explanation.PodExplanation:
     """The answer about a pod, given by namespace and name; `now` in seconds. O(pods + nodes)."""
     namespace, name = pod
     for task in state.pending.values():
@@ -78,15 +66,15 @@ def pod_explanation(state: State, pod: tuple[str, str], now: float) -> PodExplan
         if each.name == name and each.namespace == namespace:
             return _foreign(state, uid, each, now)
     summary = "this scheduler knows no such pod: there is none, it has ended, or it was created just now"
-    return PodExplanation(namespace=namespace, name=name, state="unknown", summary=summary)
+    return explanation.PodExplanation(namespace=namespace, name=name, state="unknown", summary=summary)
 
 
-def explain_waiting(state: State, task: Task, now: float) -> PodExplanation:
+def explain_waiting(state: State, task: Task, now: float) -> explanation.PodExplanation:
     """The answer about a pod of `state.pending` that is not assumed; `task`: as it is, or as it might be."""
     task_class = _class_of(state, task)
     where, waits = state_of(state, task), waiting(state, task, task_class, now)
     is_placeable = where not in ("gated", "deleting")
-    return PodExplanation(
+    return explanation.PodExplanation(
         namespace=task.namespace,
         name=task.name,
         uid=task.uid,
@@ -107,10 +95,10 @@ def explain_waiting(state: State, task: Task, now: float) -> PodExplanation:
     )
 
 
-def _funnel(state: State, task: Task, task_class: TaskClass) -> Funnel:
+def _funnel(state: State, task: Task, task_class: TaskClass) -> explanation.Funnel:
     messages = FitErrors(state)
     found = funnel(task_class, state.cluster, messages.refusals)
-    return Funnel(
+    return explanation.Funnel(
         nodes=len(state.cluster),
         steps=found.steps,
         feasible=task_class.feasible_count,
@@ -125,7 +113,7 @@ def _dead_with_room(state: State, task_class: TaskClass) -> tuple[str, ...]:
     return tuple(name for name, of_node in learned if of_node is not None and of_node.state == "dead")
 
 
-def _nomination(state: State, uid: str, now: float) -> Nomination | None:
+def _nomination(state: State, uid: str, now: float) -> explanation.Nomination | None:
     if not state.placed.is_nominated(uid):
         return None
     node, since = state.placed.node_of(uid), state.placed.held_since(uid)
@@ -136,22 +124,22 @@ def _nomination(state: State, uid: str, now: float) -> Nomination | None:
     if task is not None and not leaving and not state.may_evict_for(task):
         # Its Order keeps the node free for it, rather than that it waits for evicted pods.
         is_reserved = state.profiles[task.profile].order.traits.reserves_nodes
-    return Nomination(node, waits, named(state, leaving), is_reserved)
+    return explanation.Nomination(node, waits, named(state, leaving), is_reserved)
 
 
-def _attempts(state: State, task: Task, now: float) -> Attempts:
+def _attempts(state: State, task: Task, now: float) -> explanation.Attempts:
     message, at, reports = state.reports.last(task.uid) or (task.reported, None, 0)
     ago = None if at is None else now - at
-    return Attempts(state.backoff.failures[task.uid], reports, message, ago)
+    return explanation.Attempts(state.backoff.failures[task.uid], reports, message, ago)
 
 
 def _age(task: Task, now: float) -> float | None:
     return max(now - task.created, 0.0) if task.created else None
 
 
-def _foreign(state: State, uid: str, pod: ForeignPod, now: float) -> PodExplanation:
+def _foreign(state: State, uid: str, pod: ForeignPod, now: float) -> explanation.PodExplanation:
     served = ", ".join(sorted(state.profiles))
-    return PodExplanation(
+    return explanation.PodExplanation(
         namespace=pod.namespace,
         name=pod.name,
         uid=uid,
@@ -162,9 +150,9 @@ def _foreign(state: State, uid: str, pod: ForeignPod, now: float) -> PodExplanat
     )
 
 
-def _placed(state: State, task: Task, node: str, now: float) -> PodExplanation:
+def _placed(state: State, task: Task, node: str, now: float) -> explanation.PodExplanation:
     is_bound = task.uid not in state.placed.assumed
-    return PodExplanation(
+    return explanation.PodExplanation(
         namespace=task.namespace,
         name=task.name,
         uid=task.uid,
@@ -177,11 +165,11 @@ def _placed(state: State, task: Task, node: str, now: float) -> PodExplanation:
     )
 
 
-def _placement(state: State, task: Task, node: str, now: float) -> Placement:
+def _placement(state: State, task: Task, node: str, now: float) -> explanation.Placement:
     row, profile = state.cluster.rows.get(node), state.profiles.get(task.profile)
     since = state.placed.held_since(task.uid)
     waits = max(now - (now if since is None else since), 0.0)
-    found = Placement(node, waits, evicted=task.uid in state.evicted)
+    found = explanation.Placement(node, waits, evicted=task.uid in state.evicted)
     if row is None or profile is None:
         return found
     task_class, learned = _class_of(state, task), state.learn.learned_node(node)
@@ -201,7 +189,7 @@ def _placement(state: State, task: Task, node: str, now: float) -> Placement:
 NODES_MOST = 5  # named of those in whose queues it is
 
 
-def state_of(state: State, task: Task) -> WaitingState:
+def state_of(state: State, task: Task) -> explanation.WaitingState:
     """Where a pod of `state.pending` waits whose bind is not under way."""
     uid, place = task.uid, state.places.of(task.uid)
     if place is None or place == "assumed":
@@ -216,24 +204,24 @@ def state_of(state: State, task: Task) -> WaitingState:
     return "deferred" if uid in state.deferrals.waits else "active"
 
 
-def waiting(state: State, task: Task, task_class: TaskClass, now: float) -> Waiting:
+def waiting(state: State, task: Task, task_class: TaskClass, now: float) -> explanation.Waiting:
     """Why it waits there; its class must be up to date. `now` in seconds."""
     with_room = task_class.fits_now_count
     match state_of(state, task):
         case "deleting":
-            found = Waiting("it is being deleted, so it is not placed any more")
+            found = explanation.Waiting("it is being deleted, so it is not placed any more")
         case "arriving":
-            found = Waiting(
+            found = explanation.Waiting(
                 f"the pods of namespace {task.namespace} have used up the comparisons with Services that one "
                 f"step allows a namespace, or those that wait have {TERMS_MOST} different terms about other "
                 "pods; it is looked at in its turn"
             )
         case "gated":
-            found = Waiting(f"it has scheduling gates: {', '.join(task.gates)}", gates=task.gates)
+            found = explanation.Waiting(f"it has scheduling gates: {', '.join(task.gates)}", gates=task.gates)
         case "backOff":
             _, until = state.places.entry(task.uid)
             reason = "its last attempt failed, and it is tried again after a back-off"
-            found = Waiting(reason, next_check=max(until - now, 0.0))
+            found = explanation.Waiting(reason, next_check=max(until - now, 0.0))
         case "gang":
             found = _in_gang(state, task, now)
         case "nodeQueue":
@@ -250,23 +238,23 @@ def waiting(state: State, task: Task, task_class: TaskClass, now: float) -> Wait
     return found
 
 
-def _in_gang(state: State, task: Task, now: float) -> Waiting:
+def _in_gang(state: State, task: Task, now: float) -> explanation.Waiting:
     gang = state.gangs.pods[task.uid]
     _, reason = gang_message(state, task.uid, FitErrors(state), partial(_class_of, state))
     backs_off = not gang.problem and gang.retry_at > now
-    return Waiting(reason, next_check=gang.retry_at - now if backs_off else None)
+    return explanation.Waiting(reason, next_check=gang.retry_at - now if backs_off else None)
 
 
 def _class_of(state: State, task: Task) -> TaskClass:
     return TaskClass(state.cluster, task.spec, task.workload)
 
 
-def _in_node_queue(state: State, task: Task, now: float) -> Waiting:
+def _in_node_queue(state: State, task: Task, now: float) -> explanation.Waiting:
     reservation, names = state.places.reservation(task.uid), state.cluster.names
     if reservation is None:
         raise LookupError(f"{task} waits at no node")
     rows = list(dict.fromkeys(reservation.rows))
-    return Waiting(
+    return explanation.Waiting(
         in_node_queue(state, reservation),
         since=now - reservation.since,
         policy=str(state.profiles[task.profile].line),
@@ -282,10 +270,10 @@ def _queued(state: State, task: Task) -> Queued:
     return found
 
 
-def _here(state: State, task: Task, reason: str) -> Waiting:
+def _here(state: State, task: Task, reason: str) -> explanation.Waiting:
     """Its place in its class queue."""
     queued = _queued(state, task)
-    return Waiting(
+    return explanation.Waiting(
         reason,
         policy=str(state.profiles[task.profile].place),
         ahead=queued.queue.ahead(queued.key, queued.serial),
@@ -294,7 +282,7 @@ def _here(state: State, task: Task, reason: str) -> Waiting:
     )
 
 
-def _withheld(state: State, task: Task, now: float) -> Waiting:
+def _withheld(state: State, task: Task, now: float) -> explanation.Waiting:
     answer = withheld(state, task.uid)
     reason = "" if answer is None else answer.reason.message
     return replace(
@@ -304,7 +292,7 @@ def _withheld(state: State, task: Task, now: float) -> Waiting:
     )
 
 
-def _unschedulable(state: State, task: Task, with_room: int, now: float) -> Waiting:
+def _unschedulable(state: State, task: Task, with_room: int, now: float) -> explanation.Waiting:
     """`with_room`: nodes that have room for it."""
     pending = _queued(state, task).pending
     since = now - (now if pending.unschedulable_since is None else pending.unschedulable_since)
@@ -323,7 +311,7 @@ def _unschedulable(state: State, task: Task, with_room: int, now: float) -> Wait
     return replace(found, reason=reason, policy="")
 
 
-def _deferred(state: State, task: Task, with_room: int, now: float) -> Waiting:
+def _deferred(state: State, task: Task, with_room: int, now: float) -> explanation.Waiting:
     wait = state.deferrals.waits[task.uid][1]
     row, names = wait.row, state.cluster.names
     reason = deferred(state, task, with_room)
@@ -344,12 +332,12 @@ def _seconds_until(at: float, now: float) -> float | None:
 GROUPS_MOST = 8  # explained of one job, each in milliseconds on 15,000 nodes
 
 Label = tuple[str, str]
-Group = tuple[WaitingState, ClassKey]
+Group = tuple[explanation.WaitingState, ClassKey]
 
 
 def job_explanation(
     state: State, job: tuple[str, str], labels: Collection[Label], now: float
-) -> JobExplanation:
+) -> explanation.JobExplanation:
     """The answer about a job; `now` in seconds, not before the last step. O(pods + groups times nodes).
 
     `job`: its namespace and name. `labels`: whichever of these a pod has, it is one of the job.
@@ -358,7 +346,7 @@ def job_explanation(
     uid = _uid(state, namespace, labels)
     if not uid:
         summary = "this scheduler knows no pod of such a job"
-        return JobExplanation(namespace=namespace, name=name, known=False, summary=summary)
+        return explanation.JobExplanation(namespace=namespace, name=name, known=False, summary=summary)
     # A pod of another namespace may name the job's uid too: nobody verifies that, and it is not of the job.
     own, assumed, nominated = (uid, namespace), state.placed.assumed, state.placed.is_nominated
     of_job = (task for task in state.pending.values() if (task.job, task.namespace) == own)
@@ -370,7 +358,7 @@ def job_explanation(
         groups.setdefault((state_of(state, task), (task.spec, task.workload)), []).append(task)
     largest = sorted(groups.items(), key=lambda group: -len(group[1]))[:GROUPS_MOST]
     explained = tuple(_alike(state, where, alike, now) for (where, _), alike in largest)
-    return JobExplanation(
+    return explanation.JobExplanation(
         namespace=namespace,
         name=name,
         known=True,
@@ -390,11 +378,13 @@ def _uid(state: State, namespace: str, labels: Collection[Label]) -> str:
     return ""
 
 
-def _alike(state: State, where: WaitingState, pods: list[Task], now: float) -> AlikePods:
+def _alike(
+    state: State, where: explanation.WaitingState, pods: list[Task], now: float
+) -> explanation.AlikePods:
     task, task_class = pods[0], _class_of(state, pods[0])
     reason = waiting(state, task, task_class, now).reason
     message = "" if task_class.fits_now_count else FitErrors(state).message(task, task_class)
-    return AlikePods(where, len(pods), reason, message, task.name)
+    return explanation.AlikePods(where, len(pods), reason, message, task.name)
 
 
 # What a placement was chosen among: asked right after the step, so that decisions do not pay.

@@ -24,6 +24,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from eclectus import framework
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.scalars import read_only
 from eclectus.engine.placed_pods import PlacedPods
@@ -31,19 +32,6 @@ from eclectus.engine.state import State
 from eclectus.explain.pod import explain_waiting
 from eclectus.feasibility.scores_by_pods import HOSTNAME
 from eclectus.feasibility.task_class import ClassCache, TaskClass
-from eclectus.framework import (
-    Bind,
-    ClassQueue,
-    Completion,
-    Defer,
-    Learn,
-    LearnedCell,
-    PendingTasks,
-    Place,
-    Speeds,
-    Unschedulable,
-    View,
-)
 from eclectus.framework.view import Ranking
 from eclectus.model.errors import QuestionError
 from eclectus.model.explanation import Funnel, PodExplanation
@@ -98,7 +86,7 @@ class Question:
 
     changes: tuple[Change, ...] = ()
     words: tuple[str, ...] = ()
-    policy: Place | None = None
+    policy: framework.Place | None = None
 
     @property
     def is_about_nodes(self) -> bool:
@@ -161,14 +149,14 @@ class WhatIfExplanation(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 @dataclass(eq=False)
-class KnownSpeeds(Learn):
+class KnownSpeeds(framework.Learn):
     """The speeds that a learner knows; it learns nothing, and brings nothing of the learner up to date.
 
     `rows`: of the cluster, which may have more than the learner knows: those count as typical nodes. `like`:
     row of a node that was added -> row of the node that is as fast.
     """
 
-    learn: Learn
+    learn: framework.Learn
     rows: int
     like: Mapping[int, int]
 
@@ -178,10 +166,10 @@ class KnownSpeeds(Learn):
     def remove_node(self, row: int) -> None:
         """Nothing to do."""
 
-    def observe(self, done: Completion) -> None:
+    def observe(self, done: framework.Completion) -> None:
         """Nothing to do."""
 
-    def speeds(self, workload: str) -> Speeds:
+    def speeds(self, workload: str) -> framework.Speeds:
         """Those that were computed last."""
         known = self.learn.known_speeds(workload)
         missing = max(self.rows - len(known.rate), 0)
@@ -191,9 +179,9 @@ class KnownSpeeds(Learn):
         rate = np.concatenate((known.rate, np.full(missing, typical)))
         for row, other in self.like.items():
             rate[row] = rate[other]
-        return Speeds(read_only(rate), max(known.most, typical), known.epoch)
+        return framework.Speeds(read_only(rate), max(known.most, typical), known.epoch)
 
-    def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
+    def learned_cells(self, after: str = "") -> Iterator[framework.LearnedCell]:
         """Those of the learner."""
         return self.learn.learned_cells(after)
 
@@ -280,7 +268,7 @@ CANDIDATES_MOST = 5
 NODE_QUEUES = "it queues pods at nodes, and which node will be the first to start one is not known before"
 
 
-def answer_of(state: State, task: Task, policy: Place) -> PolicyAnswer:
+def answer_of(state: State, task: Task, policy: framework.Place) -> PolicyAnswer:
     """What the policy answers in the view, which is not used elsewhere; if it fails, it cannot say."""
     name, reason = str(policy), _why_not(state, policy)
     if reason:
@@ -294,7 +282,7 @@ def answer_of(state: State, task: Task, policy: Place) -> PolicyAnswer:
         return PolicyAnswer(name, "cannotSay", reason=f"it failed: {type(error).__name__}: {error}")
 
 
-def _why_not(state: State, policy: Place) -> str:
+def _why_not(state: State, policy: framework.Place) -> str:
     """Why the policy cannot be asked; empty if it can be."""
     accounts, needs = state.accounts, policy.traits.needs
     wanted = (
@@ -311,28 +299,28 @@ def _why_not(state: State, policy: Place) -> str:
     return f"it counts {' and '.join(missing)}, which this scheduler does not" if missing else ""
 
 
-def _asked(state: State, task: Task, task_class: TaskClass, policy: Place) -> PolicyAnswer:
+def _asked(state: State, task: Task, task_class: TaskClass, policy: framework.Place) -> PolicyAnswer:
     name, chosen, first = str(policy), Counter[int](), None
     for seed in range(DRAWS):
-        asked: Place = dataclasses.replace(policy)  # type: ignore[type-var]
+        asked: framework.Place = dataclasses.replace(policy)  # type: ignore[type-var]
         action = next(asked.place(_view_for(state, policy, asked, seed), OneTask(task)), None)
         first = first or action
-        if isinstance(action, Bind):
+        if isinstance(action, framework.Bind):
             chosen[action.row] += 1
     names = state.cluster.names
     match first:
-        case Bind(row=row):
+        case framework.Bind(row=row):
             found = tuple(_candidates(state, task_class, row, chosen))
             return PolicyAnswer(name, "places", names[row], "", found, DRAWS)
-        case Defer(wait=wait):
+        case framework.Defer(wait=wait):
             return PolicyAnswer(name, "defers", "" if wait.row is None else names[wait.row])
-        case Unschedulable(reason=reason):
+        case framework.Unschedulable(reason=reason):
             return PolicyAnswer(name, "refuses", reason=reason.message)
         case _:
             return PolicyAnswer(name, "cannotSay", reason="it gives no answer about one pod alone")
 
 
-def _view_for(state: State, policy: Place, asked: Place, seed: int) -> View:
+def _view_for(state: State, policy: framework.Place, asked: framework.Place, seed: int) -> framework.View:
     """The view of the new instance, with the account of the one that it stands for."""
     shares = state.view.shares_by_policy
     if id(policy) in shares:
@@ -353,7 +341,7 @@ def _candidates(state: State, task_class: TaskClass, row: int, chosen: Counter[i
         yield Candidate(names[each], cost, chosen[each])
 
 
-class OneTask(PendingTasks):
+class OneTask(framework.PendingTasks):
     """A scheduling cycle with one task, and its class queue."""
 
     __slots__ = ("head",)
@@ -371,12 +359,12 @@ class OneTask(PendingTasks):
             raise StopIteration
         return task
 
-    def queues(self) -> Iterator[ClassQueue]:
+    def queues(self) -> Iterator[framework.ClassQueue]:
         """The one queue, until its task is taken."""
         if self.head is not None:
             yield self
 
-    def take(self, queue: ClassQueue) -> Task | None:
+    def take(self, queue: framework.ClassQueue) -> Task | None:
         """The task; None when it was taken already."""
         taken, self.head = self.head, None
         return taken

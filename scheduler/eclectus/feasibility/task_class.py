@@ -40,8 +40,7 @@ from eclectus.feasibility.static_rules import (
 from eclectus.feasibility.topology.domains import Domains, eligible_nodes, preferences_part, topology_part
 from eclectus.feasibility.topology.mask import TopologyMask
 from eclectus.maths.numbers import Floats
-from eclectus.model.objects import Amounts, Preference, Spec, SpreadConstraint, Term, Toleration
-from eclectus.model.reservation import ClassKey
+from eclectus.model.objects import Amounts, ClassKey, Preference, Spec, SpreadConstraint, Term, Toleration
 
 # The parts of which task classes are made, each shared by all classes that read the same of a spec.
 #

@@ -50,8 +50,7 @@ from eclectus.framework.view import Ranking, View, Weigh
 from eclectus.maths.numbers import Floats
 from eclectus.model.errors import SettingsError
 from eclectus.model.job import JobPlan
-from eclectus.model.objects import Amounts, Spec, Task
-from eclectus.model.reservation import ClassKey, Reservation
+from eclectus.model.objects import Amounts, ClassKey, Reservation, Spec, Task
 from eclectus.model.settings import REQUIRED, Setting, setting
 
 __all__ = [

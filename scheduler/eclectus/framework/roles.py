@@ -21,8 +21,7 @@ from eclectus.framework.traits import LineTraits, Need, OrderTraits, PlaceTraits
 from eclectus.framework.view import View
 from eclectus.maths.numbers import Floats
 from eclectus.model.job import JobPlan
-from eclectus.model.objects import Spec, Task
-from eclectus.model.reservation import ClassKey, Reservation
+from eclectus.model.objects import ClassKey, Reservation, Spec, Task
 
 
 class ClassQueue(Protocol):

@@ -18,8 +18,7 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.scalars import scalars
 from eclectus.feasibility.task_class import ClassCache, TaskClass
 from eclectus.framework.learner import Learn, Speeds
-from eclectus.model.objects import Task
-from eclectus.model.reservation import ClassKey, Reservation
+from eclectus.model.objects import ClassKey, Reservation, Task
 
 # The nodes of one class ranked by a cost; the best one is found without reading all of them.
 #

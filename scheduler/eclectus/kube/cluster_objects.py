@@ -16,18 +16,8 @@ from typing import Generic, TypeVar
 from msgspec import Raw, field
 from msgspec.json import Decoder
 
+from eclectus.kube import objects
 from eclectus.kube.constraints import label_selector, pairs, terms
-from eclectus.kube.objects import (
-    ApiObject,
-    LabelSelector,
-    Metadata,
-    NodeSelector,
-    Requirements,
-    Resources,
-    Specified,
-    decode,
-    full_name,
-)
 from eclectus.kube.requests import MOST, FieldError, thousandths, units
 from eclectus.model import volumes as model
 from eclectus.model.errors import MalformedError
@@ -43,38 +33,38 @@ POD_GROUP, POD_GROUPS = "PodGroup", "podgroups"  # kind and resource
 COSCHEDULING_LABEL = f"{COSCHEDULING}/pod-group"  # of a pod: the name of its PodGroup
 
 
-class _GangPolicy(ApiObject, frozen=True):
+class _GangPolicy(objects.ApiObject, frozen=True):
     min_count: int
 
 
-class _SchedulingPolicy(ApiObject, frozen=True):
+class _SchedulingPolicy(objects.ApiObject, frozen=True):
     """Without `gang` it is the basic policy: each pod starts by itself."""
 
     gang: _GangPolicy | None = None
 
 
-class _PodGroupSpec(ApiObject, frozen=True):
+class _PodGroupSpec(objects.ApiObject, frozen=True):
     scheduling_policy: _SchedulingPolicy = _SchedulingPolicy()
 
 
-class _CoschedulingSpec(ApiObject, frozen=True):
+class _CoschedulingSpec(objects.ApiObject, frozen=True):
     min_member: int = 1
 
 
-_POD_GROUP = Decoder(Specified[_PodGroupSpec])
-_COSCHEDULING_POD_GROUP = Decoder(Specified[_CoschedulingSpec])
+_POD_GROUP = Decoder(objects.Specified[_PodGroupSpec])
+_COSCHEDULING_POD_GROUP = Decoder(objects.Specified[_CoschedulingSpec])
 
 
 def gang_from(raw: bytes | Raw) -> Gang:
     """Kubernetes' PodGroup. Raises MalformedError naming the object and the field."""
-    group = decode(_POD_GROUP, POD_GROUP, raw)
+    group = objects.decode(_POD_GROUP, POD_GROUP, raw)
     meta, policy = group.metadata, (group.spec or _PodGroupSpec()).scheduling_policy.gang
     return Gang(GangKey(KUBERNETES, meta.namespace, meta.name), 1 if policy is None else policy.min_count)
 
 
 def coscheduling_gang_from(raw: bytes | Raw) -> Gang:
     """Coscheduling's PodGroup. Raises MalformedError naming the object and the field."""
-    group = decode(_COSCHEDULING_POD_GROUP, POD_GROUP, raw)
+    group = objects.decode(_COSCHEDULING_POD_GROUP, POD_GROUP, raw)
     meta, spec = group.metadata, group.spec or _CoschedulingSpec()
     return Gang(GangKey(COSCHEDULING, meta.namespace, meta.name), spec.min_member)
 
@@ -82,21 +72,21 @@ def coscheduling_gang_from(raw: bytes | Raw) -> Gang:
 # -- PodDisruptionBudgets --------------------------------------------------------------------------
 
 
-_Selector = TypeVar("_Selector", dict[str, str], LabelSelector)
+_Selector = TypeVar("_Selector", dict[str, str], objects.LabelSelector)
 
 
-class _Selecting(ApiObject, Generic[_Selector], frozen=True):
+class _Selecting(objects.ApiObject, Generic[_Selector], frozen=True):
     selector: _Selector | None = None
     replicas: int | None = None  # only controllers have it
 
 
-class _BudgetStatus(ApiObject, frozen=True):
+class _BudgetStatus(objects.ApiObject, frozen=True):
     disruptions_allowed: int = 0
     # Pod name -> when its eviction was granted; null for the zero time.
     disrupted_pods: dict[str, str | None] = field(default_factory=dict)
 
 
-class _PodDisruptionBudget(Specified[_Selecting[LabelSelector]], frozen=True):
+class _PodDisruptionBudget(objects.Specified[_Selecting[objects.LabelSelector]], frozen=True):
     status: _BudgetStatus = _BudgetStatus()
 
 
@@ -105,7 +95,7 @@ _BUDGET = Decoder(_PodDisruptionBudget)
 
 def budget_from(raw: bytes | Raw) -> Budget:
     """A PodDisruptionBudget. Raises MalformedError naming the object and the field."""
-    budget = decode(_BUDGET, "PodDisruptionBudget", raw)
+    budget = objects.decode(_BUDGET, "PodDisruptionBudget", raw)
     selector = None if budget.spec is None else budget.spec.selector
     return Budget(
         namespace=budget.metadata.namespace,
@@ -118,25 +108,27 @@ def budget_from(raw: bytes | Raw) -> Budget:
 
 # -- Services and controllers ----------------------------------------------------------------------
 
-_BY_LABELS = Decoder(Specified[_Selecting[dict[str, str]]])
-_BY_SELECTOR = Decoder(Specified[_Selecting[LabelSelector]])
+_BY_LABELS = Decoder(objects.Specified[_Selecting[dict[str, str]]])
+_BY_SELECTOR = Decoder(objects.Specified[_Selecting[objects.LabelSelector]])
 
 
 def selected_by_labels(kind: str, raw: bytes | Raw) -> PodSelector:
     """A Service or a ReplicationController. Raises MalformedError naming the object and the field."""
-    found = decode(_BY_LABELS, kind, raw)
+    found = objects.decode(_BY_LABELS, kind, raw)
     spec = found.spec or _Selecting[dict[str, str]]()
-    return _pod_selector(kind, found.metadata, LabelSelector(spec.selector or {}), spec.replicas)
+    return _pod_selector(kind, found.metadata, objects.LabelSelector(spec.selector or {}), spec.replicas)
 
 
 def selected_by_selector(kind: str, raw: bytes | Raw) -> PodSelector:
     """A ReplicaSet or a StatefulSet. Raises MalformedError naming the object and the field."""
-    found = decode(_BY_SELECTOR, kind, raw)
-    spec = found.spec or _Selecting[LabelSelector]()
-    return _pod_selector(kind, found.metadata, spec.selector or LabelSelector(), spec.replicas)
+    found = objects.decode(_BY_SELECTOR, kind, raw)
+    spec = found.spec or _Selecting[objects.LabelSelector]()
+    return _pod_selector(kind, found.metadata, spec.selector or objects.LabelSelector(), spec.replicas)
 
 
-def _pod_selector(kind: str, meta: Metadata, selector: LabelSelector, replicas: int | None) -> PodSelector:
+def _pod_selector(
+    kind: str, meta: objects.Metadata, selector: objects.LabelSelector, replicas: int | None
+) -> PodSelector:
     return PodSelector(kind, meta.namespace, meta.name, () if replicas == 0 else label_selector(selector))
 
 
@@ -145,42 +137,42 @@ def _pod_selector(kind: str, meta: Metadata, selector: LabelSelector, replicas: 
 _T = TypeVar("_T")
 
 
-class _Phase(ApiObject, frozen=True):
+class _Phase(objects.ApiObject, frozen=True):
     phase: str = ""
 
 
-class _Phased(Specified[_T], Generic[_T], frozen=True):
+class _Phased(objects.Specified[_T], Generic[_T], frozen=True):
     status: _Phase = _Phase()
 
 
-class _ClaimSpec(ApiObject, frozen=True):
+class _ClaimSpec(objects.ApiObject, frozen=True):
     storage_class_name: str | None = None
     access_modes: tuple[str, ...] = ()
     volume_mode: str | None = None
-    resources: Requirements = Requirements()
-    selector: LabelSelector | None = None
+    resources: objects.Requirements = objects.Requirements()
+    selector: objects.LabelSelector | None = None
     volume_name: str = ""
     volume_attributes_class_name: str | None = None
 
 
-class _ObjectReference(ApiObject, frozen=True):
+class _ObjectReference(objects.ApiObject, frozen=True):
     namespace: str = ""
     name: str = ""
     uid: str = ""
 
 
-class _VolumeNodeAffinity(ApiObject, frozen=True):
-    required: NodeSelector | None = None
+class _VolumeNodeAffinity(objects.ApiObject, frozen=True):
+    required: objects.NodeSelector | None = None
 
 
-class _CsiSource(ApiObject, frozen=True):
+class _CsiSource(objects.ApiObject, frozen=True):
     driver: str = ""
     volume_handle: str = ""
 
 
-class _VolumeSpec(ApiObject, frozen=True):
+class _VolumeSpec(objects.ApiObject, frozen=True):
     storage_class_name: str = ""
-    capacity: Resources = field(default_factory=dict)
+    capacity: objects.Resources = field(default_factory=dict)
     access_modes: tuple[str, ...] = ()
     volume_mode: str | None = None
     volume_attributes_class_name: str | None = None
@@ -189,54 +181,54 @@ class _VolumeSpec(ApiObject, frozen=True):
     csi: _CsiSource | None = None
 
 
-class _TopologyExpression(ApiObject, frozen=True):
+class _TopologyExpression(objects.ApiObject, frozen=True):
     key: str
     values: tuple[str, ...] = ()
 
 
-class _TopologyTerm(ApiObject, frozen=True):
+class _TopologyTerm(objects.ApiObject, frozen=True):
     match_label_expressions: tuple[_TopologyExpression, ...] = ()
 
 
-class _StorageClass(ApiObject, frozen=True):
-    metadata: Metadata
+class _StorageClass(objects.ApiObject, frozen=True):
+    metadata: objects.Metadata
     provisioner: str = ""
     volume_binding_mode: str | None = None
     allowed_topologies: tuple[_TopologyTerm, ...] = ()
 
 
-class _Attachable(ApiObject, frozen=True):
+class _Attachable(objects.ApiObject, frozen=True):
     count: int | None = None
 
 
-class _Driver(ApiObject, frozen=True):
+class _Driver(objects.ApiObject, frozen=True):
     name: str
     allocatable: _Attachable | None = None
 
 
-class _CsiNodeSpec(ApiObject, frozen=True):
+class _CsiNodeSpec(objects.ApiObject, frozen=True):
     drivers: tuple[_Driver, ...] = ()
 
 
-class _AttachmentSource(ApiObject, frozen=True):
+class _AttachmentSource(objects.ApiObject, frozen=True):
     persistent_volume_name: str | None = None
 
 
-class _AttachmentSpec(ApiObject, frozen=True):
+class _AttachmentSpec(objects.ApiObject, frozen=True):
     attacher: str = ""
     node_name: str = ""
     source: _AttachmentSource = _AttachmentSource()
 
 
-class _StorageCapacity(ApiObject, frozen=True):
-    metadata: Metadata
+class _StorageCapacity(objects.ApiObject, frozen=True):
+    metadata: objects.Metadata
     storage_class_name: str = ""
-    node_topology: LabelSelector | None = None
+    node_topology: objects.LabelSelector | None = None
     capacity: str | float | None = None
     maximum_volume_size: str | float | None = None
 
 
-class _CsiDriverSpec(ApiObject, frozen=True):
+class _CsiDriverSpec(objects.ApiObject, frozen=True):
     storage_capacity: bool | None = None
 
 
@@ -251,7 +243,7 @@ BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"  # the volume was n
 
 def claim_from(raw: bytes | Raw) -> model.VolumeClaim:
     """A PersistentVolumeClaim. Raises MalformedError naming the object and the field."""
-    claim = decode(_CLAIM, "PersistentVolumeClaim", raw)
+    claim = objects.decode(_CLAIM, "PersistentVolumeClaim", raw)
     meta, spec = claim.metadata, claim.spec or _ClaimSpec()
     return model.VolumeClaim(
         namespace=meta.namespace,
@@ -274,7 +266,7 @@ def claim_from(raw: bytes | Raw) -> model.VolumeClaim:
 
 def volume_from(raw: bytes | Raw) -> model.Volume:
     """A PersistentVolume. Raises MalformedError naming the object and the field."""
-    volume = decode(_VOLUME, "PersistentVolume", raw)
+    volume = objects.decode(_VOLUME, "PersistentVolume", raw)
     meta, spec = volume.metadata, volume.spec or _VolumeSpec()
     claim = spec.claim_ref
     return model.Volume(
@@ -290,14 +282,14 @@ def volume_from(raw: bytes | Raw) -> model.Volume:
         handle="" if spec.csi is None else spec.csi.volume_handle,
         is_available=volume.status.phase == "Available",
         deleting=meta.deletion_timestamp is not None,
-        claim="" if claim is None else full_name(claim.namespace, claim.name),
+        claim="" if claim is None else objects.full_name(claim.namespace, claim.name),
         claim_uid="" if claim is None else claim.uid,
     )
 
 
 def storage_class_from(raw: bytes | Raw) -> model.StorageClass:
     """A StorageClass. Raises MalformedError naming the object and the field."""
-    each = decode(_STORAGE_CLASS, "StorageClass", raw)
+    each = objects.decode(_STORAGE_CLASS, "StorageClass", raw)
     topologies = (
         Term(tuple(Requirement(one.key, "In", one.values) for one in term.match_label_expressions))
         for term in each.allowed_topologies
@@ -312,7 +304,7 @@ def storage_class_from(raw: bytes | Raw) -> model.StorageClass:
 
 def attach_limits_from(raw: bytes | Raw) -> model.AttachLimits:
     """The limits that a CSINode states. Raises MalformedError naming the object and the field."""
-    node = decode(_CSI_NODE, "CSINode", raw)
+    node = objects.decode(_CSI_NODE, "CSINode", raw)
     limits = (
         (driver.name, driver.allocatable.count)
         for driver in (node.spec or _CsiNodeSpec()).drivers
@@ -327,7 +319,7 @@ def attachment_from(raw: bytes | Raw) -> model.Attachment | None:
     Whether it is attached already is not read: what is about to be counts too, as in kube-scheduler. Raises
     MalformedError likewise.
     """
-    each = decode(_ATTACHMENT, "VolumeAttachment", raw)
+    each = objects.decode(_ATTACHMENT, "VolumeAttachment", raw)
     spec = each.spec or _AttachmentSpec()
     volume = spec.source.persistent_volume_name
     if volume is None or not spec.attacher:
@@ -340,22 +332,25 @@ def free_storage_from(raw: bytes | Raw) -> model.FreeStorage | None:
 
     The greatest volume counts, if it is stated, and else all that is free. Raises MalformedError.
     """
-    each = decode(_STORAGE_CAPACITY, "CSIStorageCapacity", raw)
+    each = objects.decode(_STORAGE_CAPACITY, "CSIStorageCapacity", raw)
     stated = each.capacity if each.maximum_volume_size is None else each.maximum_volume_size
     largest = None if stated is None else _bytes(stated)
     if largest is None or each.node_topology is None:
         return None
-    key, nodes = full_name(each.metadata.namespace, each.metadata.name), label_selector(each.node_topology)
+    key, nodes = (
+        objects.full_name(each.metadata.namespace, each.metadata.name),
+        label_selector(each.node_topology),
+    )
     return model.FreeStorage(key, each.storage_class_name, min(largest, MOST), nodes)
 
 
 def storage_driver_from(raw: bytes | Raw) -> tuple[str, bool]:
     """The name of a CSIDriver, and whether it publishes how much storage is free. Raises MalformedError."""
-    driver = decode(_CSI_DRIVER, "CSIDriver", raw)
+    driver = objects.decode(_CSI_DRIVER, "CSIDriver", raw)
     return driver.metadata.name, driver.spec is not None and bool(driver.spec.storage_capacity)
 
 
-def _size(resources: Resources) -> int:
+def _size(resources: objects.Resources) -> int:
     return _bytes(resources.get("storage", "0")) or 0
 
 
@@ -377,5 +372,5 @@ def _affinity(name: str, affinity: _VolumeNodeAffinity | None) -> tuple[Term, ..
 
 _CLAIM, _VOLUME = Decoder(_Phased[_ClaimSpec]), Decoder(_Phased[_VolumeSpec])
 _STORAGE_CLASS, _STORAGE_CAPACITY = Decoder(_StorageClass), Decoder(_StorageCapacity)
-_CSI_NODE, _CSI_DRIVER = Decoder(Specified[_CsiNodeSpec]), Decoder(Specified[_CsiDriverSpec])
-_ATTACHMENT = Decoder(Specified[_AttachmentSpec])
+_CSI_NODE, _CSI_DRIVER = Decoder(objects.Specified[_CsiNodeSpec]), Decoder(objects.Specified[_CsiDriverSpec])
+_ATTACHMENT = Decoder(objects.Specified[_AttachmentSpec])

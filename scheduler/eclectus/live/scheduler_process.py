@@ -22,6 +22,7 @@ what is learned or measured of nodes.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import socket
@@ -51,7 +52,6 @@ from eclectus.kubeclient.serving.certificate import ServingCertificate, certific
 from eclectus.kubeclient.serving.pages import PageParts
 from eclectus.kubeclient.side_loop import entered, on, side_loop
 from eclectus.kubeclient.timing import Clock
-from eclectus.live import garbage
 from eclectus.live.inbox import Inbox
 from eclectus.live.learned_objects import NodeProfiles, ProbeLoad
 from eclectus.live.load_signal import LoadSignal
@@ -226,8 +226,9 @@ class SchedulerProcess:
                 await self.parts.outbox.wait_until_empty()
         from eclectus.kubeclient.serving import health
 
-        # 2. What was imported and listed lives long.
-        garbage.freeze()
+        # 2. What was imported and listed lives long: it need not be traversed again.
+        gc.collect()
+        gc.freeze()
         # 3. From now on requests are answered. To make a certificate takes time.
         certificate = await asyncio.to_thread(certificate_of, self.settings.server)
         self.parts.advertised.serves(bound_address(listening), certificate)

@@ -9,35 +9,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
-from eclectus.maths.dag_plan import (
-    FreeOverTime,
-    Grain,
-    Remaining,
-    StageLeft,
-    Units,
-    fitting,
-    packed,
-    positions,
-    remaining,
-    units_of,
-)
+from eclectus.maths import dag_plan
 
 
-def bottom_level(stages: Sequence[StageLeft], share: Sequence[float]) -> list[float]:
+def bottom_level(stages: Sequence[dag_plan.StageLeft], share: Sequence[float]) -> list[float]:
     """Critical path first: minus the longest path from a stage to the end of the job.
 
     Hu, "Parallel sequencing and assembly line problems", Operations Research 9, 1961.
     """
-    return [-float(tail) for tail in remaining(stages, share).tails]
+    return [-float(tail) for tail in dag_plan.remaining(stages, share).tails]
 
 
-def breadth_first(stages: Sequence[StageLeft], share: Sequence[float]) -> list[float]:
+def breadth_first(stages: Sequence[dag_plan.StageLeft], share: Sequence[float]) -> list[float]:
     """0 for stages without parents that are left, 1 for their children, and so on.
 
     Carbyne's evaluation runs it inside the jobs of its DRF baseline (Grandl and others, OSDI 2016, part 7).
     """
     depths: list[float] = []
-    for above in remaining(stages, share).parents:
+    for above in dag_plan.remaining(stages, share).parents:
         depths.append(1.0 + max((depths[parent] for parent in above), default=-1.0))
     return depths
 
@@ -64,7 +53,7 @@ class Parts(NamedTuple):
     others: list[int]
 
 
-def divisions(work: Remaining) -> Iterator[Parts]:
+def divisions(work: dag_plan.Remaining) -> Iterator[Parts]:
     """One for each different troublesome set that leaves something out."""
     waiting = [at for at, tasks in enumerate(work.waiting) if tasks]
     everything = sum(1 << at for at in waiting)
@@ -90,7 +79,7 @@ def divisions(work: Remaining) -> Iterator[Parts]:
                 yield Parts(*members)
 
 
-def _relatives(work: Remaining) -> tuple[list[int], list[int]]:
+def _relatives(work: dag_plan.Remaining) -> tuple[list[int], list[int]]:
     stages = len(work.ticks)
     above, below = [0] * stages, [0] * stages
     for at in range(stages):
@@ -102,10 +91,10 @@ def _relatives(work: Remaining) -> tuple[list[int], list[int]]:
     return above, below
 
 
-def _fragmentation(work: Remaining, at: int) -> float:
+def _fragmentation(work: dag_plan.Remaining, at: int) -> float:
     """FragScore: 1 if whole waves use up the share."""
     waiting = work.waiting[at]
-    waves = -(-waiting // fitting(work.quota, work.needs[at], waiting))
+    waves = -(-waiting // dag_plan.fitting(work.quota, work.needs[at], waiting))
     shares = (waiting * amount / work.quota[resource] for resource, amount in work.needs[at])
     return max(shares, default=1.0) / waves
 
@@ -134,31 +123,31 @@ def _thresholds(scores: list[float]) -> list[float]:
 # - of the online part nothing is here: overbooking, remaining work and fairness belong to other policies.
 
 MOST_STAGES = 20
-GRAIN = Grain(abreast=4, waves=4, ends=2)
+GRAIN = dag_plan.Grain(abreast=4, waves=4, ends=2)
 
 
-def dagps(stages: Sequence[StageLeft], share: Sequence[float]) -> list[float]:
+def dagps(stages: Sequence[dag_plan.StageLeft], share: Sequence[float]) -> list[float]:
     """The position of each stage in the best order found."""
-    work = remaining(stages, share)
-    units = units_of(work, GRAIN)
-    best = positions([-tail for tail in work.tails])
+    work = dag_plan.remaining(stages, share)
+    units = dag_plan.units_of(work, GRAIN)
+    best = dag_plan.positions([-tail for tail in work.tails])
     if sum(1 for waiting in work.waiting if waiting) > MOST_STAGES:
         return [float(position) for position in best]
     shortest = _length(units, best)
     for parts in divisions(work):
         for starts in _placements(units, work.tails, parts):
-            order = positions(starts)
+            order = dag_plan.positions(starts)
             length = _length(units, order)
             if length < shortest:
                 best, shortest = order, length
     return [float(position) for position in best]
 
 
-def _length(units: Units, order: Sequence[int]) -> int:
-    return max((each.end for each in packed(units, order, inf) or []), default=0)
+def _length(units: dag_plan.Units, order: Sequence[int]) -> int:
+    return max((each.end for each in dag_plan.packed(units, order, inf) or []), default=0)
 
 
-def _placements(units: Units, tails: Sequence[int], parts: Parts) -> list[list[float]]:
+def _placements(units: dag_plan.Units, tails: Sequence[int], parts: Parts) -> list[list[float]]:
     """The start of each stage in the space, for each of the four orders of placement.
 
     What is placed when its parents have their places is packed forwards, and what is placed when its children
@@ -182,11 +171,11 @@ def _placements(units: Units, tails: Sequence[int], parts: Parts) -> list[list[f
 class _Space:
     """Resources and time; the troublesome stages begin in the middle of it."""
 
-    def __init__(self, units: Units, tails: Sequence[int]) -> None:
+    def __init__(self, units: dag_plan.Units, tails: Sequence[int]) -> None:
         self._units = units
         self._tails = tails
         whole = sum(ticks * count for ticks, count in zip(units.ticks, units.units, strict=True))
-        self._profile = FreeOverTime(units.quota, 3 * whole + 1)
+        self._profile = dag_plan.FreeOverTime(units.quota, 3 * whole + 1)
         self._parents: list[list[int]] = [[] for _ in units.units]
         for at, children in enumerate(units.children):
             for child in children:
@@ -220,6 +209,6 @@ class _Space:
             left -= count
 
 
-StageRanks = Callable[[Sequence[StageLeft], Sequence[float]], list[float]]
+StageRanks = Callable[[Sequence[dag_plan.StageLeft], Sequence[float]], list[float]]
 
 STAGE_RANKS: Mapping[str, StageRanks] = {"cp": bottom_level, "bfs": breadth_first, "dagps": dagps}

@@ -27,16 +27,8 @@ from eclectus.engine.engine import Engine
 from eclectus.model.commands import Command
 from eclectus.model.errors import EclectusError
 from eclectus.model.events import Event
+from eclectus.sim.base import results
 from eclectus.sim.base.random_draws import engine_seed
-from eclectus.sim.base.results import (
-    Grouping,
-    GroupResult,
-    RunFailure,
-    RunResult,
-    SeriesPoint,
-    Times,
-    sorted_groups,
-)
 from eclectus.sim.scenario import ComparedProfile, Scenario, parse
 from eclectus.sim.workloads.workload import slots
 from eclectus.sim.world.learning import LearningErrorRecorder, OracleLearner
@@ -54,7 +46,7 @@ def run(
     go_on: Callable[[RunRecord], bool] = lambda record: True,
     tape: Path | None = None,
     checked: bool = False,
-) -> RunResult:
+) -> results.RunResult:
     """Run to the end, or until `go_on` returns False; records the engine's steps if `tape` is given.
 
     Equal scenario, profile and seed give an equal result. Raises InvariantError, StuckError.
@@ -96,7 +88,7 @@ def build_world(
     if profile.probes is not None:
         sizes, shadows = scenario.plan.mean_sizes, scenario.cluster.machines()
         probes = ProbeStream(profile.probes, engine.learn.learned_load, sizes, shadows, seed)
-    grouping = Grouping(scenario.measure.groups, scenario.measure.cut_off or 0.0)
+    grouping = results.Grouping(scenario.measure.groups, scenario.measure.cut_off or 0.0)
     world = World(
         engine,
         machines,
@@ -123,14 +115,14 @@ def _result(
     *,
     allocation: dict[int, float],
     learning: LearningErrorRecorder,
-) -> RunResult:
+) -> results.RunResult:
     record, slot_count = world.record, _slot_count(scenario)
     start = record.window_start or Integrals()
     end = record.window_end or start
     series = list(_points([Integrals(), *record.series.items], slot_count))
     window = list(_points([start, end], slot_count))
     total = _group_result(record.tallies.values())
-    return RunResult(
+    return results.RunResult(
         profile=profile.name,
         seed=seed,
         complete=complete,
@@ -168,7 +160,7 @@ def _probe_results(world: World, slot_count: float, until: float) -> dict[str, A
     return {"probes": probes.ended, "probes_killed": probes.killed, "probe_share": share}
 
 
-def slope(points: Sequence[SeriesPoint]) -> float:
+def slope(points: Sequence[results.SeriesPoint]) -> float:
     """Least-squares slope of the number in the system, in tasks per second."""
     if len(points) < 2:
         return 0.0
@@ -178,32 +170,32 @@ def slope(points: Sequence[SeriesPoint]) -> float:
     return sum((point.at - mean_time) * (point.in_system - mean_number) for point in points) / variation
 
 
-def _points(samples: Sequence[Integrals], slot_count: float) -> Iterator[SeriesPoint]:
+def _points(samples: Sequence[Integrals], slot_count: float) -> Iterator[results.SeriesPoint]:
     """Means over the interval between each two samples of the integrals."""
     for before, after in pairwise(samples):
         seconds = after.at - before.at
         if seconds:
             number = (after.system_seconds - before.system_seconds) / seconds
             running = (after.busy_seconds - before.busy_seconds) / seconds
-            yield SeriesPoint(after.at, number, number - running, running / slot_count)
+            yield results.SeriesPoint(after.at, number, number - running, running / slot_count)
 
 
-def _group_results(record: RunRecord, name: str) -> dict[str, GroupResult]:
+def _group_results(record: RunRecord, name: str) -> dict[str, results.GroupResult]:
     """The groups of one grouping, each merged from all tallies that belong to it."""
     found: dict[str, list[Tally]] = {}
     for labels, tally in record.tallies.items():
         if (group := record.grouping.group_of(name, labels)) is not None:
             found.setdefault(group, []).append(tally)
-    return {group: _group_result(found[group]) for group in sorted_groups(found)}
+    return {group: _group_result(found[group]) for group in results.sorted_groups(found)}
 
 
-def _group_result(tallies: Collection[Tally]) -> GroupResult:
+def _group_result(tallies: Collection[Tally]) -> results.GroupResult:
     response = _merge(tally.response for tally in tallies)
     slowdown = sum(tally.slowdown for tally in tallies) / max(response.count, 1)
     wait, jobs = _merge(tally.wait for tally in tallies), _merge(tally.jobs for tally in tallies)
     preferring = sum(tally.preferring for tally in tallies)
     met = sum(tally.met for tally in tallies) / preferring if preferring else None
-    return GroupResult(_times(response), _times(wait), _times(jobs), slowdown, met)
+    return results.GroupResult(_times(response), _times(wait), _times(jobs), slowdown, met)
 
 
 def _merge(parts: Iterable[Histogram]) -> Histogram:
@@ -213,10 +205,10 @@ def _merge(parts: Iterable[Histogram]) -> Histogram:
     return merged
 
 
-def _times(sample: Histogram) -> Times:
+def _times(sample: Histogram) -> results.Times:
     p50, p90, p99, p999 = (sample.quantile(share) for share in (0.5, 0.9, 0.99, 0.999))
     buckets = dict(sorted(sample.buckets.items()))
-    return Times(sample.count, sample.mean, p50, p90, p99, p999, sample.largest, buckets)
+    return results.Times(sample.count, sample.mean, p50, p90, p99, p999, sample.largest, buckets)
 
 
 def _mean_sizes(scenario: Scenario) -> dict[str, float]:
@@ -233,7 +225,7 @@ def _slot_count(scenario: Scenario) -> float:
 
 POLL_SECONDS = 0.2  # interval of progress reports
 
-Outcome = RunResult | RunFailure
+Outcome = results.RunResult | results.RunFailure
 Progress = Callable[[int], None]
 """Called with the number of tasks that have ended in all runs together."""
 
@@ -291,7 +283,7 @@ def _run_in_this_process(
             return not stop.requested
 
         result = _execute(spec, go_on)
-        before += result.tasks if isinstance(result, RunResult) else 0
+        before += result.tasks if isinstance(result, results.RunResult) else 0
         yield result
 
 
@@ -302,10 +294,12 @@ def _execute(spec: RunSpec, go_on: Callable[[RunRecord], bool]) -> Outcome:
     try:
         return run(scenario, profile, spec.seed, go_on=go_on, tape=spec.tape)
     except EclectusError as error:
-        return RunFailure(spec.profile, spec.seed, str(error))
+        return results.RunFailure(spec.profile, spec.seed, str(error))
     except Exception as error:
         where = "".join(traceback.format_exception(error))
-        return RunFailure(spec.profile, spec.seed, f"a defect: {type(error).__name__}: {error}", where)
+        return results.RunFailure(
+            spec.profile, spec.seed, f"a defect: {type(error).__name__}: {error}", where
+        )
 
 
 # In a worker: ended tasks by run, and in the last item whether to stop.
@@ -357,6 +351,6 @@ def _run_in_worker(at: int, spec: RunSpec) -> Outcome | None:
         return not counters[-1]
 
     result = _execute(spec, go_on)
-    if isinstance(result, RunResult):
+    if isinstance(result, results.RunResult):
         counters[at] = result.tasks  # a short run reports nothing before its end
     return result

@@ -55,7 +55,7 @@ class DrivenEngine:
 
     def engine_only(self, events: list[Event]) -> None:
         """The engine receives events that change nothing in the cluster."""
-        self.server.accept(self.engine.step(events, self.now))
+        self.server.accept(self.engine.step(events, self.now), self.now)
 
     def run_until_idle(self) -> None:
         """Deliver and answer everything, until nothing has happened for longer than a pod may wait."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from builders import make_engine, make_task
 from eclectus.framework import Action, Line, Place, ReserveMany, View
-from eclectus.model.objects import Task
-from eclectus.model.reservation import Reservation
+from eclectus.model.objects import Reservation, Task
 from eclectus.policies.shared import OvertakingLine, group_by_job
 from worlds import World, small_world
 

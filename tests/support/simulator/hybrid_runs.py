@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from eclectus.engine.engine import Engine
-from eclectus.model.objects import Task
-from eclectus.model.reservation import Reservation
+from eclectus.model.objects import Reservation, Task
 from eclectus.sim.scenario import Scenario
 from short_scenarios import scenario
 

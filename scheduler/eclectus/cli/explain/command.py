@@ -14,16 +14,8 @@ import msgspec
 
 from eclectus.api.names import DAG_JOB_LABEL, JOB_NAME_LABEL
 from eclectus.cli.cluster_commands import awaited, default_namespace, kubeconfig_options, output_option
+from eclectus.cli.explain import transport
 from eclectus.cli.explain.explained_text import job_lines, node_lines, pod_lines, what_if_lines
-from eclectus.cli.explain.transport import (
-    NOTHING_ELSE,
-    Asked,
-    Kind,
-    Source,
-    Target,
-    answer_from_scheduler,
-    target_of,
-)
 from eclectus.cli.output import Progress, structured
 from eclectus.config import parse
 from eclectus.engine.engine import Engine
@@ -58,7 +50,9 @@ def read_moment(ctx: click.Context, param: click.Parameter, text: str | None) ->
     raise click.BadParameter(problem, ctx=ctx, param=param)
 
 
-def answer_from_tape(tape: Path, at: Moment, target: Target, question: Question | None = None) -> bytes:
+def answer_from_tape(
+    tape: Path, at: Moment, target: transport.Target, question: Question | None = None
+) -> bytes:
     """The explanation as JSON. Raises TapeError, OSError, SettingsError, QuestionError.
 
     It is that of this version: where the steps of the tape were decided otherwise, stderr says so.
@@ -210,38 +204,40 @@ def explain(
       get leases                    eclectus-serves-NAME in kube-system, and the scheduler's own
       get, create pods/portforward  in the scheduler's namespace
     """
-    source = Source(scheduler_name, server, certificate_authority, token_file)
-    asked = Asked(what_if, as_policy)
+    source = transport.Source(scheduler_name, server, certificate_authority, token_file)
+    asked = transport.Asked(what_if, as_policy)
     if tape is not None:
-        if source != Source():
+        if source != transport.Source():
             raise click.UsageError("--from asks no scheduler: leave out the options that say which and how")
-        target = target_of(what, namespace or "default")
+        target = transport.target_of(what, namespace or "default")
         body = answer_from_tape(tape, at, target, asked.question(target))
     else:
         from eclectus.kubeclient import credentials
 
         if at != Moment():
             raise click.UsageError("--at is a moment of a tape: give --from too")
-        target = target_of(what, namespace or default_namespace(kubeconfig, context))
+        target = transport.target_of(what, namespace or default_namespace(kubeconfig, context))
         asked.question(target)  # what is wrong with it is said without a scheduler
-        answer = answer_from_scheduler(credentials.load(kubeconfig, context), target, source, asked)
+        answer = transport.answer_from_scheduler(credentials.load(kubeconfig, context), target, source, asked)
         body = asyncio.run(awaited(answer, "asking the scheduler"))
     click.echo(formatted(body, target, output, asked))
 
 
-def formatted(body: bytes, target: Target, output: Output, asked: Asked = NOTHING_ELSE) -> str:
+def formatted(
+    body: bytes, target: transport.Target, output: Output, asked: transport.Asked = transport.NOTHING_ELSE
+) -> str:
     """The text to print for an answer in JSON."""
     if output == "json":
         return msgspec.json.format(body, indent=2).decode()
     if output == "yaml":
         return structured(msgspec.json.decode(body), output)
-    if asked != NOTHING_ELSE:
+    if asked != transport.NOTHING_ELSE:
         return "\n".join(what_if_lines(msgspec.json.decode(body, type=WhatIfExplanation)))
     kind, lines = _FORMS[target.kind]
     return "\n".join(lines(msgspec.json.decode(body, type=kind)))
 
 
-_FORMS: dict[Kind, tuple[type[Any], Callable[[Any], Iterator[str]]]] = {
+_FORMS: dict[transport.Kind, tuple[type[Any], Callable[[Any], Iterator[str]]]] = {
     "pod": (PodExplanation, pod_lines),
     "node": (NodeExplanation, node_lines),
     "job": (JobExplanation, job_lines),

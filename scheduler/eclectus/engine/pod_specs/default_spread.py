@@ -25,16 +25,7 @@ from eclectus.cluster.memo import unfile
 from eclectus.engine.pod_specs.late_pods import Fuel, NamespaceTurns
 from eclectus.framework import Profile
 from eclectus.framework.profile_settings import SpreadDefaults
-from eclectus.model.objects import (
-    Pairs,
-    PodSelector,
-    Requirement,
-    Selector,
-    Spec,
-    SpreadConstraint,
-    Task,
-    selects,
-)
+from eclectus.model import objects
 
 SERVICE = "Service"
 
@@ -52,17 +43,17 @@ class PodSelectors:
     """What there is; selectors of Services require labels with one value each."""
 
     def __init__(self) -> None:
-        self._services: dict[tuple[str, str], Selector] = {}  # by namespace and name
-        self._indexed: dict[tuple[str, Selector], _Indexed] = {}  # by namespace and selector
-        self._with_label: dict[_Label, dict[Selector, None]] = {}
-        self._controllers: dict[tuple[str, str], Selector] = {}  # by namespace and kind/name
+        self._services: dict[tuple[str, str], objects.Selector] = {}  # by namespace and name
+        self._indexed: dict[tuple[str, objects.Selector], _Indexed] = {}  # by namespace and selector
+        self._with_label: dict[_Label, dict[objects.Selector, None]] = {}
+        self._controllers: dict[tuple[str, str], objects.Selector] = {}  # by namespace and kind/name
         self.compared = 0  # selectors of Services with labels of pods, ever; written here only
 
     def __len__(self) -> int:
         """Services and controllers."""
         return len(self._services) + len(self._controllers)
 
-    def set(self, given: PodSelector) -> bool:
+    def set(self, given: objects.PodSelector) -> bool:
         """It exists and selects these pods; whether that is new."""
         namespace, name = given.namespace, given.name
         if given.kind != SERVICE:
@@ -88,22 +79,22 @@ class PodSelectors:
             return self._drop_service(namespace, name)
         return self._controllers.pop((namespace, f"{kind}/{name}"), None) is not None
 
-    def joined(self, namespace: str, labels: Pairs, controller: str) -> Selector:
+    def joined(self, namespace: str, labels: objects.Pairs, controller: str) -> objects.Selector:
         """All requirements that select this pod, sorted, each once; empty if nothing does."""
-        found = dict[Requirement, None]()
+        found = dict[objects.Requirement, None]()
         if self._services:
             for selector in self._selecting(namespace, labels):
                 found |= dict.fromkeys(selector)
         found |= dict.fromkeys(self._controllers.get((namespace, controller), ()))
         return tuple(sorted(found, key=attrgetter("key", "op", "values"))) if len(found) > 1 else tuple(found)
 
-    def _selecting(self, namespace: str, labels: Pairs) -> Iterator[Selector]:
+    def _selecting(self, namespace: str, labels: objects.Pairs) -> Iterator[objects.Selector]:
         values = dict(labels)
         for key, value in labels:
             selectors = self._with_label.get((namespace, key, value), ())
             self.compared += len(selectors)
             for selector in selectors:
-                if selects(selector, values):
+                if objects.selects(selector, values):
                     yield selector
 
     def _drop_service(self, namespace: str, name: str) -> bool:
@@ -120,7 +111,7 @@ class PodSelectors:
 
 MADE_MOST = 4_096  # constraints that are remembered, so that the pods of one controller share them
 
-Constraints = tuple[SpreadConstraint, ...]
+Constraints = tuple[objects.SpreadConstraint, ...]
 
 
 class _Of(NamedTuple):
@@ -136,7 +127,7 @@ class DefaultSpreading:
     `pending`: uid -> task, as the engine keeps it. Costs nothing for pods of profiles without defaults.
     """
 
-    def __init__(self, profiles: Iterable[Profile], pending: Mapping[str, Task], fuel: Fuel) -> None:
+    def __init__(self, profiles: Iterable[Profile], pending: Mapping[str, objects.Task], fuel: Fuel) -> None:
         self._fuel = fuel
         self._defaults = {
             each.scheduler_name: each.settings.topology_spread
@@ -154,7 +145,7 @@ class DefaultSpreading:
 
     # -- pods ----------------------------------------------------------------------------------
 
-    def resolved(self, task: Task) -> Task:
+    def resolved(self, task: objects.Task) -> objects.Task:
         """A pending pod with the constraints that it has by default now; the same if it states some."""
         defaults = self._defaults.get(task.profile)
         if defaults is None or _states_constraints(task.spec):
@@ -174,7 +165,7 @@ class DefaultSpreading:
         for key in _keys(self._known.pop(uid)):
             unfile(self._users, key, uid)
 
-    def take_changed(self) -> list[Task]:
+    def take_changed(self) -> list[objects.Task]:
         """Of the next pods that a changed selector may concern those whose constraints have changed."""
         for key in self._changed:
             for uid in self._users.get(key, ()):
@@ -185,7 +176,7 @@ class DefaultSpreading:
         self.has_news = bool(self._turns)
         return changed
 
-    def _index(self, task: Task) -> None:
+    def _index(self, task: objects.Task) -> None:
         of = _Of(task.namespace, task.controller)
         if self._known.get(task.uid) == of:
             return
@@ -195,18 +186,18 @@ class DefaultSpreading:
         for key in _keys(of):
             self._users.setdefault(key, {})[task.uid] = None
 
-    def _constraints(self, defaults: SpreadDefaults, task: Task) -> tuple[Constraints, Constraints]:
+    def _constraints(self, defaults: SpreadDefaults, task: objects.Task) -> tuple[Constraints, Constraints]:
         compared = self._selectors.compared
         selector = self._selectors.joined(task.namespace, task.labels, task.controller)
         if self._selectors.compared > compared:
             self._fuel.spend(task.namespace, self._selectors.compared - compared)
         if not selector:
             return (), ()
-        return _made(defaults, task.namespace, selector, selects(selector, dict(task.labels)))
+        return _made(defaults, task.namespace, selector, objects.selects(selector, dict(task.labels)))
 
     # -- Services and controllers --------------------------------------------------------------
 
-    def set(self, given: PodSelector) -> None:
+    def set(self, given: objects.PodSelector) -> None:
         """A Service or a controller exists and selects these pods."""
         if self._selectors.set(given):
             self._note(given.kind, given.namespace, given.name)
@@ -222,7 +213,7 @@ class DefaultSpreading:
         self.has_news = True
 
 
-def _states_constraints(spec: Spec) -> bool:
+def _states_constraints(spec: objects.Spec) -> bool:
     first = spec.spread[:1] or spec.preferred_spread[:1]  # a pod has its own or defaults, never both
     return bool(first) and not first[0].is_default
 
@@ -233,13 +224,13 @@ def _keys(of: _Of) -> tuple[_Of, ...]:
 
 @lru_cache(maxsize=MADE_MOST)
 def _made(
-    defaults: SpreadDefaults, namespace: str, selector: Selector, counts_itself: bool
+    defaults: SpreadDefaults, namespace: str, selector: objects.Selector, counts_itself: bool
 ) -> tuple[Constraints, Constraints]:
     """The constraints with DoNotSchedule and those with ScheduleAnyway for pods with this selector."""
 
     def made(when: str) -> Constraints:
         return tuple(
-            SpreadConstraint(
+            objects.SpreadConstraint(
                 topology_key=each.topology_key,
                 namespace=namespace,
                 selector=selector,

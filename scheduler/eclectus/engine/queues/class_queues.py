@@ -24,8 +24,7 @@ from eclectus.engine.queues.head_heap import HeadHeap, RankedHeads, Value
 from eclectus.engine.queues.unschedulable import UnschedulableClasses
 from eclectus.feasibility.task_class import ClassCache
 from eclectus.framework import Order, Profile, Wait
-from eclectus.model.objects import GangKey, Spec, Task
-from eclectus.model.reservation import ClassKey
+from eclectus.model.objects import ClassKey, GangKey, Spec, Task
 
 Entry = tuple[tuple[float, ...], int, Task]  # key, serial (so that tasks are never compared), task
 

@@ -8,8 +8,7 @@ Nothing here is persisted; after a restart policies answer again for the pending
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.model.objects import Task
-from eclectus.model.reservation import ClassKey, Reservation
+from eclectus.model.objects import ClassKey, Reservation, Task
 
 
 class NodeQueues:

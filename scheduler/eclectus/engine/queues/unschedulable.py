@@ -24,8 +24,7 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.static_rules import evaluation, static_part
 from eclectus.feasibility.task_class import ClassCache, TaskClass
-from eclectus.model.objects import PodAffinityTerm, Spec
-from eclectus.model.reservation import ClassKey
+from eclectus.model.objects import ClassKey, PodAffinityTerm, Spec
 
 MIN_SLOTS = 16
 ROWS_AT_ONCE = 1024  # bounds the memory of an evaluation of all rows

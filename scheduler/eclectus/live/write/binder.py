@@ -22,30 +22,14 @@ from typing import Any, Literal
 
 from eclectus.kube.cluster_objects import BOUND_BY_CONTROLLER, SELECTED_NODE, claim_from, volume_from
 from eclectus.kube.objects import Pod, decode_head, decode_pod
-from eclectus.kubeclient.api_errors import (
-    ApiError,
-    ConflictError,
-    MissingError,
-    NotDoneError,
-    RejectedError,
-    UnsureError,
-)
+from eclectus.kubeclient import api_errors
 from eclectus.kubeclient.client import MERGE_PATCH
 from eclectus.kubeclient.timing import Backoff, elapsed
 from eclectus.live.process_metrics import Context
 from eclectus.live.watch.watched_kinds import ClaimState, ClaimStates
 from eclectus.live.write.status_patches import Nominator
 from eclectus.live.write.write_queues import LEASE_LOST, OUTDATED, Persistence, log_fields, pod_path
-from eclectus.model.commands import (
-    AwaitVolume,
-    Bind,
-    BindStep,
-    EndProbe,
-    Renominate,
-    ReserveVolume,
-    SelectNode,
-    VolumeStep,
-)
+from eclectus.model import commands
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import BindConfirmed, BindRefused
 from eclectus.model.volumes import Volume
@@ -71,12 +55,12 @@ class Binder:
     nominator: Nominator
     volume_steps: VolumeSteps
 
-    async def bind(self, bind: Bind) -> Answer:
+    async def bind(self, bind: commands.Bind) -> Answer:
         """Do the steps, then bind the pod; returns once it is known, however late, whether it is bound.
 
         The steps are undone if it is not.
         """
-        done, problem = list[BindStep](), ""
+        done, problem = list[commands.BindStep](), ""
         for step in bind.before:
             problem = await self._do(bind, step)
             if problem:
@@ -88,7 +72,7 @@ class Binder:
                 await self._undo(bind, step)
         return answer
 
-    async def _bind(self, bind: Bind) -> Answer:
+    async def _bind(self, bind: commands.Bind) -> Answer:
         sent_at = 0.0
 
         async def post() -> None:
@@ -97,12 +81,12 @@ class Binder:
             await self._post(bind)
 
         try:
-            given_up = await self.persistence.attempt(post, (NotDoneError,), PATIENCE_SECONDS)
-        except UnsureError as error:
+            given_up = await self.persistence.attempt(post, (api_errors.NotDoneError,), PATIENCE_SECONDS)
+        except api_errors.UnsureError as error:
             _log.warning("bind uncertain, reading the pod: %s", error, extra=log_fields(bind))
             self.context.metrics.uncertain_answers.inc()
             return await self._settle(bind, error, sent_at + self.timeout_seconds + MARGIN_SECONDS)
-        except ApiError as error:
+        except api_errors.ApiError as error:
             # A conflict may be our own bind, if a proxy has sent the request twice.
             return await self._settle(bind, error, sent_at)
         if given_up is None:
@@ -111,7 +95,7 @@ class Binder:
             return BindRefused(bind.uid, bind.node, f"not sent: {LEASE_LOST}")
         return self._refused(bind, given_up, "unsent")
 
-    async def _post(self, bind: Bind) -> None:
+    async def _post(self, bind: commands.Bind) -> None:
         # The uid is a precondition: a new pod of the same name is not the one that was scheduled.
         metadata: dict[str, Any] = {"namespace": bind.namespace, "name": bind.name, "uid": bind.uid}
         if annotations := self.annotations(bind.uid):
@@ -128,16 +112,16 @@ class Binder:
             "POST", pod_path(bind) + "/binding", body, query=query, seconds=self.timeout_seconds
         )
 
-    async def _settle(self, bind: Bind, cause: ApiError, certain_after: float) -> Answer:
+    async def _settle(self, bind: commands.Bind, cause: api_errors.ApiError, certain_after: float) -> Answer:
         """Read the pod until the result is known. No bind can be under way after `certain_after`."""
         backoff = Backoff(0.1, 5.0, self.context.rng)
         while True:
             read_at = elapsed()
             try:
                 pod = decode_pod(await self.context.client.get(pod_path(bind)))
-            except MissingError:
+            except api_errors.MissingError:
                 return self._refused(bind, cause, "gone")
-            except (ApiError, MalformedError) as error:
+            except (api_errors.ApiError, MalformedError) as error:
                 # 64 binds in flight would repeat for each pod that the API server is away.
                 _log.debug("cannot read the pod yet: %s", error, extra=log_fields(bind))
                 await asyncio.sleep(backoff.wait())
@@ -149,32 +133,32 @@ class Binder:
                 return self._refused(bind, cause, outcome)
             await asyncio.sleep(max(certain_after - elapsed(), 0.0) + 0.05)
 
-    def _refused(self, bind: Bind, cause: ApiError, outcome: Outcome) -> BindRefused:
+    def _refused(self, bind: commands.Bind, cause: api_errors.ApiError, outcome: Outcome) -> BindRefused:
         self.context.metrics.bind_conflicts.labels(outcome).inc()
         _log.warning("bind refused (%s): %s", outcome, cause, extra=log_fields(bind))
         return BindRefused(bind.uid, bind.node, cause.reason)
 
-    async def _do(self, bind: Bind, step: BindStep) -> str:
+    async def _do(self, bind: commands.Bind, step: commands.BindStep) -> str:
         match step:
-            case Renominate():
+            case commands.Renominate():
                 problem = await self.nominator.write(bind, step.node, STEP_SECONDS)
                 return f"not nominated before the bind: {problem}" if problem else ""
-            case EndProbe():
+            case commands.EndProbe():
                 await self._end_probe(step)
                 return ""
             case _:
                 return await self.volume_steps.do(bind, step)
 
-    async def _undo(self, bind: Bind, step: BindStep) -> None:
+    async def _undo(self, bind: commands.Bind, step: commands.BindStep) -> None:
         """A failure does no harm: room is held by the engine, and the status is for others to read."""
-        if not isinstance(step, Renominate):
+        if not isinstance(step, commands.Renominate):
             return
         problem = await self.nominator.write(bind, step.from_node, STEP_SECONDS)
         if problem:
             fields = {**log_fields(bind), "node": step.from_node}
             _log.warning("not nominated again after a failed bind: %s", problem, extra=fields)
 
-    async def _end_probe(self, step: EndProbe) -> None:
+    async def _end_probe(self, step: commands.EndProbe) -> None:
         """Delete a probe whose room the pod takes, with its own grace period. Not repeated.
 
         The operator ends such probes too, within a second. This second is saved here: a CPU-bound probe on a
@@ -187,15 +171,15 @@ class Binder:
         fields = {"pod": f"{step.namespace}/{step.name}", "uid": step.uid}
         try:
             await self.context.client.send("DELETE", path, options, seconds=END_PROBE_SECONDS)
-        except (MissingError, ConflictError):
+        except (api_errors.MissingError, api_errors.ConflictError):
             _log.debug("the probe has ended already", extra=fields)
-        except ApiError as error:
+        except api_errors.ApiError as error:
             _log.warning("probe not ended before a bind to its node: %s", error, extra=fields)
         else:
             _log.info("ended a probe whose room a pod takes", extra=fields)
 
 
-def verdict(bind: Bind, pod: Pod, *, is_certain: bool) -> Outcome | None:
+def verdict(bind: commands.Bind, pod: Pod, *, is_certain: bool) -> Outcome | None:
     """What the pod, as read, says about the bind; None: unbound, but our request may still be under way."""
     if pod.metadata.uid != bind.uid:
         return "gone"  # replaced by another pod of the same name
@@ -229,14 +213,14 @@ class VolumeSteps:
     def __post_init__(self) -> None:
         self._in_flight = asyncio.Semaphore(WRITES_IN_FLIGHT)
 
-    async def do(self, bind: Bind, step: VolumeStep) -> str:
+    async def do(self, bind: commands.Bind, step: commands.VolumeStep) -> str:
         """Do one step; returns why it is not done, or nothing."""
         match step:
-            case ReserveVolume():
+            case commands.ReserveVolume():
                 return await self._written(lambda: self._reserve(step))
-            case SelectNode():
+            case commands.SelectNode():
                 return await self._written(lambda: self._select(step))
-            case AwaitVolume():
+            case commands.AwaitVolume():
                 return await self._bound(bind, step)
 
     async def _written(self, write: Callable[[], Awaitable[None]]) -> str:
@@ -246,35 +230,35 @@ class VolumeSteps:
         except MalformedError as malformed:
             return str(malformed)
 
-    async def _reserve(self, step: ReserveVolume) -> None:
+    async def _reserve(self, step: commands.ReserveVolume) -> None:
         path = f"/api/v1/persistentvolumes/{step.volume}"
         body = await self.context.client.get(path)
         volume, version = volume_from(body), decode_head(body).metadata.resource_version
         key = f"{step.namespace}/{step.claim}"
         if volume.claim not in ("", key) or volume.claim_uid not in ("", step.claim_uid):
             message = f'persistentvolume "{step.volume}" is reserved for {volume.claim} meanwhile'
-            raise RejectedError("PATCH", message=message)
+            raise api_errors.RejectedError("PATCH", message=message)
         if volume.claim_uid != step.claim_uid:
             await self._patch(path, reservation_patch(step, volume, version))
 
-    async def _select(self, step: SelectNode) -> None:
+    async def _select(self, step: commands.SelectNode) -> None:
         path = f"/api/v1/namespaces/{step.namespace}/persistentvolumeclaims/{step.claim}"
         body = await self.context.client.get(path)
         claim, version = claim_from(body), decode_head(body).metadata.resource_version
         if claim.uid != step.claim_uid:
-            raise MissingError("PATCH", message=f'persistentvolumeclaim "{step.claim}" not found')
+            raise api_errors.MissingError("PATCH", message=f'persistentvolumeclaim "{step.claim}" not found')
         if claim.volume or claim.selected_node == step.node:
             return  # it is bound, or is about to be
         if claim.selected_node:
             message = f'persistentvolumeclaim "{step.claim}" is provisioned for node {claim.selected_node}'
-            raise RejectedError("PATCH", message=message)
+            raise api_errors.RejectedError("PATCH", message=message)
         metadata = {"resourceVersion": version, "annotations": {SELECTED_NODE: step.node}}
         await self._patch(path, {"metadata": metadata})
 
     async def _patch(self, path: str, body: dict[str, Any]) -> None:
         await self.context.client.send("PATCH", path, body, content_type=MERGE_PATCH)
 
-    async def _bound(self, bind: Bind, step: AwaitVolume) -> str:
+    async def _bound(self, bind: commands.Bind, step: commands.AwaitVolume) -> str:
         key, give_up_at = f"{step.namespace}/{step.claim}", elapsed() + self.bound_seconds
         was_selected = False
         while self.persistence.may_write():
@@ -293,7 +277,7 @@ class VolumeSteps:
         return LEASE_LOST
 
 
-def _problem(state: ClaimState | None, step: AwaitVolume, *, was_selected: bool) -> str:
+def _problem(state: ClaimState | None, step: commands.AwaitVolume, *, was_selected: bool) -> str:
     """Why waiting helps no more; empty if it may. `was_selected`: the watch has shown our write."""
     if state is None or state.uid != step.claim_uid:
         return f'persistentvolumeclaim "{step.claim}" not found'
@@ -304,7 +288,7 @@ def _problem(state: ClaimState | None, step: AwaitVolume, *, was_selected: bool)
     return ""
 
 
-def reservation_patch(step: ReserveVolume, volume: Volume, version: str) -> dict[str, Any]:
+def reservation_patch(step: commands.ReserveVolume, volume: Volume, version: str) -> dict[str, Any]:
     """A merge patch that reserves this version of a volume for the claim."""
     metadata: dict[str, Any] = {"resourceVersion": version}
     if not volume.claim:  # otherwise a person has reserved it, and it is kept when the claim is deleted

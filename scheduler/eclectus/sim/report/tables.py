@@ -8,14 +8,7 @@ from statistics import fmean
 
 from msgspec.structs import astuple
 
-from eclectus.sim.base.results import (
-    ComparisonReport,
-    Interval,
-    ProfileSummary,
-    RunResult,
-    Statistics,
-    TimeStatistics,
-)
+from eclectus.sim.base import results
 
 UNITS = (
     (864_000.0, 86_400.0, "d"),
@@ -37,7 +30,7 @@ class Table:
     rows: list[list[str]]
 
 
-def format_interval(value: Interval, digits: int = 3, scale: float = 1.0) -> str:
+def format_interval(value: results.Interval, digits: int = 3, scale: float = 1.0) -> str:
     """`1.046 ±0.004`: digits according to the width of the interval."""
     mean = value.mean / scale
     if value.half_width is None:
@@ -48,12 +41,12 @@ def format_interval(value: Interval, digits: int = 3, scale: float = 1.0) -> str
     return f"{mean:,.{places}f} ±{half:,.{places}f}"
 
 
-def optional_cell(value: Interval | None, scale: float = 1.0) -> str:
+def optional_cell(value: results.Interval | None, scale: float = 1.0) -> str:
     """The interval, or `NO_VALUE` if there is none."""
     return NO_VALUE if value is None else format_interval(value, scale=scale)
 
 
-def times_cells(spread: TimeStatistics | None, scale: float) -> list[str]:
+def times_cells(spread: results.TimeStatistics | None, scale: float) -> list[str]:
     """A cell for each of QUANTITIES; `scale`: seconds per unit."""
     if spread is None:
         return [NO_VALUE] * len(QUANTITIES)
@@ -65,7 +58,7 @@ def unit_for(seconds: float) -> tuple[float, str]:
     return next((size, name) for least, size, name in UNITS if seconds >= least)
 
 
-def scale_of(summaries: Sequence[ProfileSummary]) -> tuple[float, str]:
+def scale_of(summaries: Sequence[results.ProfileSummary]) -> tuple[float, str]:
     """The same for all response times of the comparison."""
     means = [each.all.response.mean.mean for each in summaries if each.all.response is not None]
     return unit_for(min(means, default=1.0))
@@ -74,7 +67,7 @@ def scale_of(summaries: Sequence[ProfileSummary]) -> tuple[float, str]:
 ALL = ("", "all")  # the group of all tasks or jobs
 
 
-def group_tables(report: ComparisonReport) -> Iterator[Table]:
+def group_tables(report: results.ComparisonReport) -> Iterator[Table]:
     """Tasks by group and the worst groups, if there are several; jobs, if they have several tasks."""
     groups = groups_of(report)
     if groups:
@@ -87,7 +80,7 @@ def group_tables(report: ComparisonReport) -> Iterator[Table]:
         )
 
 
-def groups_of(report: ComparisonReport) -> list[tuple[str, str]]:
+def groups_of(report: results.ComparisonReport) -> list[tuple[str, str]]:
     """Pairs of grouping and group, without groupings that have only one group."""
     found = {
         (name, label): None
@@ -98,16 +91,16 @@ def groups_of(report: ComparisonReport) -> list[tuple[str, str]]:
     return [pair for pair in found if sum(pair[0] == name for name, _ in found) > 1]
 
 
-def has_jobs(report: ComparisonReport) -> bool:
+def has_jobs(report: results.ComparisonReport) -> bool:
     """Whether any job has several tasks."""
     return any(run.jobs.count != run.response.count for run in report.runs)
 
 
-def _tasks_by_group(report: ComparisonReport, groups: Sequence[tuple[str, str]]) -> Table:
+def _tasks_by_group(report: results.ComparisonReport, groups: Sequence[tuple[str, str]]) -> Table:
     """Responses, waits, and preferences met if any task has preferences."""
     prefers = any(each.all.met is not None for each in report.summaries)
 
-    def cells(figures: Statistics, scale: float) -> list[str]:
+    def cells(figures: results.Statistics, scale: float) -> list[str]:
         wait = times_cells(figures.wait, scale)
         met = [optional_cell(figures.met, scale=0.01)] if prefers else []
         return [*times_cells(figures.response, scale), wait[0], wait[-1], *met]
@@ -118,10 +111,10 @@ def _tasks_by_group(report: ComparisonReport, groups: Sequence[tuple[str, str]])
 
 
 def _by_group(
-    report: ComparisonReport,
+    report: results.ComparisonReport,
     heads: list[str],
     groups: Sequence[tuple[str, str]],
-    cells: Callable[[Statistics, float], list[str]],
+    cells: Callable[[results.Statistics, float], list[str]],
 ) -> Table:
     """Statistics by group, and by profile within a group; `cells` gets the seconds per unit of times."""
     scale, _ = scale_of(report.summaries)
@@ -136,7 +129,7 @@ def _by_group(
     return Table(heads, rows)
 
 
-def _worst_groups(report: ComparisonReport) -> Table:
+def _worst_groups(report: results.ComparisonReport) -> Table:
     """Of each grouping the group that is delayed most in proportion to its size, by profile."""
     rows = []
     for name in {name: None for each in report.summaries for name in each.worst}:
@@ -148,7 +141,7 @@ def _worst_groups(report: ComparisonReport) -> Table:
     return Table(["slowest group in proportion to size", "group", "slowdown"], rows)
 
 
-def dag_tables(summaries: Sequence[ProfileSummary]) -> Iterator[Table]:
+def dag_tables(summaries: Sequence[results.ProfileSummary]) -> Iterator[Table]:
     """Responses and fairness of jobs with stages, if all profiles have any."""
     found = [(each.profile, each.dags) for each in summaries if each.dags is not None]
     if not found or len(found) != len(summaries):
@@ -178,7 +171,7 @@ def dag_tables(summaries: Sequence[ProfileSummary]) -> Iterator[Table]:
 REQUESTED = (25, 50, 80, 90, 100, 110, 120, 130)  # per cent of capacity: columns of the allocation table
 
 
-def text_lines(report: ComparisonReport) -> Iterator[str]:
+def text_lines(report: results.ComparisonReport) -> Iterator[str]:
     """The whole comparison as lines of text."""
     if report.about:
         yield report.about
@@ -189,7 +182,7 @@ def text_lines(report: ComparisonReport) -> Iterator[str]:
     yield from remarks(report.runs)
 
 
-def subtitle(report: ComparisonReport) -> str:
+def subtitle(report: results.ComparisonReport) -> str:
     """The load, the number of measured tasks, and the meaning of ±."""
     load = ""
     if report.load is not None:
@@ -201,7 +194,7 @@ def subtitle(report: ComparisonReport) -> str:
     return f"{load}{fmean(counts):,.0f} {what} a run; {many if runs > 1 else 'one run, so no intervals'}"
 
 
-def how_to_read(report: ComparisonReport) -> str:
+def how_to_read(report: results.ComparisonReport) -> str:
     """What the colours of a picture are, and which way is better."""
     if report.shows_allocation:
         return (
@@ -215,7 +208,7 @@ def how_to_read(report: ComparisonReport) -> str:
     )
 
 
-def tables(report: ComparisonReport) -> Iterator[Table]:
+def tables(report: results.ComparisonReport) -> Iterator[Table]:
     """All tasks; then tasks by group, if there are several, and jobs by group, if jobs have several tasks.
 
     If tasks never end, only the allocation table.
@@ -228,7 +221,7 @@ def tables(report: ComparisonReport) -> Iterator[Table]:
     yield from group_tables(report)
 
 
-def remarks(runs: Sequence[RunResult]) -> Iterator[str]:
+def remarks(runs: Sequence[results.RunResult]) -> Iterator[str]:
     """Notes on incomplete runs and on faults of policies."""
     for run in runs:
         who = f"note: {run.profile}, seed {run.seed}"
@@ -238,10 +231,10 @@ def remarks(runs: Sequence[RunResult]) -> Iterator[str]:
             yield f"{who}: {run.faults} invalid actions of a policy; first: {run.first_fault}"
 
 
-def _overview(summaries: Sequence[ProfileSummary]) -> Table:
+def _overview(summaries: Sequence[results.ProfileSummary]) -> Table:
     """A row for each profile; a column that no profile has a value for is left out."""
     scale, unit = scale_of(summaries)
-    found: list[tuple[str, list[Interval | None], float]] = [
+    found: list[tuple[str, list[results.Interval | None], float]] = [
         ("preferences met, %", [each.all.met for each in summaries], 0.01),
         ("probes, %", [each.probe_share for each in summaries], 0.01),
         ("evictions", [each.evictions for each in summaries], 1.0),
@@ -259,7 +252,7 @@ def _overview(summaries: Sequence[ProfileSummary]) -> Table:
     return Table(heads, rows)
 
 
-def _allocation_table(report: ComparisonReport) -> Table:
+def _allocation_table(report: results.ComparisonReport) -> Table:
     shown = [x for x in REQUESTED if all(x in each.allocation for each in report.summaries)]
     rows = []
     for each in report.summaries:

@@ -14,19 +14,9 @@ from math import floor
 from msgspec.structs import replace as with_fields
 from typing_extensions import override
 
+from eclectus import framework
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.task_class import ClassCache
-from eclectus.framework import (
-    Action,
-    Bind,
-    Enqueue,
-    PendingTasks,
-    Place,
-    PlaceTraits,
-    Profile,
-    Unschedulable,
-    View,
-)
 from eclectus.model.objects import Node, Task
 from eclectus.model.settings import setting
 
@@ -45,7 +35,7 @@ class Dispatchers:
         """The schedulerNames that jobs carry, in turn."""
         return (profile,) if self.count == 1 else tuple(f"{profile}-{at}" for at in range(self.count))
 
-    def profiles(self, profiles: Sequence[Profile]) -> tuple[Profile, ...]:
+    def profiles(self, profiles: Sequence[framework.Profile]) -> tuple[framework.Profile, ...]:
         """The same profiles, with stale views if `age` is set."""
         if not self.age:
             return tuple(profiles)
@@ -54,10 +44,10 @@ class Dispatchers:
         )
 
 
-class StaleView(Place):
+class StaleView(framework.Place):
     """Runs a policy on a view of the queues as they were some time ago."""
 
-    def __init__(self, policy: Place, age_seconds: float, corrects: bool) -> None:
+    def __init__(self, policy: framework.Place, age_seconds: float, corrects: bool) -> None:
         self._policy = policy
         self._age = age_seconds
         self._corrects = corrects
@@ -68,27 +58,31 @@ class StaleView(Place):
 
     @property
     @override
-    def traits(self) -> PlaceTraits:
-        return PlaceTraits(needs=self._policy.traits.needs)
+    def traits(self) -> framework.PlaceTraits:
+        return framework.PlaceTraits(needs=self._policy.traits.needs)
 
     @override
     def counted_by(self, task: Task) -> str:
         return self._policy.counted_by(task)
 
-    def place(self, view: View, tasks: PendingTasks) -> Iterator[Action]:
+    def place(self, view: framework.View, tasks: framework.PendingTasks) -> Iterator[framework.Action]:
         """The actions of the policy, changed where they are no longer possible."""
         for chosen in self._policy.place(self._stale_view(view), tasks):
-            action: Action = chosen
-            if isinstance(chosen, Bind):
+            action: framework.Action = chosen
+            if isinstance(chosen, framework.Bind):
                 task_class = view.task_class(chosen.task)
                 if not task_class.fits_now[chosen.row]:
                     may_wait = task_class.may_wait(chosen.row)
-                    action = Enqueue(chosen.task, chosen.row) if may_wait else Unschedulable(chosen.task)
-            if self._corrects and isinstance(action, Bind | Enqueue):
+                    action = (
+                        framework.Enqueue(chosen.task, chosen.row)
+                        if may_wait
+                        else framework.Unschedulable(chosen.task)
+                    )
+            if self._corrects and isinstance(action, framework.Bind | framework.Enqueue):
                 self._cluster.add_tentative(action.row, action.task.spec.requests)
             yield action
 
-    def _stale_view(self, truth: View) -> View:
+    def _stale_view(self, truth: framework.View) -> framework.View:
         """The view of this step, with nodes, classes and amounts as they were when they were last renewed."""
         if self._shape != truth.cluster.shape.head:
             self._cluster = _same_nodes(truth.cluster)
