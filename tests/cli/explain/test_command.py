@@ -3,7 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
-from eclectus.cli.explain import command
+from eclectus.cli.explain import transport
 from eclectus.cli.explain.transport import NOTHING_ELSE, Source, Target
 from eclectus.cli.main import program
 
@@ -18,7 +18,7 @@ def asked(monkeypatch):
         found.append((access.source, target, source))
         return b'{"name":"n1","conditions":["full"],"summary":"nothing is left of cpu"}'
 
-    monkeypatch.setattr(command, "answer_from_scheduler", answer)
+    monkeypatch.setattr(transport, "answer_from_scheduler", answer)
     return found
 
 
