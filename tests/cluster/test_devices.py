@@ -218,8 +218,8 @@ NO_DEVICES = [None, [0], ("0",), 0, np.array([0, 1])]
 @pytest.mark.parametrize(
     ("grant", "words"),
     [
-        *((Grant(devices), f"{devices!r} are no devices for default/a") for devices in NO_DEVICES),
-        *((grant, f"{grant!r} is no grant for default/a") for grant in (None, (0,))),
+        *((Grant(devices), f"{devices!r} are no devices for default/a on node n") for devices in NO_DEVICES),
+        *((grant, f"{grant!r} is no grant for default/a on node n") for grant in (None, (0,))),
     ],
 )
 def test_a_value_that_is_no_grant_of_devices_is_a_fault(grant: Any, words: str) -> None:

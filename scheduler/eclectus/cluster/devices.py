@@ -25,6 +25,18 @@ DEVICE_MILLI = "gpu-milli"
 WHOLE = 1000  # thousandths of a device
 
 
+def problem_of(grant: object, devices: "Devices | None", row: int, requests: Amounts) -> str:
+    """What is wrong with a grant that a policy has chosen, to be followed by the task; empty if nothing."""
+    if not isinstance(grant, Grant):
+        return f"{grant!r} is no grant for"
+    chosen = grant.devices
+    if not isinstance(chosen, tuple) or not all(isinstance(device, int) for device in chosen):
+        return f"{chosen!r} are no devices for"
+    if chosen and (devices is None or not devices.admits(row, requests, grant)):
+        return f"devices {chosen!r} have no room for the {device_milli(requests)} of"
+    return ""
+
+
 class Devices:
     """Free thousandths of every device, and which task holds which."""
 

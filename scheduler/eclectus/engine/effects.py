@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from eclectus.cluster.devices import device_milli
+from eclectus.cluster.devices import problem_of
 from eclectus.engine.node_dispatch import NodeDispatch
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.scheduling_cycle import SchedulingCycle
@@ -33,7 +33,7 @@ from eclectus.framework import (
     Wait,
 )
 from eclectus.model.errors import PolicyError
-from eclectus.model.objects import NO_GRANT, Grant, Task, outranks
+from eclectus.model.objects import NO_GRANT, Task, outranks
 
 _INTEGERS = (int, np.integer)
 
@@ -77,18 +77,9 @@ class Placing:
         ):
             raise PolicyError(f"{task} does not fit on node {state.cluster.names[row]} now")
         if grant is not NO_GRANT:
-            self._validate_grant(task, row, grant)
-
-    def _validate_grant(self, task: Task, row: int, grant: object) -> None:
-        if not isinstance(grant, Grant):
-            raise PolicyError(f"{grant!r} is no grant for {task}")
-        devices = grant.devices
-        if not isinstance(devices, tuple) or not all(isinstance(device, int) for device in devices):
-            raise PolicyError(f"{devices!r} are no devices for {task}")
-        cluster, requests = self._state.cluster, task.spec.requests
-        if devices and (cluster.devices is None or not cluster.devices.admits(row, requests, grant)):
-            name, milli = cluster.names[row], device_milli(requests)
-            raise PolicyError(f"devices {devices!r} of node {name} have no room for the {milli} of {task}")
+            problem = problem_of(grant, state.cluster.devices, row, task.spec.requests)
+            if problem:
+                raise PolicyError(f"{problem} {task} on node {state.cluster.names[row]}")
 
     def validate_defer(self, cycle: SchedulingCycle, defer: Defer) -> None:
         """The node, if it names one, must be feasible, and the end of the wait lie in the future."""
