@@ -97,7 +97,7 @@ def frozen(policy: dict[str, Any]) -> list[tuple[float, str, int]]:
     engine, seen = sim.engine, []
 
     def observe() -> None:
-        states = {cell.node: cell.state for cell in engine.learned_cells()}
+        states = {cell.node: cell.state for cell in engine.learn.learned_cells()}
         row = engine._state.cluster.rows["b-0"]
         seen.append((sim.now, states["b-0"], len(engine._state.node_queues.by_row.get(row, ()))))
         assert {states[name] for name in states if name != "b-0"} == {"live"}
