@@ -43,7 +43,7 @@ test-fast: venv ## the pure tests alone, without the long ones: 2 minutes on two
 test-slow: venv ## the long tests and oracles, 40 minutes; then every long command that a page names, 3 hours
 	@$(BIN)/python -m eclectus_hack test slow $(PYTEST)
 
-oracles: venv ## the simulator against closed forms and laws, with a table: 6 minutes on two idle cores
+oracles: venv ## the simulator against closed forms and laws, with a table: 20 minutes on two idle cores
 	@$(BIN)/python -m pytest tests/oracles -n auto --dist worksteal $(PYTEST)
 
 held-out: venv ## README's ratios with their intervals, simulated on ten held-out streams: 3 minutes on two idle cores (HELD_OUT=--quick: 1)
