@@ -202,3 +202,17 @@ def test_a_pod_with_terms_that_wait_already_need_not_wait() -> None:
     twin = replace(holder(1), uid="uid-twin", name="twin")
     cluster.step(TaskSeen(twin))
     assert cluster.explained(twin) == "unschedulable"
+
+
+def test_pods_with_equal_terms_are_completed_a_bounded_number_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(late_pods, "PODS_MOST", 3)
+    cluster = Cluster(*(TaskSeen(holder(at)) for at in range(2)))
+    twins = [replace(holder(2), uid=f"uid-{at}", name=f"t{at}") for at in range(10)]
+    cluster.step(*map(TaskSeen, twins))
+    assert cluster.engine.queue_counts().arriving == 10
+    cluster.step(TaskGone(holder(0).uid))
+    arriving = [cluster.engine.queue_counts().arriving]
+    while cluster.engine.next_step_at() == cluster.now:
+        cluster.step(seconds=0.0)
+        arriving.append(cluster.engine.queue_counts().arriving)
+    assert arriving == [7, 4, 1, 0]

@@ -62,7 +62,6 @@ class Engine:
     def step(self, events: Sequence[Event], now: float) -> list[Command]:
         """Take in what has happened by `now` (seconds, never falling) and answer with what to do."""
         self._state.begin_step(now)
-        self._event_handlers.renew_fuel()
         # 1. What happened, and what does it teach the learner?
         for event in events:
             self._handlers[type(event)](event)

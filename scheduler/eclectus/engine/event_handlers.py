@@ -320,11 +320,6 @@ class EventHandlers:
 
     # -- specs that depend on more than the pod --------------------------------------------------
 
-    def renew_fuel(self) -> None:
-        """A step begins."""
-        if self._specs.late.fuel.spent:
-            self._specs.late.fuel.renew()
-
     def bring_specs_up_to_date(self) -> None:
         """Complete specs after the events of a step: of pods whose terms select other namespaces now, of late
         pods, and then of pending pods to which the cluster adds something else.
@@ -337,6 +332,8 @@ class EventHandlers:
             self._pending(task)
         for task in self._specs.take_changed():
             self._pending(task)
+        if late.fuel.spent:
+            late.fuel.renew()
 
     def change_places(self) -> None:
         """Where pods wait because of their terms, those that have found no room give their turn to them.

@@ -8,7 +8,7 @@ Fuel: comparisons are counted, and each namespace has a share of those of a step
 pods are completed in the next step, which is due at once. A count and no time, so equal events give equal
 commands.
 
-Terms: a pod carries the terms of others that match it, also of pods that wait (cluster/pod_terms.py). 500
+Terms: a pod carries the terms of others that match it, also of pods that wait (cluster/alike_pods.py). 500
 pods with 8 terms about all namespaces would have every pod of the cluster carry 4,000, though they fit
 nowhere. Beyond TERMS_MOST different ones, pods with further terms wait until some of the others are bound or
 gone. Where those find no room, they change places with them, so that each has its turn.
@@ -16,12 +16,13 @@ gone. Where those find no room, they change places with them, so that each has i
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import islice
 
 from eclectus.cluster.alike_pods import held_weights
 from eclectus.cluster.memo import unfile
 from eclectus.model.objects import PodAffinityTerm, Task
 
-PODS_MOST = 1_000  # that are seen again in one step
+PODS_MOST = 1_000  # of each kind that are completed, or seen again, in one step
 COMPARISONS_MOST = 100_000  # in one step: about half a second
 OF_ONE_NAMESPACE_MOST = 20_000
 FEW = 500  # a namespace that has spent less goes on, whatever others have spent
@@ -36,7 +37,7 @@ class Fuel:
         self._left = COMPARISONS_MOST
 
     def renew(self) -> None:
-        """Begin a step."""
+        """End a step."""
         self._spent.clear()
         self._left = COMPARISONS_MOST
 
@@ -120,12 +121,8 @@ class WaitingTerms:
         """The pod waits no more; its namespace, which may have further terms now, empty if it had none."""
         namespace, terms = self._of.pop(uid, ("", Terms()))
         if terms:
-            counts = self._counts[namespace]
-            counts.subtract(terms)
-            for term in terms:
-                if not counts[term]:
-                    del counts[term]
-            if not counts:
+            self._counts[namespace] -= Counter(terms)  # without those that are zero now
+            if not self._counts[namespace]:
                 del self._counts[namespace]
         return namespace
 
@@ -135,8 +132,8 @@ class WaitingTerms:
         return len(counts) < TERMS_MOST or _terms_of(task) <= counts.keys()
 
     def pods_of(self, namespace: str) -> list[str]:
-        """The uids of the pods of a namespace that wait with terms."""
-        return [uid for uid, (each, _) in self._of.items() if each == namespace]
+        """The uids of the first pods of a namespace that wait with terms, PODS_MOST at most."""
+        return list(islice((uid for uid, (each, _) in self._of.items() if each == namespace), PODS_MOST))
 
 
 class LatePods:
@@ -207,17 +204,18 @@ class LatePods:
             yield from self._take_crowded(namespace)
 
     def _take_crowded(self, namespace: str) -> Iterator[Task]:
-        """The first of those that wait because of their terms, as many as may have them now."""
-        for uid in list(self._crowded.get(namespace, ())):
+        """Those that wait because of their terms, as many as may have them now; PODS_MOST at most."""
+        for uid in list(islice(self._crowded.get(namespace, ()), PODS_MOST)):
             task = self._tasks[uid]
             if not self.terms.has_room_for(task):
                 return
             if not self.fuel.lasts(namespace):
-                self._freed[namespace] = None
-                return
+                break
             del self._tasks[uid]
             self._leave_crowd(task)
             yield task
+        if namespace in self._crowded:
+            self._freed[namespace] = None
 
     def _leave_crowd(self, task: Task) -> None:
         if task.uid in self._crowded.get(task.namespace, ()):

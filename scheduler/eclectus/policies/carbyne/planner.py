@@ -2,13 +2,14 @@
 
 A share follows the jobs that want something, their weights, which of their stages are done, and the capacity
 that services leave. A job is planned anew when one of its tasks has ended, or when its share differs from the
-planned one by more than `LEAST_CHANGE`. A step takes in jobs, and plans them, with so many stages in all; of
-more, namespaces have a job each in turn, and the rest is left to the next step, which is due at once.
+planned one by more than `LEAST_CHANGE`. A step takes in new jobs with STAGES_MOST stages in all, and plans as
+many; of more, each namespace has a job in turn, and the rest is left to the next step, which is due at once.
+What a known job holds is counted at once, because its next task is ranked by that.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heappush, nlargest
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from math import inf
 
 from eclectus.accounts.known_jobs import KnownJob
@@ -155,14 +156,13 @@ def _written(job: PlannedJob, offered: Offered) -> JobPlan:
 LEAST_CHANGE = 0.05  # of a share, for which a job is planned anew
 LAST_PART = 0.1  # of the jobs, which lend no time that they have gained: those with the latest deadlines
 MAX_CHANGES = 8192  # of paths that are remembered
-STAGES_MOST = 1_000  # of the jobs that are taken in and planned in one step: about a fifth of a second
+STAGES_MOST = 1_000  # of the jobs that are taken in, and of those that are planned, in one step: 0.1 s each
 
 
 class Planner:
     """The plans of all jobs. `by_namespace`: namespaces share equally, and jobs within them.
 
-    `is_bounded`: whether `entitlements` are asked for. `stage_ranks`: which stage of a job is planned
-    first.
+    `is_bounded`: whether `entitlements` are asked for. `stage_ranks`: which stage is planned first.
     """
 
     def __init__(
@@ -185,10 +185,10 @@ class Planner:
         self._is_stale = True  # whether shares are to be computed again
         self._next_starts = NextStarts()
         self.now = 0.0  # of the last update, seconds: what is due follows from it
-        self.untaken: dict[str, None] = {}  # uids of jobs that have changed and are not taken in yet
+        self.untaken: dict[str, None] = {}  # uids of jobs that are new, or are defined anew, and not taken in
         self._unplanned: dict[str, bool] = {}  # uid -> whether work was lost, of jobs to be planned anew
         self._step: View | None = None
-        self._stages_left = STAGES_MOST  # of this step
+        self._stages_taken = self._stages_planned = 0  # in this step
 
     @property
     def is_behind(self) -> bool:
@@ -199,13 +199,13 @@ class Planner:
         """Take in what has changed; costs nothing if nothing has."""
         self.now = view.now
         if view is not self._step:
-            self._step, self._stages_left = view, STAGES_MOST
+            self._step, self._stages_taken, self._stages_planned = view, 0, 0
         for uid in self._next_starts.take(view.now):
             self._has_changed(uid, self.jobs[uid])
         jobs, shares = view.jobs.changes, view.shares(self._owner).changes
         heads = (jobs.head, shares.head, view.cluster.shape.head)
         if heads == (self._jobs_cursor, self._shares_cursor, self._shape_cursor):
-            if self.is_behind and self._stages_left > 0:
+            if self.is_behind:
                 self._take_in(view, (), has_plain=False)
             return
         is_new_cluster = heads[2] != self._shape_cursor
@@ -240,10 +240,12 @@ class Planner:
         return PlannedJob(known, self.offered.capacity, self.offered.vector, self._stage_ranks)
 
     def _take_in(self, view: View, changed: Iterable[str], *, has_plain: bool) -> None:
-        self.untaken.update(dict.fromkeys(changed))
-        taken = self._in_turn(view, self.untaken)
+        new = {uid for uid in changed if self._is_new(view, uid)}
+        self.untaken.update(dict.fromkeys(new))
+        in_turn, self._stages_taken = _in_turn(view, self.untaken, self._stages_taken)
+        taken = sorted({*changed, *in_turn} - new.difference(in_turn))
         for uid in taken:
-            del self.untaken[uid]
+            self.untaken.pop(uid, None)
             self._count(view, uid)
         if has_plain:
             paths, differs = self.plain.count(view.shares(self._owner), self.offered)
@@ -255,7 +257,7 @@ class Planner:
             self._share(view)
             for uid in [uid for uid, job in self.jobs.items() if job.share_differs(LEAST_CHANGE)]:
                 self._unplanned.setdefault(uid, False)
-        planned = self._in_turn(view, self._unplanned)
+        planned, self._stages_planned = _in_turn(view, self._unplanned, self._stages_planned)
         for uid in planned:
             self._replan(view, uid, work_lost=self._unplanned.pop(uid))
         if is_shared:
@@ -266,21 +268,9 @@ class Planner:
                 self._has_changed(uid, job)
                 self.changed_plans.record(uid)
 
-    def _in_turn(self, view: View, uids: Iterable[str]) -> list[str]:
-        """Those whose turn it is in this step, sorted; where not all, a job of each namespace in turn."""
-        by_namespace: dict[str, list[tuple[str, int]]] = {}
-        for uid in sorted(uids):
-            known = view.jobs.get(uid)
-            namespace, stages = ("", 0) if known is None else (known.job.namespace, len(known.stages))
-            by_namespace.setdefault(namespace, []).append((uid, stages))
-        turns = zip_longest(*by_namespace.values())
-        found = []
-        for uid, stages in (each for turn in turns for each in turn if each is not None):
-            if self._stages_left <= 0:
-                break
-            self._stages_left -= stages
-            found.append(uid)
-        return sorted(found)
+    def _is_new(self, view: View, uid: str) -> bool:
+        known, job = view.jobs.get(uid), self.jobs.get(uid)
+        return known is not None and not known.is_done and (job is None or job.known is not known)
 
     def _has_changed(self, uid: str, job: PlannedJob) -> None:
         """What is due of the job, or may become so, has changed, and with it the ranks of its tasks."""
@@ -371,3 +361,22 @@ class Planner:
         """Whether beside this demand what all other jobs are entitled to remains free."""
         held = self.offered.vector(view.shares(self._owner).held("").items())
         return self.entitlements.leave_room(uid, demand, held, self.offered.capacity)
+
+
+def _in_turn(view: View, uids: Iterable[str], stages: int) -> tuple[list[str], int]:
+    """The jobs whose turn it is in a step, sorted, and its stages with theirs; `stages`: those before.
+
+    Where not all have their turn, each namespace has a job in turn.
+    """
+    found: list[str] = []
+    by_namespace: dict[str, list[tuple[str, int]]] = {}
+    for uid in sorted(uids) if stages < STAGES_MOST else ():
+        known = view.jobs.get(uid)
+        namespace, more = ("", 0) if known is None else (known.job.namespace, len(known.stages))
+        by_namespace.setdefault(namespace, []).append((uid, more))
+    for uid, more in filter(None, chain.from_iterable(zip_longest(*by_namespace.values()))):
+        if stages >= STAGES_MOST:
+            break
+        stages += more
+        found.append(uid)
+    return sorted(found), stages
