@@ -222,7 +222,7 @@ DUE, LEFT_OVER = 0, 1
 RETRY_SECONDS = 5.0  # after which what is withheld is asked about again although nothing has changed
 
 STRICT = Reason("its job may start no more of its tasks now: what is left over is given to nobody")
-UNTAKEN = Reason("its job has changed, and is planned in one of the next steps")
+NEW_JOB = Reason("its job is new or defined anew, and is planned in one of the next steps")
 OVERHANG = Reason("its job holds its share, and other jobs need the room again before this pod would end")
 
 
@@ -333,8 +333,8 @@ class Carbyne(JobPlanner):
     def rank(self, view: View, group: str, head: Task) -> tuple[float, ...] | Wait:
         """Due within the share, left over, or withheld."""
         found = self._planner.stage_of(view, head)
-        if found is None and head.job in self._planner.untaken:
-            return Wait(UNTAKEN, view.now + RETRY_SECONDS)
+        if found is None and head.job in self._planner.new_jobs:
+            return Wait(NEW_JOB, view.now + RETRY_SECONDS)
         if found is None:
             return self._rank_plain(view, group, head)
         job, at = found

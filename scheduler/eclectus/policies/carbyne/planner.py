@@ -185,7 +185,7 @@ class Planner:
         self._is_stale = True  # whether shares are to be computed again
         self._next_starts = NextStarts()
         self.now = 0.0  # of the last update, seconds: what is due follows from it
-        self.untaken: dict[str, None] = {}  # uids of jobs that are new, or are defined anew, and not taken in
+        self.new_jobs: dict[str, None] = {}  # uids of jobs that are new or defined anew, until their turn
         self._unplanned: dict[str, bool] = {}  # uid -> whether work was lost, of jobs to be planned anew
         self._step: View | None = None
         self._stages_taken = self._stages_planned = 0  # in this step
@@ -193,7 +193,7 @@ class Planner:
     @property
     def is_behind(self) -> bool:
         """Whether jobs are left to the next step."""
-        return bool(self.untaken or self._unplanned)
+        return bool(self.new_jobs or self._unplanned)
 
     def update(self, view: View) -> None:
         """Take in what has changed; costs nothing if nothing has."""
@@ -241,11 +241,11 @@ class Planner:
 
     def _take_in(self, view: View, changed: Iterable[str], *, has_plain: bool) -> None:
         new = {uid for uid in changed if self._is_new(view, uid)}
-        self.untaken.update(dict.fromkeys(new))
-        in_turn, self._stages_taken = _in_turn(view, self.untaken, self._stages_taken)
+        self.new_jobs.update(dict.fromkeys(new))
+        in_turn, self._stages_taken = _in_turn(view, self.new_jobs, self._stages_taken)
         taken = sorted({*changed, *in_turn} - new.difference(in_turn))
         for uid in taken:
-            self.untaken.pop(uid, None)
+            self.new_jobs.pop(uid, None)
             self._count(view, uid)
         if has_plain:
             paths, differs = self.plain.count(view.shares(self._owner), self.offered)
