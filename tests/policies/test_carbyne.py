@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
+from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
 from dag_world import DagWorld, job, stage
@@ -12,8 +15,9 @@ from eclectus.maths.stage_rank_rules import STAGE_RANKS
 from eclectus.model.job import Job
 from eclectus.model.objects import Spec
 from eclectus.policies.carbyne import Carbyne
-from eclectus.policies.carbyne.planned_job import SERVICES, PlannedJob, path_of
+from eclectus.policies.carbyne.planned_job import PROBES, PlannedJob, path_of
 from eclectus.policies.place.fit import BestFit
+from worlds import numbered, small_world
 
 RANKS = STAGE_RANKS["cp"]
 
@@ -155,4 +159,14 @@ def test_what_is_withheld_says_why() -> None:
 
 def test_a_pod_with_the_label_of_probes_that_asks_for_room_shares_as_the_others_of_its_namespace() -> None:
     assert path_of(make_task("t", probe=True)) == "default/"
-    assert path_of(make_task("t", spec=Spec(requests=(("pods", 1),), probe=True))) == SERVICES
+    assert path_of(make_task("t", spec=Spec(requests=(("pods", 1),), probe=True))) == PROBES
+
+
+@pytest.mark.parametrize("long_running", [False, True], ids=["Never", "Always"])
+def test_a_namespace_gets_its_share_whether_its_pods_say_that_they_end_or_not(long_running: bool) -> None:
+    """Two namespaces share twenty cores: ten each, whatever the second says of its pods."""
+    run = small_world(make_engine(BestFit(), order=Carbyne(leftover="none")), cpu=20)
+    older = numbered(20, prefix="a")
+    newer = [replace(each, namespace="b") for each in numbered(40, prefix="b", long_running=long_running)]
+    run.add(*older, *newer)
+    assert Counter(name[0] for name in run.placed()) == {"a": 10, "b": 10}

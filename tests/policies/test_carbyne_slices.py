@@ -101,7 +101,7 @@ def test_a_task_of_a_job_that_is_not_taken_in_waits_for_that_and_is_bound_then()
 def test_what_a_job_holds_is_counted_at_once_however_few_stages_a_step_plans(
     monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    """Two jobs share twenty cores: one gets ten though no pod of the other is there, as starts are counted."""
+    """Two jobs share twenty cores: one gets ten though the other has no pod, as starts are counted."""
     run = Run(Carbyne(leftover="none", altruism=0.0), cores=20)
     for name, namespace in (("a", "default"), ("b", "other")):
         stages = (JobStage("s0", 30, make_spec(1), seconds=60.0), *(chain(name).job.stages[1:]))

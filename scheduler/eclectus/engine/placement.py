@@ -82,7 +82,7 @@ class Placement:
         for name, classes in sorted(active, key=_eldest) if len(active) > 1 else active:
             self._run_cycle(state.profiles[name], classes)
         if self._withholds:
-            self._withheld.end_step(state.now)
+            self._withheld.end_step(state.view)
         if self._slices:
             self._deferred.end_step()
         elif state.deferrals.waits or state.deferrals.released:

@@ -28,7 +28,7 @@ Departures:
   P(altruism) is drawn then. The paper does so for every job at every event.
 - a job that is alone, or of which a run time is unknown, lends nothing.
 - a share follows the remaining work, weighted by run time; the paper takes the mean demand of all tasks.
-- pods that belong to no DAG job share as one job for each namespace; services and probes do not share.
+- pods that belong to no DAG job share as one job for each namespace, services too; probes do not share.
 - `spec.priority` is compared first, as everywhere in Kubernetes.
 """
 
@@ -50,7 +50,7 @@ from eclectus.model.job import JobPlan
 from eclectus.model.objects import Task
 from eclectus.model.settings import setting
 from eclectus.policies.carbyne.planned_job import (
-    SERVICES,
+    PROBES,
     Vector,
     fits_beside,
     node_paces,
@@ -298,7 +298,7 @@ class Carbyne(JobPlanner):
     def group(self, task: Task) -> str:
         """The stage, below its job and namespace."""
         path = path_of(task)
-        return path if path == SERVICES else f"{path}/{task.stage}"
+        return path if path == PROBES else f"{path}/{task.stage}"
 
     def changes(self, view: View) -> ChangeLog[str]:
         """Shares and plans are brought up to date; the jobs whose tasks may have other ranks."""
@@ -351,7 +351,7 @@ class Carbyne(JobPlanner):
 
     def _rank_plain(self, view: View, group: str, head: Task) -> tuple[float, ...] | Wait:
         """Of a pod that belongs to no DAG job."""
-        if group == SERVICES:
+        if group == PROBES:
             return (-head.priority, DUE, 0.0, 0.0)
         demand = self._planner.offered.vector(head.spec.requests)
         pods = self._planner.plain.by_path.get(path_of(head))

@@ -72,17 +72,16 @@ def offered_by(cluster: Cluster) -> Offered:
 
 # Pods that belong to no DAG job: those of a namespace share as one job that lends nothing.
 #
-# Services and probes do not share; what they hold is not there to be shared. A probe asks for nothing: one
-# that asks for something counts to its namespace, where anybody may have given it the label.
+# Services are among them: whether a pod ends by itself is its creator's word. A probe asks for nothing and
+# takes no part; one that asks for something counts to its namespace: anybody may have given it the label.
 
-SERVICES = "-"  # the path of pods that take part in no sharing; no namespace has this name
+PROBES = "-"  # the path of pods that take part in no sharing; no namespace has this name
 
 
 def path_of(task: Task) -> str:
     """The path by which a task is counted: `namespace/job`, without a job for pods that belong to none."""
-    is_probe = task.spec.probe and all(name == PODS for name, _ in task.spec.requests)
-    if task.spec.long_running or is_probe:
-        return SERVICES
+    if task.spec.probe and all(name == PODS for name, _ in task.spec.requests):
+        return PROBES
     return f"{task.namespace}/{task.job if task.stage else ''}"
 
 
@@ -100,13 +99,13 @@ class PlainPods:
 
     def __init__(self) -> None:
         self.by_path: dict[str, PodsOfNamespace] = {}
-        self._magnitudes: object = None  # of what they wait for and hold, and of what services hold
+        self._magnitudes: object = None  # of what they wait for and hold
 
     def count(self, shares: GroupShares, offered: Offered) -> tuple[list[str], bool]:
         """Count them anew. The paths whose amounts have changed, and whether by enough to share again."""
         none, before, changed = (0.0,) * len(offered.resources), self.by_path, list[str]()
         self.by_path = {}
-        for path in sorted(each for each in shares.paths() if each.endswith("/") and each != SERVICES):
+        for path in sorted(each for each in shares.paths() if each.endswith("/") and each != PROBES):
             waiting = offered.vector(shares.waiting(path).items())
             usage = offered.vector(shares.held(path).items())
             old = before.get(path)
@@ -114,12 +113,8 @@ class PlainPods:
             self.by_path[path] = PodsOfNamespace(waiting, usage, share)
             if old is None or (old.waiting, old.usage) != (waiting, usage):
                 changed.append(path)
-        of_services = shares.held(SERVICES)
         amounts = ((path, added(each.waiting, each.usage)) for path, each in self.by_path.items())
-        magnitudes = (
-            [(path, *map(magnitude, each)) for path, each in amounts],
-            [magnitude(of_services.get(name, 0)) for name in offered.resources],
-        )
+        magnitudes = [(path, *map(magnitude, each)) for path, each in amounts]
         differs, self._magnitudes = magnitudes != self._magnitudes, magnitudes
         return changed, differs
 
