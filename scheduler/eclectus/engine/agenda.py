@@ -16,82 +16,12 @@ and the backlog would not end.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from heapq import heapify, heappop, heappush
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf
-from operator import itemgetter
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
+from eclectus.maths.due_times import DueTimes
 from eclectus.model.objects import ClassKey, Task
-
-K = TypeVar("K", bound=Hashable)
-
-
-class DueTimes(Generic[K]):
-    """Keys by when they are due: a heap of (time, rank, key), in which entries that were replaced are void.
-
-    The rank decides among keys that are due at the same time. By default it is the order in which keys became
-    due, and a key that is due already keeps its rank.
-    """
-
-    def __init__(self) -> None:
-        self._valid: dict[K, tuple[float, Any]] = {}
-        self.keys: Mapping[K, object] = self._valid
-        self._heap: list[tuple[float, Any, K]] = []
-        self._serial = 0
-
-    def at(self, key: K) -> float | None:
-        """When a key is due, seconds; None if it is not."""
-        found = self._valid.get(key)
-        return None if found is None else found[0]
-
-    def set(self, key: K, when: float, rank: Any = None) -> None:
-        """Make the key due at this time, instead of the time at which it was."""
-        if rank is None:
-            self._serial += 1
-            rank = self._valid.get(key, (when, self._serial))[1]
-        self._valid[key] = (when, rank)
-        heappush(self._heap, (when, rank, key))
-
-    def discard(self, key: K) -> bool:
-        """Forget the key; returns whether it was due."""
-        is_due = self._valid.pop(key, None) is not None
-        if is_due and not self._valid:
-            self._heap.clear()  # `next_due`, which drops void entries, need not be asked while none is due
-        return is_due
-
-    def next_due(self) -> float:
-        """When the first key is due, seconds; inf for never."""
-        heap = self._heap
-        while heap:
-            when, rank, key = heap[0]
-            if self._valid.get(key) == (when, rank):
-                return when
-            heappop(heap)
-        return inf
-
-    def take(self) -> tuple[Any, K]:
-        """Take out the key that `next_due` has found; returns its rank too."""
-        _, rank, key = heappop(self._heap)
-        del self._valid[key]
-        return rank, key
-
-    def take_due(self, now: float, *, by_rank: bool = False) -> list[K]:
-        """Take out the keys that are due now, in order of their times or of their ranks."""
-        due: list[tuple[Any, K]] = []
-        while self.next_due() <= now:
-            due.append(self.take())
-        if by_rank:
-            due.sort(key=itemgetter(0))
-        return [key for _, key in due]
-
-    def no_later_than(self, latest: float) -> None:
-        """Make every key due at this time at the latest."""
-        valid = self._valid
-        valid.update({key: (min(when, latest), rank) for key, (when, rank) in valid.items()})
-        self._heap[:] = [(when, rank, key) for key, (when, rank) in self._valid.items()]
-        heapify(self._heap)
-
 
 FIRST_BACKOFF_SECONDS = 1.0  # podInitialBackoffSeconds of kube-scheduler
 BACKOFF_SECONDS_MOST = 10.0  # podMaxBackoffSeconds of kube-scheduler

@@ -8,7 +8,6 @@ change by itself; nor is what a job has lent and borrowed in all, which is writt
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
 from math import inf
 
 from msgspec.structs import replace
@@ -16,6 +15,7 @@ from msgspec.structs import replace
 from eclectus.accounts.known_jobs import KnownJobs
 from eclectus.engine.counters import PlanCounters
 from eclectus.framework import JobPlanner, Policy, Profile, View
+from eclectus.maths.due_times import DueTimes
 from eclectus.model.commands import RecordPlan
 from eclectus.model.job import Job, JobPlan
 from eclectus.model.objects import Amounts
@@ -136,8 +136,7 @@ class PlanRecords:
         self._lending = Lending(counters)
         self._written: dict[str, tuple[float, JobPlan]] = {}  # by job: when, seconds, and what
         self._unwritten: dict[str, JobPlan] = {}
-        self._queue: list[tuple[float, int, str]] = []  # when each may be written, and void entries
-        self._serial = 0
+        self._due = DueTimes[str]()  # when each of them may be written
         self.next_due = inf  # when a plan that has changed may be written, seconds; written here only
 
     def due(self, view: View) -> Iterator[RecordPlan]:
@@ -147,16 +146,14 @@ class PlanRecords:
         for order in self.orders:
             self._ask(order, self._jobs, view)
         self._lending.advance(view.now)
-        queue = self._queue
-        while queue and (queue[0][0] <= view.now or queue[0][2] not in self._unwritten):
-            _, _, uid = heappop(queue)
-            plan = self._unwritten.pop(uid, None)
-            if plan is None or uid not in self._jobs:
-                continue  # it is as it was written, or its job is gone
+        for uid in self._due.take_due(view.now):
+            plan = self._unwritten.pop(uid)
+            if uid not in self._jobs:
+                continue
             self._written[uid] = (view.now, plan)
             job = self._jobs[uid].job
             yield RecordPlan(uid, job.namespace, job.name, self._lending.with_totals(uid, plan, view.now))
-        self.next_due = queue[0][0] if queue else inf
+        self.next_due = self._due.next_due()
         if any(order.is_behind for order in self.orders):
             self.next_due = view.now
         if len(self._lending) > len(self._jobs):
@@ -172,8 +169,8 @@ class PlanRecords:
                 written = self._written.get(uid)
                 if written is None or _of_note(written[1]) != _of_note(plan):
                     self._enqueue(uid, plan)
-                else:
-                    self._unwritten.pop(uid, None)
+                elif self._due.discard(uid):  # it is as it was written
+                    del self._unwritten[uid]
         except Exception as error:  # a plug-in's defect must not stop the others
             self._fault(order, f"{type(error).__name__}: {error}")
 
@@ -181,8 +178,7 @@ class PlanRecords:
         """The plan is to be written, in place of one that waits; the last one of a job at once."""
         if uid not in self._unwritten or not plan.share:
             at = self._written[uid][0] + WRITE_SECONDS if plan.share and uid in self._written else -inf
-            self._serial += 1
-            heappush(self._queue, (at, self._serial, uid))
+            self._due.set(uid, at)
         self._unwritten[uid] = plan
 
 

@@ -232,14 +232,15 @@ class RankedHeads(HeadHeap[Q]):
 
     def touch_due(self, now: float) -> None:
         """The values of those that are withheld until now may have changed."""
-        for queue, withheld in self._withheld.items():
+        for queue, withheld in self._withheld.items() if self._withheld else ():
             if withheld.until <= now:
                 self.touch(queue)
 
     @property
     def next_until(self) -> float:
         """When the first of those that are withheld is to be asked about again, seconds; inf for never."""
-        return min((withheld.until for withheld in self._withheld.values()), default=inf)
+        # A dict that was large costs as much to iterate when it is empty.
+        return min((each.until for each in self._withheld.values()), default=inf) if self._withheld else inf
 
     def refresh(self) -> None:
         """Ask for the values of queues that were touched, and of groups and prefixes that have changed."""

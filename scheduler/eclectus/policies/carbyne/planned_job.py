@@ -194,6 +194,7 @@ class PlannedJob:
         self.lends = False  # whether only what is due goes before the tasks of others
         self._lends_gains = True
         self.counts = self.count()
+        self._remaining: tuple[object, object, tuple[Vector, Vector]] | None = None  # of counts and seconds
         self._planned_at = 0.0  # seconds
         self._planned_share = self.share
         self._to_start = [0] * len(job.stages)  # at that time
@@ -218,13 +219,18 @@ class PlannedJob:
 
     def remaining(self) -> tuple[Vector, Vector]:
         """The resources of all its remaining tasks, added up: weighted by run time, and as they are."""
+        known = self._remaining
+        if known is not None and known[0] is self.counts and known[1] is self.seconds:
+            return known[2]
         worth = [1.0 if None in self.seconds else seconds or 0.0 for seconds in self.seconds]
         work, most = [0.0] * len(self.share), [0.0] * len(self.share)
         for at, (to_start, on_nodes, _) in enumerate(self.counts):
             for resource, amount in enumerate(self.demands[at]):
                 most[resource] += (to_start + on_nodes) * amount
                 work[resource] += (to_start + on_nodes) * amount * worth[at]
-        return tuple(work), tuple(most)
+        found = tuple(work), tuple(most)
+        self._remaining = self.counts, self.seconds, found
+        return found
 
     def work_left(self) -> float:
         """Work of its tasks that have not started: sizes times seconds; inf if an estimate is missing."""
@@ -325,10 +331,7 @@ class PlannedJob:
 
     def entitled(self) -> Vector:
         """What it may still take of its share: no more than its tasks that have not started request."""
-        wanted = [0.0] * len(self.share)
-        for at, (to_start, _, _) in enumerate(self.counts):
-            for resource, amount in enumerate(self.demands[at]):
-                wanted[resource] += to_start * amount
+        wanted = self._requests([to_start for to_start, _, _ in self.counts])
         amounts = zip(self.share, self.usage, wanted, strict=True)
         return tuple(max(min(share - usage, want), 0.0) for share, usage, want in amounts)
 
@@ -337,12 +340,17 @@ class PlannedJob:
 
         Whether because the job lends or because others have the room, which they do not give back.
         """
-        idle = [0.0] * len(self.share)
-        for at, (to_start, _, _) in enumerate(self.counts):
-            if to_start and self.known.is_ready(self.known.stages[at]):
-                for resource, amount in enumerate(self.demands[at]):
-                    idle[resource] += to_start * amount
+        stages, is_ready = zip(self.counts, self.known.stages, strict=True), self.known.is_ready
+        idle = self._requests([each[0] if each[0] and is_ready(stage) else 0 for each, stage in stages])
         return tuple(map(min, idle, self.entitled()))
+
+    def _requests(self, tasks: Sequence[int]) -> list[float]:
+        """What so many tasks of each stage request together."""
+        total = [0.0] * len(self.share)
+        for demand, count in zip(self.demands, tasks, strict=True):
+            for resource, amount in enumerate(demand):
+                total[resource] += count * amount
+        return total
 
 
 def fits_beside(demand: Vector, usage: Vector, share: Vector) -> bool:

@@ -8,12 +8,13 @@ holds is counted at once, because its next task is ranked by that.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from heapq import heapify, heappop, heappush, nlargest
+from heapq import nlargest
 from itertools import chain, zip_longest
 from math import inf
 
 from eclectus.accounts.known_jobs import KnownJob
 from eclectus.framework import ChangeLog, JobPlan, Task, View
+from eclectus.maths.due_times import DueTimes
 from eclectus.maths.stage_rank_rules import StageRanks
 from eclectus.policies.carbyne.planned_job import (
     Offered,
@@ -67,47 +68,6 @@ class Entitlements:
     def _add(self, entitled: Vector, sign: int) -> None:
         for at, amount in enumerate(entitled):
             self._all[at] += sign * amount
-
-
-SPARE = 16  # void entries of the heap that are always allowed
-
-
-class NextStarts:
-    """One time for each job, seconds; those whose time has come are found without asking the others."""
-
-    def __init__(self) -> None:
-        self._at: dict[str, float] = {}  # by uid
-        self._heap: list[tuple[float, str]] = []  # those of them, and void entries
-
-    def clear(self) -> None:
-        """Forget all jobs."""
-        self._at.clear()
-        self._heap.clear()
-
-    def set(self, uid: str, at: float) -> None:
-        """The next task of the job becomes due at this time; inf: none does."""
-        if at == inf:
-            self.drop(uid)
-        elif self._at.get(uid) != at:
-            self._at[uid] = at
-            heappush(self._heap, (at, uid))
-            if len(self._heap) > 2 * len(self._at) + SPARE:
-                self._heap = [(each, of) for of, each in self._at.items()]
-                heapify(self._heap)
-
-    def drop(self, uid: str) -> None:
-        """The job is gone, or has nothing more to start; no error if it was not known."""
-        self._at.pop(uid, None)
-
-    def take(self, now: float) -> list[str]:
-        """The jobs whose time has come, which have none from then on."""
-        found = []
-        while self._heap and self._heap[0][0] <= now:
-            at, uid = heappop(self._heap)
-            if self._at.get(uid) == at:
-                del self._at[uid]
-                found.append(uid)
-        return found
 
 
 class ChangedPlans:
@@ -182,7 +142,7 @@ class Planner:
         self.changed_plans = ChangedPlans()
         self._jobs_cursor = self._shares_cursor = self._shape_cursor = -1
         self._is_stale = True  # whether shares are to be computed again
-        self._next_starts = NextStarts()
+        self._next_starts = DueTimes[str]()  # of jobs by uid: when their next task becomes due
         self.now = 0.0  # of the last update, seconds: what is due follows from it
         self.new_jobs: dict[str, None] = {}  # uids of jobs that are new or defined anew, until their turn
         self._unplanned: dict[str, bool] = {}  # uid -> whether work was lost, of jobs to be planned anew
@@ -199,7 +159,7 @@ class Planner:
         self.now = view.now
         if view is not self._step:
             self._step, self._stages_taken, self._stages_planned = view, 0, 0
-        for uid in self._next_starts.take(view.now):
+        for uid in self._next_starts.take_due(view.now):
             self._has_changed(uid, self.jobs[uid])
         jobs, shares = view.jobs.changes, view.shares(self._owner).changes
         heads = (jobs.head, shares.head, view.cluster.shape.head)
@@ -233,7 +193,7 @@ class Planner:
                 job = self.jobs[uid] = self._new(view.jobs[uid])
                 job.deadline, job.lends = before.deadline, before.lends
         self._paces.clear()
-        self._next_starts.clear()
+        self._next_starts = DueTimes()
 
     def _new(self, known: KnownJob) -> PlannedJob:
         return PlannedJob(known, self.offered.capacity, self.offered.vector, self._stage_ranks)
@@ -274,7 +234,11 @@ class Planner:
     def _has_changed(self, uid: str, job: PlannedJob) -> None:
         """What is due of the job, or may become so, has changed, and with it the ranks of its tasks."""
         self.changes.record(job.path)
-        self._next_starts.set(uid, job.next_start(self.now))
+        start = job.next_start(self.now)
+        if start == inf:
+            self._next_starts.discard(uid)
+        else:
+            self._next_starts.set(uid, start, uid)
 
     def _count(self, view: View, uid: str) -> None:
         """Bring the counts of one job up to date; into `_unplanned` if it is to be planned anew."""
@@ -282,7 +246,7 @@ class Planner:
         if known is None or known.is_done:
             if job is not None:
                 self.entitlements.drop(uid)
-                self._next_starts.drop(uid)
+                self._next_starts.discard(uid)
                 self.changed_plans.end(uid, job)
                 del self.jobs[uid]
                 self._is_stale = True
@@ -360,12 +324,14 @@ class Planner:
         return self.entitlements.leave_room(uid, demand, held, self.offered.capacity)
 
 
-def _in_turn(view: View, uids: Iterable[str], stages: int) -> tuple[list[str], int]:
+def _in_turn(view: View, uids: Mapping[str, object], stages: int) -> tuple[list[str], int]:
     """The jobs whose turn it is in a step, sorted, and its stages with theirs; `stages`: those before.
 
     Where not all have their turn, each namespace has a job in turn.
     """
     found: list[str] = []
+    if not uids:  # a dict that was large costs as much to iterate when it is empty
+        return found, stages
     by_namespace: dict[str, list[tuple[str, int]]] = {}
     for uid in sorted(uids) if stages < STAGES_MOST else ():
         known = view.jobs.get(uid)
