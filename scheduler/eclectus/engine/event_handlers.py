@@ -68,11 +68,7 @@ class WaitingSpecs:
     """
 
     def __init__(
-        self,
-        profiles: Iterable[Profile],
-        cluster: Cluster,
-        pending: Mapping[str, Task],
-        volumes: PodVolumes,
+        self, profiles: Iterable[Profile], cluster: Cluster, pending: Mapping[str, Task], volumes: PodVolumes
     ) -> None:
         self.late = LatePods()
         self.default_spread = DefaultSpreading(profiles, pending, self.late.fuel)

@@ -19,7 +19,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
 from msgspec import Raw
-from msgspec.json import Decoder
+from msgspec.json import Decoder, encode
 from msgspec.structs import replace
 
 from eclectus.api import names
@@ -282,6 +282,40 @@ def _is_readable(name: str, amount: str | float) -> bool:
     except FieldError:
         return False
     return True
+
+
+# -- what is kept of pods that are very large --------------------------------------------------------
+
+BYTES_MOST = (
+    65536  # of a pod as a task, in JSON: constraints, labels, gates, claims and resources; more in memory
+)
+KEPT_MOST = 128  # of each of the latter four, of a pod that has more bytes
+
+
+def small_task(task: Task) -> Task | None:
+    """A pod of more than `BYTES_MOST` without constraints, so that it is not placed; None for others.
+
+    On a node it still holds its room, but it counts no longer by its terms about other pods.
+    """
+    if len(encode(task)) <= BYTES_MOST:
+        return None
+    spec = Spec(
+        requests=_small(task.spec.requests),
+        score_requests=task.spec.score_requests,
+        host_ports=task.spec.host_ports[:KEPT_MOST],
+        long_running=task.spec.long_running,
+        probe=task.spec.probe,
+        unsupported=(f"constraints, labels and resources of more than {BYTES_MOST} bytes",),
+    )
+    held = None if task.held is None else _small(task.held)
+    kept = {name: getattr(task, name)[:KEPT_MOST] for name in ("labels", "gates", "claims")}
+    notional = _small(task.notional_requests)
+    return replace(task, spec=spec, held=held, notional_requests=notional, anti_affinity_terms=(), **kept)
+
+
+def _small(requests: Amounts) -> Amounts:
+    """The first amounts; those of Kubernetes' own resources, whose names have no slash, come first."""
+    return tuple(sorted(sorted(requests, key=lambda each: "/" in each[0])[:KEPT_MOST]))
 
 
 # -- container images; read only where a profile weighs them -----------------------------------------

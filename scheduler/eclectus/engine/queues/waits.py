@@ -109,11 +109,7 @@ class DeferredClasses:
     """The classes with deferred tasks, before and after a scheduling cycle."""
 
     def __init__(
-        self,
-        view: View,
-        class_queues: ClassQueues,
-        deferrals: Deferrals,
-        profiles: Mapping[str, Profile],
+        self, view: View, class_queues: ClassQueues, deferrals: Deferrals, profiles: Mapping[str, Profile]
     ) -> None:
         self.view = view  # of this step
         self._class_queues = class_queues

@@ -312,6 +312,9 @@ class WatchedPods:
         """TaskSeen, with refined start and end, and without what cannot be read."""
         pod = decode_pod(raw)
         task, problem = self._translated(pod)
+        if len(raw) > translate.BYTES_MOST and (small := translate.small_task(task)) is not None:
+            task, problem = small, MalformedError("Pod", str(task), "", small.spec.unsupported[0])
+            self._specs.pop(task.uid, None)
         self._track(pod, task)
         seen = events.TaskSeen(self._service_times.refined(task, now))
         version, is_listed = pod.metadata.resource_version, not task.ended

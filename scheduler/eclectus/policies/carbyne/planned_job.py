@@ -128,10 +128,6 @@ class Paces:
     def __init__(self) -> None:
         self._known: dict[Hashable, tuple[float, float]] = {}  # by class: until when, seconds, and pace
 
-    def clear(self) -> None:
-        """Nodes have changed."""
-        self._known.clear()
-
     def expected_seconds(self, view: View, stage: JobStage) -> float | None:
         """The expected run time of a task of this stage; None if its estimate is unknown."""
         if stage.seconds is None:
@@ -372,15 +368,11 @@ def time_left(seconds: float, now: float, since: float | None) -> float:
 
 
 def set_shares(
-    jobs: Mapping[str, PlannedJob],
-    plain: Mapping[str, PodsOfNamespace],
-    shared: Vector,
-    by_namespace: bool,
+    jobs: Mapping[str, PlannedJob], plain: Mapping[str, PodsOfNamespace], capacity: Vector, by_namespace: bool
 ) -> None:
     """Set `share` of all jobs and of all plain pods, which are given by path; there are some.
 
-    `shared`: what nodes have beside pods that take part in no sharing. `by_namespace`: namespaces share
-    equally, and pools and jobs within them; otherwise jobs alone.
+    `by_namespace`: namespaces share equally, and pools and jobs within them; otherwise jobs alone.
     """
     sharing: list[PlannedJob | PodsOfNamespace] = [*jobs.values(), *plain.values()]
     remaining = [job.remaining() for job in jobs.values()]
@@ -393,6 +385,6 @@ def set_shares(
         owners = [(job.known.job.namespace, job.known.job.pool) for job in jobs.values()]
         owners += [(path.partition("/")[0], "") for path in plain]
         paths = [(namespace, pool) if pool else (namespace,) for namespace, pool in owners]
-    shares = hierarchical_shares(work, weights, np.array(shared), pool_tree(paths, {}), most)
+    shares = hierarchical_shares(work, weights, np.array(capacity), pool_tree(paths, {}), most)
     for each, share in zip(sharing, shares.tolist(), strict=True):
         each.share = tuple(share)

@@ -192,7 +192,7 @@ class Planner:
             if uid in view.jobs:
                 job = self.jobs[uid] = self._new(view.jobs[uid])
                 job.deadline, job.lends = before.deadline, before.lends
-        self._paces.clear()
+        self._paces = Paces()
         self._next_starts = DueTimes()
 
     def _new(self, known: KnownJob) -> PlannedJob:
