@@ -2,7 +2,8 @@
 
 Revisions as in etcd, one for all objects; optimistic locking and uids as preconditions; lists by page at one
 revision; watches with bookmarks from any revision that is not compacted, 410 otherwise; bindings that a pod
-accepts once; graceful deletion; merge patches. Requests are answered at once: delays are the network's.
+accepts once; graceful deletion; merge patches; of our own resources the generation and the status as a
+subresource. Requests are answered at once: delays are the network's.
 """
 
 from __future__ import annotations
@@ -15,7 +16,11 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
+from eclectus.api.names import GROUP
+
 Object = dict[str, Any]
+GRACE_SECONDS = 30  # of a pod that is deleted while it runs
+FOREGROUND = "foregroundDeletion"  # the finalizer of an owner whose dependents go first
 _PATH = re.compile(
     r"/(?:api/(?P<core>v1)|apis/(?P<group>[^/]+)/(?P<version>[^/]+))"
     r"(?:/namespaces/(?P<namespace>[^/]+)(?=/))?/(?P<resource>[^/]+)(?:/(?P<name>[^/]+)(?:/(?P<sub>[^/]+))?)?$"
@@ -57,6 +62,11 @@ class Path:
         """The object's name in the store of its resource."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
+    @property
+    def is_custom(self) -> bool:
+        """Whether the resource is one of ours."""
+        return self.resource.startswith(f"{GROUP}/")
+
 
 @dataclass
 class ApiServer:
@@ -79,6 +89,9 @@ class ApiServer:
         what = parsed(path)
         if method == "GET":
             return copy.deepcopy(self._existing(what)) if what.name else self._list(what, query)
+        if query.get("dryRun"):
+            self.admission(method, what, body or {}, by)
+            return copy.deepcopy(body or {})
         writes = {"POST": self._create, "PUT": self._replace, "PATCH": self._patch, "DELETE": self._delete}
         write = self._bind if what.sub == "binding" else writes[method]
         return write(what, body or {}, by)
@@ -130,7 +143,12 @@ class ApiServer:
             raise RefusedError(HTTPStatus.GONE, "the provided continue parameter is too old")
         store = self._at(what.resource, at)
         prefix = f"{what.namespace}/" if what.namespace else ""
-        keys = sorted(key for key in store if key.startswith(prefix) and (not after or key > after))
+        selector = query.get("labelSelector", "")
+        keys = sorted(
+            key
+            for key, found in store.items()
+            if key.startswith(prefix) and (not after or key > after) and selects(selector, found)
+        )
         limit = int(query.get("limit", 0)) or len(keys)
         metadata = {"resourceVersion": str(at)}
         if len(keys) > limit:
@@ -163,6 +181,8 @@ class ApiServer:
             metadata["namespace"] = what.namespace
         metadata.setdefault("uid", f"uid-{self.revision + 1}")
         metadata.setdefault("creationTimestamp", stamp(self.now()))
+        if what.is_custom:
+            body = {**body, "status": {}, "metadata": {**metadata, "generation": 1}}
         return copy.deepcopy(self.write(what.resource, named.key, copy.deepcopy(body), by) or {})
 
     def _replace(self, what: Path, body: Object, by: str) -> Object:
@@ -179,7 +199,8 @@ class ApiServer:
         found = self._existing(what)
         _check_version(found, body)
         self.admission("PATCH", what, body, by)
-        new = merged(copy.deepcopy(found), copy.deepcopy(body))
+        patch = _patched_custom if what.is_custom else _patched
+        new = patch(what, copy.deepcopy(found), copy.deepcopy(body))
         return copy.deepcopy(self.write(what.resource, what.key, new, by) or {})
 
     def _delete(self, what: Path, body: Object, by: str) -> Object:
@@ -189,11 +210,16 @@ class ApiServer:
             raise RefusedError(HTTPStatus.CONFLICT, "the uid in the precondition is not that of the object")
         self.admission("DELETE", what, body, by)
         is_running = what.resource == "pods" and found["spec"].get("nodeName") and not has_ended(found)
-        if is_running:
+        is_owner = body.get("propagationPolicy") == "Foreground"
+        if is_running or is_owner:
             if "deletionTimestamp" in found["metadata"]:
                 return copy.deepcopy(found)
-            new = copy.deepcopy(found)
-            new["metadata"]["deletionTimestamp"] = stamp(self.now())
+            new, grace = copy.deepcopy(found), GRACE_SECONDS if is_running else 0
+            new["metadata"] |= {
+                "deletionTimestamp": stamp(self.now() + grace),
+                "deletionGracePeriodSeconds": grace,
+                **({"finalizers": [FOREGROUND]} if is_owner else {}),
+            }
             return copy.deepcopy(self.write(what.resource, what.key, new, by) or {})
         self.write(what.resource, what.key, None, by)
         return copy.deepcopy(found)
@@ -233,20 +259,47 @@ def has_ended(pod: Object) -> bool:
     return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
 
 
-def merged(old: Any, patch: Any) -> Any:
-    """A merge patch; lists of conditions are merged by their type, as a strategic merge patch does."""
+def selects(selector: str, found: Object) -> bool:
+    """Whether an object has the labels of a selector: `key=value`, `key` or `!key`, separated by commas."""
+    labels = found["metadata"].get("labels") or {}
+    for term in filter(None, selector.split(",")):
+        key, sign, value = term.partition("=")
+        has = labels.get(key) == value if sign else key.removeprefix("!") in labels
+        if has == term.startswith("!"):
+            return False
+    return True
+
+
+def _patched(_: Path, found: Object, body: Object) -> Object:
+    """An object after a strategic merge patch."""
+    new: Object = merged(found, body)
+    return new
+
+
+def _patched_custom(what: Path, found: Object, body: Object) -> Object:
+    """An object of ours after a merge patch, of its status or of all else."""
+    if what.sub == "status":
+        status = merged(found.get("status", {}), body.get("status", {}), is_strategic=False)
+        return {**found, "status": status}
+    new: Object = merged(found, {**body, "status": {}}, is_strategic=False)
+    new["metadata"]["generation"] = found["metadata"]["generation"] + (new["spec"] != found["spec"])
+    return new
+
+
+def merged(old: Any, patch: Any, *, is_strategic: bool = True) -> Any:
+    """A merge patch; a strategic one merges lists of conditions by their type."""
     if not isinstance(patch, dict) or not isinstance(old, dict):
         return patch
     new = dict(old)
     for key, value in patch.items():
         if value is None:
             new.pop(key, None)
-        elif key == "conditions" and isinstance(value, list):
+        elif is_strategic and key == "conditions" and isinstance(value, list):
             by_type = {each["type"]: each for each in new.get(key) or []}
             by_type.update({each["type"]: {**by_type.get(each["type"], {}), **each} for each in value})
             new[key] = list(by_type.values())
         else:
-            new[key] = merged(new.get(key), value) if isinstance(value, dict) else value
+            new[key] = merged(new.get(key), value, is_strategic=is_strategic)
     return new
 
 

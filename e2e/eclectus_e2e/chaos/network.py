@@ -19,7 +19,7 @@ from typing import Any
 
 from eclectus.kubeclient.api_errors import NotDoneError, UnsureError, error_from
 from eclectus.kubeclient.client import ApiClient
-from eclectus_e2e.chaos.api_server import ApiServer, Change, RefusedError, parsed
+from eclectus_e2e.chaos.api_server import ApiServer, Change, RefusedError, parsed, selects
 from eclectus_e2e.chaos.virtual_time import Process, VirtualLoop
 
 BOOKMARK_SECONDS = 60.0
@@ -40,7 +40,8 @@ class Network:
     busy_share: float = 0.0  # of requests answered with 429
     admission_seconds: float = 0.0  # that the server thinks about a write, at most
     cut: set[Process] = field(default_factory=set)
-    before_bind: dict[Process, Callable[[], None]] = field(default_factory=dict)  # of the next one, once
+    # (end of a path, what happens before the next write to such a path, once), by process
+    before_write: dict[Process, tuple[str, Callable[[], None]]] = field(default_factory=dict)
     watches: list[_Watch] = field(default_factory=list)
     requests: int = 0
 
@@ -83,6 +84,7 @@ class _Watch:
     resource: str
     process: Process
     version: int
+    selector: str = ""
     arrived: deque[bytes] = field(default_factory=deque)
     has_news: asyncio.Event = field(default_factory=asyncio.Event)
     is_over: bool = False
@@ -91,6 +93,8 @@ class _Watch:
     def send(self, change: Change) -> None:
         """One change as a line."""
         self.version = change.revision
+        if not selects(self.selector, change.new or change.old or {}):
+            return
         kind = "ADDED" if change.old is None else "DELETED" if change.new is None else "MODIFIED"
         found = change.new if change.new is not None else {**(change.old or {})}
         if change.new is None:
@@ -184,8 +188,10 @@ class SimulatedClient(ApiClient):
         answered: asyncio.Future[tuple[int, bytes]] = network.loop.create_future()
         copied = None if body is None else json.loads(json.dumps(body))
         network.requests += 1
-        if path.endswith("/binding") and self._process in network.before_bind:
-            network.before_bind.pop(self._process)()
+        end, happens = network.before_write.get(self._process, ("", None))
+        if happens is not None and method != "GET" and path.endswith(end) and "/leases" not in path:
+            del network.before_write[self._process]
+            happens()
         # As of this process: one that is paused here sends when it goes on.
         network.loop.call_soon(self._travel, method, path, dict(query or {}), copied, answered)
         try:
@@ -208,7 +214,8 @@ class SimulatedClient(ApiClient):
             await asyncio.sleep(5.0)
             raise NotDoneError(f"WATCH {path}", message="no connection", is_logged=True)
         what, version = parsed(path), int(query["resourceVersion"])
-        watch = _Watch(network, what.resource, self._process, version)
+        selector = query.get("labelSelector", "")
+        watch = _Watch(network, what.resource, self._process, version, selector)
         try:
             missed = list(network.server.since(what.resource, version))
         except RefusedError as error:

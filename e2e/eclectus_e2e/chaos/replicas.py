@@ -97,7 +97,7 @@ class Replica:
 
     def pause_in_write(self, seconds: float) -> None:
         """SIGSTOP between the check of the Lease and the next bind, which is sent after SIGCONT."""
-        self.network.before_bind[self.main] = lambda: self.pause(seconds)
+        self.network.before_write[self.main] = "/binding", lambda: self.pause(seconds)
 
     def cut(self, seconds: float) -> None:
         """No packet passes for a while."""
