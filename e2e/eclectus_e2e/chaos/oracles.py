@@ -9,10 +9,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from eclectus.api.dag_job import FINISHED
+from eclectus.api.names import STAGE_LABEL, TASK_INDEX_LABEL
 from eclectus_e2e.chaos.api_server import ApiServer, Change, Object, has_ended
+from eclectus_e2e.chaos.kubelets import JOBS, owner_of
 
 LEASES = "coordination.k8s.io/leases"
 LEASE = "eclectus-system/eclectus"
+OPERATOR_LEASE = "eclectus-system/eclectus-operator"
 ON_ITS_WAY_SECONDS = 0.05  # a request and an event, while the network was never slow
 
 
@@ -28,6 +32,7 @@ class Oracles:
     counts: Counter[str] = field(default_factory=Counter)
     nodes_of: dict[str, str] = field(default_factory=dict)  # uid of a pod -> the node to which it was bound
     ended: dict[str, str] = field(default_factory=dict)  # uid of a pod -> the phase in which it ended
+    ended_jobs: dict[str, tuple[str, str]] = field(default_factory=dict)  # uid -> how it ended
     waited: list[tuple[float, int]] = field(
         default_factory=list
     )  # (until when, priority) of pods that waited
@@ -126,6 +131,38 @@ class Oracles:
         if not holder.startswith(change.by + "_"):
             raise BrokenPromiseError(f"pod {change.key} was bound by {change.by}; {holder or 'nobody'} leads")
 
+    def job_ended_for_good(self, change: Change) -> None:
+        """A DagJob that has succeeded or failed stays so."""
+        if change.new is None:
+            return
+        uid, end = change.new["metadata"]["uid"], how_ended(change.new)
+        before = self.ended_jobs.setdefault(uid, end) if end[0] else self.ended_jobs.get(uid, end)
+        if end != before:
+            raise BrokenPromiseError(f"DagJob {change.key} had ended {before}, and is {end} now")
+
+    def no_task_runs_again(self, change: Change) -> None:
+        """No pod is created for a task that has succeeded, as the status or a pod that exists says.
+
+        A former leader's late request may: its pod is deleted as one that nobody needs.
+        """
+        pod = change.new
+        if pod is None or change.old is not None or not owner_of(pod):
+            return
+        self.counts["pods of DagJobs"] += 1
+        lease = self.server.stored(LEASES).get(OPERATOR_LEASE)
+        if not ((lease or {}).get("spec", {}).get("holderIdentity") or "").startswith(change.by + "_"):
+            self.counts["pods of DagJobs by a former leader"] += 1
+            return
+        task = task_of(pod)
+        of_task = [each for each in self.server.stored("pods").values() if task_of(each) == task]
+        if any(each is not pod and has_succeeded(each) for each in of_task):
+            raise BrokenPromiseError(f"pod {change.key} is created, and a pod of its task has succeeded")
+        jobs = self.server.stored(JOBS).values()
+        job = next((each for each in jobs if each["metadata"]["uid"] == task[0]), {})
+        for stage in job.get("status", {}).get("stages", ()):
+            if stage["name"] == task[1] and int(task[2]) in indexes(stage.get("completedIndexes", "")):
+                raise BrokenPromiseError(f"pod {change.key} is created, and its task is recorded as done")
+
 
 PROMISES: tuple[tuple[str, Callable[[Oracles, Change], None]], ...] = (
     ("pods", Oracles.one_leader),
@@ -133,6 +170,8 @@ PROMISES: tuple[tuple[str, Callable[[Oracles, Change], None]], ...] = (
     ("pods", Oracles.no_node_over_committed),
     ("pods", Oracles.ended_for_good),
     ("pods", Oracles.evicted_for_something),
+    (JOBS, Oracles.job_ended_for_good),
+    ("pods", Oracles.no_task_runs_again),
 )
 
 
@@ -148,6 +187,63 @@ def nothing_waits_beside_room(server: ApiServer) -> str:
             if cpu_of(pod) <= free and len(held) < int(node["status"]["allocatable"]["pods"]):
                 return f"pod {key} waits, and node {node['metadata']['name']} has {free}m cores free"
     return ""
+
+
+def every_job_has_ended(server: ApiServer) -> str:
+    """Which DagJob has not ended, though nobody suspends it and there is room for all of its pods."""
+    for key, job in sorted(server.stored(JOBS).items()):
+        if not job["spec"].get("suspend") and not how_ended(job)[0]:
+            return f"DagJob {key} has not ended: {job.get('status')}"
+    return ""
+
+
+def no_pod_outlives_its_job(server: ApiServer) -> str:
+    """Which pod of a DagJob is there, though the job is deleted; or runs, though it has ended or waits."""
+    alive = {job["metadata"]["uid"]: job for job in server.stored(JOBS).values()}
+    for key, pod in sorted(server.stored("pods").items()):
+        if not owner_of(pod):
+            continue
+        job = alive.get(owner_of(pod))
+        if job is None:
+            return f"pod {key} is there, and its DagJob is deleted"
+        if not has_ended(pod) and (how_ended(job)[0] or job["spec"].get("suspend")):
+            return f"pod {key} has not ended, and its DagJob is suspended or has ended"
+    return ""
+
+
+AT_LAST: tuple[Callable[[ApiServer], str], ...] = (every_job_has_ended, no_pod_outlives_its_job)
+
+
+def at_last(server: ApiServer) -> str:
+    """Which promise about DagJobs does not hold at the end; empty if all do."""
+    return next(filter(None, (promise(server) for promise in AT_LAST)), "")
+
+
+def how_ended(job: Object) -> tuple[str, str]:
+    """The type and reason of the condition by which a DagJob has ended; empty if it has not."""
+    for each in job.get("status", {}).get("conditions", ()):
+        if each["type"] in FINISHED and each["status"] == "True":
+            return each["type"], each["reason"]
+    return "", ""
+
+
+def task_of(pod: Object) -> tuple[str, str, str]:
+    """The uid of the DagJob, the stage and the index of a pod."""
+    labels = pod["metadata"].get("labels") or {}
+    return owner_of(pod), labels.get(STAGE_LABEL, ""), labels.get(TASK_INDEX_LABEL, "")
+
+
+def has_succeeded(pod: Object) -> bool:
+    """Whether the pod has done its work: it has ended well, and nobody had asked it to stop."""
+    status = pod.get("status", {})
+    is_target = any(each["type"] == "DisruptionTarget" for each in status.get("conditions", ()))
+    return status.get("phase") == "Succeeded" and not is_target and "deletionTimestamp" not in pod["metadata"]
+
+
+def indexes(text: str) -> set[int]:
+    """The numbers of a text such as `0-5,7`."""
+    ranges = (part.partition("-") for part in text.split(",") if part)
+    return {each for first, _, last in ranges for each in range(int(first), int(last or first) + 1)}
 
 
 def is_waiting(pod: Object) -> bool:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 ACTING_SECONDS = 120.0  # in which things happen; then all faults end
 QUIET_SECONDS = 150.0  # for everything to settle
-REPLICAS = 2
+SCHEDULERS, OPERATORS = 2, 2
 
 
 @dataclass(frozen=True)
@@ -45,27 +45,27 @@ class Story:
 
 
 def _kill(world: World, action: Action) -> None:
-    world.replicas[action.which % REPLICAS].kill()
+    world.replicas[action.which % (SCHEDULERS + OPERATORS)].kill()
 
 
 def _terminate(world: World, action: Action) -> None:
-    world.replicas[action.which % REPLICAS].terminate()
+    world.replicas[action.which % (SCHEDULERS + OPERATORS)].terminate()
 
 
 def _pause(world: World, action: Action) -> None:
-    world.replicas[action.which % REPLICAS].pause(action.seconds)
+    world.replicas[action.which % (SCHEDULERS + OPERATORS)].pause(action.seconds)
 
 
 def _pause_in_write(world: World, action: Action) -> None:
-    world.replicas[action.which % REPLICAS].pause_in_write(action.seconds)
+    world.replicas[action.which % (SCHEDULERS + OPERATORS)].pause_in_write(action.seconds)
 
 
 def _cut(world: World, action: Action) -> None:
-    world.replicas[action.which % REPLICAS].cut(action.seconds)
+    world.replicas[action.which % (SCHEDULERS + OPERATORS)].cut(action.seconds)
 
 
 def _slow_steps(world: World, action: Action) -> None:
-    replica = world.replicas[action.which % REPLICAS]
+    replica = world.schedulers[action.which % SCHEDULERS]
     replica.step_seconds = action.amount * 10
     world.network.later(action.seconds, lambda: setattr(replica, "step_seconds", 0.0))
 
@@ -93,15 +93,27 @@ def _compact(world: World, action: Action) -> None:
 
 
 def _submit(world: World, action: Action) -> None:
-    world.submit(f"tenant-{action.which}", 1 + int(action.amount * 12), action.seconds)
+    world.tenants.submit(f"tenant-{action.which}", 1 + int(action.amount * 12), action.seconds)
 
 
 def _submit_urgent(world: World, action: Action) -> None:
-    world.submit(f"tenant-{action.which}", 1 + int(action.amount * 3), action.seconds, priority=1000)
+    world.tenants.submit(f"tenant-{action.which}", 1 + int(action.amount * 3), action.seconds, priority=1000)
 
 
 def _delete_pods(world: World, action: Action) -> None:
-    world.delete_pods(f"tenant-{action.which}", action.amount)
+    world.tenants.delete_pods(f"tenant-{action.which}", action.amount)
+
+
+def _submit_dag_job(world: World, action: Action) -> None:
+    world.tenants.submit_dag_job(f"tenant-{action.which}", action.amount)
+
+
+def _delete_dag_job(world: World, action: Action) -> None:
+    world.tenants.delete_dag_job(f"tenant-{action.which}", action.amount)
+
+
+def _suspend_dag_job(world: World, action: Action) -> None:
+    world.tenants.suspend_dag_job(f"tenant-{action.which}", action.amount, action.seconds)
 
 
 def _drain(world: World, action: Action) -> None:
@@ -124,6 +136,9 @@ ACTIONS: dict[str, Kind] = {
     "submit": Kind(12, _submit),
     "submit-urgent": Kind(3, _submit_urgent),
     "delete-pods": Kind(3, _delete_pods),
+    "submit-dag-job": Kind(4, _submit_dag_job),
+    "delete-dag-job": Kind(1, _delete_dag_job),
+    "suspend-dag-job": Kind(1, _suspend_dag_job),
     "remove-node": Kind(1, _drain),
     "cordon": Kind(1, _cordon),
     "kill": Kind(2, _kill),

@@ -12,6 +12,7 @@ import selectors
 from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 EPOCH_SECONDS = 1_700_000_000.0  # what wall clocks show at the start
@@ -26,6 +27,8 @@ class Process:
     is_paused: bool = False
     wall_step_seconds: float = 0.0  # by which its wall clock differs
     held: list[Callable[[], object]] = field(default_factory=list)
+    on_signal: Callable[[], object] | None = None  # without one, SIGTERM ends it
+    failures: list[BaseException] = field(default_factory=list)  # of its parts
 
     @property
     def holds(self) -> bool:
@@ -66,7 +69,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._jump.passed_seconds
 
     def add_signal_handler(self, sig: int, callback: Any, *args: Any) -> None:  # type: ignore[override]
-        """Do nothing: processes here get no signals; `pause` and `kill` stand for them."""
+        """Keep it for the process: nobody here sends real signals."""
+        if process := PROCESS.get():
+            process.on_signal = partial(callback, *args)
+
+    def run_in_executor(self, executor: Any, function: Callable[..., Any], *args: Any) -> Any:  # type: ignore[override]
+        """Call it here and now: threads have no virtual time."""
+        answered = self.create_future()
+        answered.set_result(function(*args))
+        return answered
 
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None

@@ -10,18 +10,35 @@ import os
 import pickle
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from random import Random
 
 from eclectus.api.names import API_VERSION, LEADER_SINCE
-from eclectus_e2e.chaos.api_server import ApiServer, Change, Object, Path, RefusedError, has_ended, stamp
+from eclectus_e2e.chaos.api_server import ApiServer, Change, Object, Path, RefusedError
+from eclectus_e2e.chaos.kubelets import GarbageCollector, Kubelets
+from eclectus_e2e.chaos.machine import SimulatedMachine
 from eclectus_e2e.chaos.network import Network
-from eclectus_e2e.chaos.oracles import LEASE, LEASES, Oracles, is_waiting, nothing_waits_beside_room
-from eclectus_e2e.chaos.replicas import Replica, SimulatedMachine
-from eclectus_e2e.chaos.story import ACTING_SECONDS, ACTIONS, QUIET_SECONDS, REPLICAS, Story
+from eclectus_e2e.chaos.operators import Operator
+from eclectus_e2e.chaos.oracles import (
+    LEASE,
+    LEASES,
+    Oracles,
+    at_last,
+    is_waiting,
+    nothing_waits_beside_room,
+)
+from eclectus_e2e.chaos.replicas import Replica
+from eclectus_e2e.chaos.schedulers import Scheduler
+from eclectus_e2e.chaos.story import ACTING_SECONDS, ACTIONS, OPERATORS, QUIET_SECONDS, SCHEDULERS, Story
+from eclectus_e2e.chaos.tenants import Tenants
 from eclectus_e2e.chaos.virtual_time import EPOCH_SECONDS, VirtualLoop
+from eclectus_operator.settings import Settings
 
+SETTLED_SECONDS = ACTING_SECONDS + QUIET_SECONDS + 5.0  # what has just become free is taken by then
+DAG_JOBS_SECONDS = 400.0  # for the DagJobs that have not ended by then: longer than any back-off
+OPERATOR_NAMESPACE = "eclectus-system"
 CONFIGURATION = f"""
 apiVersion: {API_VERSION}
 kind: SchedulerConfiguration
@@ -59,18 +76,29 @@ class World:
         self.network = Network(self.loop, self.server, self.rng)
         self.server.admission = self._bind_fence
         self.oracles = Oracles(self.server)
-        self.server.watchers.append(self._kubelets)
+        self.server.watchers += [Kubelets(self.network, self.rng), GarbageCollector(self.network, self.rng)]
         self._digest = hashlib.sha256()
         self.server.watchers.append(self._note)
-        self._numbers = Counter[str]()
-        self.replicas = [
-            Replica(f"scheduler-{number}", self.loop, self.network, CONFIGURATION, self.rng)
-            for number in range(REPLICAS)
+        self.tenants = Tenants(self.network, self.rng)
+        parts = self.loop, self.network, self.rng
+        self.schedulers = [
+            Scheduler(f"scheduler-{number}", *parts, configuration_text=CONFIGURATION)
+            for number in range(SCHEDULERS)
         ]
+        settings = Settings(
+            "chaos",
+            OPERATOR_NAMESPACE,
+            dag_jobs=True,
+            look_seconds=self.rng.choice([20.0, 60.0]),
+            dag_waiting=self.rng.choice([2, 100]),
+            dag_kept=self.rng.choice([0, 2, 200]),
+        )
+        operators = [Operator(f"operator-{number}", *parts, settings=settings) for number in range(OPERATORS)]
+        self.replicas: list[Replica] = [*self.schedulers, *operators]
 
     def run(self) -> Outcome:
         """Play the story, let everything settle, and judge."""
-        with SimulatedMachine(self.loop, self.rng):
+        with SimulatedMachine(self.network, self.rng):
             asyncio.set_event_loop(self.loop)
             try:
                 for number in range(self.rng.randint(2, 6)):
@@ -79,14 +107,24 @@ class World:
                     self.network.later(self.rng.uniform(0.0, 1.0), replica.start)
                 for action in self.story.actions:
                     self.network.later(action.at, ACTIONS[action.name].act, self, action)
-                self.loop.run_until_complete(self._until_settled())
+                broken = self.loop.run_until_complete(self._until_settled())
             finally:
                 asyncio.set_event_loop(None)
-        return Outcome(self._verdict(), self._digest.hexdigest()[:16], self._counts())
+        return Outcome(broken, self._digest.hexdigest()[:16], self._counts())
 
-    async def _until_settled(self) -> None:
-        end = ACTING_SECONDS + QUIET_SECONDS
-        while self.loop.time() < end and not self.oracles.broken:  # noqa: ASYNC110 — time is virtual
+    async def _until_settled(self) -> str:
+        """The promise that is broken; empty if all hold to the end."""
+        await self._until(ACTING_SECONDS + QUIET_SECONDS, lambda: False)
+        await self._until(SETTLED_SECONDS, lambda: not nothing_waits_beside_room(self.server))
+        if broken := self._verdict() or nothing_waits_beside_room(self.server):
+            return broken
+        self.tenants.give_up_pods()  # now there is room for all DagJobs
+        await self._until(SETTLED_SECONDS + DAG_JOBS_SECONDS, lambda: not at_last(self.server))
+        return self._verdict() or at_last(self.server)
+
+    async def _until(self, end: float, is_over: Callable[[], bool]) -> None:
+        """Wait until then, or until it is over or a promise is broken."""
+        while self.loop.time() < end and not self.oracles.broken and not is_over():  # noqa: ASYNC110 — time is virtual
             await asyncio.sleep(1.0)
 
     def _verdict(self) -> str:
@@ -95,15 +133,16 @@ class World:
         for replica in self.replicas:
             if replica.crashes:
                 return f"{replica.name} has crashed: {replica.crashes[0]!r}"
-        return nothing_waits_beside_room(self.server)
+        return ""
 
     def _counts(self) -> Counter[str]:
         pods = self.server.stored("pods").values()
         return self.oracles.counts + Counter(
             {
-                "pods": self._numbers["pods"],
+                "DagJobs": self.tenants.jobs,
+                "pods": self.tenants.pods,
                 "requests": self.network.requests,
-                "steps": sum(each.steps for each in self.replicas),
+                "steps": sum(each.steps for each in self.schedulers),
                 "still waiting": sum(is_waiting(pod) for pod in pods),
                 "writes": self.server.revision,
             }
@@ -146,35 +185,6 @@ class World:
         write(True)
         self.network.later(seconds, write, False)
 
-    def submit(self, namespace: str, count: int, seconds: float, priority: int = 0) -> None:
-        """Some equal pods, each of which runs for so long."""
-        millicores = self.rng.choice([250, 500, 1000, 2000])
-        for _ in range(count):
-            self._numbers["pods"] += 1
-            name = f"p{self._numbers['pods']}"
-            container = {
-                "name": "main",
-                "image": "work",
-                "resources": {"requests": {"cpu": f"{millicores}m"}},
-            }
-            pod: Object = {
-                "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{namespace}-{name}"},
-                "spec": {"schedulerName": "eclectus", "containers": [container], "priority": priority},
-                "status": {"phase": "Pending"},
-            }
-            pod["metadata"] |= {
-                "creationTimestamp": stamp(self.server.now()),
-                "annotations": {"chaos/seconds": f"{seconds * self.rng.uniform(0.5, 1.5):.3f}"},
-            }
-            self.server.write("pods", f"{namespace}/{name}", pod, namespace)
-
-    def delete_pods(self, namespace: str, share: float) -> None:
-        """A tenant deletes some of its pods."""
-        for key in sorted(self.server.stored("pods")):
-            if key.startswith(f"{namespace}/") and self.rng.random() < share:
-                path = "/api/v1/namespaces/{}/pods/{}".format(*key.split("/"))
-                self.server.answer("DELETE", path, {}, {}, namespace)
-
     # -- the chart's ValidatingAdmissionPolicy ---------------------------------------------------------
 
     def _bind_fence(self, method: str, what: Path, body: Object, by: str) -> None:
@@ -185,36 +195,6 @@ class World:
         since = body["metadata"].get("annotations", {}).get(LEADER_SINCE, "")
         if lease is not None and since < lease["spec"]["acquireTime"]:
             raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, f"its leader led since {since}")
-
-    # -- kubelets ------------------------------------------------------------------------------------
-
-    def _kubelets(self, change: Change) -> None:
-        """Start a pod that is bound, end it when its time is over, remove it when it is deleted."""
-        pod = change.new
-        if change.resource != "pods" or pod is None or not pod["spec"].get("nodeName"):
-            return
-        uid = pod["metadata"]["uid"]
-        if "deletionTimestamp" in pod["metadata"]:
-            if change.old is None or "deletionTimestamp" not in change.old["metadata"]:
-                self.network.later(self.rng.uniform(0.1, 3.0), self._remove, change.key, uid)
-        elif change.old is None or not change.old["spec"].get("nodeName"):
-            starts = self.rng.uniform(0.05, 1.0)
-            ends = starts + float(pod["metadata"]["annotations"]["chaos/seconds"])
-            self.network.later(starts, self._phase, change.key, uid, "Running")
-            self.network.later(ends, self._phase, change.key, uid, "Succeeded")
-
-    def _phase(self, key: str, uid: str, phase: str) -> None:
-        found = self.server.stored("pods").get(key)
-        if found is None or found["metadata"]["uid"] != uid or has_ended(found):
-            return
-        new = json.loads(json.dumps(found))
-        new["status"]["phase"] = phase
-        self.server.write("pods", key, new, "kubelet")
-
-    def _remove(self, key: str, uid: str) -> None:
-        found = self.server.stored("pods").get(key)
-        if found is not None and found["metadata"]["uid"] == uid:
-            self.server.write("pods", key, None, "kubelet")
 
     def _note(self, change: Change) -> None:
         line = f"{self.loop.time():.6f} {change.revision} {change.resource} {change.key} {change.by}"

@@ -1,0 +1,153 @@
+"""The kubelets and the garbage collector of the simulated cluster: what becomes of pods once they are bound.
+
+Annotations of a pod say how: after `chaos/seconds` it ends; of the pods of DagJobs `chaos/fails` is the share
+that fails then, `chaos/refused` the share that their node does not accept. A pod of a DagJob that is deleted
+while it runs gets SIGTERM, and exits with 0, with 143, or without a trace.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from eclectus.api.names import DAG_JOB_LABEL, DAG_JOBS, GROUP
+from eclectus_e2e.chaos.api_server import ApiServer, Change, Object, has_ended, stamp
+from eclectus_e2e.chaos.network import Network
+
+SECONDS, FAILS, REFUSED = "chaos/seconds", "chaos/fails", "chaos/refused"
+JOBS = f"{GROUP}/{DAG_JOBS}"  # their resource
+ERROR, TERMINATED, KILLED = 1, 143, 137  # exit codes
+
+
+@dataclass(eq=False)
+class Kubelets:
+    """Those of all nodes. Their requests always arrive."""
+
+    network: Network
+    rng: Random
+
+    @property
+    def server(self) -> ApiServer:
+        """The API server that they watch."""
+        return self.network.server
+
+    def __call__(self, change: Change) -> None:
+        """Start a pod that is bound, end it when its time is over, remove it when it is deleted."""
+        pod = change.new
+        if change.resource != "pods" or pod is None or not pod["spec"].get("nodeName"):
+            return
+        uid, later = pod["metadata"]["uid"], self.network.later
+        if "deletionTimestamp" in pod["metadata"]:
+            if change.old is None or "deletionTimestamp" not in change.old["metadata"]:
+                later(self.rng.uniform(0.1, 3.0), self._stop, change.key, uid)
+        elif change.old is None or not change.old["spec"].get("nodeName"):
+            if self.rng.random() < float(pod["metadata"]["annotations"].get(REFUSED, 0.0)):
+                later(self.rng.uniform(0.05, 0.5), self._refuse, change.key, uid)
+                return
+            starts = self.rng.uniform(0.05, 1.0)
+            later(starts, self._start, change.key, uid)
+            runs = float(pod["metadata"]["annotations"][SECONDS])
+            later(starts + runs, self._end, change.key, uid)
+
+    def _start(self, key: str, uid: str) -> None:
+        self._report(key, uid, "Running", {"running": {"startedAt": stamp(self.server.now())}})
+
+    def _end(self, key: str, uid: str) -> None:
+        pod = self._found(key, uid)
+        if pod is None:
+            return
+        has_failed = self.rng.random() < float(pod["metadata"]["annotations"].get(FAILS, 0.0))
+        self._exit(key, uid, self.rng.choice([ERROR, KILLED]) if has_failed else 0)
+
+    def _exit(self, key: str, uid: str, code: int) -> None:
+        """All containers have ended with this code; with KILLED for want of memory."""
+        pod = self._found(key, uid)
+        if pod is None:
+            return
+        now = stamp(self.server.now())
+        states = pod["status"].get("containerStatuses") or [{"state": {}}]
+        started = states[0]["state"].get("running", {}).get("startedAt", now)
+        reason = {0: "Completed", KILLED: "OOMKilled"}.get(code, "Error")
+        ended = {"exitCode": code, "reason": reason, "startedAt": started, "finishedAt": now}
+        self._report(key, uid, "Failed" if code else "Succeeded", {"terminated": ended})
+
+    def _refuse(self, key: str, uid: str) -> None:
+        self._report(key, uid, "Failed", None, reason="OutOfcpu", message="Node didn't have enough resource")
+
+    def _stop(self, key: str, uid: str) -> None:
+        """SIGTERM has come."""
+        pod = self._found(key, uid)
+        way = self.rng.choice([0, TERMINATED, None])
+        if pod is None or way is None or not pod["metadata"].get("labels", {}).get(DAG_JOB_LABEL):
+            self._remove(key, uid)
+            return
+        self._exit(key, uid, way)
+        self.network.later(self.rng.uniform(0.05, 0.5), self._remove, key, uid)
+
+    def _found(self, key: str, uid: str) -> Object | None:
+        """The pod with this uid, if it is there and has not ended."""
+        found = self.server.stored("pods").get(key)
+        return None if found is None or found["metadata"]["uid"] != uid or has_ended(found) else found
+
+    def _report(self, key: str, uid: str, phase: str, state: Object | None, **others: Any) -> None:
+        found = self._found(key, uid)
+        if found is None:
+            return
+        new = copy.deepcopy(found)
+        new["status"] |= {"phase": phase, **others}
+        if state is not None:
+            names = [each["name"] for each in new["spec"]["containers"]]
+            new["status"]["containerStatuses"] = [{"name": name, "state": state} for name in names]
+        self.server.write("pods", key, new, "kubelet")
+
+    def _remove(self, key: str, uid: str) -> None:
+        found = self.server.stored("pods").get(key)
+        if found is not None and found["metadata"]["uid"] == uid:
+            self.server.write("pods", key, None, "kubelet")
+
+
+@dataclass(eq=False)
+class GarbageCollector:
+    """Deletes the pods whose owner is gone, and before an owner that is deleted in the foreground."""
+
+    network: Network
+    rng: Random
+
+    def __call__(self, change: Change) -> None:
+        """Look at what a write leaves without an owner."""
+        if change.resource == JOBS and change.old is not None:
+            if change.new is None or "deletionTimestamp" in change.new["metadata"]:
+                uid = change.old["metadata"]["uid"]
+                self.network.later(self.rng.uniform(0.1, 3.0), self._collect, change.key, uid)
+        elif change.resource == "pods" and change.old is None and change.new is not None:
+            owner = owner_of(change.new)
+            if owner and owner not in owners(self.network.server):
+                self.network.later(self.rng.uniform(0.1, 3.0), self._collect, "", owner)
+
+    def _collect(self, job: str, owner: str) -> None:
+        """Delete the pods of an owner, then the owner itself if it waits for that."""
+        server = self.network.server
+        pods = [(key, pod) for key, pod in sorted(server.stored("pods").items()) if owner_of(pod) == owner]
+        for key, pod in pods:
+            options = {"preconditions": {"uid": pod["metadata"]["uid"]}}
+            path = "/api/v1/namespaces/{}/pods/{}".format(*key.split("/"))
+            server.answer("DELETE", path, {}, options, "garbage-collector")
+        found = server.stored(JOBS).get(job)
+        if found is None or found["metadata"]["uid"] != owner:
+            return
+        if pods:
+            self.network.later(1.0, self._collect, job, owner)
+        else:
+            server.write(JOBS, job, None, "garbage-collector")
+
+
+def owner_of(pod: Object) -> str:
+    """The uid of the DagJob whose pod it is; empty if it is none's."""
+    return next((each["uid"] for each in pod["metadata"].get("ownerReferences") or ()), "")
+
+
+def owners(server: ApiServer) -> set[str]:
+    """The uids of the DagJobs that exist."""
+    return {job["metadata"]["uid"] for job in server.stored(JOBS).values()}
