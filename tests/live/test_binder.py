@@ -91,6 +91,20 @@ def test_an_uncertain_bind_is_refused_only_after_the_servers_time_limit(server, 
     assert server.count(GET) == 2  # one at once, one when the request can no longer be under way
 
 
+def test_a_bind_that_was_sent_after_a_pause_of_the_process_is_not_given_up_too_early(
+    server, answers, monkeypatch
+):
+    """Its time limit has passed when it is sent, and begins for the server only then."""
+
+    def elapsed():
+        return 60.0 if server.count(GET) else 30.0 if server.count(POST) else 0.0
+
+    monkeypatch.setattr(module, "elapsed", elapsed)
+    server.on(POST, answers.hangs)
+    server.on(GET, answers.says(pod()), answers.says(pod(node="n1")))
+    assert bind(server) == BindConfirmed("u", "n1")
+
+
 def test_the_pod_is_read_until_that_succeeds(server, answers):
     server.on(POST, answers.resets)
     server.on(GET, answers.says({}, 503), answers.resets, answers.says({}, 429), answers.says(pod(node="n1")))

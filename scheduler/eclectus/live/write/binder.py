@@ -73,22 +73,18 @@ class Binder:
         return answer
 
     async def _bind(self, bind: commands.Bind) -> Answer:
-        sent_at = 0.0
-
-        async def post() -> None:
-            nonlocal sent_at
-            sent_at = elapsed()
-            await self._post(bind)
-
         try:
-            given_up = await self.persistence.attempt(post, (api_errors.NotDoneError,), PATIENCE_SECONDS)
+            given_up = await self.persistence.attempt(
+                lambda: self._post(bind), (api_errors.NotDoneError,), PATIENCE_SECONDS
+            )
         except api_errors.UnsureError as error:
             _log.warning("bind uncertain, reading the pod: %s", error, extra=log_fields(bind))
             self.context.metrics.uncertain_answers.inc()
-            return await self._settle(bind, error, sent_at + self.timeout_seconds + MARGIN_SECONDS)
+            # Not from when it was begun: a process that stood still has sent it only when it went on.
+            return await self._settle(bind, error, elapsed() + self.timeout_seconds + MARGIN_SECONDS)
         except api_errors.ApiError as error:
             # A conflict may be our own bind, if a proxy has sent the request twice.
-            return await self._settle(bind, error, sent_at)
+            return await self._settle(bind, error, elapsed())
         if given_up is None:
             return BindConfirmed(bind.uid, bind.node)
         if not self.persistence.may_write():
