@@ -81,8 +81,10 @@ async def run(settings: Settings, lease: LeaseSettings, server: ServerSettings) 
         election = asyncio.create_task(leadership.run())
         async with health.serving(app, listening, certificate):
             try:
-                await _wait_for_first(signalled.wait(), leadership.leading.wait())
-                if not signalled.is_set():
+                # The Lease can be lost before it leads, while it waits for its claim.
+                leading = leadership.leading.wait()
+                await _wait_for_first(signalled.wait(), leading, asyncio.shield(election))
+                if not (signalled.is_set() or election.done()):
                     for each in threads:
                         each.start()
                     await _wait_for_first(signalled.wait(), ended.wait(), asyncio.shield(election))

@@ -1,5 +1,6 @@
 """The process around kopf."""
 
+import asyncio
 import getpass
 import json
 import sys
@@ -14,7 +15,7 @@ from eclectus_operator import program as process
 from eclectus_operator.__main__ import main
 from eclectus_operator.metrics import Metrics
 from eclectus_operator.program import SyncLoop, dag_jobs, probes
-from eclectus_operator.settings import Settings
+from eclectus_operator.settings import LeaseSettings, ServerSettings, Settings
 
 
 @pytest.mark.parametrize("kind", [probes, dag_jobs])
@@ -44,6 +45,30 @@ def test_it_runs_as_a_user_without_a_name(monkeypatch, caplog, kind):
     assert not thread.is_alive()
     assert set(troubles) == {""}
     assert " ended: " not in caplog.text
+
+
+class _LosesItsLeaseBeforeItLeads:
+    def __init__(self, *_):
+        self.leading = asyncio.Event()
+
+    async def run(self):
+        """It is over at once."""
+
+    async def resign(self):
+        """There is nothing to give back."""
+
+    def holds_lease(self):
+        return False
+
+    trouble = unanswered = str
+
+
+def test_a_replica_that_loses_the_lease_while_it_waits_for_its_claim_ends(monkeypatch):
+    """Found by chaos: it waited for ever for a leadership that was over, and took part in no election."""
+    monkeypatch.setattr(process, "Leadership", _LosesItsLeaseBeforeItLeads)
+    monkeypatch.setattr(process, "login", lambda: kopf.ConnectionInfo(server="http://127.0.0.1:1"))
+    running = process.run(Settings("a", "ns"), LeaseSettings("ns"), ServerSettings(port=0))
+    assert asyncio.run(asyncio.wait_for(running, 10)) == 1
 
 
 REQUIRED = ["--instance=a", "--namespace=ns", "--lease-namespace=ns"]
