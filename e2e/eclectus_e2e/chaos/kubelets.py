@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from eclectus.api.names import DAG_JOB_LABEL, DAG_JOBS, GROUP
-from eclectus_e2e.chaos.api_server import ApiServer, Change, Object, has_ended, stamp
+from eclectus.api.names import DAG_JOBS, GROUP
+from eclectus_e2e.chaos.api_server import ApiServer, Change, Object, has_ended, merged, stamp
 from eclectus_e2e.chaos.network import Network
 
 SECONDS, FAILS, REFUSED = "chaos/seconds", "chaos/fails", "chaos/refused"
 JOBS = f"{GROUP}/{DAG_JOBS}"  # their resource
 ERROR, TERMINATED, KILLED = 1, 143, 137  # exit codes
+SILENT_SHARE, SILENT_SECONDS = 0.03, 120.0  # of pods of DagJobs that stop so late: their node was cut off
 
 
 @dataclass(eq=False)
@@ -41,7 +42,10 @@ class Kubelets:
         uid, later = pod["metadata"]["uid"], self.network.later
         if "deletionTimestamp" in pod["metadata"]:
             if change.old is None or "deletionTimestamp" not in change.old["metadata"]:
-                later(self.rng.uniform(0.1, 3.0), self._stop, change.key, uid)
+                seconds = self.rng.uniform(0.1, 3.0)
+                if owner_of(pod) and self.rng.random() < SILENT_SHARE:
+                    seconds = SILENT_SECONDS
+                later(seconds, self._stop, change.key, uid)
         elif change.old is None or not change.old["spec"].get("nodeName"):
             if self.rng.random() < float(pod["metadata"]["annotations"].get(REFUSED, 0.0)):
                 later(self.rng.uniform(0.05, 0.5), self._refuse, change.key, uid)
@@ -80,7 +84,7 @@ class Kubelets:
         """SIGTERM has come."""
         pod = self._found(key, uid)
         way = self.rng.choice([0, TERMINATED, None])
-        if pod is None or way is None or not pod["metadata"].get("labels", {}).get(DAG_JOB_LABEL):
+        if pod is None or way is None or not owner_of(pod):
             self._remove(key, uid)
             return
         self._exit(key, uid, way)
@@ -126,14 +130,30 @@ class GarbageCollector:
             if owner and owner not in owners(self.network.server):
                 self.network.later(self.rng.uniform(0.1, 3.0), self._collect, "", owner)
 
+    def end(self, key: str, pod: Object) -> None:
+        """Remove a pod whose node is gone; one of a DagJob that has not ended fails before."""
+        server = self.network.server
+        if not owner_of(pod) or has_ended(pod):
+            server.write("pods", key, None, "garbage-collector")
+            return
+        now = stamp(server.now())
+        condition = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"}
+        failed = {"phase": "Failed", "conditions": [{**condition, "lastTransitionTime": now}]}
+        server.write("pods", key, merged(copy.deepcopy(pod), {"status": failed}), "garbage-collector")
+        self.network.later(self.rng.uniform(0.0, 2.0), self._delete, key, pod["metadata"]["uid"])
+
+    def _delete(self, key: str, uid: str) -> None:
+        found = self.network.server.stored("pods").get(key)
+        if found is not None and found["metadata"]["uid"] == uid:
+            path = "/api/v1/namespaces/{}/pods/{}".format(*key.split("/"))
+            self.network.server.answer("DELETE", path, {}, {}, "garbage-collector")
+
     def _collect(self, job: str, owner: str) -> None:
         """Delete the pods of an owner, then the owner itself if it waits for that."""
         server = self.network.server
         pods = [(key, pod) for key, pod in sorted(server.stored("pods").items()) if owner_of(pod) == owner]
         for key, pod in pods:
-            options = {"preconditions": {"uid": pod["metadata"]["uid"]}}
-            path = "/api/v1/namespaces/{}/pods/{}".format(*key.split("/"))
-            server.answer("DELETE", path, {}, options, "garbage-collector")
+            self._delete(key, pod["metadata"]["uid"])
         found = server.stored(JOBS).get(job)
         if found is None or found["metadata"]["uid"] != owner:
             return

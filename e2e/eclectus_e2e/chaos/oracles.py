@@ -18,6 +18,8 @@ LEASES = "coordination.k8s.io/leases"
 LEASE = "eclectus-system/eclectus"
 OPERATOR_LEASE = "eclectus-system/eclectus-operator"
 ON_ITS_WAY_SECONDS = 0.05  # a request and an event, while the network was never slow
+Task = tuple[str, str, str]
+"""The uid of a DagJob, a stage, and the index of the task."""
 
 
 class BrokenPromiseError(Exception):
@@ -33,6 +35,7 @@ class Oracles:
     nodes_of: dict[str, str] = field(default_factory=dict)  # uid of a pod -> the node to which it was bound
     ended: dict[str, str] = field(default_factory=dict)  # uid of a pod -> the phase in which it ended
     ended_jobs: dict[str, tuple[str, str]] = field(default_factory=dict)  # uid -> how it ended
+    failures: Counter[Task] = field(default_factory=Counter)  # of pods that have failed by themselves
     waited: list[tuple[float, int]] = field(
         default_factory=list
     )  # (until when, priority) of pods that waited
@@ -140,6 +143,21 @@ class Oracles:
         if end != before:
             raise BrokenPromiseError(f"DagJob {change.key} had ended {before}, and is {end} now")
 
+    def retries_are_given(self, change: Change) -> None:
+        """A DagJob fails for its tasks only after one has failed by itself more often than it may."""
+        if change.resource == "pods":
+            if change.new and owner_of(change.new) and has_failed(change.new):
+                is_first = change.old is None or not has_ended(change.old)
+                self.failures[task_of(change.new)] += is_first
+            return
+        job = change.new
+        if job is None or how_ended(job)[1] != "RetriesExceeded" or (change.old and how_ended(change.old)[0]):
+            return
+        self.counts["DagJobs that have failed"] += 1
+        retries = {(job["metadata"]["uid"], each["name"]): each["retries"] for each in job["spec"]["stages"]}
+        if not any(times > retries.get(task[:2], times) for task, times in self.failures.items()):
+            raise BrokenPromiseError(f"DagJob {change.key} has failed, and no task has failed so often")
+
     def no_task_runs_again(self, change: Change) -> None:
         """No pod is created for a task that has succeeded, as the status or a pod that exists says.
 
@@ -171,6 +189,8 @@ PROMISES: tuple[tuple[str, Callable[[Oracles, Change], None]], ...] = (
     ("pods", Oracles.ended_for_good),
     ("pods", Oracles.evicted_for_something),
     (JOBS, Oracles.job_ended_for_good),
+    (JOBS, Oracles.retries_are_given),
+    ("pods", Oracles.retries_are_given),
     ("pods", Oracles.no_task_runs_again),
 )
 
@@ -227,7 +247,15 @@ def how_ended(job: Object) -> tuple[str, str]:
     return "", ""
 
 
-def task_of(pod: Object) -> tuple[str, str, str]:
+def has_failed(pod: Object) -> bool:
+    """Whether the pod has failed by itself: nobody had asked it to stop, and its node had accepted it."""
+    status = pod.get("status", {})
+    is_target = any(each["type"] == "DisruptionTarget" for each in status.get("conditions", ()))
+    is_deleted = "deletionTimestamp" in pod["metadata"]
+    return status.get("phase") == "Failed" and not (is_target or is_deleted or status.get("reason"))
+
+
+def task_of(pod: Object) -> Task:
     """The uid of the DagJob, the stage and the index of a pod."""
     labels = pod["metadata"].get("labels") or {}
     return owner_of(pod), labels.get(STAGE_LABEL, ""), labels.get(TASK_INDEX_LABEL, "")

@@ -54,6 +54,11 @@ profiles:
 - schedulerName: eclectus
   relieve: {{policy: preemption}}
 """
+# As the operator does, this Order writes into the status of DagJobs.
+CARBYNE = """\
+  order: {policy: carbyne}
+  place: {policy: best-fit}
+"""
 
 
 @dataclass(frozen=True)
@@ -76,13 +81,15 @@ class World:
         self.network = Network(self.loop, self.server, self.rng)
         self.server.admission = self._bind_fence
         self.oracles = Oracles(self.server)
-        self.server.watchers += [Kubelets(self.network, self.rng), GarbageCollector(self.network, self.rng)]
+        self.garbage_collector = GarbageCollector(self.network, self.rng)
+        self.server.watchers += [Kubelets(self.network, self.rng), self.garbage_collector]
         self._digest = hashlib.sha256()
         self.server.watchers.append(self._note)
         self.tenants = Tenants(self.network, self.rng)
         parts = self.loop, self.network, self.rng
+        configuration = CONFIGURATION + self.rng.choice(["", "", CARBYNE])
         self.schedulers = [
-            Scheduler(f"scheduler-{number}", *parts, configuration_text=CONFIGURATION)
+            Scheduler(f"scheduler-{number}", *parts, configuration_text=configuration)
             for number in range(SCHEDULERS)
         ]
         settings = Settings(
@@ -167,7 +174,7 @@ class World:
         self.server.write("nodes", name, None, "admin")
         for key, pod in list(self.server.stored("pods").items()):
             if pod["spec"].get("nodeName") == name:
-                self.server.write("pods", key, None, "garbage-collector")
+                self.garbage_collector.end(key, pod)
         self.network.later(seconds, self.add_node, name)
 
     def cordon(self, which: int, seconds: float) -> None:
