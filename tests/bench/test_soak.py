@@ -167,6 +167,22 @@ def test_each_bound_can_be_exceeded(changes, what):
     assert exceeded(**changes) == [what]
 
 
+@pytest.mark.parametrize(
+    ("waits", "gap", "what"),
+    [
+        ([1.0, 1.0, 1.5], 2.4, []),
+        ([1.0, 1.0, 1.6], 2.4, ["99th percentile of waits beside the attack; before it was 1.00 s"]),
+        ([9.0, 1.0, 1.6], 2.4, ["99th percentile of waits beside the attack; before it was 1.00 s"]),
+        ([1.0, 1.0, 1.5], 2.6, ["the same of Lease a, half of its length"]),
+    ],
+)
+def test_an_attack_may_cost_other_tenants_little(waits, gap, what):
+    """Of 240 seconds the attack has the last 96; waits of the 48 before are what it is compared with."""
+    sizes = replace(SIZES, attackers=1)
+    sent = [95.0, 100.0, 144.0]
+    assert exceeded(sizes=sizes, waits=waits, sent=sent, longest_gaps={"a": gap}) == what
+
+
 def test_the_longest_step_of_start_up_does_not_count():
     readings = [replace(each, longest_step=3.0) if each.seconds <= 120 else each for each in soak().readings]
     assert exceeded(readings=readings) == []

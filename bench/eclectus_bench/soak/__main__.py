@@ -20,6 +20,7 @@ NUMBERS = {
     "pending": "pods that find no room, from a fifth of the time on",
     "shapes": "different specs of these",
     "probed": "nodes of which a NodeProbe asks for benchmarks",
+    "attackers": "pods by which a tenant attacks in the last two fifths of the time, such as 1000",
 }
 
 
@@ -43,6 +44,7 @@ def _course(sizes: Sizes) -> str:
         f"{sizes.minutes:g} minutes: {sizes.nodes:,} nodes with {sizes.pods:,} pods, {sizes.rate:g} pods/s "
         f"that arrive and run for {sizes.life_seconds:g} s; from minute {sizes.pending_from / 60:.1f} "
         f"{sizes.pending:,} pods of {sizes.shapes:,} shapes that find no room"
+        + (f"; from minute {sizes.attack_from / 60:.1f} a tenant attacks" if sizes.attackers else "")
     )
 
 

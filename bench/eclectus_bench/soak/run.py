@@ -4,7 +4,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from eclectus.api.names import NODE_PROBES_PATH, PROBED_LABEL
 from eclectus_bench.experiments.perturbations.timeline import node_probe
 from eclectus_bench.load import Load, node_name
 from eclectus_bench.match import bench_plane, with_nodes
-from eclectus_bench.soak import objects, scrape
+from eclectus_bench.soak import attack, objects, scrape
 from eclectus_bench.soak.renewals import Renewals
 from eclectus_bench.soak.scrape import Scrape
 from eclectus_bench.soak.sizes import Sizes
@@ -88,7 +88,7 @@ async def _measure(sizes: Sizes, plane: ControlPlane, progress: Progress, say: P
 
 async def _build(load: Load, api: Api, sizes: Sizes, progress: Progress) -> None:
     """The namespaces, the pods that stand, and the nodes that are probed, whose pods run."""
-    for namespace in (STANDING, PENDING, ARRIVING):
+    for namespace in (STANDING, PENDING, ARRIVING, attack.NAMESPACE):
         await load.create_namespace(namespace)
     progress.update(f"creating {sizes.pods} pods")
     await load.create_pods(STANDING, (objects.standing(index, sizes) for index in range(sizes.pods)))
@@ -137,6 +137,9 @@ async def _soak(running: _Running, load: Load, api: Api, sizes: Sizes, say: Prin
         running.renewals.follow(api),
         _create_pending(load, sizes),
     ]
+    if sizes.attackers:
+        work.append(attack.attack(load, sizes))
+    began = time.monotonic()
     tasks = [asyncio.create_task(each) for each in work]
     try:
         readings = await _observe(running, tasks, sizes, say)
@@ -147,7 +150,8 @@ async def _soak(running: _Running, load: Load, api: Api, sizes: Sizes, say: Prin
     after = await _scraped(running)
     if before is None or after is None:
         raise StartError("the scheduler did not answer at the beginning or at the end of the soak")
-    return await _result(running, api, sizes, readings, (before, after))
+    soak = await _result(running, api, sizes, readings, (before, after))
+    return replace(soak, sent=[each - began for each in running.traffic.sent])
 
 
 async def _create_pending(load: Load, sizes: Sizes) -> None:

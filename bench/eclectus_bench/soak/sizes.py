@@ -19,6 +19,7 @@ class Sizes:
     rate: float  # pods a second that arrive, run and end
     life_seconds: float  # for which one of them runs, in the mean
     probed: int  # nodes of which a NodeProbe asks for benchmarks
+    attackers: int = 0  # objects of the kinds with which a tenant attacks (attack.py); 0: nobody does
 
     def __post_init__(self) -> None:
         if not (self.minutes > 0 and self.rate > 0 and min(self.nodes, self.pending, self.shapes) > 0):
@@ -45,6 +46,11 @@ class Sizes:
         Before, the operator probes: while pods wait for room it starts no probe.
         """
         return self.seconds / 5
+
+    @property
+    def attack_from(self) -> float:
+        """Seconds into the soak at which a tenant attacks; before, pods wait and nobody does."""
+        return self.seconds * 0.6
 
 
 FULL = Sizes(

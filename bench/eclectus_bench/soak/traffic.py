@@ -27,14 +27,15 @@ GONE = (404, 409)  # the operator has deleted the pod, or another one has its na
 class Traffic:
     """The arriving pods and the kubelets.
 
-    `waits`: seconds from sending a pod until its bind was seen; `waiting`: when others were sent, by name,
-    in seconds of `time.monotonic`; `problems`: requests that failed.
+    `waits`: seconds from sending a pod until its bind was seen; `sent`: when these were sent, and
+    `waiting`: when others were, by name, in seconds of `time.monotonic`; `problems`: requests that failed.
     """
 
     def __init__(self, api: Api, sizes: Sizes) -> None:
         self._api, self._sizes = api, sizes
         self._rng = random.Random(1)
         self.waits: list[float] = []
+        self.sent: list[float] = []
         self.waiting: dict[str, float] = {}
         self.problems: list[str] = []
 
@@ -50,14 +51,14 @@ class Traffic:
         path = _pods_path(ARRIVING)
         gaps = (self._rng.expovariate(self._sizes.rate) for _ in repeat(None))
         index = count()
-        async for _ in _paced(gaps):
+        async for _ in paced(gaps):
             body = objects.arriving(next(index))
             self.waiting[body["metadata"]["name"]] = time.monotonic()
             group.create_task(self._send("POST", path, body))
 
     async def _report_nodes(self, group: asyncio.TaskGroup) -> None:
         nodes = cycle(range(self._sizes.nodes))
-        async for _ in _paced(repeat(NODE_REPORT_SECONDS / self._sizes.nodes)):
+        async for _ in paced(repeat(NODE_REPORT_SECONDS / self._sizes.nodes)):
             body = {"status": {"conditions": node_conditions(time.time())}}
             path = f"/api/v1/nodes/{node_name(next(nodes))}/status"
             group.create_task(self._send("PATCH", path, body, STRATEGIC))
@@ -74,6 +75,7 @@ class Traffic:
                     seen.add(uid)
                     if (sent_at := self.waiting.pop(name, None)) is not None:
                         self.waits.append(time.monotonic() - sent_at)
+                        self.sent.append(sent_at)
                     group.create_task(self._run_pod(pod, f"{path}/{name}"))
                 elif pod.awaits_confirmation:
                     group.create_task(self._send("DELETE", f"{path}/{name}", DELETE_NOW))
@@ -103,7 +105,7 @@ class Traffic:
             self.problems.append(f"{method} {path}: no answer: {error!r}")
 
 
-async def _paced(gaps: Iterable[float]) -> AsyncIterator[None]:
+async def paced(gaps: Iterable[float]) -> AsyncIterator[None]:
     """Yields after each gap, in seconds; what is late is made up for, so the mean rate holds."""
     due = time.monotonic()
     for gap in gaps:

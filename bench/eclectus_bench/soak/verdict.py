@@ -4,12 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
+import numpy as np
+
 from eclectus_bench.soak.sizes import Sizes
 
 SCHEDULER, OPERATOR = "scheduler", "operator"
 MEMORY_MIB = {SCHEDULER: 1024.0, OPERATOR: 256.0}  # the chart's limits
 GROWTH_SHARE, GROWTH_MIB = 0.1, 16.0  # from the third quarter to the last; a leak of more is seen in an hour
 RENEW_DEADLINE_SECONDS = 3.5  # the chart's: a leader that could not renew for so long stops
+LEASE_SECONDS = 5.0  # the chart's
+MORE_BESIDE_ATTACK = 1.5  # times as long other tenants' pods may wait
 STEP_P99_SECONDS = 0.1  # what most pods wait for others is not noticed
 STEP_SECONDS = 1.0  # for which no bind is sent: one in a hundred pods notices
 GAUGE_SECONDS = 120.0  # for which a longest step is shown: that of start-up is no part of the soak
@@ -41,6 +45,7 @@ class Soak:
     waits: Sequence[float]  # of arriving pods, until their bind was seen
     unbound: Sequence[float]  # for how long others have waited at the end
     probes: Mapping[str, int]  # how many succeeded and failed
+    sent: Sequence[float] = ()  # when each of the pods of `waits` was sent, since the soak began
     errors: Sequence[str] = ()  # one line each
 
     @property
@@ -48,6 +53,12 @@ class Soak:
         """The longest step, that of start-up left out where the soak lasts long enough."""
         late = [each for each in self.readings if each.seconds > GAUGE_SECONDS] or self.readings
         return max((each.longest_step or 0.0 for each in late), default=0.0)
+
+    def wait_p99(self, begin: float, end: float) -> float:
+        """The 99th percentile of the waits of pods that were sent in a part of the soak; 0 without any."""
+        sent = zip(self.waits, self.sent, strict=True)
+        waits = [wait for wait, at in sent if begin <= at < end]
+        return float(np.percentile(waits, 99)) if waits else 0.0
 
 
 @dataclass(frozen=True)
@@ -79,6 +90,7 @@ def rows(soak: Soak) -> list[Row]:
             for name, gap in sorted(soak.longest_gaps.items())
         ),
         Row(f"arriving pods that waited for more than {WAIT_SECONDS:g} s", late, 0),
+        *(_beside_attack(soak) if soak.sizes.attackers else ()),
         Row("scrapes without an answer within 2 s", silent, 0),
         Row("errors", len(soak.errors), 0),
     ]
@@ -91,6 +103,16 @@ def verdict(soak: Soak) -> Iterator[str]:
         most = f"<= {row.most:,.4g}{row.unit and ' ' + row.unit}"
         yield f"{row.what:<58}{found:>12}  {most:<14}{'kept' if row.kept else 'EXCEEDED'}"
     yield from (f"  {error}" for error in soak.errors[:MAX_ERRORS_SHOWN])
+
+
+def _beside_attack(soak: Soak) -> Iterator[Row]:
+    """What an attacking tenant may cost the others."""
+    begin, end = soak.sizes.attack_from, soak.sizes.seconds
+    before = soak.wait_p99(begin - (end - begin) / 2, begin)
+    what = f"99th percentile of waits beside the attack; before it was {before:.2f} s"
+    yield Row(what, soak.wait_p99(begin, end), MORE_BESIDE_ATTACK * before, "s")
+    for name, gap in sorted(soak.longest_gaps.items()):
+        yield Row(f"the same of Lease {name}, half of its length", gap, LEASE_SECONDS / 2, "s")
 
 
 def _peak(soak: Soak, name: str) -> Row:
