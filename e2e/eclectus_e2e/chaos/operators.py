@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import kopf
 from typing_extensions import override
@@ -42,6 +42,8 @@ class Operator(Replica):
     """One operator."""
 
     settings: Settings = field(kw_only=True)
+
+    write_paths: ClassVar[tuple[str, ...]] = ("/status", "/pods")
 
     @override
     async def _serve(self) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from eclectus.api.dag_job import FINISHED
-from eclectus.api.names import STAGE_LABEL, TASK_INDEX_LABEL
+from eclectus.api.names import DAG_JOB_LABEL, STAGE_LABEL, TASK_INDEX_LABEL
 from eclectus_e2e.chaos.api_server import ApiServer, Change, Object, has_ended
 from eclectus_e2e.chaos.kubelets import JOBS, owner_of
 
@@ -221,7 +221,7 @@ def no_pod_outlives_its_job(server: ApiServer) -> str:
     """Which pod of a DagJob is there, though the job is deleted; or runs, though it has ended or waits."""
     alive = {job["metadata"]["uid"]: job for job in server.stored(JOBS).values()}
     for key, pod in sorted(server.stored("pods").items()):
-        if not owner_of(pod):
+        if DAG_JOB_LABEL not in (pod["metadata"].get("labels") or {}):
             continue
         job = alive.get(owner_of(pod))
         if job is None:

@@ -25,7 +25,8 @@ class Replica(ABC):
     crashes: list[BaseException] = field(default_factory=list)
 
     loops: ClassVar[int] = 1  # each has a process of its own, so that one that is busy keeps no other alone
-    write_path: ClassVar[str] = ""  # the end of the path of a write before which it can be paused
+    # The ends of the paths of writes before which it can be paused.
+    write_paths: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
         self.step_seconds = 0.0  # that each step takes
@@ -66,7 +67,7 @@ class Replica(ABC):
 
     def pause_in_write(self, seconds: float) -> None:
         """SIGSTOP between the check of the Lease and the next write, which is sent after SIGCONT."""
-        self.network.before_write[self.main] = self.write_path, lambda: self.pause(seconds)
+        self.network.before_write[self.main] = self.rng.choice(self.write_paths), lambda: self.pause(seconds)
 
     def cut(self, seconds: float) -> None:
         """No packet passes for a while."""

@@ -49,7 +49,7 @@ class Scheduler(Replica):
     steps: int = 0
 
     loops: ClassVar[int] = 2
-    write_path: ClassVar[str] = "/binding"
+    write_paths: ClassVar[tuple[str, ...]] = ("/binding",)
 
     @override
     async def _serve(self) -> None:

@@ -1,6 +1,7 @@
 """Stories keep all promises, a seed replays to the byte, and each promise is broken by some defect."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,8 @@ from eclectus.live.watch.reflector import ObjectStore
 from eclectus_e2e.chaos import command
 from eclectus_e2e.chaos.story import ACTIONS, Action, Story, drawn, shrunk
 from eclectus_e2e.chaos.world import Outcome, World, play
+from eclectus_operator.dag_jobs import job_sync, task_pods, tasks
+from eclectus_operator.dag_jobs.dag_controller import DagController
 
 BUDGET = range(1, 41)  # seeds of every test run; `make chaos` goes on from there
 
@@ -133,6 +136,73 @@ def test_a_crash_is_reported(monkeypatch):
         raise RuntimeError("a defect")
 
     found = broken_by(monkeypatch, EventHandlers, "_task_seen", crash, story((5.0, "submit", 1, 0.1, 3.0)))
+    assert "has crashed: RuntimeError" in found
+
+
+# -- sabotage of the operator --------------------------------------------------------------------------
+
+JOBS = tuple((10.0 + at, "submit-dag-job", at % 3, at / 12, 1.0) for at in range(12))
+
+
+def test_a_dag_job_whose_end_is_undone_by_a_late_request_is_seen(monkeypatch):
+    """As before the patch of the status carried the version that it was made for."""
+    update = job_sync.status_update
+
+    def without_version(job, seen):
+        found = update(job, seen)
+        return replace(found, patch={"status": found.patch["status"]})
+
+    paused = story(*JOBS[:1], (10.0, "pause-in-write", 3, 0, 80.0))  # the one that leads then
+    broken = broken_by(monkeypatch, job_sync, "status_update", without_version, paused)
+    assert "had ended ('Succeeded', 'AllTasksSucceeded'), and is ('', '') now" in broken
+
+
+def test_a_task_that_runs_again_because_its_pod_is_gone_is_seen(monkeypatch):
+    deleted = story(*JOBS, *((20.0 + at, "delete-pods", at % 3, 0.9, 0) for at in range(40)))
+    forgets = lambda text, count: frozenset()  # noqa: E731 — what the status records
+    broken = broken_by(monkeypatch, tasks, "parse_indexes", forgets, deleted)
+    assert "is created, and its task is recorded as done" in broken
+
+
+def test_a_pod_of_a_task_beside_one_that_has_succeeded_is_seen(monkeypatch):
+    none = property(lambda pod: False)
+    broken = broken_by(monkeypatch, task_pods.TaskPod, "has_succeeded", none, story(*JOBS))
+    assert "is created, and a pod of its task has succeeded" in broken
+
+
+def test_a_dag_job_that_is_stuck_is_seen(monkeypatch):
+    """Its tasks wait for ever after a failure."""
+    never = lambda own: float("inf") if own else 0.0  # noqa: E731
+    assert "has not ended" in broken_by(monkeypatch, tasks, "_not_before", never, story(*JOBS[:6]))
+
+
+def test_a_dag_job_that_fails_for_what_kubernetes_did_is_seen(monkeypatch):
+    deleted = story(*JOBS[:6], *((12.0 + at, "delete-pods", at % 3, 0.9, 0) for at in range(40)))
+    failed = property(lambda pod: pod.phase == "Failed")
+    broken = broken_by(monkeypatch, task_pods.TaskPod, "has_failed", failed, deleted)
+    assert "has failed, and no task has failed so often" in broken
+
+
+def test_a_pod_that_outlives_its_dag_job_is_seen(monkeypatch):
+    """Nothing deletes it: it does not say to whom it belongs."""
+    deleted = story(*JOBS[:3], *((11.5 + at, "delete-dag-job", at, 0.1, 0) for at in range(3)))
+    body = task_pods.NewPod.body
+
+    def anonymous(self, hints):
+        found = body(self, hints)
+        found["metadata"]["ownerReferences"] = []
+        return found
+
+    broken = broken_by(monkeypatch, task_pods.NewPod, "body", anonymous, deleted)
+    assert "is there, and its DagJob is deleted" in broken
+
+
+def test_a_crash_of_an_operator_is_reported(monkeypatch):
+    def crash(self):
+        raise RuntimeError("a defect")
+
+    found = broken_by(monkeypatch, DagController, "sync", crash, story(*JOBS[:1]))
+    assert "operator-" in found
     assert "has crashed: RuntimeError" in found
 
 
