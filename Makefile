@@ -83,7 +83,7 @@ conformance: venv ## all of Kubernetes' own scheduling specs, Eclectus in kube-s
 differential: venv ## random clusters and pods put to kube-scheduler and Eclectus, every answer compared: 30 minutes (N=100: so many clusters)
 	@$(BIN)/python -m eclectus_e2e differential $(if $(N),--clusters $(N)) $(DIFFERENTIAL)
 
-chaos: venv ## two schedulers on a simulated API server, network and clock, with faults, every write checked: 30 minutes (N=100: so many stories)
+chaos: venv ## two schedulers and two operators on a simulated API server, network and clock, with faults, every write checked: 30 minutes (N=100: so many stories)
 	@$(BIN)/python -m eclectus_e2e chaos $(if $(N),--seeds $(N)) $(CHAOS)
 
 versions: venv ## a smoke run on each supported minor version of Kubernetes: 6 minutes; the first time 5 to 10 more for each (MINOR=1.35: one)

@@ -1,1 +1,1 @@
-"""The whole system in one seeded process: real schedulers, a simulated API server, network and clock."""
+"""The whole system in one seeded process: the real programs, a simulated API server, network and clock."""

@@ -25,10 +25,10 @@ _AT_A_TIME = 20  # seeds that a worker takes
 
 
 def chaos(arguments: list[str]) -> int:
-    """Run two schedulers against a simulated API server, network and clock, and hold every write to promises.
+    """Run schedulers and operators against a simulated API server, network and clock; check every write.
 
-    Each seed is a story of two minutes of virtual time: tenants submit and delete pods, nodes come and go,
-    replicas are killed, paused and cut off, requests and answers are lost or late, etcd is compacted. Then
+    Each seed is a story of two minutes of virtual time: tenants submit and delete pods and DagJobs, nodes
+    come and go, replicas are killed, paused and cut off, requests are lost or late, etcd is compacted. Then
     all faults end, and everything must settle. A story that breaks a promise is shrunken, printed and
     written to a file for --story. Exit code 0 when no promise was broken.
     """

@@ -1,8 +1,8 @@
 """Replicas of the operator: its real program, but for kopf and its threads.
 
-kopf lists and watches what it is told to and calls a handler with each object; that is played here, because
-its watches open connections of their own and its operator waits in threads, which have no virtual time. What
-is real: the election, the loop that syncs on events and after a while, both controllers, and their requests.
+kopf lists and watches some kinds of objects, and calls a handler with each object; that is played here: its
+watches open connections of their own, and its operator waits in threads, which have no virtual time. What is
+real: the election, the loop that syncs on events and after a while, both controllers, and their requests.
 """
 
 from __future__ import annotations
