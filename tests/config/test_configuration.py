@@ -10,7 +10,7 @@ import yaml
 
 from configurations import HEAD, ONE, error_of
 from eclectus.config import Configuration, load, parse
-from eclectus.config.settings_reading import settings_of
+from eclectus.config.settings_reading import MAX_BYTES, settings_of
 from eclectus.model.errors import SettingsError
 from eclectus.policies import table
 from eclectus.policies.learn.none import Unlearned
@@ -224,7 +224,7 @@ def test_a_file_is_loaded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (HEAD + ONE + "# " + "x" * (1 << 20), "is larger than 1048576 bytes"),
+        (HEAD + ONE + "# " + "x" * MAX_BYTES, f"is larger than {MAX_BYTES} bytes"),
         (b"\xff\xfe\x00", "cannot be read"),
         (HEAD + "profiles: []", "profiles: must be a list of at least one profile"),
     ],

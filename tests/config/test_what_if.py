@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import make_node, make_task
-from eclectus.config.what_if import CHANGES_MOST, NODES_MOST, read_question
+from eclectus.config.what_if import CHANGES_MOST, CHARACTERS_MOST, NODES_MOST, read_question
 from eclectus.explain.what_if import AddNodes, ChangeNode, ChangeTask, DeletePod
 from eclectus.model.errors import QuestionError
 from eclectus.model.objects import Taint, Toleration
@@ -82,7 +82,7 @@ def test_the_defaults_of_a_pod_without_requests_stay() -> None:
         (f"add-node-like=n,count={NODES_MOST + 1}", f"must be a whole number from 1 to {NODES_MOST}"),
         ("add-node-like=n,count=0", "must be a whole number from 1"),
         ("delete-pod=x,cordon=true", "delete-pod=x: nothing may follow, but cordon=true does"),
-        ("node=n,cordon=true" + "x" * 2000, "is too long; at most 1024"),
+        ("node=n,cordon=true" + "x" * CHARACTERS_MOST, f"is too long; at most {CHARACTERS_MOST}"),
     ],
 )
 def test_what_is_wrong_is_named(text: str, message: str) -> None:

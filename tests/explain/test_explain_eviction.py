@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from builders import make_engine, make_node, make_task
+from eclectus.explain.node import ROWS_MOST
 from eclectus.model.events import BudgetSeen, Paused, TaskSeen
 from eclectus.model.explanation import EvictionCandidate, OtherPod
 from eclectus.model.objects import Budget, Requirement
@@ -64,6 +65,17 @@ def test_evictions_that_would_not_help_are_counted() -> None:
         "it would fit on none of the 2 nodes examined without their pods of a priority below 5 "
         "(1 Insufficient cpu, 1 without any); 2 of 3 nodes could run it when empty"
     )
+
+
+def test_few_nodes_are_searched_for_victims() -> None:
+    """On each node a pod of a higher priority has the room, and one of a lower priority a little."""
+    world = small_world(make_engine(relieve=Preemption()), nodes=ROWS_MOST + 6, cpu=4)
+    high = (make_task(f"x{at}", cpu=3, priority=9) for at in range(ROWS_MOST + 6))
+    low = (make_task(f"y{at}", cpu=1, priority=0) for at in range(ROWS_MOST + 6))
+    world.add(*high, *low, make_task("a", cpu=3, priority=5))
+    found = explain(world, "a", after=0.5).preemption
+    assert found is not None
+    assert (found.state, found.examined) == ("notHelpful", ROWS_MOST)
 
 
 def test_a_nominated_pod_names_who_is_leaving() -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from builders import make_cluster, make_node, make_spec, make_task
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.task_class import MAX_BYTES, ClassCache, TaskClass
+from eclectus.feasibility import task_class
+from eclectus.feasibility.task_class import MAX_BYTES, MAX_SHARED_TERMS, ClassCache, TaskClass
 from eclectus.framework.view import Ranking
 from eclectus.model.objects import Preference, Requirement, Spec, Term
 
@@ -67,8 +68,6 @@ def test_another_workload_or_kind_of_pod_shares_everything() -> None:
 def test_a_term_is_evaluated_once_for_all_preferences_that_weigh_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from eclectus.feasibility import task_class
-
     evaluated = []
     holds = task_class.term_holds
     monkeypatch.setattr(task_class, "term_holds", lambda *given: evaluated.append(given[1]) or holds(*given))
@@ -128,6 +127,21 @@ def test_more_classes_in_use_than_the_memory_holds_are_bounded_by_it() -> None:
     assert len(cache) >= 60
 
 
+@pytest.mark.parametrize(
+    ("terms", "shared"), [(MAX_SHARED_TERMS, MAX_SHARED_TERMS), (MAX_SHARED_TERMS + 1, 0)]
+)
+def test_of_a_pod_with_very_many_preferences_no_mask_is_kept(
+    terms: int, shared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[object] = []
+    holds = task_class.term_holds
+    monkeypatch.setattr(task_class, "term_holds", lambda *given: kept.append(given[1]) or holds(*given))
+    wishes = (Preference(1, Term((Requirement("zone", "In", (f"z{at}",)),))) for at in range(terms))
+    (made,) = asked(cache_of(), [make_spec(1, preferences=tuple(wishes))])
+    assert (made.preference_score[:3] > 0.6).all(), "a node's own zone is preferred, others are not"
+    assert len(kept) == shared
+
+
 def test_a_class_is_freed_with_its_rankings() -> None:
     cache = cache_of()
     task_class = asked(cache, [preferring(1)])[0]
@@ -145,8 +159,8 @@ def test_a_class_is_freed_with_its_rankings() -> None:
 def test_a_defect_of_a_shared_part_is_mended_for_all_its_classes() -> None:
     cluster = make_cluster(make_node("n", cpu=1))
     cache, specs = ClassCache(cluster), [preferring(1), preferring(2)]
-    for task_class in asked(cache, specs):
-        task_class._fit.refresh_usage = lambda: None  # type: ignore[method-assign]
+    for each in asked(cache, specs):
+        each._fit.refresh_usage = lambda: None  # type: ignore[method-assign]
     cluster.hold(0, make_task("there"))
     assert [each.fits_now_count for each in asked(cache, specs)] == [1, 1]
     assert not cache.recheck(specs[0], "")

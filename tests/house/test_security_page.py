@@ -10,7 +10,7 @@ from eclectus.api import names
 from eclectus_e2e.paths import CHECKOUT
 
 PAGE = (CHECKOUT / "docs" / "security.md").read_text()
-BOUNDS = re.findall(r"^\| [^|]+ \| ([\d, ]+) \| (`[^|]+`) \|$", PAGE, flags=re.MULTILINE)
+BOUNDS = re.findall(r"^\| [^|]+ \| ([\d, ]+) \| (`[^|]+`) \| (`[^|]+`) \|$", PAGE, flags=re.MULTILINE)
 
 
 def used_names():
@@ -38,13 +38,17 @@ def test_every_label_and_annotation_stands_on_the_page_and_no_other():
 
 
 def test_the_table_of_bounds_is_found():
-    assert len(BOUNDS) >= 15
+    assert len(BOUNDS) == PAGE.split("## What is bounded")[1].split("##")[0].count("\n| ") - 1
 
 
-@pytest.mark.parametrize(("values", "constants"), BOUNDS, ids=[constants for _, constants in BOUNDS])
-def test_a_bound_on_the_page_is_that_of_the_code(values, constants):
+@pytest.mark.parametrize(("values", "constants", "tests"), BOUNDS, ids=[each[1] for each in BOUNDS])
+def test_a_bound_on_the_page_is_that_of_the_code_and_a_test_holds_it(values, constants, tests):
     found = []
     for constant in re.findall(r"`([\w.]+)`", constants):
         module, _, name = constant.rpartition(".")
         found.append(getattr(importlib.import_module(module), name))
     assert [int(value) for value in values.split(", ")] == found
+    texts = [(CHECKOUT / "tests" / each).read_text() for each in re.findall(r"`([^`]+)`", tests)]
+    for constant in re.findall(r"`([\w.]+)`", constants):
+        name = constant.rpartition(".")[2]
+        assert any(re.search(rf"\b{name}\b", text) for text in texts), f"no test of the row names {name}"

@@ -50,6 +50,12 @@ def test_an_annotation_that_is_no_time_is_left_out_and_named(annotation: str, te
     assert problem.startswith(f"{annotation}: {text!r} is not a number of seconds")
 
 
+def test_of_a_long_hint_the_problem_shows_the_beginning() -> None:
+    (problem,) = translate.annotation_problems({PATH_SECONDS: "x" * 5000})
+    assert "x" * translate.MAX_TEXT in problem
+    assert len(problem) < translate.MAX_TEXT + 150
+
+
 def test_a_path_of_more_than_thirty_years_is_left_out() -> None:
     assert task(annotations={PATH_SECONDS: "1e10"}).path is None
     assert translate.annotation_problems({PATH_SECONDS: "1e9"}) == ()

@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 from msgspec import Raw, json
 
-from eclectus.kube.constraints import IGNORED, REFUSED, ignored, unsupported
+from eclectus.kube.constraints import (
+    IGNORED,
+    MAX_CLAIMS,
+    MAX_NAMESPACE_SELECTORS,
+    MAX_POD_RULES,
+    REFUSED,
+    ignored,
+    unsupported,
+)
 from eclectus.kube.objects import decode_pod
 
 TERM = {"topologyKey": "zone", "labelSelector": {}}
@@ -30,12 +38,12 @@ def spec_of(spec: dict[str, Any]) -> Any:
     [
         ({}, ()),
         ({"affinity": {"nodeAffinity": {}}}, ()),
-        ({"affinity": {"podAffinity": preferred(*32 * [TERM])}}, ()),
+        ({"affinity": {"podAffinity": preferred(*MAX_POD_RULES * [TERM])}}, ()),
         ({"affinity": {"podAffinity": preferred({**TERM, "namespaceSelector": {}})}}, ()),
         ({"affinity": {"podAntiAffinity": preferred(TERM, BY_TEAM)}}, ()),
-        ({"affinity": {"podAffinity": preferred(*33 * [TERM])}}, (MANY,)),
-        ({"topologySpreadConstraints": 32 * [SPREAD]}, ()),
-        ({"topologySpreadConstraints": 33 * [SPREAD]}, (MANY,)),
+        ({"affinity": {"podAffinity": preferred(*(MAX_POD_RULES + 1) * [TERM])}}, (MANY,)),
+        ({"topologySpreadConstraints": MAX_POD_RULES * [SPREAD]}, ()),
+        ({"topologySpreadConstraints": (MAX_POD_RULES + 1) * [SPREAD]}, (MANY,)),
     ],
 )
 def test_a_preference_that_is_not_counted_is_recognised(spec, found):
@@ -53,8 +61,8 @@ ALL = {**TERM, "namespaceSelector": {}}
 @pytest.mark.parametrize(
     ("terms", "is_refused"),
     [
-        ([by_team(at) for at in range(8)], False),
-        ([by_team(at) for at in range(9)], True),
+        ([by_team(at) for at in range(MAX_NAMESPACE_SELECTORS)], False),
+        ([by_team(at) for at in range(MAX_NAMESPACE_SELECTORS + 1)], True),
         (20 * [ALL], False),
     ],
 )
@@ -67,7 +75,7 @@ def test_more_terms_with_a_selector_of_namespaces_than_count_are_refused_and_pre
     assert (unsupported(soft), bool(ignored(soft))) == ((), is_refused)
 
 
-@pytest.mark.parametrize(("count", "is_refused"), [(256, False), (257, True)])
+@pytest.mark.parametrize(("count", "is_refused"), [(MAX_CLAIMS, False), (MAX_CLAIMS + 1, True)])
 def test_more_claims_than_any_node_attaches_are_refused(count: int, is_refused: bool) -> None:
     claims = [{"name": f"v{at}", "persistentVolumeClaim": {"claimName": f"c{at}"}} for at in range(count - 1)]
     config = 300 * [{"name": "config", "configMap": {"name": "c"}}]

@@ -31,7 +31,7 @@ def test_events_are_taken_in_order_and_in_batches_of_bounded_size(monkeypatch):
 
 
 def test_pods_of_many_terms_and_claims_fill_a_step_sooner(monkeypatch):
-    monkeypatch.setattr(inbox_module, "MAX_BATCH", 40)
+    monkeypatch.setattr(inbox_module, "MAX_BATCH", 5 * inbox_module.TERM_WEIGHT)
     term = PodAffinityTerm("zone")
     plain = TaskSeen(make_task("plain"))
     costly = TaskSeen(make_task("terms", anti_affinity_terms=3 * (term,), affinity_terms=(term,)))
@@ -47,8 +47,8 @@ def test_pods_of_many_terms_and_claims_fill_a_step_sooner(monkeypatch):
 
 def test_a_watch_waits_while_the_inbox_is_full_but_an_answer_does_not():
     async def work():
-        inbox = Inbox(capacity=2)
-        blocked = asyncio.create_task(inbox.put_all(gone(2)))
+        inbox = Inbox()
+        blocked = asyncio.create_task(inbox.put_all(gone(inbox_module.CAPACITY)))
         await asyncio.sleep(0)
         inbox.put(Resumed())
         is_blocked = not blocked.done()
@@ -56,7 +56,7 @@ def test_a_watch_waits_while_the_inbox_is_full_but_an_answer_does_not():
         await blocked
         return is_blocked, len(first)
 
-    assert asyncio.run(work()) == (True, 3)
+    assert asyncio.run(work()) == (True, inbox_module.MAX_BATCH)
 
 
 def test_a_watch_that_is_cancelled_while_it_waits_has_delivered_its_events():

@@ -7,6 +7,7 @@ import pytest
 
 from eclectus.live.inbox import Inbox
 from eclectus.live.watch.watched_kinds import ClaimState, ClaimStates, ConditionState
+from eclectus.live.write.binder import WRITES_IN_FLIGHT, VolumeSteps
 from eclectus.live.write.outbox import WAIT_FOR_VOLUMES
 from eclectus.model.commands import AwaitVolume, Bind, ReserveVolume, SelectNode
 from eclectus.model.events import BindConfirmed, BindRefused
@@ -152,6 +153,29 @@ def test_after_a_conflict_the_object_is_read_and_written_again(ready, answers):
 def test_the_bind_is_refused_when_waiting_helps_no_more(ready, steps, states, reason):
     assert answer_of(ready, bind(*steps), *states) == BindRefused("u", "n1", reason)
     assert ready.count(BIND) == 0
+
+
+def test_few_writes_for_volumes_are_in_flight_at_a_time():
+    running, most = 0, 0
+
+    async def written():
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+
+    class AtOnce:
+        async def why_not(self, write, *_):
+            await write()
+            return ""
+
+    async def work():
+        steps = VolumeSteps(None, AtOnce(), ClaimStates(), lambda _: None)
+        await asyncio.gather(*(steps._written(written) for _ in range(3 * WRITES_IN_FLIGHT)))
+
+    asyncio.run(work())
+    assert most == WRITES_IN_FLIGHT
 
 
 def test_the_wait_for_a_volume_ends(ready):

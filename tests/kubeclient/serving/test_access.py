@@ -238,6 +238,19 @@ def test_no_token_is_kept_and_the_number_of_decisions_is_bounded(monkeypatch):
     assert "made-up" not in str(decided._kept)
 
 
+def test_the_number_of_tokens_that_are_known_as_permitted_is_bounded(monkeypatch):
+    monkeypatch.setattr(accesses, "PERMITTED_MOST", 3)
+
+    async def work(world):
+        for number in range(9):
+            world.now += 1
+            world.api.tokens[f"token-{number}"] = "prometheus"
+            assert await world.status(f"token-{number}") == 200
+        return world.access._known
+
+    assert len(in_world(work)) == 3
+
+
 def test_without_authentication_everybody_has_access():
     assert access_of(ServerSettings(), ReviewingApi()) is None
     assert access_of(ServerSettings(authentication="delegated"), ReviewingApi()) is not None

@@ -9,7 +9,7 @@ from dag_operator_world import PODS, DagWorld, task_of
 from eclectus.api.common import time_text
 from eclectus_operator.dag_jobs import task_pods
 from eclectus_operator.dag_jobs.task_pods import NewPod
-from eclectus_operator.dag_jobs.tasks import MOST_BACKOFF_SECONDS
+from eclectus_operator.dag_jobs.tasks import MOST_BACKOFF_SECONDS, MOST_REFUSED
 
 JOB = stored(dag_job(stages=[stage("a")]))
 REFUSED = {
@@ -103,6 +103,13 @@ def test_a_refused_pod_is_replaced_by_one_that_would_rather_go_elsewhere():
     (term,) = second["spec"]["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
     elsewhere = {"key": "metadata.name", "operator": "NotIn", "values": ["n0"]}
     assert term == {"weight": 100, "preference": {"matchFields": [elsewhere]}}
+
+
+def test_few_refused_pods_of_a_task_are_kept():
+    world = DagWorld(dag_job(stages=[stage("a")]))
+    created = played(world, lambda _: REFUSED, 4000)
+    assert len(created) > 2 * MOST_REFUSED
+    assert len(world.pods()) <= MOST_REFUSED + 1
 
 
 def test_a_pod_past_its_own_deadline_has_failed():
