@@ -46,12 +46,12 @@ def test_errors_of_a_policy_in_one_cycle(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_pods_that_are_reported_in_one_step() -> None:
     world = small_world(make_engine(), cpu=1)
     tasks = numbered(reports.REPORTS_MOST + 20, cpu=9)
-    told = [len([c for c in world.engine.step([TaskSeen(t) for t in tasks], 1.0) if isinstance(c, Report)])]
-    while len(told) < 10 and sum(told) < len(tasks):
+    counts = [len([c for c in world.engine.step([TaskSeen(t) for t in tasks], 1.0) if isinstance(c, Report)])]
+    while len(counts) < 10 and sum(counts) < len(tasks):
         at = world.engine.next_step_at()
         assert at is not None
-        told.append(sum(isinstance(each, Report) for each in world.engine.step([], at)))
-    assert (sum(told), max(told)) == (len(tasks), reports.REPORTS_MOST)
+        counts.append(sum(isinstance(each, Report) for each in world.engine.step([], at)))
+    assert (sum(counts), max(counts)) == (len(tasks), reports.REPORTS_MOST)
 
 
 def test_classes_that_are_rechecked_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

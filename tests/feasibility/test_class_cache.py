@@ -136,8 +136,8 @@ def test_of_a_pod_with_very_many_preferences_no_mask_is_kept(
     kept: list[object] = []
     holds = task_class.term_holds
     monkeypatch.setattr(task_class, "term_holds", lambda *given: kept.append(given[1]) or holds(*given))
-    wishes = (Preference(1, Term((Requirement("zone", "In", (f"z{at}",)),))) for at in range(terms))
-    (made,) = asked(cache_of(), [make_spec(1, preferences=tuple(wishes))])
+    preferences = (Preference(1, Term((Requirement("zone", "In", (f"z{at}",)),))) for at in range(terms))
+    (made,) = asked(cache_of(), [make_spec(1, preferences=tuple(preferences))])
     assert (made.preference_score[:3] > 0.6).all(), "a node's own zone is preferred, others are not"
     assert len(kept) == shared
 
