@@ -1,4 +1,4 @@
-"""Of the pods of a workload with different requests, how many are told apart."""
+"""Of the pods of a workload with different requests, how many are distinguished."""
 
 from math import inf
 
@@ -14,7 +14,7 @@ def test_beyond_the_bound_the_shape_of_least_weight_is_forgotten() -> None:
     assert (shapes.mixed(), shapes.pace(1, ("cpu", 0))) == ([0], None)
 
 
-def test_a_single_shape_is_not_told_apart() -> None:
+def test_a_single_shape_is_not_distinguished() -> None:
     shapes = EndedShapes()
     shapes.add(0, ("cpu", 1), weight=1.0, seconds=2.0)
     assert shapes.pace(0, ("cpu", 1)) == inf
