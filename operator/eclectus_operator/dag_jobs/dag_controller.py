@@ -144,11 +144,9 @@ class DagController:
     async def _sync(self, key: JobKey, timing: _Timing) -> None:
         done = await sync_job(self._context, key, self._memories, self._history)
         if done is None:
-            self._memories.pop(key, None)
-            self._timings.pop(key, None)
-            self._phases.pop(key, None)
+            for kept in (self._memories, self._timings, self._phases):
+                kept.pop(key, None)
             return
         self._phases[key] = done.job.phase
-        now = self._context.now()
-        timing.least = now + MIN_SECONDS + len(done.pods) / PODS_PER_SECOND
+        timing.least = self._context.now() + MIN_SECONDS + len(done.pods) / PODS_PER_SECOND
         timing.due, timing.retry_seconds = max(done.wake_at, timing.least), RETRY_SECONDS

@@ -105,16 +105,15 @@ class GroupShares:
 
     def hold(self, task: Task) -> None:
         """Count a task, which must not be counted already."""
-        group, amounts = self._group_of(task), (*task.holding, (PODS, 1))
+        counted = _Counted(self._group_of(task), (*task.holding, (PODS, 1)))
         if task.uid in self._pending:
             self._add(self._waiting, self._pending[task.uid], -1)
-        self._counted[task.uid] = counted = _Counted(group, amounts)
+        self._counted[task.uid] = counted
         self._add(self._held, counted, 1)
 
     def release(self, uid: str) -> None:
         """Count a task no longer; KeyError if it is not counted."""
-        counted = self._counted.pop(uid)
-        self._add(self._held, counted, -1)
+        self._add(self._held, self._counted.pop(uid), -1)
         if uid in self._pending:
             self._add(self._waiting, self._pending[uid], 1)
 

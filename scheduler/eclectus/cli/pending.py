@@ -178,8 +178,7 @@ def formatted(found: list[Row], known: dict[str, Served], namespace: str, output
     if not found:
         return f"no pod {where} waits for {', '.join(sorted(known))}"
     now = datetime.now(UTC)
-    lines = table(found, now, wide=output == "wide")
-    return "\n".join([*lines, "", *summary(found, known, now)])
+    return "\n".join([*table(found, now, wide=output == "wide"), "", *summary(found, known, now)])
 
 
 GATED = "SchedulingGated"  # set by the API server, not by a scheduler

@@ -70,8 +70,7 @@ def speeds(
         of_nodes = list_objects(ObjectApi(client), "/api/v1/nodes", metadata_only=True)
         listing = cluster_commands.permitted(of_nodes, "nodes without a NodeProfile are not shown: ")
         nodes = await cluster_commands.awaited(listing, "listing the nodes") or ()
-        names = [each["metadata"]["name"] for each in nodes]
-        return _formatted(profiles, output, only_class, names), ()
+        return _formatted(profiles, output, only_class, [each["metadata"]["name"] for each in nodes]), ()
 
     cluster_commands.print_changes(credentials.load(kubeconfig, context), answer, watch)
 

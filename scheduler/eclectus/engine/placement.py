@@ -78,8 +78,10 @@ class Placement:
         by_profile: dict[str, list[PendingClass]] = {}
         for pending in self._slices.take(state.class_queues.active):
             by_profile.setdefault(pending.profile, []).append(pending)
-        active = by_profile.items()
-        for name, classes in sorted(active, key=_eldest) if len(active) > 1 else active:
+        active = list(by_profile.items())
+        if len(active) > 1:
+            active.sort(key=lambda each: min(pending.eldest() for pending in each[1]))
+        for name, classes in active:
             self._run_cycle(state.profiles[name], classes)
         if self._withholds:
             self._withheld.end_step(state.view)
@@ -189,7 +191,3 @@ class Placement:
         task = cycle.offered[next(reversed(cycle.offered))].task
         cycle.fail(task, f"policy {policy} failed: {message}")
         return True
-
-
-def _eldest(active: tuple[str, list[PendingClass]]) -> tuple[float, ...]:
-    return min(pending.eldest() for pending in active[1])

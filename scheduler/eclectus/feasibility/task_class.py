@@ -137,8 +137,7 @@ class Parts:
             )
             return ScoresByPods(cluster, pods, self.may_run(spec), (own, weight))
 
-        key = (part, spec.preferences, spec.tolerations, static_part(spec))
-        return _shared(self._by_pods, key, new)
+        return _shared(self._by_pods, (part, spec.preferences, spec.tolerations, static_part(spec)), new)
 
     def untolerated(self, spec: Spec) -> IntPart:
         """How many PreferNoSchedule taints pods with this spec do not tolerate; not shared."""

@@ -82,8 +82,7 @@ def victims_on(view: View, task_class: TaskClass, row: int, gives_way: GivesWay)
     # The sort is stable: both groups stay in the order of importance.
     protected_first = sorted(lower, key=lambda each: each.pod.uid not in protected)
     victims = [each for each in protected_first if not _is_spared(room, each.pod)]
-    has_budget = any(view.budgets.applies_to(each.pod) for each in lower)
-    return _judged(victims, protected, has_budget)
+    return _judged(victims, protected, any(view.budgets.applies_to(each.pod) for each in lower))
 
 
 def _is_spared(room: RoomWithout, pod: Task) -> bool:

@@ -68,7 +68,9 @@ def _parse(text: str) -> int:
     if found is None:
         raise ValueError(f"{text[:_SHORT]!r} is not a quantity such as 250m, 2 or 1.5Gi")
     sign, whole, fraction, suffix, exponent_sign, exponent = found.groups(default="")
-    power = _wrapped(int(exponent_sign + exponent)) if exponent else _POWERS.get(suffix, 0)
+    power = _POWERS.get(suffix, 0)
+    if exponent:  # the lowest 32 bits, signed, are what apimachinery keeps of it
+        power = (int(exponent_sign + exponent) + 2**31) % 2**32 - 2**31
     amount = _scaled(whole + fraction, power - len(fraction) + 3, _FACTORS.get(suffix, 1))
     if sign == "-" and amount:
         raise ValueError(f"{text[:_SHORT]!r} is negative; it must be 0 or more")
@@ -78,11 +80,6 @@ def _parse(text: str) -> int:
 # A cluster uses the same few hundred quantities again and again. Long ones are not cached: a pod may have one
 # of a megabyte.
 _cached = lru_cache(maxsize=8192)(_parse)
-
-
-def _wrapped(exponent: int) -> int:
-    """The lowest 32 bits, signed: what apimachinery keeps of an exponent."""
-    return (exponent + 2**31) % 2**32 - 2**31
 
 
 def _scaled(digits: str, power: int, factor: int) -> int:

@@ -214,8 +214,7 @@ def _question(request: web.Request, namespace: str) -> Question:
     if unknown:
         known = f"known are {WHAT_IF}, any number of them, and {AS_POLICY}"
         raise QuestionError(f"there is no parameter {unknown[0]!r}; {known}")
-    texts = request.query.getall(WHAT_IF, [])
-    return read_question(texts, request.query.get(AS_POLICY, ""), namespace)
+    return read_question(request.query.getall(WHAT_IF, []), request.query.get(AS_POLICY, ""), namespace)
 
 
 def of_absent(pod: Pod) -> PodExplanation:

@@ -83,8 +83,7 @@ def _filled(rates: Floats, capacity: Floats, bounds: Floats) -> Floats:
             return shares
         levels = np.divide(free, totals, out=np.full_like(free, np.inf), where=wanted)
         scarcest = int(levels.argmin())
-        level = max(float(levels[scarcest]), 0.0)
-        reached = rates * level
+        reached = rates * max(float(levels[scarcest]), 0.0)
         bounded = (reached > bounds) & (rates > 0.0)
         if bounded.any():
             stopping, amounts = bounded, bounds

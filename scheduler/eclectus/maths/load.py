@@ -36,8 +36,7 @@ MIN_NODES = 20  # counted at least: for fewer nodes n^-x would not be a small pr
 
 def load_ratio(arrivals: float, capacity: float) -> float:
     """alpha, from rates in tasks/s. An unknown capacity (0) counts as full load, to be cautious."""
-    share = arrivals / capacity if capacity > 0 else MAX_LOAD
-    return min(max(share, MIN_LOAD), MAX_LOAD)
+    return min(max(arrivals / capacity if capacity > 0 else MAX_LOAD, MIN_LOAD), MAX_LOAD)
 
 
 def error_aimed(load: float) -> float:

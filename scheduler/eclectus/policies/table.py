@@ -39,10 +39,7 @@ from eclectus.policies.relieve.preemption import Preemption
 from eclectus.policies.rosella import Rosella, RosellaLearn, RosellaLine
 from eclectus.policies.shared import OvertakingLine
 
-LEARN: dict[str, type[Learn]] = {
-    "rosella": RosellaLearn,
-    "none": Unlearned,
-}
+LEARN: dict[str, type[Learn]] = {"rosella": RosellaLearn, "none": Unlearned}
 
 ORDER: dict[str, type[Order]] = {
     "fifo": FifoOrder,
@@ -86,10 +83,7 @@ LINE: dict[str, type[Line]] = {
     "stealing": Stealing,
 }
 
-RELIEVE: dict[str, type[Relieve]] = {
-    "none": NoRelief,
-    "preemption": Preemption,
-}
+RELIEVE: dict[str, type[Relieve]] = {"none": NoRelief, "preemption": Preemption}
 
 ROLES: dict[str, dict[str, type[Any]]] = {
     "learn": LEARN,

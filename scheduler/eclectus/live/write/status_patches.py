@@ -47,8 +47,7 @@ class Conditions(NewestWriter[Report]):
 
     @override
     async def _write(self, value: Report) -> None:
-        state = _pending(self._state_of(value.uid))
-        body = condition_patch(value, state, datetime.now(UTC))
+        body = condition_patch(value, _pending(self._state_of(value.uid)), datetime.now(UTC))
         await self._client.send("PATCH", pod_path(value) + "/status", body, content_type=STRATEGIC_MERGE)
 
     @override

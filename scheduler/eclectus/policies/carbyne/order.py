@@ -52,6 +52,7 @@ from eclectus.model.settings import setting
 from eclectus.policies.carbyne.planned_job import (
     PROBES,
     Vector,
+    account_of,
     fits_beside,
     node_paces,
     path_of,
@@ -293,7 +294,7 @@ class Carbyne(JobPlanner):
 
     @override
     def counted_by(self, task: Task) -> str:
-        return path_of(task)
+        return account_of(task)
 
     def group(self, task: Task) -> str:
         """The stage, below its job and namespace."""

@@ -17,6 +17,7 @@ from eclectus.framework import ChangeLog, JobPlan, Task, View
 from eclectus.maths.due_times import DueTimes
 from eclectus.maths.stage_rank_rules import StageRanks
 from eclectus.policies.carbyne.planned_job import (
+    SERVICES,
     Offered,
     Paces,
     PlainPods,
@@ -74,8 +75,7 @@ class ChangedPlans:
     """Whose plans are to be taken, and the last plans of jobs that are done or gone."""
 
     def __init__(self) -> None:
-        self._changed: dict[str, None] = {}  # uids, in their order
-        self._last: dict[str, JobPlan] = {}  # by uid
+        self._changed: dict[str, JobPlan | None] = {}  # by uid: the last plan of one that is done or gone
 
     def record(self, uid: str) -> None:
         """The plan of a job has changed."""
@@ -85,16 +85,15 @@ class ChangedPlans:
         """The job is done, or gone: nothing of it is lent or borrowed any more."""
         deadline = job.deadline
         at = None if deadline.at == inf else deadline.at
-        self._last[uid] = JobPlan((), 0.0, at, deadline.slips, deadline.slip_seconds)
+        self._changed[uid] = JobPlan((), 0.0, at, deadline.slips, deadline.slip_seconds)
 
     def take(self, jobs: Mapping[str, PlannedJob], offered: Offered) -> Iterator[tuple[str, JobPlan]]:
-        """Uid and plan of each job whose plan has changed since the last call."""
+        """Uid and plan of each job whose plan has changed since the last call, last plans first."""
         changed, self._changed = self._changed, {}
-        ended, self._last = self._last, {}
-        yield from ended.items()
-        for uid in changed:
-            job = jobs.get(uid)
-            if job is not None:
+        for uid, last in sorted(changed.items(), key=lambda each: each[1] is None):
+            if last is not None:
+                yield uid, last
+            elif (job := jobs.get(uid)) is not None:
                 yield uid, _written(job, offered)
 
 
@@ -178,7 +177,7 @@ class Planner:
         else:
             named = [path.partition("/") for path in paths]
             changed = {*uids, *(uid for _, _, uid in named if uid)}
-            self._take_in(view, changed, has_plain=any(not uid for _, _, uid in named))
+            self._take_in(view, changed, has_plain=any(uid in ("", SERVICES) for _, _, uid in named))
         for group in self.withheld:
             self.changes.record(group)
         self.withheld.clear()

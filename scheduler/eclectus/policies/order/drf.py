@@ -57,5 +57,4 @@ class DominantShare(Order):
 
     def rank(self, view: View, group: str, head: Task) -> tuple[float, ...]:
         """By priority, then by dominant share over weight; a task that was placed counts at once."""
-        share = view.shares(self).dominant_share(group, self.weights.get(group, 1.0))
-        return (-head.priority, share)
+        return -head.priority, view.shares(self).dominant_share(group, self.weights.get(group, 1.0))

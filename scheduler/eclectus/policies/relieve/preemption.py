@@ -116,8 +116,7 @@ class Preemption(Relieve):
         for task in refused.tasks:
             if not may_outrank(task.priority, view.placed.lowest_priority):
                 return  # the tasks behind it have no higher priority
-            task_class = view.task_class(task)
-            found = self._table(task).best(view, task_class, enough)
+            found = self._table(task).best(view, view.task_class(task), enough)
             if found is None or found[1].is_room_free:
                 return  # nor would other tasks of the class find a node where eviction helps
             row, victims = found

@@ -112,8 +112,8 @@ class World:
         # Every message between engine and machines is delayed by one hop.
         self._hop = hop_seconds
         self._termination_seconds = termination_seconds
-        self._notify: Callable[[Event], None] = self._notify_later if hop_seconds else self._events.append
-        self._bind: Callable[[Bind], None] = self._start_later if hop_seconds else self._start
+        self._notify: Callable[[Event], None] = self._later(self._events.append)
+        self._bind: Callable[[Bind], None] = self._later(self._start)
         history = History(stages.history_runs) if stages.history_runs else None
         self._staged = StagedJobs(self.dags, history, self._notify if "jobs" in engine.needs else None)
         self._jobs = Jobs(profiles, self._staged)
@@ -307,8 +307,6 @@ class World:
         else:
             self._schedule(numbered[1].at, self._arrive, numbered)
 
-    def _notify_later(self, event: Event) -> None:
-        self._schedule(self.now + self._hop, self._events.append, event)
-
-    def _start_later(self, bind: Bind) -> None:
-        self._schedule(self.now + self._hop, self._start, bind)
+    def _later(self, act: Callable[[Any], None]) -> Callable[[Any], None]:
+        """The same one hop later, where there is one."""
+        return (lambda what: self._schedule(self.now + self._hop, act, what)) if self._hop else act
