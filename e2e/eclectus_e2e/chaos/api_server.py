@@ -49,6 +49,15 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Backup:
+    """The store as it was at a time. Objects that are stored never change."""
+
+    made_at: float
+    revision: int
+    objects: dict[str, dict[str, Object]]
+
+
+@dataclass(frozen=True)
 class Path:
     """What a request is about."""
 
@@ -79,6 +88,7 @@ class ApiServer:
     changes: list[Change] = field(default_factory=list)
     watchers: list[Callable[[Change], None]] = field(default_factory=list)
     admission: Callable[[str, Path, Object, str], None] = lambda *_: None  # raises RefusedError
+    backups: list[Backup] = field(default_factory=list)  # in the order in which they were made
 
     # -- requests ----------------------------------------------------------------------------------
 
@@ -106,6 +116,26 @@ class ApiServer:
         """Forget all changes up to now, as etcd does every five minutes."""
         self.compacted = self.revision
         self.changes.clear()
+
+    def back_up(self) -> None:
+        """Keep the store as it is, as `etcdctl snapshot save`."""
+        kept = {resource: dict(store) for resource, store in self.objects.items()}
+        self.backups.append(Backup(self.now(), self.revision, kept))
+
+    def restore(self, before: float, bump: int) -> None:
+        """Go back to the last backup made before a time, or to the first, as `etcdutl snapshot restore`.
+
+        Later writes are forgotten, and uids return.
+
+        Objects have their revisions of then. The next write has the next revision, which may be one that was
+        given before; or it is `bump` more and the history is compacted, as with `--bump-revision` and
+        `--mark-compacted`.
+        """
+        self.backups = [each for each in self.backups if each.made_at <= before] or self.backups[:1]
+        backup = self.backups[-1]
+        self.objects = {resource: dict(store) for resource, store in backup.objects.items()}
+        self.revision = backup.revision + bump
+        self.compact()
 
     def stored(self, resource: str) -> dict[str, Object]:
         """The objects of a resource by key."""

@@ -91,9 +91,11 @@ class Kubelets:
         self.network.later(self.rng.uniform(0.05, 0.5), self._remove, key, uid)
 
     def _found(self, key: str, uid: str) -> Object | None:
-        """The pod with this uid, if it is there and has not ended."""
+        """The pod with this uid, if it is still on a node there, and has not ended."""
         found = self.server.stored("pods").get(key)
-        return None if found is None or found["metadata"]["uid"] != uid or has_ended(found) else found
+        if found is None or found["metadata"]["uid"] != uid or not found["spec"].get("nodeName"):
+            return None
+        return None if has_ended(found) else found
 
     def _report(self, key: str, uid: str, phase: str, state: Object | None, **others: Any) -> None:
         found = self._found(key, uid)
@@ -108,7 +110,8 @@ class Kubelets:
 
     def _remove(self, key: str, uid: str) -> None:
         found = self.server.stored("pods").get(key)
-        if found is not None and found["metadata"]["uid"] == uid:
+        metadata = {} if found is None else found["metadata"]
+        if metadata.get("uid") == uid and "deletionTimestamp" in metadata:
             self.server.write("pods", key, None, "kubelet")
 
 
@@ -151,6 +154,11 @@ class GarbageCollector:
     def _collect(self, job: str, owner: str) -> None:
         """Delete the pods of an owner, then the owner itself if it waits for that."""
         server = self.network.server
+        alive = next(
+            (each for each in server.stored(JOBS).values() if each["metadata"]["uid"] == owner), None
+        )
+        if alive is not None and "deletionTimestamp" not in alive["metadata"]:
+            return  # etcd was restored meanwhile
         pods = [(key, pod) for key, pod in sorted(server.stored("pods").items()) if owner_of(pod) == owner]
         for key, pod in pods:
             self._delete(key, pod["metadata"]["uid"])

@@ -23,6 +23,7 @@ from eclectus_e2e.chaos.api_server import ApiServer, Change, RefusedError, parse
 from eclectus_e2e.chaos.virtual_time import Process, VirtualLoop
 
 BOOKMARK_SECONDS = 60.0
+_Request = tuple[str, str, dict[str, str], Any]  # method, path, query, body
 
 
 @dataclass
@@ -39,6 +40,8 @@ class Network:
     lost_answers: float = 0.0
     busy_share: float = 0.0  # of requests answered with 429
     admission_seconds: float = 0.0  # that the server thinks about a write, at most
+    is_down: bool = False  # whether the API server is
+    restarts: int = 0  # of the API server: what was on its way to the one before never arrives
     cut: set[Process] = field(default_factory=set)
     # (end of a path, what happens before the next write to such a path, once), by process
     before_write: dict[Process, tuple[str, Callable[[], None]]] = field(default_factory=dict)
@@ -69,6 +72,17 @@ class Network:
         """End the watches of a process, or of all, as a restarted API server or proxy does."""
         for watch in [each for each in self.watches if process is None or each.process is process]:
             watch.end()
+
+    def go_down(self, seconds: float) -> None:
+        """Stop the API server for a while: its connections end."""
+        self.is_down = True
+        self.restarts += 1
+        self.break_watches()
+        self.later(seconds, self._come_up, self.restarts)
+
+    def _come_up(self, restarts: int) -> None:
+        if restarts == self.restarts:  # otherwise it was stopped again
+            self.is_down = False
 
     def _forward(self, change: Change) -> None:
         for watch in self.watches:
@@ -210,7 +224,7 @@ class SimulatedClient(ApiClient):
         """A watch's body as it arrives."""
         network = self._network
         await asyncio.sleep(network.one_way())
-        if self._process in network.cut:
+        if self._process in network.cut or network.is_down:
             await asyncio.sleep(5.0)
             raise NotDoneError(f"WATCH {path}", message="no connection", is_logged=True)
         what, version = parsed(path), int(query["resourceVersion"])
@@ -237,7 +251,9 @@ class SimulatedClient(ApiClient):
     ) -> None:
         """Let the request reach the server, and its answer the client, or not."""
         network = self._network
-        is_lost = self._process in network.cut or network.rng.random() < network.lost_requests
+        is_lost = (
+            self._process in network.cut or network.is_down or network.rng.random() < network.lost_requests
+        )
         if is_lost:
             if network.rng.random() < 0.5:  # a refused connection; otherwise silence
                 network.later(network.one_way(), self._reply, answered, 0, b"")
@@ -245,16 +261,17 @@ class SimulatedClient(ApiClient):
         at_server = network.one_way()
         if method != "GET":
             at_server += network.rng.uniform(0.0, network.admission_seconds)
-        network.later(at_server, self._handle, method, path, query, body, answered)
+        request = (method, path, query, body)
+        network.later(at_server, self._handle, network.restarts, request, answered)
 
-    def _handle(
-        self, method: str, path: str, query: dict[str, str], body: Any, answered: asyncio.Future[Any]
-    ) -> None:
+    def _handle(self, restarts: int, request: _Request, answered: asyncio.Future[Any]) -> None:
         network = self._network
+        if restarts != network.restarts:
+            return
         try:
             if network.rng.random() < network.busy_share:
                 raise RefusedError(HTTPStatus.TOO_MANY_REQUESTS, "too many requests, please try again later")
-            status, found = 200, network.server.answer(method, path, query, body, self._process.name)
+            status, found = 200, network.server.answer(*request, self._process.name)
         except RefusedError as error:
             status, found = (
                 int(error.code),

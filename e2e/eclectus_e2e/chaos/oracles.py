@@ -40,6 +40,7 @@ class Oracles:
         default_factory=list
     )  # (until when, priority) of pods that waited
     on_its_way_seconds: float = ON_ITS_WAY_SECONDS
+    former_holder: str = ""  # of the Lease, when etcd was restored, until the Lease is written again
     broken: str = ""  # the first promise that did not hold
 
     def __post_init__(self) -> None:
@@ -56,6 +57,18 @@ class Oracles:
                 except BrokenPromiseError as error:
                     self.broken = f"at revision {change.revision}, written by {change.by}: {error}"
                     return
+
+    def etcd_is_restored(self, holder: str) -> None:
+        """What was written and is forgotten binds nobody; `holder` had the Lease until now."""
+        pods = self.server.stored("pods").values()
+        self.nodes_of = {
+            pod["metadata"]["uid"]: pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")
+        }
+        self.ended = {pod["metadata"]["uid"]: pod["status"]["phase"] for pod in pods if has_ended(pod)}
+        jobs = self.server.stored(JOBS).values()
+        self.ended_jobs = {job["metadata"]["uid"]: how_ended(job) for job in jobs if how_ended(job)[0]}
+        self.former_holder = holder
+        self.counts["restores of etcd"] += 1
 
     # -- promises ----------------------------------------------------------------------------------
 
@@ -125,12 +138,16 @@ class Oracles:
                 f"pod {change.key} was evicted, and no waiting pod has a higher priority"
             )
 
+    def lease_is_known(self, change: Change) -> None:
+        """Note that the Lease is written: it says again who leads."""
+        if change.key == LEASE:
+            self.former_holder = ""
+
     def one_leader(self, change: Change) -> None:
         """Nothing is bound by a process that is not the holder of the Lease at that revision."""
         if not _is_bind(change) or not change.by.startswith("scheduler"):
             return
-        lease = self.server.stored(LEASES).get(LEASE)
-        holder = (lease or {}).get("spec", {}).get("holderIdentity") or ""
+        holder = self.former_holder or holder_of(self.server)
         if not holder.startswith(change.by + "_"):
             raise BrokenPromiseError(f"pod {change.key} was bound by {change.by}; {holder or 'nobody'} leads")
 
@@ -183,6 +200,7 @@ class Oracles:
 
 
 PROMISES: tuple[tuple[str, Callable[[Oracles, Change], None]], ...] = (
+    (LEASES, Oracles.lease_is_known),
     ("pods", Oracles.one_leader),
     ("pods", Oracles.bound_once),
     ("pods", Oracles.no_node_over_committed),
@@ -272,6 +290,12 @@ def indexes(text: str) -> set[int]:
     """The numbers of a text such as `0-5,7`."""
     ranges = (part.partition("-") for part in text.split(",") if part)
     return {each for first, _, last in ranges for each in range(int(first), int(last or first) + 1)}
+
+
+def holder_of(server: ApiServer) -> str:
+    """Who holds the Lease; empty if nobody does."""
+    lease = server.stored(LEASES).get(LEASE)
+    return (lease or {}).get("spec", {}).get("holderIdentity") or ""
 
 
 def is_waiting(pod: Object) -> bool:

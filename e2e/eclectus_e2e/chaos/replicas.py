@@ -45,7 +45,9 @@ class Replica(ABC):
         self._tasks.append(run_in(self.main, self.loop.create_task, self._run()))
 
     def kill(self) -> None:
-        """SIGKILL; it is started again after a while."""
+        """SIGKILL; it is started again after a while. Nothing happens to one that does not run."""
+        if self.main.is_killed or not self._tasks:
+            return
         for process in self.parts:
             process.is_killed = True
             self.network.break_watches(process)

@@ -124,6 +124,18 @@ def _cordon(world: World, action: Action) -> None:
     world.cordon(action.which, action.seconds)
 
 
+OUTAGE_SECONDS = 6.0  # of the API server while etcd is restored: longer than a Lease lasts
+BUMP = 1_000_000_000  # revisions, as etcd's documentation advises
+
+
+def _restore(bump: int) -> Callable[[World, Action], None]:
+    def act(world: World, action: Action) -> None:
+        restores = world.oracles.counts["restores of etcd"] + 1
+        world.restore_etcd(action.amount * 40, OUTAGE_SECONDS + action.seconds / 4, restores * bump)
+
+    return act
+
+
 @dataclass(frozen=True)
 class Kind:
     """How often an action is drawn, and what it does."""
@@ -149,6 +161,8 @@ ACTIONS: dict[str, Kind] = {
     "slow-steps": Kind(1.5, _slow_steps),
     "break-watches": Kind(1.5, _break_watches),
     "compact": Kind(1.5, _compact),
+    "restore-etcd": Kind(0.3, _restore(BUMP)),
+    "restore-restart": Kind(0.2, _restore(0)),
     "lose-requests": Kind(1, _network("lost_requests", 0.5)),
     "lose-answers": Kind(1.5, _network("lost_answers", 0.5)),
     "delay": Kind(1.5, _network("slow_share", 0.5)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import hashlib
 import json
 import logging
@@ -14,10 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from random import Random
+from typing import Any
 
 from eclectus.api.names import API_VERSION, LEADER_SINCE
 from eclectus_e2e.chaos.api_server import ApiServer, Change, Object, Path, RefusedError
-from eclectus_e2e.chaos.kubelets import GarbageCollector, Kubelets
+from eclectus_e2e.chaos.kubelets import JOBS, GarbageCollector, Kubelets
 from eclectus_e2e.chaos.machine import SimulatedMachine
 from eclectus_e2e.chaos.network import Network
 from eclectus_e2e.chaos.operators import Operator
@@ -26,6 +28,7 @@ from eclectus_e2e.chaos.oracles import (
     LEASES,
     Oracles,
     at_last,
+    holder_of,
     is_waiting,
     nothing_waits_beside_room,
 )
@@ -60,6 +63,8 @@ CARBYNE = """\
   place: {policy: best-fit}
 """
 
+BACKUP_SECONDS = 5.0  # between two backups of etcd
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -82,8 +87,10 @@ class World:
         self.server.admission = self._bind_fence
         self.oracles = Oracles(self.server)
         self.garbage_collector = GarbageCollector(self.network, self.rng)
-        self.server.watchers += [Kubelets(self.network, self.rng), self.garbage_collector]
+        self.kubelets = Kubelets(self.network, self.rng)
+        self.server.watchers += [self.kubelets, self.garbage_collector]
         self._digest = hashlib.sha256()
+        self._numbers = Counter[str]()
         self.server.watchers.append(self._note)
         self.tenants = Tenants(self.network, self.rng)
         parts = self.loop, self.network, self.rng
@@ -107,17 +114,30 @@ class World:
         """Play the story, let everything settle, and judge."""
         with SimulatedMachine(self.network, self.rng):
             asyncio.set_event_loop(self.loop)
+            self.loop.set_exception_handler(self._failed)
             try:
                 for number in range(self.rng.randint(2, 6)):
                     self.add_node(f"node-{number}")
                 for replica in self.replicas:
                     self.network.later(self.rng.uniform(0.0, 1.0), replica.start)
+                self.network.later(0.0, self._back_up)
                 for action in self.story.actions:
                     self.network.later(action.at, ACTIONS[action.name].act, self, action)
                 broken = self.loop.run_until_complete(self._until_settled())
             finally:
                 asyncio.set_event_loop(None)
         return Outcome(broken, self._digest.hexdigest()[:16], self._counts())
+
+    def _failed(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An action or a kubelet has raised an exception; those of replicas are theirs."""
+        if "handle" in context:
+            error = context.get("exception")
+            lines = traceback.format_exception(error) if isinstance(error, Exception) else [repr(error)]
+            self.oracles.broken = self.oracles.broken or f"the simulation has failed: {''.join(lines)}"
+
+    def _back_up(self) -> None:
+        self.server.back_up()
+        self.network.later(BACKUP_SECONDS, self._back_up)
 
     async def _until_settled(self) -> str:
         """The promise that is broken; empty if all hold to the end."""
@@ -151,14 +171,16 @@ class World:
                 "requests": self.network.requests,
                 "steps": sum(each.steps for each in self.schedulers),
                 "still waiting": sum(is_waiting(pod) for pod in pods),
-                "writes": self.server.revision,
+                "writes": self._numbers["writes"],
             }
         )
 
     # -- what tenants and admins do ------------------------------------------------------------------
 
     def add_node(self, name: str) -> None:
-        """A node joins."""
+        """A node joins, unless a restored etcd has it already."""
+        if name in self.server.stored("nodes"):
+            return
         cores = self.rng.choice([2, 4, 8])
         size = {"cpu": str(cores), "memory": "64Gi", "pods": str(self.rng.choice([5, 20]))}
         node: Object = {"metadata": {"name": name, "uid": f"uid-{name}-{self.server.revision}"}, "spec": {}}
@@ -192,6 +214,27 @@ class World:
         write(True)
         self.network.later(seconds, write, False)
 
+    def restore_etcd(self, age_seconds: float, down_seconds: float, bump: int) -> None:
+        """Restore the last backup that is so old. Without a bump all replicas are restarted.
+
+        A watch from a revision that is to come again would miss what happens until then; so the documentation
+        of Kubernetes asks for one or the other.
+        """
+        holder, nodes = holder_of(self.server), dict(self.server.stored("nodes"))
+        self.network.go_down(down_seconds)
+        self.server.restore(self.server.now() - age_seconds, bump)
+        self._digest.update(f"restored {self.server.revision}".encode())
+        self.oracles.etcd_is_restored(holder)
+        if not bump:
+            for replica in self.replicas:
+                replica.kill()
+        for name in sorted(nodes.keys() - self.server.stored("nodes").keys()):  # kubelets register again
+            self.server.write("nodes", name, copy.deepcopy(nodes[name]), "kubelet")
+        for key, pod in self.server.stored("pods").items():
+            self.kubelets(Change(self.server.revision, "pods", key, None, pod, "etcd"))
+        for key, job in self.server.stored(JOBS).items():
+            self.garbage_collector(Change(self.server.revision, JOBS, key, job, job, "etcd"))
+
     # -- the chart's ValidatingAdmissionPolicy ---------------------------------------------------------
 
     def _bind_fence(self, method: str, what: Path, body: Object, by: str) -> None:
@@ -204,6 +247,7 @@ class World:
             raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, f"its leader led since {since}")
 
     def _note(self, change: Change) -> None:
+        self._numbers["writes"] += 1
         line = f"{self.loop.time():.6f} {change.revision} {change.resource} {change.key} {change.by}"
         self._digest.update(line.encode())
 

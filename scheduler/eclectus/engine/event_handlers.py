@@ -135,15 +135,16 @@ class EventHandlers:
         self._profile_rules = ProfileRules(state.profiles.values())
         self._selectors = NamespaceSelectors()
         self._specs = WaitingSpecs(state.profiles.values(), state.cluster, state.pending, state.volumes)
-        spread = self._specs.default_spread
+        spread, jobs = self._specs.default_spread, state.accounts.jobs
         self._foreign_pending = state.foreign_pending
         self._change_at = 0.0
         # The uids of the pods that ended or were deleted last, oldest first.
         self._tombstones = OrderedDict[str, None]()
+        self._bound_before_list = set[str]()  # uids
         self.handlers: Mapping[type, Callable[[Any], None]] = {
             events.NodeSeen: self._node_seen,
             events.NodeGone: self._node_gone,
-            events.PodsListed: lambda event: self._tombstones.clear(),
+            events.PodsListed: self._pods_listed,
             events.TaskSeen: lambda event: self._task_seen(event.task),
             events.TaskGone: lambda event: self._gone(event.uid),
             events.BindConfirmed: self._bind_confirmed,
@@ -161,8 +162,8 @@ class EventHandlers:
             events.NamespaceGone: lambda event: self._selectors.relabel(event.name, None),
             events.GangSeen: lambda event: state.gangs.set(event.gang),
             events.GangGone: lambda event: state.gangs.remove(event.key),
-            events.JobSeen: self._job_seen,
-            events.JobGone: self._job_gone,
+            events.JobSeen: lambda event: None if jobs is None else jobs.see(event.job),
+            events.JobGone: lambda event: None if jobs is None else jobs.drop(event.uid),
             events.LoadSeen: lambda event: state.cluster.set_loads(dict(event.loads)),
             events.NodeRecalled: lambda event: learner.node_recalled(event.learned),
         }
@@ -193,10 +194,19 @@ class EventHandlers:
 
     # -- pods ----------------------------------------------------------------------------------
 
+    def _pods_listed(self, _event: events.PodsListed) -> None:
+        """What a list that begins now says is newer than all that was seen before, or etcd was restored."""
+        self._tombstones.clear()
+        self._bound_before_list = {task.uid for task in self._state.placed.tasks() if task.node}
+
     def _task_seen(self, task: Task) -> None:
         state = self._state
         if task.uid in self._tombstones:
             return  # late: a uid is used again only where etcd was restored, and then all pods are listed
+        if not task.node and task.uid in self._bound_before_list:  # likewise: its bind is forgotten
+            self._bound_before_list.discard(task.uid)
+            self._gone(task.uid)
+            del self._tombstones[task.uid]
         if task.has_terms or task.uid in self._selectors.pods:
             task = self._selectors.resolved(task)
         has_ended = task.ended
@@ -224,7 +234,9 @@ class EventHandlers:
 
     def _ours_seen(self, task: Task) -> None:
         """A pending pod of our profiles: completed now, or later where its namespace must wait."""
-        late = self._specs.late
+        state, late = self._state, self._specs.late
+        if task.uid not in state.pending and task.uid in state.placed:
+            return  # late: it is bound already, and a bound pod never becomes unbound
         if late.must_wait(task):
             self._completed_later(task)
             return
@@ -259,8 +271,6 @@ class EventHandlers:
     def _pending(self, task: Task) -> None:
         """A pending pod of ours: into the queue where it belongs now."""
         state, uid = self._state, task.uid
-        if uid not in state.pending and uid in state.placed:
-            return  # late: it is bound already, and a bound pod never becomes unbound
         task = self._specs.completed(task)
         before = state.set_pending(task)
         place = None if before is None else state.places.of(uid)
@@ -285,8 +295,6 @@ class EventHandlers:
         """A pending pod of ours whose namespace has no fuel: until it has, the pod is as it was before."""
         state, uid = self._state, task.uid
         if uid not in state.pending:
-            if uid in state.placed:
-                return  # late: a bound pod never becomes unbound
             state.set_pending(task)
             self._arrived(task)
             state.set_aside(uid, "arriving")
@@ -413,7 +421,7 @@ class EventHandlers:
         if task is not None and event.node and state.placed.is_nominated(event.uid):
             self._nominations.withdraw(task)
 
-    # -- PodDisruptionBudgets and DAG jobs -----------------------------------------------------
+    # -- PodDisruptionBudgets ----------------------------------------------------------------------
 
     def _change_budgets(self, change: Callable[..., None], *arguments: object) -> None:
         """Where the budgets allow more than before, policies are asked at once to make room."""
@@ -421,14 +429,6 @@ class EventHandlers:
         change(*arguments)
         if state.budgets.generation != before:
             state.relief.expedite(state.now)
-
-    def _job_seen(self, event: events.JobSeen) -> None:
-        if (jobs := self._state.accounts.jobs) is not None:
-            jobs.see(event.job)
-
-    def _job_gone(self, event: events.JobGone) -> None:
-        if (jobs := self._state.accounts.jobs) is not None:
-            jobs.drop(event.uid)
 
 
 def storage_handlers(cluster: Cluster) -> Mapping[type, Callable[[Any], None]]:

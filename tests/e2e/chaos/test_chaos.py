@@ -98,6 +98,40 @@ def test_a_bind_that_a_paused_leader_sends_late_is_seen_without_the_fence(monkey
     assert "leads" in broken_by(monkeypatch, World, "_bind_fence", lambda *_: None, *paused)
 
 
+def test_a_scheduler_that_believes_what_a_restored_etcd_has_forgotten_leaves_pods_waiting(monkeypatch):
+    """A standby knows pods as bound, and the list that it makes as the next leader says that they wait."""
+    short = [(10.0, "submit", 1, 0.99, 8.0) for _ in range(8)]
+    restored = [story(*short, (26.0, "restore-etcd", 0, 0.2, 0.0), seed=at) for at in range(3)]
+    defect = EventHandlers, "_pods_listed", lambda *_: None
+    assert "waits, and node" in broken_by(monkeypatch, *defect, *restored)
+
+
+def test_a_bind_that_is_forgotten_may_be_made_again(found):
+    """With each kind of restore; its revision goes on from the backup's, or by so many further."""
+    for bump in (0, 1000):
+        found.add_node("a")
+        found.tenants.submit("d", 1, 1.0)
+        (key,) = found.server.stored("pods")
+        found.server.back_up()
+        backed_up = found.server.revision
+        bind(found, key, "a")
+        found.restore_etcd(0.0, 1.0, bump)
+        assert found.server.revision == backed_up + bump
+        assert "nodeName" not in found.server.stored("pods")[key]["spec"]
+        bind(found, key, "b")
+        assert found.oracles.broken == ""
+        bind(found, key, "a")
+        assert "is on a, and was bound to b" in found.oracles.broken
+        found.oracles.broken = ""
+        found.server.write("pods", key, None, "admin")
+
+
+def bind(found, key, node):
+    pod = json.loads(json.dumps(found.server.stored("pods")[key]))
+    pod["spec"]["nodeName"] = node
+    found.server.write("pods", key, pod, "admin")
+
+
 @pytest.fixture
 def found():
     """A world in which nothing happens but what the test writes."""
