@@ -164,6 +164,25 @@ def test_who_holds_a_claim_is_reported_also_after_a_failed_request(caplog):
     asyncio.run(work())
 
 
+def test_a_claim_of_its_own_installation_is_not_reported_as_that_of_another(caplog):
+    api = FakeApi()
+
+    async def work():
+        async with installed(api, identity="first") as one:
+            await soon(one.leading)
+            await one.resign()
+        api.before = fails_once("PUT", "kube-system/leases", UnsureError("PUT"))
+        async with installed(api, identity="second") as two:
+            await soon(two.tried)
+            reason = two.why_standby()
+            await soon(two.leading)
+            return reason
+
+    with caplog.at_level(logging.ERROR):
+        assert asyncio.run(work()) == "this replica does not lead, and no other is known to"
+    assert caplog.text == ""
+
+
 def test_a_standby_names_the_leader():
     api = FakeApi()
 

@@ -240,7 +240,7 @@ class Leadership:
         if (holder := self._elector.election.holder) and not self._elector.holds_lease():
             return f"this replica does not lead; {holder} does"
         for claim, elector in self._claims:
-            if (holder := elector.election.holder) and not elector.holds_lease():
+            if (holder := elector.election.holder) not in ("", elector.identity):
                 return f"{claim.what} is taken by another installation, {holder}"
         return "this replica does not lead, and no other is known to"
 
@@ -298,7 +298,7 @@ class Leadership:
         is_reported, lease = False, f"{CLAIMS_NAMESPACE}/{claim.lease}"
         while not elector.leading.is_set():
             self.tried.set()
-            if (holder := elector.election.holder) and not is_reported:
+            if (holder := elector.election.holder) not in ("", elector.identity) and not is_reported:
                 problem = f"{claim.what} is taken by another installation, {holder} (Lease {lease})"
                 _log.error("%s: this one does nothing until that one is gone. %s", problem, claim.advice)
                 is_reported = True
