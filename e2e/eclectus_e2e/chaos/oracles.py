@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 
 from eclectus.api.dag_job import FINISHED
 from eclectus.api.names import DAG_JOB_LABEL, STAGE_LABEL, TASK_INDEX_LABEL
-from eclectus_e2e.chaos.api_server import ApiServer, Change, Object, has_ended
+from eclectus_e2e.chaos.api_server import ApiServer, Change, Object, has_ended, stamp
 from eclectus_e2e.chaos.kubelets import JOBS, owner_of
 
 LEASES = "coordination.k8s.io/leases"
 LEASE = "eclectus-system/eclectus"
+OVERDUE_SECONDS = 60.0  # of a pod that is being deleted, as the operator has it
 OPERATOR_LEASE = "eclectus-system/eclectus-operator"
 ON_ITS_WAY_SECONDS = 0.05  # a request and an event, while the network was never slow
 Task = tuple[str, str, str]
@@ -36,6 +37,7 @@ class Oracles:
     ended: dict[str, str] = field(default_factory=dict)  # uid of a pod -> the phase in which it ended
     ended_jobs: dict[str, tuple[str, str]] = field(default_factory=dict)  # uid -> how it ended
     failures: Counter[Task] = field(default_factory=Counter)  # of pods that have failed by themselves
+    done: set[Task] = field(default_factory=set)  # tasks of which a pod has succeeded by itself
     waited: list[tuple[float, int]] = field(
         default_factory=list
     )  # (until when, priority) of pods that waited
@@ -175,8 +177,27 @@ class Oracles:
         if not any(times > retries.get(task[:2], times) for task, times in self.failures.items()):
             raise BrokenPromiseError(f"DagJob {change.key} has failed, and no task has failed so often")
 
+    def success_is_earned(self, change: Change) -> None:
+        """A task is recorded as succeeded only after a pod of it has ended well, not asked to stop."""
+        new = change.new
+        if new is None:
+            return
+        if change.resource == "pods":
+            if owner_of(new) and has_succeeded(new):
+                self.done.add(task_of(new))
+            return
+        ends = [how_ended(each or {})[0] for each in (change.old, new)]
+        self.counts["DagJobs that have succeeded"] += ends == ["", "Succeeded"]
+        for stage in new.get("status", {}).get("stages", ()):
+            for index in indexes(stage.get("completedIndexes", "")):
+                if (new["metadata"]["uid"], stage["name"], str(index)) not in self.done:
+                    task = f"task {index} of {stage['name']} of DagJob {change.key}"
+                    raise BrokenPromiseError(f"{task} is recorded as succeeded, and no pod has done it")
+
     def no_task_runs_again(self, change: Change) -> None:
-        """No pod is created for a task that has succeeded, as the status or a pod that exists says.
+        """No pod is created for a task that has succeeded, as the status or a pod says, or that still runs.
+
+        A pod that is being deleted, and is overdue, counts as gone: its node is silent.
 
         A former leader's late request may: its pod is deleted as one that nobody needs.
         """
@@ -189,9 +210,18 @@ class Oracles:
             self.counts["pods of DagJobs by a former leader"] += 1
             return
         task = task_of(pod)
-        of_task = [each for each in self.server.stored("pods").values() if task_of(each) == task]
-        if any(each is not pod and has_succeeded(each) for each in of_task):
+        pods = self.server.stored("pods").values()
+        others = [each for each in pods if each is not pod and task_of(each) == task]
+        if any(has_succeeded(each) for each in others):
             raise BrokenPromiseError(f"pod {change.key} is created, and a pod of its task has succeeded")
+        overdue = stamp(self.server.now() - OVERDUE_SECONDS)
+        if any(
+            not has_ended(each) and each["metadata"].get("deletionTimestamp", "Z") > overdue
+            for each in others
+        ):
+            raise BrokenPromiseError(
+                f"pod {change.key} is created, and another pod of its task has not ended"
+            )
         jobs = self.server.stored(JOBS).values()
         job = next((each for each in jobs if each["metadata"]["uid"] == task[0]), {})
         for stage in job.get("status", {}).get("stages", ()):
@@ -207,6 +237,8 @@ PROMISES: tuple[tuple[str, Callable[[Oracles, Change], None]], ...] = (
     ("pods", Oracles.ended_for_good),
     ("pods", Oracles.evicted_for_something),
     (JOBS, Oracles.job_ended_for_good),
+    ("pods", Oracles.success_is_earned),
+    (JOBS, Oracles.success_is_earned),
     (JOBS, Oracles.retries_are_given),
     ("pods", Oracles.retries_are_given),
     ("pods", Oracles.no_task_runs_again),

@@ -204,6 +204,13 @@ def test_a_pod_of_a_task_beside_one_that_has_succeeded_is_seen(monkeypatch):
     assert "is created, and a pod of its task has succeeded" in broken
 
 
+def test_a_second_pod_of_a_task_that_runs_is_seen(monkeypatch):
+    none = lambda own, failures, has_succeeded: (None, [])  # noqa: E731
+    monkeypatch.setattr(task_pods.NewPod, "name", property(lambda pod: f"p-{pod.index}-{len(pod.others)}"))
+    broken = broken_by(monkeypatch, tasks, "_active", none, story(*JOBS[:1]))
+    assert "is created, and another pod of its task has not ended" in broken
+
+
 def test_a_dag_job_that_is_stuck_is_seen(monkeypatch):
     """Its tasks wait for ever after a failure."""
     never = lambda own: float("inf") if own else 0.0  # noqa: E731
@@ -215,6 +222,14 @@ def test_a_dag_job_that_fails_for_what_kubernetes_did_is_seen(monkeypatch):
     failed = property(lambda pod: pod.phase == "Failed")
     broken = broken_by(monkeypatch, task_pods.TaskPod, "has_failed", failed, deleted)
     assert "has failed, and no task has failed so often" in broken
+
+
+def test_a_success_that_a_signal_has_caused_is_seen(monkeypatch):
+    """Many programs exit with 0 on SIGTERM."""
+    deleted = story(*JOBS[:6], *((12.0 + at, "delete-pods", at % 3, 0.9, 0) for at in range(20)))
+    never = lambda pod, ended: False  # noqa: E731
+    broken = broken_by(monkeypatch, task_pods, "_is_disrupted", never, deleted)
+    assert "is recorded as succeeded, and no pod has done it" in broken
 
 
 def test_a_pod_that_outlives_its_dag_job_is_seen(monkeypatch):
