@@ -57,13 +57,13 @@ class OperatorContext:
         """Path of the probe pods."""
         return f"/api/v1/namespaces/{self.settings.namespace}/pods"
 
-    async def delete(self, path: str, uid: str, **options: Any) -> bool:
-        """Delete the object with this uid, and no other of its name. Whether it was there.
+    async def delete(self, path: str, uid: str, version: str | None = None, **options: Any) -> bool:
+        """Delete the object with this uid and version, if one is given. Whether it was there.
 
-        `options`: of the request, such as `gracePeriodSeconds`. Raises ApiError; ConflictError where another
-        object has the name.
+        `options`: of the request. Raises ApiError; ConflictError where another has the name, or it changed.
         """
-        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}, **options}
+        wanted = {"uid": uid} if version is None else {"uid": uid, "resourceVersion": version}
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": wanted, **options}
         try:
             await self.api.send("DELETE", path, body)
         except MissingError:

@@ -82,8 +82,7 @@ async def run(settings: Settings, lease: LeaseSettings, server: ServerSettings) 
         async with health.serving(app, listening, certificate):
             try:
                 # The Lease can be lost before it leads, while it waits for its claim.
-                leading = leadership.leading.wait()
-                await _wait_for_first(signalled.wait(), leading, asyncio.shield(election))
+                await _wait_for_first(signalled.wait(), leadership.leading.wait(), asyncio.shield(election))
                 if not (signalled.is_set() or election.done()):
                     for each in threads:
                         each.start()

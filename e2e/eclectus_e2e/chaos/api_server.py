@@ -235,9 +235,7 @@ class ApiServer:
 
     def _delete(self, what: Path, body: Object, by: str) -> Object:
         found = self._existing(what)
-        wanted = body.get("preconditions") or {}
-        if wanted.get("uid", found["metadata"]["uid"]) != found["metadata"]["uid"]:
-            raise RefusedError(HTTPStatus.CONFLICT, "the uid in the precondition is not that of the object")
+        _check_version(found, {"metadata": body.get("preconditions") or {}})
         self.admission("DELETE", what, body, by)
         is_running = what.resource == "pods" and found["spec"].get("nodeName") and not has_ended(found)
         is_owner = body.get("propagationPolicy") == "Foreground"

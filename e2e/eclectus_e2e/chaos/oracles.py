@@ -194,6 +194,23 @@ class Oracles:
                     task = f"task {index} of {stage['name']} of DagJob {change.key}"
                     raise BrokenPromiseError(f"{task} is recorded as succeeded, and no pod has done it")
 
+    def no_success_is_thrown_away(self, change: Change) -> None:
+        """The operator deletes no pod whose success is not recorded, while its DagJob goes on."""
+        old = change.old
+        if change.new is not None or old is None or not change.by.startswith("operator"):
+            return
+        if not owner_of(old) or not has_succeeded(old):
+            return
+        task = task_of(old)
+        job = self.job_of(task)
+        if job and not how_ended(job)[0] and not is_recorded(job, task):
+            raise BrokenPromiseError(f"pod {change.key} is deleted, and its success is not recorded")
+
+    def job_of(self, task: Task) -> Object:
+        """The DagJob of a task; empty if it is gone."""
+        jobs = self.server.stored(JOBS).values()
+        return next((each for each in jobs if each["metadata"]["uid"] == task[0]), {})
+
     def no_task_runs_again(self, change: Change) -> None:
         """No pod is created for a task that has succeeded, as the status or a pod says, or that still runs.
 
@@ -222,11 +239,8 @@ class Oracles:
             raise BrokenPromiseError(
                 f"pod {change.key} is created, and another pod of its task has not ended"
             )
-        jobs = self.server.stored(JOBS).values()
-        job = next((each for each in jobs if each["metadata"]["uid"] == task[0]), {})
-        for stage in job.get("status", {}).get("stages", ()):
-            if stage["name"] == task[1] and int(task[2]) in indexes(stage.get("completedIndexes", "")):
-                raise BrokenPromiseError(f"pod {change.key} is created, and its task is recorded as done")
+        if is_recorded(self.job_of(task), task):
+            raise BrokenPromiseError(f"pod {change.key} is created, and its task is recorded as done")
 
 
 PROMISES: tuple[tuple[str, Callable[[Oracles, Change], None]], ...] = (
@@ -242,6 +256,7 @@ PROMISES: tuple[tuple[str, Callable[[Oracles, Change], None]], ...] = (
     (JOBS, Oracles.retries_are_given),
     ("pods", Oracles.retries_are_given),
     ("pods", Oracles.no_task_runs_again),
+    ("pods", Oracles.no_success_is_thrown_away),
 )
 
 
@@ -316,6 +331,13 @@ def has_succeeded(pod: Object) -> bool:
     status = pod.get("status", {})
     is_target = any(each["type"] == "DisruptionTarget" for each in status.get("conditions", ()))
     return status.get("phase") == "Succeeded" and not is_target and "deletionTimestamp" not in pod["metadata"]
+
+
+def is_recorded(job: Object, task: Task) -> bool:
+    """Whether the status says that the task has succeeded."""
+    stages = job.get("status", {}).get("stages", ())
+    done = (each.get("completedIndexes", "") for each in stages if each["name"] == task[1])
+    return any(int(task[2]) in indexes(each) for each in done)
 
 
 def indexes(text: str) -> set[int]:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from msgspec import structs
@@ -213,14 +212,16 @@ class JobSync(Sync):
         await self.context.record(self.job.metadata, "Reconcile", reason, note, is_warning=is_warning)
 
     async def _delete_pods(self, pods: list[TaskPod]) -> None:
-        """Delete pods, each by its uid and no other of its name; some are left to the next sync if many."""
+        """Delete pods, each as it was read: it may have succeeded since. Of many some are left for later."""
         for at, pod in enumerate(pods):
             if at == MOST_WRITES or self._is_spent(at):
                 self.wake_by(self.now)
                 break
-            with suppress(ConflictError):  # it is gone, and another one has its name
-                await self.context.delete(f"{self.pods_path}/{pod.name}", pod.uid)
+            try:
+                await self.context.delete(f"{self.pods_path}/{pod.name}", pod.uid, pod.version)
                 _log.info("deleted %s/%s", self.job.metadata.namespace, pod.name)
+            except ConflictError:
+                self.wake_by(self.now)
 
     async def _create_pods(
         self, seen: Observed, new: list[NewPod], hints: Mapping[str, Mapping[str, str]]

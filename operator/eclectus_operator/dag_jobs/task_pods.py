@@ -73,6 +73,7 @@ class TaskPod(Struct, frozen=True, gc=False):
     run_seconds: float | None = None
     why: str = ""  # why it failed, for people
     stuck: Stuck | None = None  # what keeps it from starting, if its node says so
+    version: str | None = None  # as it was read
 
     @property
     def raised_factors(self) -> dict[str, int]:
@@ -190,6 +191,7 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
         run_seconds=run_seconds(own.values()),
         why=_why(pod, ends),
         stuck=_stuck(pod),
+        version=meta.resource_version,
     )
 
 

@@ -47,7 +47,7 @@ class Snapshot(Sync):
         `at_once`: without a grace period, so without waiting for its node.
         """
         grace = {"gracePeriodSeconds": 0} if at_once else {}
-        was_there = await self.context.delete(f"{self.context.pods_path}/{name}", uid, **grace)
+        was_there = await self.context.delete(f"{self.context.pods_path}/{name}", uid, None, **grace)
         if at_once or not was_there:
             self.pods.pop(name, None)
         _log.info("deleted %s", name)

@@ -14,6 +14,7 @@ from eclectus_e2e.chaos.story import ACTIONS, Action, Story, drawn, shrunk
 from eclectus_e2e.chaos.world import Outcome, World, play
 from eclectus_operator.dag_jobs import job_sync, task_pods, tasks
 from eclectus_operator.dag_jobs.dag_controller import DagController
+from eclectus_operator.operator_context import OperatorContext
 
 BUDGET = range(1, 41)  # seeds of every test run; `make chaos` goes on from there
 
@@ -230,6 +231,19 @@ def test_a_success_that_a_signal_has_caused_is_seen(monkeypatch):
     never = lambda pod, ended: False  # noqa: E731
     broken = broken_by(monkeypatch, task_pods, "_is_disrupted", never, deleted)
     assert "is recorded as succeeded, and no pod has done it" in broken
+
+
+def test_a_success_that_is_deleted_before_it_is_recorded_is_seen(monkeypatch):
+    """As before a deletion carried the version of the pod that it was meant for."""
+    delete = OperatorContext.delete
+    suspended = [(14.0 + at, "suspend-dag-job", at % 3, at % 9 / 9, 8.0) for at in range(50)]
+    slow = story((11.0, "slow-admission", 0, 0.4, 60.0), *JOBS, *suspended, seed=2)
+
+    def without_version(self, path, uid, version=None, **options):
+        return delete(self, path, uid, **options)
+
+    broken = broken_by(monkeypatch, OperatorContext, "delete", without_version, slow)
+    assert "is deleted, and its success is not recorded" in broken
 
 
 def test_a_pod_that_outlives_its_dag_job_is_seen(monkeypatch):

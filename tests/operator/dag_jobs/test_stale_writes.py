@@ -46,6 +46,32 @@ def test_a_late_write_of_a_paused_leader_does_not_undo_a_job_that_has_succeeded(
     assert set(created.values()) == {1}, "no task has run twice"
 
 
+def test_a_pod_that_succeeds_while_its_deletion_is_on_its_way_has_succeeded():
+    """Found by chaos: its success was thrown away, and its task ran again."""
+    world = DagWorld(dag_job(stages=[stage("a")]))
+    created, ended = Counter(), []
+
+    def ends_first(method, path):
+        if method == "DELETE" and path.startswith(PODS) and not ended:
+            world.end(path)
+            ended.append(path)
+
+    def count(method, path, body):
+        if method == "POST" and path.startswith(PODS):
+            created[task_of(body)] += 1
+
+    world.play(4)
+    world.api.before = ends_first
+    world.api.watchers.append(count)
+    world.api.touch(f"{JOBS}/job")["spec"]["suspend"] = True
+    world.play(10)
+    assert ended
+    world.api.touch(f"{JOBS}/job")["spec"]["suspend"] = False
+    world.play(30)
+    assert world.condition("Succeeded")["status"] == "True"
+    assert not created
+
+
 def test_a_plan_that_is_written_during_each_sync_delays_the_job_little():
     world = DagWorld(dag_job())
     world.sync()

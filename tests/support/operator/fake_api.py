@@ -163,7 +163,9 @@ class FakeApi:
         found = self.objects.get(path)
         if found is None:
             raise MissingError(f"DELETE {path}", 404)
-        if body["preconditions"]["uid"] != found["metadata"]["uid"]:  # never by name alone
+        wanted = body["preconditions"]
+        assert wanted["uid"], "nothing is deleted by its name alone"
+        if any(value != found["metadata"][key] for key, value in wanted.items()):
             raise ConflictError(f"DELETE {path}", 409, "Conflict")
         self._notify("DELETE", path, found)
         grace = body.get("gracePeriodSeconds", 30)
