@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet
 .DEFAULT_GOAL := help
-.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles held-out report lint bench phoenix carbyne soak e2e e2e-upstream conformance differential chaos versions images lock audit manifests clean
+.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles held-out report lint bench phoenix carbyne soak e2e e2e-upstream conformance differential chaos pressure versions images lock audit manifests clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -85,6 +85,9 @@ differential: venv ## random clusters and pods put to kube-scheduler and Eclectu
 
 chaos: venv ## two schedulers and two operators on a simulated API server, network and clock, with faults, every write checked: 30 minutes (N=100: so many stories)
 	@$(BIN)/python -m eclectus_e2e chaos $(if $(N),--seeds $(N)) $(CHAOS)
+
+pressure: venv ## a search for objects that cost the scheduler more than their number, over all pairs of kinds: 60 minutes
+	@$(BIN)/python -m eclectus_e2e pressure $(PRESSURE)
 
 versions: venv ## a smoke run on each supported minor version of Kubernetes: 6 minutes; the first time 5 to 10 more for each (MINOR=1.35: one)
 	@$(BIN)/python -m eclectus_e2e versions $(MINOR)

@@ -26,6 +26,11 @@ COMMANDS: Commands = {
         "chaos",
         "two schedulers on a simulated API server, network and clock, with faults",
     ),
+    "pressure": (
+        "chaos.pressure.command",
+        "pressure",
+        "a search for objects that cost the scheduler more than their number, over all pairs of kinds",
+    ),
     "upstream": ("upstream.command", "upstream", "Kubernetes' own scheduling specs against Eclectus"),
     "versions": ("versions.command", "versions", "a smoke run on each supported minor version of Kubernetes"),
 }

@@ -1,0 +1,124 @@
+"""The command `pressure`."""
+
+import argparse
+import os
+import random
+import time
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from itertools import count, product
+
+from eclectus_e2e.chaos.pressure.climbing import OBJECTIVES, PAIRS, Found, Pair, described, search
+from eclectus_e2e.chaos.pressure.kinds import KINDS
+from eclectus_e2e.errors import UsageError
+from eclectus_e2e.progress import Progress
+
+_MINUTES = 60.0
+_GENERATIONS = 5
+_SECONDS = 20.0  # of CPU that a world may take
+_COLUMNS = "{:21} {:9} {:>5} {:>11} {:>6} {:>11} {:>10}  {}"
+_HEAD = _COLUMNS.format("pair", "objective", "grows", "calls", "s", "of another", "bytes each", "vector")
+
+
+def pressure(arguments: list[str]) -> int:
+    """Search for objects that cost the scheduler more than their number, over all pairs of kinds.
+
+    Worlds of two kinds of objects, drawn from a seed, are changed in small steps, and what costs more for
+    each object is kept: calls of functions in the longest step, calls until a plain pod of another tenant is
+    bound, and bytes. Then both numbers of objects are doubled twice. `grows` is the exponent of the cost at
+    the end: 1 is linear, 2 is a product, and 0 is a cost that is bounded. Counts and seconds are those of
+    four times the vector. Exit code 0 when nothing grows too fast: work and
+    bytes faster than the objects, or what another tenant's pod costs at all.
+    """
+    options = _parsed(arguments)
+    found = _searched(options)
+    print(_HEAD)
+    for each in sorted(found, key=lambda each: (not each.is_finding, each.pair, each.objective)):
+        print(line(each))
+    bad = sum(each.is_finding for each in found)
+    print(f"{bad} of {len(found)} grow too fast" if bad else f"none of {len(found)} grows too fast")
+    return 1 if bad else 0
+
+
+def line(found: Found) -> str:
+    """One row of the table."""
+    work, objects = found.redoubled, sum(party.count for party in found.candidate.times(4).parties)
+    mark = "over" if work.is_over else f"{found.exponent:.1f}"
+    return _COLUMNS.format(
+        " x ".join(found.pair),
+        found.objective,
+        mark + ("!" if found.is_finding else " "),
+        f"{work.step:,}",
+        f"{work.seconds:.2f}",
+        f"{work.beside:,}",
+        f"{work.kept / objects:,.0f}",
+        described(found.candidate),
+    )
+
+
+def _parsed(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("eclectus_e2e pressure", description=pressure.__doc__)
+    parser.add_argument(
+        "--minutes", type=float, default=_MINUTES, help="how long new climbs are begun (default: %(default)g)"
+    )
+    parser.add_argument("--climbs", type=int, help="so many climbs, however long they take")
+    parser.add_argument("--seed", type=int, default=1, help="of the first round (default: %(default)s)")
+    parser.add_argument(
+        "--pairs", nargs="+", metavar="KIND,KIND", help=f"only these pairs of: {', '.join(KINDS)}"
+    )
+    parser.add_argument("--objectives", nargs="+", choices=OBJECTIVES, default=OBJECTIVES)
+    parser.add_argument(
+        "--generations", type=int, default=_GENERATIONS, help="of a climb (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count(), help="climbs at a time (default: one a core)"
+    )
+    options = parser.parse_args(arguments)
+    numbers = (
+        options.minutes,
+        options.jobs,
+        options.generations,
+        1 if options.climbs is None else options.climbs,
+    )
+    if min(numbers) <= 0:
+        raise UsageError("--minutes, --climbs, --generations and --jobs must be positive")
+    options.pairs = PAIRS if options.pairs is None else [_pair(each) for each in options.pairs]
+    return options
+
+
+def _pair(text: str) -> Pair:
+    kinds = text.split(",")
+    if len(kinds) != 2 or not {*kinds} <= {*KINDS}:
+        raise UsageError(f"--pairs {text}: expected two of {', '.join(KINDS)} with a comma between")
+    first, second = sorted(kinds, key=list(KINDS).index)
+    return first, second
+
+
+def _climbs(options: argparse.Namespace) -> Iterator[tuple[Pair, str, int]]:
+    """Every pair and objective in an order that the seed draws, then again with the next seed."""
+    for seed in count(options.seed):
+        tasks = list(product(options.pairs, options.objectives))
+        random.Random(seed).shuffle(tasks)
+        yield from ((pair, objective, seed) for pair, objective in tasks)
+
+
+def _searched(options: argparse.Namespace) -> list[Found]:
+    """The worst of each pair and objective."""
+    ends_at, begun = time.monotonic() + 60 * options.minutes, 0
+    worst: dict[tuple[Pair, str], Found] = {}
+    climbs, running = _climbs(options), set[Future[Found]]()
+    with Progress("pressure") as progress, ProcessPoolExecutor(options.jobs) as pool:
+        while True:
+            is_open = time.monotonic() < ends_at if options.climbs is None else begun < options.climbs
+            if is_open and len(running) < options.jobs:
+                running.add(pool.submit(search, *next(climbs), options.generations, _SECONDS))
+                begun += 1
+                continue
+            if not running:
+                return list(worst.values())
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for each in (future.result() for future in done):
+                key = each.pair, each.objective
+                worst[key] = max(each, worst.get(key, each), key=lambda one: (one.is_finding, one.exponent))
+            bad = sum(each.is_finding for each in worst.values())
+            progress.update(f"{begun - len(running)} climbs, {bad} grow too fast")
