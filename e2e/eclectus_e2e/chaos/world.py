@@ -92,6 +92,7 @@ class World:
         self._digest = hashlib.sha256()
         self._numbers = Counter[str]()
         self.server.watchers.append(self._note)
+        self._sizes: dict[str, Object] = {}  # of nodes by name
         self.tenants = Tenants(self.network, self.rng)
         parts = self.loop, self.network, self.rng
         configuration = CONFIGURATION + self.rng.choice(["", "", CARBYNE])
@@ -178,13 +179,20 @@ class World:
     # -- what tenants and admins do ------------------------------------------------------------------
 
     def add_node(self, name: str) -> None:
-        """A node joins, unless a restored etcd has it already."""
+        """A node joins, unless a restored etcd has it already.
+
+        One that comes again has its former size: a scheduler would hear of a smaller one too late.
+        """
         if name in self.server.stored("nodes"):
             return
-        cores = self.rng.choice([2, 4, 8])
-        size = {"cpu": str(cores), "memory": "64Gi", "pods": str(self.rng.choice([5, 20]))}
+        if name not in self._sizes:
+            cores, pods = self.rng.choice([2, 4, 8]), self.rng.choice([5, 20])
+            self._sizes[name] = {"cpu": str(cores), "memory": "64Gi", "pods": str(pods)}
         node: Object = {"metadata": {"name": name, "uid": f"uid-{name}-{self.server.revision}"}, "spec": {}}
-        node["status"] = {"allocatable": size, "conditions": [{"type": "Ready", "status": "True"}]}
+        node["status"] = {
+            "allocatable": self._sizes[name],
+            "conditions": [{"type": "Ready", "status": "True"}],
+        }
         self.server.write("nodes", name, node, "admin")
 
     def remove_node(self, which: int, seconds: float) -> None:
