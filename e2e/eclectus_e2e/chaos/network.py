@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import Context
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from random import Random
 from typing import Any
@@ -20,6 +21,7 @@ from typing import Any
 from eclectus.kubeclient.api_errors import NotDoneError, UnsureError, error_from
 from eclectus.kubeclient.client import ApiClient
 from eclectus_e2e.chaos.api_server import ApiServer, Change, RefusedError, parsed, selects
+from eclectus_e2e.chaos.flow_control import HANDLED_SECONDS, FlowControl
 from eclectus_e2e.chaos.virtual_time import Process, VirtualLoop
 
 BOOKMARK_SECONDS = 60.0
@@ -50,6 +52,7 @@ class Network:
 
     def __post_init__(self) -> None:
         self.server.watchers.append(self._forward)
+        self.flows = FlowControl(self.later)
 
     def one_way(self) -> float:
         """Seconds that a message travels."""
@@ -262,14 +265,27 @@ class SimulatedClient(ApiClient):
         if method != "GET":
             at_server += network.rng.uniform(0.0, network.admission_seconds)
         request = (method, path, query, body)
-        network.later(at_server, self._handle, network.restarts, request, answered)
+        network.later(at_server, self._arrive, network.restarts, request, answered)
 
-    def _handle(self, restarts: int, request: _Request, answered: asyncio.Future[Any]) -> None:
+    def _arrive(self, restarts: int, request: _Request, answered: asyncio.Future[Any]) -> None:
+        """Let the request have a slot of its flow, which is that of all replicas."""
+        handle = partial(self._handle, restarts, request, answered)
+        flow = self._process.name.partition("-")[0]
+        self._network.flows.admit(flow, HANDLED_SECONDS, handle, partial(handle, is_refused=True))
+
+    def _handle(
+        self,
+        restarts: int,
+        request: _Request,
+        answered: asyncio.Future[Any],
+        *,
+        is_refused: bool = False,
+    ) -> None:
         network = self._network
         if restarts != network.restarts:
             return
         try:
-            if network.rng.random() < network.busy_share:
+            if is_refused or network.rng.random() < network.busy_share:
                 raise RefusedError(HTTPStatus.TOO_MANY_REQUESTS, "too many requests, please try again later")
             status, found = 200, network.server.answer(*request, self._process.name)
         except RefusedError as error:

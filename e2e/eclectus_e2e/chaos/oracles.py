@@ -18,6 +18,9 @@ LEASES = "coordination.k8s.io/leases"
 LEASE = "eclectus-system/eclectus"
 OVERDUE_SECONDS = 60.0  # of a pod that is being deleted, as the operator has it
 OPERATOR_LEASE = "eclectus-system/eclectus-operator"
+POD_GROUP = "scheduling.x-k8s.io/pod-group"  # a label
+FUEL_MOST = 20_000  # comparisons of one namespace in a step: there is one hostile tenant
+ONE_POD_MOST = 8_000  # that a last pod costs, and pods which other terms match now: those ask for no fuel
 ON_ITS_WAY_SECONDS = 0.05  # a request and an event, while the network was never slow
 Task = tuple[str, str, str]
 """The uid of a DagJob, a stage, and the index of the task."""
@@ -59,6 +62,13 @@ class Oracles:
                 except BrokenPromiseError as error:
                     self.broken = f"at revision {change.revision}, written by {change.by}: {error}"
                     return
+
+    def step_has_ended(self, by: str, comparisons: int) -> None:
+        """A step spends no more on what pods' specs depend on than its fuel, and what one pod costs."""
+        self.counts["comparisons charged"] += comparisons
+        if comparisons > FUEL_MOST + ONE_POD_MOST:
+            problem = f"{by}: a step has cost {comparisons} comparisons"
+            self.broken = self.broken or problem
 
     def etcd_is_restored(self, holder: str) -> None:
         """What was written and is forgotten binds nobody; `holder` had the Lease until now."""
@@ -144,6 +154,9 @@ class Oracles:
         """Note that the Lease is written: it says again who leads."""
         if change.key == LEASE:
             self.former_holder = ""
+            pair = (change.old, change.new)
+            before, after = (each["spec"].get("holderIdentity", "") if each else "" for each in pair)
+            self.counts["leaders"] += bool(after) and after != before
 
     def one_leader(self, change: Change) -> None:
         """Nothing is bound by a process that is not the holder of the Lease at that revision."""
@@ -264,8 +277,8 @@ def nothing_waits_beside_room(server: ApiServer) -> str:
     """Which pod still waits though a node has room for it; empty if none does."""
     nodes = [node for node in server.stored("nodes").values() if not node["spec"].get("unschedulable")]
     for key, pod in sorted(server.stored("pods").items()):
-        if not is_waiting(pod):
-            continue
+        if not is_waiting(pod) or POD_GROUP in pod["metadata"].get("labels", {}):
+            continue  # a gang may need more room than one node has
         for node in nodes:
             held = pods_on(server, node["metadata"]["name"])
             free = int(node["status"]["allocatable"]["cpu"]) * 1000 - sum(cpu_of(each) for each in held)

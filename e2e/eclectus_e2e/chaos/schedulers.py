@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from typing_extensions import override
 
 from eclectus.config.configuration import parse
+from eclectus.engine.engine import Engine
 from eclectus.kubeclient.client import ObjectApi
 from eclectus.live import scheduler_process
 from eclectus.live.process_metrics import Context
@@ -46,6 +47,7 @@ class Scheduler(Replica):
     """One scheduler. Its front has a process of its own: a long step keeps the main loop alone."""
 
     configuration_text: str = field(kw_only=True)
+    on_step: Callable[[str, int], None] = field(kw_only=True)
     steps: int = 0
 
     loops: ClassVar[int] = 2
@@ -59,6 +61,7 @@ class Scheduler(Replica):
         client = SimulatedClient(self.network, self.main, limit)
         lease_client = SimulatedClient(self.network, self.parts[1], limit)
         engine = configuration.engine()
+        self._measure(engine)
         context = Context(client, rng=Random(self.rng.random()))
         parts = scheduler_process.build(
             engine,
@@ -70,6 +73,17 @@ class Scheduler(Replica):
         )
         front: Any = _Front(self.loop, self.parts[1])
         await _SimulatedProcess(engine, settings, context, parts, {}, front=front).run()
+
+    def _measure(self, engine: Engine) -> None:
+        """Have it reported what each step spends on the specs of pods."""
+        fuel = engine._event_handlers._specs.late.fuel  # noqa: SLF001 — nothing else tells
+        renew = fuel.renew
+
+        def renewed() -> None:
+            self.on_step(self.name, sum(fuel.spent.values()))
+            renew()
+
+        fuel.renew = renewed  # type: ignore[method-assign]
 
     def _observe(self, *_: object) -> None:
         """After a step: it has taken some time, in which the main loop did nothing else."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
+from eclectus_e2e.chaos.hostile import KINDS
 from eclectus_e2e.chaos.oracles import ON_ITS_WAY_SECONDS
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 ACTING_SECONDS = 120.0  # in which things happen; then all faults end
 QUIET_SECONDS = 150.0  # for everything to settle
 SCHEDULERS, OPERATORS = 2, 2
+CALM_SHARE = 0.2  # of the stories
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,20 @@ def _cordon(world: World, action: Action) -> None:
     world.cordon(action.which, action.seconds)
 
 
+def _flood(world: World, action: Action) -> None:
+    flows, now = world.network.flows, world.loop.time
+    flows.flood(f"tenant-{action.which}", now() + action.seconds, now)
+
+
+def _squeeze(world: World, action: Action) -> None:
+    flow = "scheduler" if action.which % 2 else "operator"
+    world.network.flows.squeeze(flow, action.amount / 2, action.seconds)
+
+
+def _hostile(kind: str) -> Callable[[World, Action], None]:
+    return lambda world, action: KINDS[kind](world.hostile, action.amount)
+
+
 OUTAGE_SECONDS = 6.0  # of the API server while etcd is restored: longer than a Lease lasts
 BUMP = 1_000_000_000  # revisions, as etcd's documentation advises
 
@@ -142,17 +158,18 @@ class Kind:
 
     weight: float
     act: Callable[[World, Action], None]
+    is_fault: bool = True  # whether a pod may wait because of it
 
 
 ACTIONS: dict[str, Kind] = {
-    "submit": Kind(12, _submit),
-    "submit-urgent": Kind(3, _submit_urgent),
-    "delete-pods": Kind(3, _delete_pods),
-    "submit-dag-job": Kind(4, _submit_dag_job),
-    "delete-dag-job": Kind(1, _delete_dag_job),
-    "suspend-dag-job": Kind(1, _suspend_dag_job),
-    "remove-node": Kind(1, _drain),
-    "cordon": Kind(1, _cordon),
+    "submit": Kind(12, _submit, is_fault=False),
+    "submit-urgent": Kind(3, _submit_urgent, is_fault=False),
+    "delete-pods": Kind(3, _delete_pods, is_fault=False),
+    "submit-dag-job": Kind(4, _submit_dag_job, is_fault=False),
+    "delete-dag-job": Kind(1, _delete_dag_job, is_fault=False),
+    "suspend-dag-job": Kind(1, _suspend_dag_job, is_fault=False),
+    "remove-node": Kind(1, _drain, is_fault=False),
+    "cordon": Kind(1, _cordon, is_fault=False),
     "kill": Kind(2, _kill),
     "terminate": Kind(1, _terminate),
     "pause": Kind(2, _pause),
@@ -166,16 +183,20 @@ ACTIONS: dict[str, Kind] = {
     "lose-requests": Kind(1, _network("lost_requests", 0.5)),
     "lose-answers": Kind(1.5, _network("lost_answers", 0.5)),
     "delay": Kind(1.5, _network("slow_share", 0.5)),
+    "squeeze": Kind(1, _squeeze),
+    "flood": Kind(1, _flood, is_fault=False),
+    **{f"hostile-{kind}": Kind(0.15, _hostile(kind), is_fault=False) for kind in KINDS},
     "too-many": Kind(1, _network("busy_share", 0.7)),
     "slow-admission": Kind(1, _network("admission_seconds", 6.0)),
 }
 
 
 def drawn(seed: int) -> Story:
-    """The story of a seed: twenty to sixty actions."""
+    """The story of a seed: twenty to sixty actions. One in five has no fault, but more of hostile tenants."""
     rng = Random(f"story {seed}")
-    names = list(ACTIONS)
-    weights = [kind.weight for kind in ACTIONS.values()]
+    is_calm = rng.random() < CALM_SHARE
+    names = [name for name, kind in ACTIONS.items() if not (is_calm and kind.is_fault)]
+    weights = [ACTIONS[name].weight * (5 if is_calm and "hostile" in name else 1) for name in names]
     actions = [
         Action(
             at=rng.uniform(0.0, ACTING_SECONDS),

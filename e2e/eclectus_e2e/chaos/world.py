@@ -19,6 +19,7 @@ from typing import Any
 
 from eclectus.api.names import API_VERSION, LEADER_SINCE
 from eclectus_e2e.chaos.api_server import ApiServer, Change, Object, Path, RefusedError
+from eclectus_e2e.chaos.hostile import HostileTenant
 from eclectus_e2e.chaos.kubelets import JOBS, GarbageCollector, Kubelets
 from eclectus_e2e.chaos.machine import SimulatedMachine
 from eclectus_e2e.chaos.network import Network
@@ -32,9 +33,18 @@ from eclectus_e2e.chaos.oracles import (
     is_waiting,
     nothing_waits_beside_room,
 )
+from eclectus_e2e.chaos.promptness import Promptness
 from eclectus_e2e.chaos.replicas import Replica
 from eclectus_e2e.chaos.schedulers import Scheduler
-from eclectus_e2e.chaos.story import ACTING_SECONDS, ACTIONS, OPERATORS, QUIET_SECONDS, SCHEDULERS, Story
+from eclectus_e2e.chaos.story import (
+    ACTING_SECONDS,
+    ACTIONS,
+    OPERATORS,
+    QUIET_SECONDS,
+    SCHEDULERS,
+    Action,
+    Story,
+)
 from eclectus_e2e.chaos.tenants import Tenants
 from eclectus_e2e.chaos.virtual_time import EPOCH_SECONDS, VirtualLoop
 from eclectus_operator.settings import Settings
@@ -94,10 +104,17 @@ class World:
         self.server.watchers.append(self._note)
         self._sizes: dict[str, Object] = {}  # of nodes by name
         self.tenants = Tenants(self.network, self.rng)
+        self.hostile = HostileTenant(self.server)
+        self.prompt = Promptness(self.server)
         parts = self.loop, self.network, self.rng
         configuration = CONFIGURATION + self.rng.choice(["", "", CARBYNE])
         self.schedulers = [
-            Scheduler(f"scheduler-{number}", *parts, configuration_text=configuration)
+            Scheduler(
+                f"scheduler-{number}",
+                *parts,
+                configuration_text=configuration,
+                on_step=self.oracles.step_has_ended,
+            )
             for number in range(SCHEDULERS)
         ]
         settings = Settings(
@@ -123,7 +140,7 @@ class World:
                     self.network.later(self.rng.uniform(0.0, 1.0), replica.start)
                 self.network.later(0.0, self._back_up)
                 for action in self.story.actions:
-                    self.network.later(action.at, ACTIONS[action.name].act, self, action)
+                    self.network.later(action.at, self._act, action)
                 broken = self.loop.run_until_complete(self._until_settled())
             finally:
                 asyncio.set_event_loop(None)
@@ -135,6 +152,12 @@ class World:
             error = context.get("exception")
             lines = traceback.format_exception(error) if isinstance(error, Exception) else [repr(error)]
             self.oracles.broken = self.oracles.broken or f"the simulation has failed: {''.join(lines)}"
+
+    def _act(self, action: Action) -> None:
+        kind = ACTIONS[action.name]
+        if kind.is_fault:
+            self.prompt.faults_end = max(self.prompt.faults_end, self.loop.time() + action.seconds)
+        kind.act(self, action)
 
     def _back_up(self) -> None:
         self.server.back_up()
@@ -152,8 +175,9 @@ class World:
 
     async def _until(self, end: float, is_over: Callable[[], bool]) -> None:
         """Wait until then, or until it is over or a promise is broken."""
-        while self.loop.time() < end and not self.oracles.broken and not is_over():  # noqa: ASYNC110 — time is virtual
+        while self.loop.time() < end and not self.oracles.broken and not is_over():
             await asyncio.sleep(1.0)
+            self.oracles.broken = self.oracles.broken or self.prompt.look(self.loop.time())
 
     def _verdict(self) -> str:
         if self.oracles.broken:
@@ -168,7 +192,9 @@ class World:
         return self.oracles.counts + Counter(
             {
                 "DagJobs": self.tenants.jobs,
+                "hostile objects": self.hostile.objects,
                 "pods": self.tenants.pods,
+                "refused by flow control": sum(self.network.flows.refused.values()),
                 "requests": self.network.requests,
                 "steps": sum(each.steps for each in self.schedulers),
                 "still waiting": sum(is_waiting(pod) for pod in pods),

@@ -6,10 +6,13 @@ import pytest
 
 from eclectus.api.names import STAGE_LABEL, TASK_INDEX_LABEL
 from eclectus.engine.event_handlers import EventHandlers
+from eclectus.engine.pod_specs.default_spread import DefaultSpreading
 from eclectus.kubeclient.api_errors import StaleError, UnsureError
 from eclectus.kubeclient.election import Election
 from eclectus.live.watch.reflector import ObjectStore
 from eclectus_e2e.chaos import command
+from eclectus_e2e.chaos.flow_control import FlowControl
+from eclectus_e2e.chaos.hostile import KINDS
 from eclectus_e2e.chaos.kubelets import JOBS
 from eclectus_e2e.chaos.oracles import LEASES, OPERATOR_LEASE
 from eclectus_e2e.chaos.story import ACTIONS, Action, Story, drawn, shrunk
@@ -108,7 +111,7 @@ def test_a_scheduler_that_believes_what_a_restored_etcd_has_forgotten_leaves_pod
     short = [(10.0, "submit", 1, 0.99, 8.0) for _ in range(8)]
     restored = [story(*short, (26.0, "restore-etcd", 0, 0.2, 0.0), seed=at) for at in range(3)]
     defect = EventHandlers, "_pods_listed", lambda *_: None
-    assert "waits, and node" in broken_by(monkeypatch, *defect, *restored)
+    assert "beside room" in broken_by(monkeypatch, *defect, *restored)
 
 
 def test_a_bind_that_is_forgotten_may_be_made_again(found):
@@ -135,6 +138,46 @@ def bind(found, key, node):
     pod = json.loads(json.dumps(found.server.stored("pods")[key]))
     pod["spec"]["nodeName"] = node
     found.server.write("pods", key, pod, "admin")
+
+
+HOSTILE = tuple((12.0 + at, f"hostile-{kind}", 0, 0.5, 0.0) for at, kind in enumerate(KINDS))
+CALM = (*HOSTILE, (30.0, "hostile-services", 0, 0.9, 0.0), (31.0, "submit", 2, 0.5, 5.0))
+
+
+def test_a_step_that_compares_more_than_its_fuel_allows_is_seen(monkeypatch):
+    """Pods are completed anew together: only then is asked whether the fuel lasts."""
+    take = DefaultSpreading.take_changed
+    defect = DefaultSpreading, "take_changed", lambda self: list(take(self))
+    assert "comparisons" in broken_by(monkeypatch, *defect, story(*CALM))
+
+
+def test_a_flood_that_takes_the_turns_of_others_keeps_their_pods_waiting(monkeypatch):
+    """As with one queue for all flows. With one for each, it does not even cost the leader its Lease."""
+    flooded = story((20.0, "flood", 1, 0.0, 90.0), (40.0, "submit", 2, 0.5, 5.0))
+    assert play(flooded).counts["leaders"] == 1
+    admit = FlowControl.admit
+    defect = FlowControl, "admit", lambda self, _, *others: admit(self, "all", *others)
+    assert "beside room" in broken_by(monkeypatch, *defect, flooded)
+
+
+def test_a_squeezed_scheduler_is_refused_and_places_all_pods_later():
+    squeezed = story(*BUSY, (12.0, "squeeze", 1, 0.99, 40.0))
+    found = play(squeezed)
+    assert found.broken == ""
+    assert found.counts["refused by flow control"] > 0
+
+
+def test_a_pod_that_a_hostile_tenant_delays_is_seen(monkeypatch):
+    """While pods of that tenant wait, no other is looked at."""
+    seen = EventHandlers._task_seen
+
+    def starves(self, task):
+        namespaces = {each.namespace for each in self._state.pending.values()}
+        if task.namespace == "hostile" or "hostile" not in namespaces:
+            seen(self, task)
+
+    found = broken_by(monkeypatch, EventHandlers, "_task_seen", starves, story(*CALM))
+    assert "has waited for 20 s beside room" in found
 
 
 @pytest.fixture

@@ -165,16 +165,16 @@ class DefaultSpreading:
         for key in _keys(self._known.pop(uid)):
             unfile(self._users, key, uid)
 
-    def take_changed(self) -> list[objects.Task]:
+    def take_changed(self) -> Iterator[objects.Task]:
         """Of the next pods that a changed selector may concern those whose constraints have changed."""
         for key in self._changed:
             for uid in self._users.get(key, ()):
                 self._turns.add(key.namespace, uid)
         self._changed = {}
-        tasks = (self._pending[uid] for uid in self._turns.take(self._fuel.lasts))
-        changed = [task for task in tasks if self.resolved(task) is not task]
+        for uid in self._turns.take(self._fuel.lasts):
+            if self.resolved(task := self._pending[uid]) is not task:
+                yield task  # its completion spends too, before the next has its turn
         self.has_news = bool(self._turns)
-        return changed
 
     def _index(self, task: objects.Task) -> None:
         of = _Of(task.namespace, task.controller)
