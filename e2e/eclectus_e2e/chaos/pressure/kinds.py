@@ -308,7 +308,7 @@ def _nodes(shape: Shape, count: int) -> Iterator[Event]:
 _ONE, _FEW = (0, 1), (0, 1, 8)
 KINDS: Mapping[str, Kind] = {
     "nodes": Kind(
-        {"labels": _NONE_TO_MANY, "taints": _NONE_TO_MANY, "resources": (0, 8, 64, 256), "distinct": _ONE},
+        {"labels": _NONE_TO_MANY, "taints": _NONE_TO_MANY, "resources": (0, 8, 64, 1_000), "distinct": _ONE},
         _nodes,
     ),
     "waiting": Kind(
