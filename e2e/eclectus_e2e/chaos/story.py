@@ -127,11 +127,13 @@ def _cordon(world: World, action: Action) -> None:
 
 
 def _flood(world: World, action: Action) -> None:
+    world.oracles.on_its_way_seconds = ON_ITS_WAY_SECONDS + SLOW_SECONDS  # requests wait in queues
     flows, now = world.network.flows, world.loop.time
     flows.flood(f"tenant-{action.which}", now() + action.seconds, now)
 
 
 def _squeeze(world: World, action: Action) -> None:
+    world.oracles.on_its_way_seconds = ON_ITS_WAY_SECONDS + SLOW_SECONDS  # requests wait in queues
     flow = "scheduler" if action.which % 2 else "operator"
     world.network.flows.squeeze(flow, action.amount / 2, action.seconds)
 
