@@ -180,12 +180,10 @@ class World:
             self.oracles.broken = self.oracles.broken or self.prompt.look(self.loop.time())
 
     def _verdict(self) -> str:
-        if self.oracles.broken:
-            return self.oracles.broken
-        for replica in self.replicas:
+        for replica in self.replicas:  # a crash explains what else is broken
             if replica.crashes:
                 return f"{replica.name} has crashed: {replica.crashes[0]!r}"
-        return ""
+        return self.oracles.broken
 
     def _counts(self) -> Counter[str]:
         pods = self.server.stored("pods").values()

@@ -10,7 +10,7 @@ from eclectus.engine.pod_specs.default_spread import DefaultSpreading
 from eclectus.kubeclient.api_errors import StaleError, UnsureError
 from eclectus.kubeclient.election import Election
 from eclectus.live.watch.reflector import ObjectStore
-from eclectus_e2e.chaos import command
+from eclectus_e2e.chaos import command, promptness
 from eclectus_e2e.chaos.flow_control import FlowControl
 from eclectus_e2e.chaos.hostile import KINDS
 from eclectus_e2e.chaos.kubelets import JOBS
@@ -82,6 +82,7 @@ def test_a_watch_that_skips_what_it_missed_leaves_pods_waiting(monkeypatch):
 
     cuts = [(20.0, "cut", at, 0, 2.5) for at in (0, 1)]  # shorter than the Lease: nothing is listed again
     compacted = story(*cuts, (21.0, "submit", 1, 0.3, 20.0), (21.5, "compact", 0, 0, 0))
+    monkeypatch.setattr(promptness, "SOON_SECONDS", 1e9)  # it would be seen first
     assert "waits, and node" in broken_by(monkeypatch, ObjectStore, "apply", goes_on, compacted)
 
 

@@ -80,7 +80,7 @@ def test_objects_of_every_shape_are_read_by_the_scheduler(kind):
 
 def test_a_step_beyond_the_limit_of_its_world_is_ended():
     heavy = world(party("waiting", 130, labels=40, distinct=1), party("services", 130, keys=20))
-    assert beyond_empty(heavy, 0.6).is_over
+    assert beyond_empty(heavy, 0.05).is_over
 
 
 @pytest.mark.parametrize(
