@@ -84,7 +84,7 @@ class Placement:
         for name, classes in active:
             self._run_cycle(state.profiles[name], classes)
         if self._withholds:
-            self._withheld.end_step(state.view)
+            self._withheld.end_step(state.now)
         if self._slices:
             self._deferred.end_step()
         elif state.deferrals.waits or state.deferrals.released:

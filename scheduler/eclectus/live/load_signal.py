@@ -57,8 +57,7 @@ class LoadSignal:
     async def _query_once(self, thread: ThreadPoolExecutor) -> None:
         loop = asyncio.get_running_loop()
         try:
-            vector = await loop.run_in_executor(thread, self._query)
-            loads = self._loads(vector)
+            loads = self._loads(await loop.run_in_executor(thread, self._query))
             problem = "" if loads else "no node has a value"
         except Exception as error:  # the client library may raise anything, and the signal is optional
             loads, problem = {}, f"{type(error).__name__}: {error}"

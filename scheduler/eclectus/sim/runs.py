@@ -312,7 +312,7 @@ def _run_in_processes(
     context = multiprocessing.get_context("spawn")  # a new process inherits no state
     counters = cast(MutableSequence[int], context.Array("q", len(specs) + 1))
     count = min(jobs, len(specs))
-    with ProcessPoolExecutor(count, context, initializer=_shared.append, initargs=(counters,)) as pool:
+    with ProcessPoolExecutor(count, context, initializer=_init_worker, initargs=(counters,)) as pool:
         with _sigint_blocked():
             futures = [pool.submit(_run_in_worker, at, spec) for at, spec in enumerate(specs)]
         left: set[Future[Outcome | None]] = set(futures)
@@ -335,6 +335,10 @@ def _sigint_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _init_worker(counters: MutableSequence[int]) -> None:
+    _shared.append(counters)
 
 
 def _run_in_worker(at: int, spec: RunSpec) -> Outcome | None:

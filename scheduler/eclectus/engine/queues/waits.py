@@ -298,13 +298,12 @@ class WithheldClasses:
             if each.classes:
                 self._activate(each, view)
 
-    def _activate(self, each: _OfProfile, view: View) -> bool:
-        """Whether a class became active."""
+    def _activate(self, each: _OfProfile, view: View) -> None:
         try:
             heads = tuple(log.head for log in accounts_of(each.order, view))
             if heads == each.heads and view.now < each.next_until:
-                return False
-            each.heads = heads
+                return
+            each.heads = heads  # what this cycle itself changes is looked at when the next begins
             due = [pending for pending in each.classes if self._may_be_ranked(each, pending, view)]
         except Exception:  # the scheduling cycle asks the Order again, and reports its fault
             due = list(each.classes)
@@ -312,7 +311,6 @@ class WithheldClasses:
             del each.classes[pending]
             if pending.is_withheld:
                 self._class_queues.activate(pending)
-        return bool(due)
 
     def _may_be_ranked(self, each: _OfProfile, pending: PendingClass, view: View) -> bool:
         if not pending.is_withheld:
@@ -347,15 +345,14 @@ class WithheldClasses:
             each.classes[pending] = None
             self._class_queues.mark_withheld(pending)
 
-    def end_step(self, view: View) -> None:
-        """The step ends: what its cycles have changed may rank classes that they have not asked about."""
+    def end_step(self, now: float) -> None:
+        """The cycles of all profiles are over, as far as this step goes."""
         for each in self._profiles.values():
-            is_due = bool(each.classes) and self._activate(each, view)
             each.until = {
                 pending: until
                 for pending, until in each.until.items()
                 if pending.is_withheld or pending.key in self._class_queues.active
             }
-            each.next_until = view.now if is_due else min(each.until.values(), default=inf)
+            each.next_until = min(each.until.values(), default=inf)
         found = min((each.next_until for each in self._profiles.values()), default=inf)
-        self.next_until = max(found, view.now + LEAST_SECONDS)
+        self.next_until = max(found, now + LEAST_SECONDS)
