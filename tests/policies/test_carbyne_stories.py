@@ -24,19 +24,12 @@ SETTINGS: list[dict[str, Any]] = [
 ]
 
 
-class Prompt(Engine):
-    """Steps twice: a class that a cycle ranks though it withheld it before is asked about in the next one."""
-
-    def step(self, events, now):  # type: ignore[no-untyped-def]
-        return super().step(events, now) + super().step([], now)
-
-
-def engine(place: Place, settings: dict[str, Any], kind: type[Engine] = Prompt) -> Engine:
+def engine(place: Place, settings: dict[str, Any], kind: type[Engine] = Engine) -> Engine:
     made = make_engine(place, order=Carbyne(**settings), learn=ExactSpeeds({}))
-    return kind([*made._state.profiles.values()], made._state.learn)
+    return made if kind is Engine else kind([*made._state.profiles.values()], made._state.learn)
 
 
-class Forgetful(Prompt):
+class Forgetful(Engine):
     """Keeps no ranks from one step to the next, and asks about every withheld class."""
 
     def step(self, events, now):  # type: ignore[no-untyped-def]

@@ -109,7 +109,11 @@ class DeferredClasses:
     """The classes with deferred tasks, before and after a scheduling cycle."""
 
     def __init__(
-        self, view: View, class_queues: ClassQueues, deferrals: Deferrals, profiles: Mapping[str, Profile]
+        self,
+        view: View,
+        class_queues: ClassQueues,
+        deferrals: Deferrals,
+        profiles: Mapping[str, Profile],
     ) -> None:
         self.view = view  # of this step
         self._class_queues = class_queues
@@ -303,7 +307,7 @@ class WithheldClasses:
             heads = tuple(log.head for log in accounts_of(each.order, view))
             if heads == each.heads and view.now < each.next_until:
                 return
-            each.heads = heads  # what this cycle itself changes is looked at when the next begins
+            each.heads = heads
             due = [pending for pending in each.classes if self._may_be_ranked(each, pending, view)]
         except Exception:  # the scheduling cycle asks the Order again, and reports its fault
             due = list(each.classes)
@@ -327,8 +331,10 @@ class WithheldClasses:
         if each is None:
             return
         try:
+            accounts = accounts_of(each.order, view)
             for pending in asked:
                 self._observe(each, pending, view)
+            each.heads = tuple(log.head for log in accounts)
         except Exception:  # the Order's next scheduling cycle reports it
             each.heads = ()
 
