@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from eclectus.kube.translate import BYTES_MOST
 from eclectus.kubeclient.client import MERGE_PATCH
 from live_cluster import QUICK_LEASE, pod, wait
 
@@ -30,12 +31,15 @@ def check_unharmed(admin, replicas):
     assert not standby.lines("deciding"), "the leader has kept its Lease"
 
 
-def test_a_pod_of_three_thousand_resources_stops_nobody(admin, replicas):
-    names = {f"example.com/r{at}": "1" for at in range(3000)}
+@pytest.mark.parametrize(
+    ("count", "message"), [(2000, "Insufficient"), (3000, f"more than {BYTES_MOST} bytes")]
+)
+def test_a_pod_of_thousands_of_resources_stops_nobody(admin, replicas, count, message):
+    names = {f"example.com/r{at}": "1" for at in range(count)}
     large = pod("large")
     large["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1", **names}, "limits": names}
     admin.create([large])
-    wait("it is reported", lambda: "Insufficient" in admin.condition("large").get("message", ""))
+    wait("it is reported", lambda: message in admin.condition("large").get("message", ""))
     check_unharmed(admin, replicas)
 
 
