@@ -24,7 +24,7 @@ COMMANDS: Commands = {
     "chaos": (
         "chaos.command",
         "chaos",
-        "two schedulers on a simulated API server, network and clock, with faults",
+        "two schedulers and two operators on a simulated API server, network and clock, with faults",
     ),
     "pressure": (
         "chaos.pressure.command",

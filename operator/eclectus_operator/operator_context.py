@@ -60,7 +60,8 @@ class OperatorContext:
     async def delete(self, path: str, uid: str, version: str | None = None, **options: Any) -> bool:
         """Delete the object with this uid and version, if one is given. Whether it was there.
 
-        `options`: of the request. Raises ApiError; ConflictError where another has the name, or it changed.
+        `options`: of the request, such as `gracePeriodSeconds`. Raises ApiError; ConflictError where another
+        object has the name, or where this one has changed since that version.
         """
         wanted = {"uid": uid} if version is None else {"uid": uid, "resourceVersion": version}
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": wanted, **options}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from eclectus_e2e.chaos.story import Action, Story, drawn, shrunk
 from eclectus_e2e.chaos.world import Outcome, play
-from eclectus_e2e.errors import UsageError
+from eclectus_e2e.options import check_positive
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
 
@@ -62,14 +62,7 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--no-shrink", action="store_true", help="report stories as they are drawn")
     options = parser.parse_args(arguments)
-    numbers = (
-        options.minutes,
-        options.jobs,
-        options.stop_after,
-        1 if options.seeds is None else options.seeds,
-    )
-    if min(numbers) <= 0:
-        raise UsageError("--minutes, --seeds, --jobs and --stop-after must be positive")
+    check_positive(options, "minutes", "seeds", "jobs", "stop_after")
     return options
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from eclectus_e2e.differential.case import read
 from eclectus_e2e.differential.run import Comparer, Found
 from eclectus_e2e.differential.schedulers import opened
-from eclectus_e2e.errors import UsageError
+from eclectus_e2e.options import check_positive
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
 
@@ -56,12 +56,7 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--no-shrink", action="store_true", help="report differences as they are found")
     options = parser.parse_args(arguments)
-    if (
-        (options.clusters is not None and options.clusters < 1)
-        or options.minutes <= 0
-        or options.stop_after < 1
-    ):
-        raise UsageError("--clusters, --minutes and --stop-after must be positive")
+    check_positive(options, "clusters", "minutes", "stop_after")
     return options
 
 

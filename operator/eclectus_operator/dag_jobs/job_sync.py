@@ -220,7 +220,7 @@ class JobSync(Sync):
             try:
                 await self.context.delete(f"{self.pods_path}/{pod.name}", pod.uid, pod.version)
                 _log.info("deleted %s/%s", self.job.metadata.namespace, pod.name)
-            except ConflictError:
+            except ConflictError:  # it has changed, or another pod has its name: the next sync reads it again
                 self.wake_by(self.now)
 
     async def _create_pods(

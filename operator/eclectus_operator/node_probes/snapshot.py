@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass, field
+from typing import Any
 
 from eclectus.api.names import NODE_PROBES_PATH
 from eclectus.api.node_probe import NodeProbe, NodeProbeStatus, Run
@@ -46,8 +47,8 @@ class Snapshot(Sync):
 
         `at_once`: without a grace period, so without waiting for its node.
         """
-        grace = {"gracePeriodSeconds": 0} if at_once else {}
-        was_there = await self.context.delete(f"{self.context.pods_path}/{name}", uid, None, **grace)
+        grace: dict[str, Any] = {"gracePeriodSeconds": 0} if at_once else {}
+        was_there = await self.context.delete(f"{self.context.pods_path}/{name}", uid, **grace)
         if at_once or not was_there:
             self.pods.pop(name, None)
         _log.info("deleted %s", name)

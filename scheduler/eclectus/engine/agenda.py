@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
-from eclectus.maths.due_times import DueTimes
+from eclectus.cluster.due_times import DueTimes
 from eclectus.model.objects import ClassKey, Task
 
 FIRST_BACKOFF_SECONDS = 1.0  # podInitialBackoffSeconds of kube-scheduler

@@ -140,7 +140,7 @@ class EventHandlers:
         self._change_at = 0.0
         # The uids of the pods that ended or were deleted last, oldest first.
         self._tombstones = OrderedDict[str, None]()
-        self._bound_before_list = set[str]()  # uids
+        self._bound_before_list = set[str]()  # the uids of pods that were bound when the last list began
         self.handlers: Mapping[type, Callable[[Any], None]] = {
             events.NodeSeen: self._node_seen,
             events.NodeGone: self._node_gone,

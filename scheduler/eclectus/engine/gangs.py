@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from eclectus.cluster.due_times import DueTimes
 from eclectus.engine.agenda import backoff_seconds
-from eclectus.maths.due_times import DueTimes
 from eclectus.model.objects import Gang, GangKey, Task
 
 MEMBERS_MOST = 1_000  # pods that start together: one step tries them all, in half a second at most

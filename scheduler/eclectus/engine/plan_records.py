@@ -13,9 +13,9 @@ from math import inf
 from msgspec.structs import replace
 
 from eclectus.accounts.known_jobs import KnownJobs
+from eclectus.cluster.due_times import DueTimes
 from eclectus.engine.counters import PlanCounters
 from eclectus.framework import JobPlanner, Policy, Profile, View
-from eclectus.maths.due_times import DueTimes
 from eclectus.model.commands import RecordPlan
 from eclectus.model.job import Job, JobPlan
 from eclectus.model.objects import Amounts

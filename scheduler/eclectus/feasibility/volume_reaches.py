@@ -279,7 +279,8 @@ class VolumeMatching:
         if not len(pairs):
             return ""
         group = int(candidates.groups[pairs[0]])
-        return candidates.names[group][int(used[claim.storage_class][pairs[0]]) - 1]
+        before = int(used[claim.storage_class][pairs[0]]) - 1
+        return candidates.names[group][before]
 
     def _assign(self, candidates: Candidates, claim: UnboundClaim, pairs: Rows, used: Used) -> Rows:
         """Of these pairs the first on each row with a volume that the claim can get; it gets it."""

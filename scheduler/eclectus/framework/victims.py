@@ -82,7 +82,8 @@ def victims_on(view: View, task_class: TaskClass, row: int, gives_way: GivesWay)
     # The sort is stable: both groups stay in the order of importance.
     protected_first = sorted(lower, key=lambda each: each.pod.uid not in protected)
     victims = [each for each in protected_first if not _is_spared(room, each.pod)]
-    return _judged(victims, protected, any(view.budgets.applies_to(each.pod) for each in lower))
+    has_budget = any(view.budgets.applies_to(each.pod) for each in lower)
+    return _judged(victims, protected, has_budget)
 
 
 def _is_spared(room: RoomWithout, pod: Task) -> bool:

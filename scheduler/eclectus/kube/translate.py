@@ -286,10 +286,8 @@ def _is_readable(name: str, amount: str | float) -> bool:
 
 # -- what is kept of pods that are very large --------------------------------------------------------
 
-BYTES_MOST = (
-    65536  # of a pod as a task, in JSON: constraints, labels, gates, claims and resources; more in memory
-)
-KEPT_MOST = 128  # of each of the latter four, of a pod that has more bytes
+BYTES_MOST = 65536  # of a pod as a task, in JSON
+KEPT_MOST = 128  # labels, gates, claims and resources of a pod that has more bytes, so many of each
 
 
 def small_task(task: Task) -> Task | None:

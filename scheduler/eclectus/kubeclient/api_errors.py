@@ -112,7 +112,8 @@ def error_from(what: str, status: int, body: bytes, headers: Mapping[str, str], 
         message += f"; {advice}"
     if status == 429:
         return NotDoneError(what, status, message, retry_after(headers))
-    return _BY_STATUS.get(status, UnsureError if status >= 500 else RejectedError)(what, status, message)
+    kind = _BY_STATUS.get(status, UnsureError if status >= 500 else RejectedError)
+    return kind(what, status, message)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -102,7 +102,8 @@ def _fragmentation(work: dag_plan.Remaining, at: int) -> float:
 def _thresholds(scores: list[float]) -> list[float]:
     """Some of the scores, ascending, after one that none reaches."""
     ordered = sorted(set(scores))
-    return [-float("inf"), *ordered[:: max(1, -(-len(ordered) // MOST_THRESHOLDS))]]
+    step = max(1, -(-len(ordered) // MOST_THRESHOLDS))
+    return [-float("inf"), *ordered[::step]]
 
 
 # Troublesome stages first (DAGPS): place what is hard to place, then all else around it.

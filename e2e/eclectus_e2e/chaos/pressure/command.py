@@ -11,6 +11,7 @@ from itertools import count, product
 from eclectus_e2e.chaos.pressure.climbing import OBJECTIVES, PAIRS, Found, Pair, described, search
 from eclectus_e2e.chaos.pressure.kinds import KINDS
 from eclectus_e2e.errors import UsageError
+from eclectus_e2e.options import check_positive
 from eclectus_e2e.progress import Progress
 
 _MINUTES = 60.0
@@ -74,14 +75,7 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
         "--jobs", type=int, default=os.cpu_count(), help="climbs at a time (default: one a core)"
     )
     options = parser.parse_args(arguments)
-    numbers = (
-        options.minutes,
-        options.jobs,
-        options.generations,
-        1 if options.climbs is None else options.climbs,
-    )
-    if min(numbers) <= 0:
-        raise UsageError("--minutes, --climbs, --generations and --jobs must be positive")
+    check_positive(options, "minutes", "climbs", "generations", "jobs")
     options.pairs = PAIRS if options.pairs is None else [_pair(each) for each in options.pairs]
     return options
 

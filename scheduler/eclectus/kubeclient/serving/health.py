@@ -180,7 +180,8 @@ def application(
 def report(name: str, found: Mapping[str, str]) -> str:
     """One line per check, as the API server's own health checks write them."""
     lines = [f"[-]{check} failed: {wrong}" if wrong else f"[+]{check} ok" for check, wrong in found.items()]
-    return "\n".join([*lines, f"{name} check {'failed' if any(found.values()) else 'passed'}", ""])
+    verdict = "failed" if any(found.values()) else "passed"
+    return "\n".join([*lines, f"{name} check {verdict}", ""])
 
 
 @asynccontextmanager

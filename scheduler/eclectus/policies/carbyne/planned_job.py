@@ -195,7 +195,8 @@ class PlannedJob:
         self.lends = False  # whether only what is due goes before the tasks of others
         self._lends_gains = True
         self.counts = self.count()
-        self._remaining: tuple[object, object, tuple[Vector, Vector]] | None = None  # of counts and seconds
+        # What `remaining` has found, after the counts and the seconds that it is for.
+        self._remaining: tuple[object, object, tuple[Vector, Vector]] | None = None
         self._planned_at = 0.0  # seconds
         self._planned_share = self.share
         self._to_start = [0] * len(job.stages)  # at that time
@@ -306,7 +307,8 @@ class PlannedJob:
             return to_start
         if now >= self._dues_until:
             self._dues, self._dues_until = self.plan.due(self._elapsed(now)), self.next_start(now)
-        return max(min(self._dues.get(at, 0) - self._to_start[at] + to_start, to_start), 0)
+        started = self._to_start[at] - to_start
+        return max(min(self._dues.get(at, 0) - started, to_start), 0)
 
     def next_due(self, now: float) -> float:
         """When room that it lends is needed again: its next latest start, or the end of one of its running

@@ -13,8 +13,8 @@ from itertools import chain, zip_longest
 from math import inf
 
 from eclectus.accounts.known_jobs import KnownJob
+from eclectus.cluster.due_times import DueTimes
 from eclectus.framework import ChangeLog, JobPlan, Task, View
-from eclectus.maths.due_times import DueTimes
 from eclectus.maths.stage_rank_rules import StageRanks
 from eclectus.policies.carbyne.planned_job import (
     SERVICES,

@@ -98,7 +98,8 @@ def shortest_queue(
 ) -> Value:
     """Tasks per slot; inf where long-running pods leave no slot."""
     slots = nodes.service_slots[at]
-    return m.where(slots > 0, m.divide(m.maximum(nodes.overflow[at] + slots - 1.0, 0.0), slots), inf)
+    queue = m.maximum(nodes.overflow[at] + slots - 1.0, 0.0)
+    return m.where(slots > 0, m.divide(queue, slots), inf)
 
 
 def least_wait(m: Arithmetic[Value], nodes: Nodes[At, Value], rate: Column[At, Value], at: At, /) -> Value:
