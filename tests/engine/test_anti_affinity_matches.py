@@ -84,10 +84,9 @@ class Model:
         self.generation = self.terms.generation
         changed = [task.uid for task in self.pending.values() if task != self.exact(task)]
         found = self.matches.changed()
-        assert [task.uid for task in found if task != self.exact(task)] == changed
-        assert all(task == self.pending[task.uid] for task in found)
-        for task in found:
-            self.pending[task.uid] = self.matches.with_terms(task)
+        assert [task.uid for task in found if task != self.pending[task.uid]] == changed
+        assert all(task == self.exact(task) for task in found)
+        self.pending |= {task.uid: task for task in found}
 
 
 @settings(deadline=None, max_examples=200)

@@ -133,6 +133,36 @@ def test_a_changed_service_has_its_pods_compared_again_within_the_fuel_of_steps(
     assert spread._selectors.compared - before >= PODS * SERVICES
 
 
+def test_pods_that_a_term_matches_now_are_not_compared_with_services_again() -> None:
+    cluster = Cluster(*services())
+    tasks = [pod(f"p{at}", cpu=200) for at in range(PODS)]
+    cluster.step(*map(TaskSeen, tasks))
+    cluster.run_while_due()
+    spread = cluster.engine._event_handlers._specs.default_spread
+    before = spread._selectors.compared
+    cluster.step(TaskSeen(holder(0, labels=(("app", "other"),))))
+    assert spread._selectors.compared == before
+    assert [len(cluster.engine._state.pending[task.uid].spec.matched_terms) for task in tasks] == [2] * PODS
+
+
+def test_a_term_completes_no_pod_whose_turn_has_not_come() -> None:
+    cluster = Cluster(*services())
+    tasks = [pod(f"p{at}", cpu=200) for at in range(PODS)]
+    cluster.step(*map(TaskSeen, tasks), TaskSeen(elsewhere("o", cpu=200, anti_affinity_terms=terms_of(0))))
+    arriving = cluster.engine.queue_counts().arriving
+    assert arriving > PODS / 2
+    cluster.run_while_due()
+    assert [len(cluster.engine._state.pending[task.uid].spec.matched_terms) for task in tasks] == [2] * PODS
+
+
+def test_a_pod_that_is_being_deleted_is_compared_with_nothing() -> None:
+    cluster = Cluster(*services())
+    spread = cluster.engine._event_handlers._specs.default_spread
+    cluster.step(*(TaskSeen(pod(f"p{at}", deleting=True)) for at in range(PODS)))
+    assert spread._selectors.compared == 0
+    assert cluster.explained(pod("p0")) == "deleting"
+
+
 @pytest.mark.parametrize("end", ["gone", "bound elsewhere"])
 def test_a_late_pod_that_is_gone_or_bound_is_forgotten(end: str) -> None:
     cluster = Cluster(*services())
@@ -161,13 +191,16 @@ def test_of_a_late_pod_the_newest_version_counts_and_one_being_deleted_is_not_pl
 # -- terms of pods that wait ----------------------------------------------------------------------------
 
 
-def holder(at: int, **fields: Any) -> Task:
-    """A pod with two terms of its own that keep nearly everything away."""
-    terms = tuple(
+def terms_of(at: int) -> tuple[PodAffinityTerm, ...]:
+    """Two terms that keep nearly everything away."""
+    return tuple(
         PodAffinityTerm(HOSTNAME, (Requirement("app", "NotIn", (f"{at}-{each}",)),), ("default", "other"))
         for each in range(2)
     )
-    return make_task(f"h{at}", **{"cpu": 200, "anti_affinity_terms": terms, **fields})
+
+
+def holder(at: int, **fields: Any) -> Task:
+    return make_task(f"h{at}", **{"cpu": 200, "anti_affinity_terms": terms_of(at), **fields})
 
 
 def test_pods_that_fit_nowhere_lay_few_terms_on_pods_of_others() -> None:

@@ -104,14 +104,17 @@ class WaitingSpecs:
             self._volumes.discard(uid)
 
     def take_changed(self) -> Iterator[Task]:
-        """The pods to be completed anew, each at once: what one source changes may concern the next."""
+        """The pods for which a source has another answer, with it; not asked again is what has not changed.
+
+        So terms of others cost a namespace no comparison of its pods with its Services.
+        """
         if self.default_spread.has_news:
             yield from self.default_spread.take_changed()
         for matches in self._matches:
             if matches.generation != matches.terms.generation:
                 yield from matches.changed()
         if self._node_volumes.storage.has_news or self._node_volumes.reach:
-            yield from self._volumes.changed()
+            yield from map(self._volumes.resolved, self._volumes.changed())
 
 
 # For which a pod with terms has found no room, when others are late; then another has its turn.
@@ -243,7 +246,7 @@ class EventHandlers:
         if task.uid in late.tasks:
             late.discard(task.uid)
         self._see_gang(task)
-        self._pending(task)
+        self._pending(task if task.deleting else self._specs.completed(task))
 
     def _see_gang(self, task: Task) -> None:
         gangs = self._state.gangs
@@ -269,9 +272,8 @@ class EventHandlers:
             self._state.placed.remove(task.uid)
 
     def _pending(self, task: Task) -> None:
-        """A pending pod of ours: into the queue where it belongs now."""
+        """A pending pod of ours, completed unless it is being deleted: into the queue where it belongs."""
         state, uid = self._state, task.uid
-        task = self._specs.completed(task)
         before = state.set_pending(task)
         place = None if before is None else state.places.of(uid)
         if place == "assumed":
@@ -333,9 +335,10 @@ class EventHandlers:
         late = self._specs.late
         for task in late.take() if late.tasks else ():
             self._see_gang(task)
-            self._pending(task)
+            self._pending(self._specs.completed(task))
         for task in self._specs.take_changed():
-            self._pending(task)
+            if self._state.places.of(task.uid) != "arriving":  # otherwise all is asked when its turn comes
+                self._pending(task)
         if late.fuel.spent:
             late.fuel.renew()
 

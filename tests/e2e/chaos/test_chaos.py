@@ -6,7 +6,7 @@ import pytest
 
 from eclectus.api.names import STAGE_LABEL, TASK_INDEX_LABEL
 from eclectus.engine.event_handlers import EventHandlers
-from eclectus.engine.pod_specs.default_spread import DefaultSpreading
+from eclectus.engine.pod_specs.late_pods import Fuel
 from eclectus.kubeclient.api_errors import StaleError, UnsureError
 from eclectus.kubeclient.election import Election
 from eclectus.live.watch.reflector import ObjectStore
@@ -146,9 +146,7 @@ CALM = (*HOSTILE, (30.0, "hostile-services", 0, 0.9, 0.0), (31.0, "submit", 2, 0
 
 
 def test_a_step_that_compares_more_than_its_fuel_allows_is_seen(monkeypatch):
-    """Pods are completed anew together: only then is asked whether the fuel lasts."""
-    take = DefaultSpreading.take_changed
-    defect = DefaultSpreading, "take_changed", lambda self: list(take(self))
+    defect = Fuel, "lasts", lambda *_: True
     assert "comparisons" in broken_by(monkeypatch, *defect, story(*CALM))
 
 

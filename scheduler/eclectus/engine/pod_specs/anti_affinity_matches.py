@@ -65,7 +65,9 @@ class TermMatches:
             return task  # there has been no term yet
         self._hold(task.uid, own)
         self._compare()
-        group = self._add(task)
+        return self._matched(task, self._add(task))
+
+    def _matched(self, task: Task, group: _Alike) -> Task:
         if group.matched == getattr(task.spec, self._field):
             return task
         return replace(task, spec=replace(task.spec, **{self._field: group.matched}))
@@ -99,7 +101,7 @@ class TermMatches:
                     unfile(self._with_label, (namespace, *label), group)
 
     def changed(self) -> list[Task]:
-        """A term has appeared: the pods whose terms have changed since the last call, in order of arrival.
+        """A term has appeared: the pods whose terms have changed since the last call, with them, by arrival.
 
         A term that only vanishes excludes no node any more, so its pods are not named until another appears.
         """
@@ -107,7 +109,8 @@ class TermMatches:
         self._compare()
         serials = {uid: serial for group in self._changed for uid, serial in group.serials.items()}
         self._changed = {}
-        return [self._pending[uid] for uid in sorted(serials, key=serials.__getitem__)]
+        uids = sorted(serials, key=serials.__getitem__)
+        return [self._matched(self._pending[uid], self._group_of[uid]) for uid in uids]
 
     # -- comparing -----------------------------------------------------------------------------
 

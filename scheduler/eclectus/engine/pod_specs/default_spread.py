@@ -166,14 +166,15 @@ class DefaultSpreading:
             unfile(self._users, key, uid)
 
     def take_changed(self) -> Iterator[objects.Task]:
-        """Of the next pods that a changed selector may concern those whose constraints have changed."""
+        """Of the next pods that a changed selector may concern those whose constraints have, with them."""
         for key in self._changed:
             for uid in self._users.get(key, ()):
                 self._turns.add(key.namespace, uid)
         self._changed = {}
         for uid in self._turns.take(self._fuel.lasts):
-            if self.resolved(task := self._pending[uid]) is not task:
-                yield task  # its completion spends too, before the next has its turn
+            found = self.resolved(task := self._pending[uid])
+            if found is not task:
+                yield found
         self.has_news = bool(self._turns)
 
     def _index(self, task: objects.Task) -> None:
