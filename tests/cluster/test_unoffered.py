@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from builders import make_engine, make_node, make_task
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.resources import COLUMNS_OF_NODE_MOST
+from eclectus.cluster.resources import COLUMNS_MOST, COLUMNS_OF_NODE_MOST
 from eclectus.feasibility.room import Room
 from eclectus.feasibility.task_class import TaskClass
+from eclectus.model.commands import Bind, Report
 from eclectus.model.events import NodeSeen, Resumed, TaskSeen
 from eclectus.model.objects import Amounts, Node, Spec, Task
 
@@ -97,6 +98,47 @@ def test_a_node_that_names_thousands_of_resources_opens_few_columns_in_all() -> 
     assert "a.io/v0-0000" in cluster.columns
     row = cluster.set_node(node("other", new=2))
     assert cluster.allocatable[row, cluster.columns["a.io/new"]] == 2
+
+
+def full_cluster() -> Cluster:
+    """After nodes that name more different resources than there may be."""
+    cluster = Cluster()
+    for at in range(32):
+        cluster.set_node(node(f"n{at}", **{f"n{at}-{each:03}": 1 for each in range(120)}))
+    return cluster
+
+
+def test_nodes_that_name_different_resources_open_few_columns_in_all() -> None:
+    cluster = full_cluster()
+    assert len(cluster.columns) == COLUMNS_MOST
+    assert cluster.layers.nbytes == 4 * 8 * len(cluster.scored) * COLUMNS_MOST
+    assert COLUMNS_OF_NODE_MOST < COLUMNS_MOST / 2  # one node leaves most of them to others
+
+
+def test_what_is_known_counts_on_a_node_that_comes_late_and_so_do_huge_pages() -> None:
+    cluster = full_cluster()
+    offered = {"cpu": 8, "a.io/n0-000": 2, "a.io/new": 3, "hugepages-2Mi": 4, "hugepages-3Mi": 5}
+    row = cluster.set_node(Node("late", tuple(sorted(offered.items()))))
+    found = {name: cluster.allocatable[row, column] for name, column in cluster.columns.items()}
+    assert {name: each for name, each in found.items() if each} == {
+        "cpu": 8,
+        "a.io/n0-000": 2,
+        "hugepages-2Mi": 4,
+    }
+
+
+def test_a_pod_that_asks_for_a_resource_that_came_late_is_refused_as_if_nobody_offered_it() -> None:
+    engine = make_engine()
+    nodes = [node(f"n{at}", **{f"n{at}-{each:03}": 1 for each in range(120)}) for at in range(5)]
+    tasks = [
+        make_task(f"p{at}", spec=Spec(requests=((f"a.io/n{at}-100", 1),), score_requests=(0, 0)))
+        for at in (0, 4)
+    ]
+    commands = engine.step([*map(NodeSeen, nodes), *map(TaskSeen, tasks), Resumed()], 1.0)
+    assert [each.name for each in commands if isinstance(each, Bind)] == ["p0"]
+    (report,) = [each for each in commands if isinstance(each, Report)]
+    assert report.message.startswith("0/5 nodes are available: 5 Insufficient a.io/n4-100.")
+    assert engine.queue_counts().resources == COLUMNS_MOST
 
 
 def test_a_probe_opens_no_column() -> None:

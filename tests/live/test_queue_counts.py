@@ -21,6 +21,7 @@ COUNTS = QueueCounts(
     nodes=7,
     classes=8,
     dag_jobs=9,
+    resources=14,
     counters=COUNTERS,
 )
 
@@ -37,6 +38,7 @@ def test_the_engines_counts_have_kube_schedulers_shapes():
         "eclectus_pod_scheduled_after_flush_total 0.0",
         "eclectus_nominated_pods 11.0",
         'eclectus_cache_size{type="dag_jobs"} 9.0',
+        'eclectus_cache_size{type="resources"} 14.0',
         "eclectus_plan_slips_total 2.0",
         'eclectus_lent_resource_seconds_total{resource="cpu"} 1.5',
         'eclectus_lent_resource_seconds_total{resource="memory"} 1.073741824e+09',

@@ -59,6 +59,7 @@ class QueueCounts:
     nodes: int
     classes: int
     dag_jobs: int
+    resources: int  # that nodes have offered
     counters: Counters
 
 

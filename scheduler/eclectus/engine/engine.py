@@ -175,5 +175,6 @@ class Engine:
             nodes=len(state.cluster),
             classes=len(state.view.classes),
             dag_jobs=0 if state.accounts.jobs is None else len(state.accounts.jobs),
+            resources=len(state.cluster.columns),
             counters=state.counters,
         )

@@ -213,6 +213,7 @@ def queue_metrics(queue_counts: Callable[[], QueueCounts]) -> Iterator[Metric]:
         "classes": counts.classes,
         "assumed_pods": counts.binding,
         "dag_jobs": counts.dag_jobs,
+        "resources": counts.resources,
     }
     yield observed("pending_pods", _by_one(queues))
     yield observed("nominated_pods", [((), counts.nominated)])

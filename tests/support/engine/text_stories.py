@@ -72,7 +72,7 @@ from gangs import group, key, no_group
 from storage_objects import make_claim, make_volume, seen
 
 LINE = "----"
-NO_QUEUE = ("nodes", "classes", "dag_jobs", "counters")  # of QueueCounts
+NO_QUEUE = ("nodes", "classes", "dag_jobs", "resources", "counters")  # of QueueCounts
 
 
 def rewritten(text: str) -> str:
