@@ -33,7 +33,7 @@ pending_pods | gauge | pods | queue
 nominated_pods | gauge | pods | -
     Pods that wait for a node on which room is held for them: after preemption, or a node kept free.
 cache_size | gauge | objects | type
-    Objects in the scheduler's cache: nodes, classes (of equal pods), assumed_pods, dag_jobs, resources (offered).
+    Objects in the scheduler's cache: nodes, classes (of equal pods), assumed_pods, dag_jobs, resources.
 placed_by_wait_limit | counter | pods | -
     Pods placed because they had waited beside room for as long as their profile allows.
 expected_wait_seconds | counter | seconds | profile, set
