@@ -85,7 +85,7 @@ class _SparseColumn(dict[int, float]):
 
 PODS = "pods"
 FIRST_COLUMNS = (PODS, "cpu", "memory", "ephemeral-storage")
-# That one node has opened, and all have, but for huge pages: of further new resources a node offers nothing.
+# That one node has opened, and all have: of further new resources a node offers nothing, but for HUGE_PAGES.
 COLUMNS_OF_NODE_MOST, COLUMNS_MOST = 128, 512  # 80 MB on 5,000 nodes, in four layers of 8 bytes
 HUGE_PAGES = frozenset(f"hugepages-{2**at}{unit}" for unit in ("Ki", "Mi", "Gi") for at in range(10))
 MIN_CHANGE_LOG_ENTRIES = 512  # or two a row, if that is more: to read more costs as much as to start over
