@@ -8,13 +8,15 @@ subresource. Requests are answered at once: delays are the network's.
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property, lru_cache
 from http import HTTPStatus
 from typing import Any
+
+import msgspec
 
 from eclectus.api.names import GROUP
 
@@ -46,6 +48,16 @@ class Change:
     old: Object | None
     new: Object | None
     by: str  # the process that has requested it
+
+    @cached_property
+    def line(self) -> bytes:
+        """The change as watches send it; computed once for all of them."""
+        kind = "ADDED" if self.old is None else "DELETED" if self.new is None else "MODIFIED"
+        found = self.new
+        if found is None:
+            gone = self.old or {}
+            found = {**gone, "metadata": {**gone["metadata"], "resourceVersion": str(self.revision)}}
+        return msgspec.json.encode({"type": kind, "object": found}) + b"\n"
 
 
 @dataclass(frozen=True)
@@ -95,13 +107,16 @@ class ApiServer:
     def answer(
         self, method: str, path: str, query: Mapping[str, str], body: Object | None, by: str
     ) -> Object:
-        """The answer to one request of a process. Raises RefusedError."""
+        """The answer to one request of a process, not to be changed: nor is the body, which may be stored.
+
+        Raises RefusedError.
+        """
         what = parsed(path)
         if method == "GET":
-            return copy.deepcopy(self._existing(what)) if what.name else self._list(what, query)
+            return self._existing(what) if what.name else self._list(what, query)
         if query.get("dryRun"):
             self.admission(method, what, body or {}, by)
-            return copy.deepcopy(body or {})
+            return body or {}
         writes = {"POST": self._create, "PUT": self._replace, "PATCH": self._patch, "DELETE": self._delete}
         write = self._bind if what.sub == "binding" else writes[method]
         return write(what, body or {}, by)
@@ -142,14 +157,14 @@ class ApiServer:
         return self.objects.setdefault(resource, {})
 
     def write(self, resource: str, key: str, new: Object | None, by: str) -> Object | None:
-        """Store an object in a new revision, or remove it."""
+        """Store an object in a new revision, or remove it. What it is made of does not change any more."""
         store = self.stored(resource)
         old = store.get(key)
         self.revision += 1
         if new is None:
             del store[key]
         else:
-            new["metadata"]["resourceVersion"] = str(self.revision)
+            new = {**new, "metadata": {**new["metadata"], "resourceVersion": str(self.revision)}}
             store[key] = new
         change = Change(self.revision, resource, key, old, new, by)
         self.changes.append(change)
@@ -183,7 +198,7 @@ class ApiServer:
         metadata = {"resourceVersion": str(at)}
         if len(keys) > limit:
             metadata["continue"] = f"{at}:{keys[limit - 1]}"
-        return {"metadata": metadata, "items": [copy.deepcopy(store[key]) for key in keys[:limit]]}
+        return {"metadata": metadata, "items": [store[key] for key in keys[:limit]]}
 
     def _at(self, resource: str, revision: int) -> dict[str, Object]:
         """The objects as they were at a revision."""
@@ -213,7 +228,7 @@ class ApiServer:
         metadata.setdefault("creationTimestamp", stamp(self.now()))
         if what.is_custom:
             body = {**body, "status": {}, "metadata": {**metadata, "generation": 1}}
-        return copy.deepcopy(self.write(what.resource, named.key, copy.deepcopy(body), by) or {})
+        return self.write(what.resource, named.key, body, by) or {}
 
     def _replace(self, what: Path, body: Object, by: str) -> Object:
         found = self._existing(what)
@@ -222,16 +237,15 @@ class ApiServer:
         kept = {
             key: found["metadata"][key] for key in ("uid", "creationTimestamp") if key in found["metadata"]
         }
-        new = {**copy.deepcopy(body), "metadata": {**copy.deepcopy(body["metadata"]), **kept}}
-        return copy.deepcopy(self.write(what.resource, what.key, new, by) or {})
+        new = {**body, "metadata": {**body["metadata"], **kept}}
+        return self.write(what.resource, what.key, new, by) or {}
 
     def _patch(self, what: Path, body: Object, by: str) -> Object:
         found = self._existing(what)
         _check_version(found, body)
         self.admission("PATCH", what, body, by)
         patch = _patched_custom if what.is_custom else _patched
-        new = patch(what, copy.deepcopy(found), copy.deepcopy(body))
-        return copy.deepcopy(self.write(what.resource, what.key, new, by) or {})
+        return self.write(what.resource, what.key, patch(what, found, body), by) or {}
 
     def _delete(self, what: Path, body: Object, by: str) -> Object:
         found = self._existing(what)
@@ -241,16 +255,16 @@ class ApiServer:
         is_owner = body.get("propagationPolicy") == "Foreground"
         if is_running or is_owner:
             if "deletionTimestamp" in found["metadata"]:
-                return copy.deepcopy(found)
-            new, grace = copy.deepcopy(found), GRACE_SECONDS if is_running else 0
-            new["metadata"] |= {
+                return found
+            grace = GRACE_SECONDS if is_running else 0
+            metadata = found["metadata"] | {
                 "deletionTimestamp": stamp(self.now() + grace),
                 "deletionGracePeriodSeconds": grace,
                 **({"finalizers": [FOREGROUND]} if is_owner else {}),
             }
-            return copy.deepcopy(self.write(what.resource, what.key, new, by) or {})
+            return self.write(what.resource, what.key, {**found, "metadata": metadata}, by) or {}
         self.write(what.resource, what.key, None, by)
-        return copy.deepcopy(found)
+        return found
 
     def _bind(self, what: Path, body: Object, by: str) -> Object:
         found = self._existing(what)
@@ -264,15 +278,17 @@ class ApiServer:
         if found["spec"].get("nodeName"):
             raise RefusedError(HTTPStatus.CONFLICT, f"pod {what.name} is already assigned to a node")
         self.admission("POST", what, body, by)
-        new = copy.deepcopy(found)
-        new["spec"]["nodeName"] = body["target"]["name"]
-        new["metadata"].setdefault("annotations", {}).update(body["metadata"].get("annotations") or {})
         condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": stamp(self.now())}
-        new["status"] = merged(new.get("status", {}), {"conditions": [condition]})
-        self.write("pods", what.key, new, by)
+        bound = {
+            "metadata": {"annotations": body["metadata"].get("annotations") or {}},
+            "spec": {"nodeName": body["target"]["name"]},
+            "status": {"conditions": [condition]},
+        }
+        self.write("pods", what.key, merged(found, bound), by)
         return {"kind": "Status", "status": "Success"}
 
 
+@lru_cache(maxsize=4096)
 def parsed(path: str) -> Path:
     """What a path is about. Raises RefusedError."""
     found = _PATH.fullmatch(path)
@@ -310,8 +326,8 @@ def _patched_custom(what: Path, found: Object, body: Object) -> Object:
         status = merged(found.get("status", {}), body.get("status", {}), is_strategic=False)
         return {**found, "status": status}
     new: Object = merged(found, {**body, "status": {}}, is_strategic=False)
-    new["metadata"]["generation"] = found["metadata"]["generation"] + (new["spec"] != found["spec"])
-    return new
+    generation = found["metadata"]["generation"] + (new["spec"] != found["spec"])
+    return {**new, "metadata": {**new["metadata"], "generation": generation}}
 
 
 def merged(old: Any, patch: Any, *, is_strategic: bool = True) -> Any:
@@ -333,7 +349,12 @@ def merged(old: Any, patch: Any, *, is_strategic: bool = True) -> Any:
 
 def stamp(seconds: float) -> str:
     """A time as the API writes it, in whole seconds."""
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _stamp(int(seconds))
+
+
+@lru_cache
+def _stamp(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _check_version(found: Object, body: Object) -> None:

@@ -69,8 +69,8 @@ class FlowControl:
 
     def _dispatch(self) -> None:
         """Give free slots to the queues in turn."""
-        while sum(self._taken.values()) < SLOTS:
-            flow = next((each for each in self._queues if self._may_have_slot(each)), None)
+        while self._taken.total() < SLOTS:
+            flow = next(filter(self._may_have_slot, self._queues), None)
             if flow is None:
                 return
             queue = self._queues.pop(flow)

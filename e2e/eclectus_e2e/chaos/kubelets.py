@@ -7,7 +7,6 @@ while it runs gets SIGTERM, and exits with 0, with 143, or without a trace.
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -101,12 +100,11 @@ class Kubelets:
         found = self._found(key, uid)
         if found is None:
             return
-        new = copy.deepcopy(found)
-        new["status"] |= {"phase": phase, **others}
+        status = {**found["status"], "phase": phase, **others}
         if state is not None:
-            names = [each["name"] for each in new["spec"]["containers"]]
-            new["status"]["containerStatuses"] = [{"name": name, "state": state} for name in names]
-        self.server.write("pods", key, new, "kubelet")
+            names = [each["name"] for each in found["spec"]["containers"]]
+            status["containerStatuses"] = [{"name": name, "state": state} for name in names]
+        self.server.write("pods", key, {**found, "status": status}, "kubelet")
 
     def _remove(self, key: str, uid: str) -> None:
         found = self.server.stored("pods").get(key)
@@ -142,7 +140,7 @@ class GarbageCollector:
         now = stamp(server.now())
         condition = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"}
         failed = {"phase": "Failed", "conditions": [{**condition, "lastTransitionTime": now}]}
-        server.write("pods", key, merged(copy.deepcopy(pod), {"status": failed}), "garbage-collector")
+        server.write("pods", key, merged(pod, {"status": failed}), "garbage-collector")
         self.network.later(self.rng.uniform(0.0, 2.0), self._delete, key, pod["metadata"]["uid"])
 
     def _delete(self, key: str, uid: str) -> None:

@@ -7,7 +7,6 @@ out by its time limit, as with a real connection.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -18,6 +17,8 @@ from http import HTTPStatus
 from random import Random
 from typing import Any
 
+from msgspec.json import decode, encode
+
 from eclectus.kubeclient.api_errors import NotDoneError, UnsureError, error_from
 from eclectus.kubeclient.client import ApiClient
 from eclectus_e2e.chaos.api_server import ApiServer, Change, RefusedError, parsed, selects
@@ -25,6 +26,8 @@ from eclectus_e2e.chaos.flow_control import HANDLED_SECONDS, FlowControl
 from eclectus_e2e.chaos.virtual_time import Process, VirtualLoop
 
 BOOKMARK_SECONDS = 60.0
+_NOBODYS = Context()  # of callbacks that are no process'
+_LOST = (-1, b"")  # in place of an answer that has not come in time
 _Request = tuple[str, str, dict[str, str], Any]  # method, path, query, body
 
 
@@ -63,7 +66,7 @@ class Network:
 
     def later(self, seconds: float, callback: Any, *args: Any) -> None:
         """Call back as of no process: what is on its way is not stopped with its sender."""
-        self.loop.call_at(self.loop.time() + seconds, callback, *args, context=Context())
+        self.loop.call_later(seconds, callback, *args, context=_NOBODYS)
 
     def connect(self, processes: Iterable[Process]) -> None:
         """End a cut: what was sent meanwhile is lost, so the watches end."""
@@ -103,20 +106,15 @@ class _Watch:
     version: int
     selector: str = ""
     arrived: deque[bytes] = field(default_factory=deque)
-    has_news: asyncio.Event = field(default_factory=asyncio.Event)
+    news: asyncio.Future[bool] | None = None  # for which the reader waits: whether there are any
     is_over: bool = False
     arrives_at: float = 0.0
 
     def send(self, change: Change) -> None:
         """One change as a line."""
         self.version = change.revision
-        if not selects(self.selector, change.new or change.old or {}):
-            return
-        kind = "ADDED" if change.old is None else "DELETED" if change.new is None else "MODIFIED"
-        found = change.new if change.new is not None else {**(change.old or {})}
-        if change.new is None:
-            found["metadata"] = {**found["metadata"], "resourceVersion": str(change.revision)}
-        self._line({"type": kind, "object": found})
+        if selects(self.selector, change.new or change.old or {}):
+            self._send(change.line)
 
     def bookmark(self) -> None:
         """Say which revision the watch has passed; again after a while."""
@@ -129,6 +127,21 @@ class _Watch:
         """A line that says why the watch cannot go on."""
         self._line({"type": "ERROR", "object": {"kind": "Status", "code": code, "message": message}})
 
+    def wake(self, has_news: bool) -> None:
+        """Let the reader go on, if it waits."""
+        if self.news is not None and not self.news.done():
+            self.news.set_result(has_news)
+
+    async def wait(self, seconds: float) -> bool:
+        """Whether something arrives or the watch ends before so many seconds are over."""
+        loop = self.network.loop
+        self.news = loop.create_future()
+        timer = loop.call_later(seconds, self.wake, False)
+        try:
+            return await self.news
+        finally:
+            timer.cancel()
+
     def end(self) -> None:
         """Close it: what is on its way arrives before."""
         if self in self.network.watches:
@@ -136,17 +149,18 @@ class _Watch:
 
         def close() -> None:
             self.is_over = True
-            self.has_news.set()
+            self.wake(True)
 
         self._at_its_time(close)
 
     def _line(self, event: dict[str, Any]) -> None:
-        line = json.dumps(event).encode() + b"\n"
+        self._send(encode(event) + b"\n")
 
+    def _send(self, line: bytes) -> None:
         def arrive() -> None:
             if self.process not in self.network.cut:
                 self.arrived.append(line)
-                self.has_news.set()
+                self.wake(True)
 
         self._at_its_time(arrive)
 
@@ -174,12 +188,8 @@ class _Body:
                 continue
             if watch.is_over:
                 return
-            watch.has_news.clear()
-            try:
-                async with asyncio.timeout(self._silence):
-                    await watch.has_news.wait()
-            except TimeoutError as error:
-                raise UnsureError("WATCH", message="no answer: silence") from error
+            if not await watch.wait(self._silence):
+                raise UnsureError("WATCH", message="no answer: silence")
 
 
 class SimulatedClient(ApiClient):
@@ -203,7 +213,7 @@ class SimulatedClient(ApiClient):
         """The body of one request's answer. Raises ApiError."""
         what, network = f"{method} {path}", self._network
         answered: asyncio.Future[tuple[int, bytes]] = network.loop.create_future()
-        copied = None if body is None else json.loads(json.dumps(body))
+        copied = None if body is None else decode(encode(body))
         network.requests += 1
         end, happens = network.before_write.get(self._process, ("", None))
         if happens is not None and method != "GET" and path.endswith(end) and "/leases" not in path:
@@ -211,11 +221,13 @@ class SimulatedClient(ApiClient):
             happens()
         # As of this process: one that is paused here sends when it goes on.
         network.loop.call_soon(self._travel, method, path, dict(query or {}), copied, answered)
+        timer = network.loop.call_later(seconds or self._limit, self._reply, answered, *_LOST)
         try:
-            async with asyncio.timeout(seconds or self._limit):
-                status, answer = await answered
-        except TimeoutError as error:
-            raise UnsureError(what, message="no answer: TimeoutError") from error
+            status, answer = await answered
+        finally:
+            timer.cancel()
+        if (status, answer) == _LOST:
+            raise UnsureError(what, message="no answer: TimeoutError")
         if status == 0:
             raise NotDoneError(what, message="the API server cannot be reached", is_logged=True)
         if status >= 400:
@@ -294,7 +306,7 @@ class SimulatedClient(ApiClient):
                 {"kind": "Status", "code": int(error.code), "message": error.message},
             )
         if network.rng.random() >= network.lost_answers and self._process not in network.cut:
-            network.later(network.one_way(), self._reply, answered, status, json.dumps(found).encode())
+            network.later(network.one_way(), self._reply, answered, status, encode(found))
 
     def _reply(self, answered: asyncio.Future[Any], status: int, body: bytes) -> None:
         if not answered.done():

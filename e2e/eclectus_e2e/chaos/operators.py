@@ -8,7 +8,6 @@ real: the election, the loop that syncs on events and after a while, both contro
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import kopf
+from msgspec.json import decode
 from typing_extensions import override
 
 from eclectus.api.names import GROUP, VERSION
@@ -113,7 +113,7 @@ async def _follow(client: ApiClient, path: str, selector: str, version: str, han
     async with client.stream(path, query, silence=SILENT_SECONDS) as body:
         async for read in body.iter_any():
             for line in read.splitlines():
-                event = json.loads(line)
+                event = decode(line)
                 if event["type"] == "ERROR":
                     raise UnsureError("WATCH", event["object"]["code"])
                 version = event["object"]["metadata"]["resourceVersion"]
