@@ -109,8 +109,7 @@ def lines(cost: SimulatorCost) -> list[str]:
 
 def _world(tasks: int) -> World:
     asked = parse(yaml.safe_dump({**SCENARIO, "measure": {"tasks": tasks}}))
-    world, _ = build_world(asked, asked.profiles[0], seed=1)
-    return world
+    return build_world(asked, asked.profiles[0], seed=1)
 
 
 def _measure_here(tasks: int, counted: int) -> SimulatorCost:

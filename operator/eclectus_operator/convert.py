@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
+from eclectus.api.common import without_nulls
+
 T = TypeVar("T")
 
 
@@ -33,21 +35,12 @@ def read_authored(found: Mapping[str, Any], kind: type[T]) -> T:
 
     In a pod template, whose fields its definition does not know, the API server keeps a null.
     """
-    return read(_without_none(found), kind)
+    return read(without_nulls(found), kind)
 
 
 def written(value: Struct) -> dict[str, Any]:
     """The JSON object of a value, without the fields that are None."""
-    content: dict[str, Any] = _without_none(msgspec.to_builtins(value))
-    return content
-
-
-def _without_none(content: Any) -> Any:
-    """JSON content without the fields that are null."""
-    if isinstance(content, dict):
-        return {name: _without_none(each) for name, each in content.items() if each is not None}
-    if isinstance(content, list | tuple):
-        return [_without_none(each) for each in content]
+    content: dict[str, Any] = without_nulls(msgspec.to_builtins(value))
     return content
 
 

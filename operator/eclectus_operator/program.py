@@ -10,8 +10,6 @@ ever keeps an object from being deleted. A lost event costs at most `look_second
 then anyway. kopf spends milliseconds on each event, so only NodeProbes, DagJobs and their pods are watched.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import signal

@@ -71,7 +71,7 @@ def makespan(asked: Scenario, job: Arrival) -> float:
     """The makespan of the job alone."""
     plan = replace(asked.plan, arrivals=lambda seed: iter([job]), measured=range(len(job.sizes)))
     alone = replace(asked, plan=plan)
-    world, _ = build_world(alone, alone.profiles[0], seed=1)
+    world = build_world(alone, alone.profiles[0], seed=1)
     assert world.run()
     assert world.fault_count == 0
     return world.now

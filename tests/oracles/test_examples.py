@@ -86,7 +86,7 @@ def test_the_one_fast_machine_is_sent_more_than_it_serves() -> None:
 
 
 def _sent_to(asked: Scenario, node: str, seed: int) -> int:
-    world, _ = build_world(asked, asked.profiles[0], seed)
+    world = build_world(asked, asked.profiles[0], seed)
     binds: list[Bind] = []
     world.on_step = lambda now, events, commands: binds.extend(c for c in commands if isinstance(c, Bind))
     world.run()
@@ -104,7 +104,7 @@ def test_until_about_m_tasks_stand_there(profiles: list[dict[str, Any]], tasks: 
 
 def _longest_line(asked: Scenario, node: str) -> int:
     """The largest number of tasks at a node, waiting or running."""
-    world, _ = build_world(asked, asked.profiles[0], seed=1)
+    world = build_world(asked, asked.profiles[0], seed=1)
     longest = 0
     lines = world.engine._state.node_queues.by_row
 

@@ -21,7 +21,7 @@ def ratios(tasks: int, **fields: Any) -> dict[str, float]:
     asked = scenario(profiles=place("central-queue"), measure={"tasks": tasks}, **fields)
     expected, observed = defaultdict[str, float](float), defaultdict[str, float](float)
     for seed in (1, 2, 3):
-        world, _ = build_world(asked, asked.profiles[0], seed)
+        world = build_world(asked, asked.profiles[0], seed)
         world.run(lambda record: True)
         counters = world.engine.queue_counts().counters
         for counted, seconds in (

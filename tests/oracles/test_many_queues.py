@@ -114,7 +114,7 @@ def test_queues_of_slow_and_fast_machines_have_the_same_tail(
 
 def _tails(asked: Scenario, from_task: int) -> dict[str, dict[int, float]]:
     """Share of a group's machines with at least so many tasks, mean over samples at every 500th step."""
-    world, _ = build_world(asked, asked.profiles[0], seed=1)
+    world = build_world(asked, asked.profiles[0], seed=1)
     state, samples = world.engine._state, 0
     found = {group: dict.fromkeys(range(1, 5), 0.0) for group in ("slow", "fast")}
 

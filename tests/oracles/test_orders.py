@@ -75,7 +75,7 @@ class Served(NamedTuple):
 
 
 def served(asked: Scenario, seed: int) -> list[Served]:
-    world, _ = build_world(asked, asked.profiles[0], seed)
+    world = build_world(asked, asked.profiles[0], seed)
     found: list[Served] = []
 
     def hear(now: float, events: list[Event], commands: list[Command]) -> None:

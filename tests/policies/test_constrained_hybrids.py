@@ -132,7 +132,7 @@ def test_every_job_ends_although_a_fifth_of_the_nodes_fails(place: str, line: st
     lost = [("ssd", 3), ("plain", 5), ("wide", 1)]
     fails = [{"at": "20s", "action": "fail", "group": group, "count": count} for group, count in lost]
     asked = mixed(place, line, tasks=800, events=fails)
-    world, _ = build_world(asked, asked.profiles[0], seed=3, checked=True)
+    world = build_world(asked, asked.profiles[0], seed=3, checked=True)
     assert world.run()
     assert world.fault_count == 0, world.first_fault
     assert world.record.settled == world.record.arrived >= 800

@@ -93,7 +93,7 @@ def frozen(policy: dict[str, Any]) -> list[tuple[float, str, int]]:
         + [{"at": at, "action": "recover", "group": "b"} for at in (300, 399)],
         measure={"horizon": "400s"},
     )
-    sim, _ = build_world(asked, asked.profiles[0], engine_seed(1))
+    sim = build_world(asked, asked.profiles[0], engine_seed(1))
     engine, seen = sim.engine, []
 
     def observe() -> None:

@@ -28,7 +28,7 @@ from worlds import numbered, small_world
 
 def shorts_behind_long(asked: Scenario) -> int:
     """How often a short reservation was behind a long task, over all node queues and steps."""
-    world, _ = build_world(asked, asked.profiles[0], seed=1)
+    world = build_world(asked, asked.profiles[0], seed=1)
     seen = 0
 
     def observe(now: float, events: object, commands: object) -> None:
@@ -79,7 +79,7 @@ class Steal:
 
 
 def steals(asked: Scenario, monkeypatch: pytest.MonkeyPatch) -> list[Steal]:
-    world, _ = build_world(asked, asked.profiles[0], seed=2)
+    world = build_world(asked, asked.profiles[0], seed=2)
     state, found = world.engine._state, []
     move = state.node_queues.move
 

@@ -195,7 +195,7 @@ def streams(line: str, load: float, scarce: int, **of_line: Any) -> Scenario:
 
 def logged(asked: Scenario) -> tuple[list[tuple[float, list[Command]]], float]:
     """Every step that has commands, with its time, and the highest utilisation at any step."""
-    world, _ = build_world(asked, asked.profiles[0], seed=4)
+    world = build_world(asked, asked.profiles[0], seed=4)
     steps: list[tuple[float, list[Command]]] = []
     highest = 0.0
 

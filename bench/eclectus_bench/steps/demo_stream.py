@@ -15,7 +15,7 @@ def step_milliseconds(tasks: int) -> list[float]:
     """CPU time of each step until so many tasks have run, with the default profile."""
     changes = (f"workload.poisson.rate={RATE}", f"measure.tasks={tasks}")
     scenario = load(shipped_scenarios()["demo"], changes)
-    world, _ = build_world(scenario, scenario.profiles[0], seed=1)
+    world = build_world(scenario, scenario.profiles[0], seed=1)
     step, found = world.engine.step, list[float]()
 
     def timed(events: Sequence[Event], now: float) -> list[Command]:

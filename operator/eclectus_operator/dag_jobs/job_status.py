@@ -3,8 +3,6 @@
 The operator writes everything but `plan`, as a merge patch without it: the scheduler writes that alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -129,6 +129,15 @@ def read_json(decode: Callable[[Any], _T], raw: bytes | Raw) -> _T:
         return decode(shallow(bytes(raw)))
 
 
+def without_nulls(content: Any) -> Any:
+    """JSON content without the fields that are null, which mean not set in all of Kubernetes."""
+    if isinstance(content, dict):
+        return {name: without_nulls(each) for name, each in content.items() if each is not None}
+    if isinstance(content, list | tuple):
+        return [without_nulls(each) for each in content]
+    return content
+
+
 def shallow(raw: bytes, levels: int = LEVELS_MOST) -> bytes:
     """The JSON with null in place of each object and array below so many levels."""
     parts, level, kept_from = list[bytes](), 0, 0

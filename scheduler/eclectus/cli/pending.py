@@ -6,7 +6,6 @@ remain while no scheduler runs. A Lease says which names its scheduler serves, a
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,8 +24,7 @@ from eclectus.kubeclient.election import lease_from
 from eclectus.model.errors import SettingsError
 
 if TYPE_CHECKING:
-    from eclectus.kubeclient.client import ObjectApi
-    from eclectus.kubeclient.credentials import Credentials
+    from eclectus.kubeclient.client import ApiClient, ObjectApi
 
 SKEW = timedelta(seconds=15)  # allowed between this machine's clock and the leader's
 
@@ -134,23 +132,21 @@ def pending(
       list leases, configmaps  in the cluster; without both, name schedulers by --scheduler-name
     """
     from eclectus.kubeclient import credentials
+    from eclectus.kubeclient.client import ObjectApi, list_objects
 
     if all_namespaces and namespace:
         raise click.UsageError("give either --namespace or --all-namespaces")
     access = credentials.load(kubeconfig, context)
     where = "" if all_namespaces else namespace or cluster_commands.default_namespace(kubeconfig, context)
-    asyncio.run(_show(access, where, output, names))
 
-
-async def _show(access: Credentials, namespace: str, output: Output, names: tuple[str, ...]) -> None:
-    from eclectus.kubeclient.client import ObjectApi, connected, list_objects
-
-    async with connected(access, cluster_commands.REQUEST_SECONDS) as client:
+    async def answer(client: ApiClient) -> cluster_commands.Answer:
         api = ObjectApi(client)
         known = await cluster_commands.awaited(_known(api, names), "looking for the schedulers")
-        path = f"/api/v1/namespaces/{namespace}/pods" if namespace else PODS
+        path = f"/api/v1/namespaces/{where}/pods" if where else PODS
         pods = await cluster_commands.awaited(list_objects(api, path, UNPLACED), "listing the pods")
-    click.echo(formatted(rows(pods, known), known, namespace, output))
+        return formatted(rows(pods, known), known, where, output), ()
+
+    cluster_commands.print_changes(access, answer, watch=False)
 
 
 async def _known(api: ObjectApi, names: tuple[str, ...]) -> dict[str, Served]:

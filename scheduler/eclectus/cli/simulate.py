@@ -16,7 +16,7 @@ from eclectus.sim.report.compare import summarise
 from eclectus.sim.report.drawing import check_drawable, draw
 from eclectus.sim.report.tables import text_lines
 from eclectus.sim.runs import RunSpec, StopRequest, run_batch
-from eclectus.sim.scenario import ComparedProfile, Scenario, about, parse, shipped_scenarios
+from eclectus.sim.scenario import ComparedProfile, Scenario, about, load, shipped_scenarios
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 INTERRUPTED = 130  # what a shell expects after Ctrl-C
@@ -77,10 +77,7 @@ def simulate(
     """
     path = _path(scenario)
     with Progress(f"reading {path.name}"):
-        try:
-            read = parse(read_file(path), path.parent, changes)
-        except SettingsError as error:
-            raise SettingsError(str(path), str(error)) from None
+        read = load(path, changes)
     for file in (json_file, plot_file, tape_file):
         if file is not None and not file.absolute().parent.is_dir():
             raise SettingsError(str(file), "its folder does not exist")  # now rather than after all runs

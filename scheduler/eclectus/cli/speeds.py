@@ -21,7 +21,6 @@ from eclectus.config.settings_reading import nearest
 from eclectus.model.objects import concerns
 
 if TYPE_CHECKING:
-    from eclectus.api.node_profile import NodeProfile
     from eclectus.kubeclient.client import ApiClient
 
 Output = Literal["table", "wide", "json", "yaml"]

@@ -77,7 +77,8 @@ class Storage:
             self._taken.discard(volume.name)
         before = self._volumes.get(volume.name)
         if before != volume:
-            self._forget_volume(before)
+            if before is not None:
+                self._forget_volume(before)
             self._volumes[volume.name] = volume
             if volume.claim:
                 self._reserved.setdefault(volume.claim, {})[volume.name] = None
@@ -91,7 +92,6 @@ class Storage:
         volume = self._volumes.pop(name, None)
         if volume is not None:
             self._forget_volume(volume)
-            self._volume_changed(volume)
 
     def set_class(self, storage_class: StorageClass) -> None:
         """Add or update a StorageClass."""
@@ -126,15 +126,11 @@ class Storage:
         self._publishing ^= {name}
         self._classes_moved(each.name for each in self._classes.values() if each.provisioner == name)
 
-    def _forget_volume(self, volume: Volume | None) -> None:
-        if volume is None:
-            return
-        self._classes_moved([volume.storage_class])
+    def _forget_volume(self, volume: Volume) -> None:
         self._available.get(volume.storage_class, {}).pop(volume.name, None)
         if volume.claim in self._reserved:
             unfile(self._reserved, volume.claim, volume.name)
-        if volume.claim:
-            self._claim_changed(volume.claim)
+        self._volume_changed(volume)
 
     def _volume_changed(self, volume: Volume) -> None:
         self._classes_moved([volume.storage_class])

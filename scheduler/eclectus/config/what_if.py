@@ -11,8 +11,6 @@ NODE_ITEMS and TASK_ITEMS are the tables of the other items. Every error names t
 instead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeVar, get_args
 

@@ -9,8 +9,6 @@ Order is asked by `keeps_node`. No node is kept free for a task for which pods o
 evicted: Relieve policies make room for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from math import inf

@@ -160,15 +160,6 @@ class KnownSpeeds(framework.Learn):
     rows: int
     like: Mapping[int, int]
 
-    def add_node(self, row: int, node: str, capacity: int) -> None:
-        """Nothing to do."""
-
-    def remove_node(self, row: int) -> None:
-        """Nothing to do."""
-
-    def observe(self, done: framework.Completion) -> None:
-        """Nothing to do."""
-
     def speeds(self, workload: str) -> framework.Speeds:
         """Those that were computed last."""
         known = self.learn.known_speeds(workload)

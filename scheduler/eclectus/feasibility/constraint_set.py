@@ -10,8 +10,6 @@ node (`node.kubernetes.io/...`) and of PreferNoSchedule, which keeps no pod away
 anti-affinity, which depend on what runs where; and the size of a request.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 

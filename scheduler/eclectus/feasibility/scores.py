@@ -33,8 +33,6 @@ is added for each constraint, so that with a greater one the same difference of 
 TaintToleration: the fewer taints of effect PreferNoSchedule the pod does not tolerate, the better.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from math import log
 

@@ -4,8 +4,6 @@ A class follows the cluster's change logs. A pod that is bound costs each class 
 row; a class that is not used costs nothing. Most of a class is made of parts that it shares (`Parts`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial

@@ -63,29 +63,21 @@ class Learn(Policy, ABC):
         return _PLAIN
 
     @abstractmethod
-    def add_node(self, row: int, node: str, capacity: int) -> None:
-        """Node `node` now has row `row` of arrays of length `capacity`."""
-
-    @abstractmethod
-    def remove_node(self, row: int) -> None:
-        """The node of this row is gone."""
-
-    @abstractmethod
-    def observe(self, done: Completion) -> None:
-        """A task has run to its end."""
-
-    @abstractmethod
     def speeds(self, workload: str) -> Speeds:
         """The speed of every node for this kind of work. Called with every decision, so it must be cheap."""
 
-    @abstractmethod
-    def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
-        """Every pair of node and kind of work that has samples, in the order of the nodes' names.
+    # Optional.
 
-        `after`: only nodes whose names come after this one. Nodes may change while this is read.
-        """
+    def add_node(self, row: int, node: str, capacity: int) -> None:
+        """Node `node` now has row `row` of arrays of length `capacity`."""
 
-    # Optional. The engine calls the first three only of a learner that needs them.
+    def remove_node(self, row: int) -> None:
+        """The node of this row is gone."""
+
+    def observe(self, done: Completion) -> None:
+        """A task has run to its end."""
+
+    # The engine calls these three only of a learner that needs them.
 
     def arrived(self, workload: str, now: float) -> None:
         """A task that ends by itself is pending here, or was bound by another scheduler; once a task."""
@@ -99,6 +91,13 @@ class Learn(Policy, ABC):
     def known_speeds(self, workload: str) -> Speeds:
         """What `speeds` has answered last: to be asked between two steps, it brings nothing up to date."""
         return self.speeds(workload)
+
+    def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
+        """Every pair of node and kind of work that has samples, in the order of the nodes' names.
+
+        `after`: only nodes whose names come after this one. Nodes may change while this is read.
+        """
+        return iter(())
 
     def learned_nodes(self) -> Iterator[LearnedNode]:
         """What was learned of every node, as values that another process can recall."""

@@ -18,8 +18,6 @@ counts modulo 2**32) are 64 cores to a kubelet. They must be read as it reads th
 that no scheduler counts; and the work must not grow with the exponent.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache

@@ -107,7 +107,7 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 
 def error_from(what: str, status: int, body: bytes, headers: Mapping[str, str], advice: str) -> ApiError:
     """The error for an answer with a status of 400 or above. `advice`: what to do where RBAC forbids."""
-    message = _message(body)
+    message = message_of(body)
     if status == 403 and "is forbidden: User" in message:  # by RBAC, not by an admission plugin
         message += f"; {advice}"
     if status == 429:
@@ -122,7 +122,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return float(value) if value.isdigit() else None
 
 
-def _message(body: bytes) -> str:
+def message_of(body: bytes) -> str:
     """The message of a Status object, or the start of what a proxy in between answered."""
     try:
         answer = msgspec.json.decode(body)

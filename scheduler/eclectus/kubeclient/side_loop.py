@@ -1,7 +1,5 @@
 """A second event loop, on a thread of its own, for what must go on however long the first one is busy."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import Future

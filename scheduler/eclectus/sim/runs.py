@@ -51,9 +51,7 @@ def run(
 
     Equal scenario, profile and seed give an equal result. Raises InvariantError, StuckError.
     """
-    world, oracle = build_world(scenario, profile, seed, checked=checked)
-    if oracle is not None:
-        world.on_perturbation = oracle.speeds_changed
+    world = build_world(scenario, profile, seed, checked=checked)
     resource = scenario.plan.allocated_resource
     allocation = AllocationCurve(resource, world.machines) if resource else None
     observers = [allocation.record_step] if allocation is not None else []
@@ -73,10 +71,8 @@ def run(
     return _result(scenario, profile, seed, world, complete, allocation=curve, learning=learning)
 
 
-def build_world(
-    scenario: Scenario, profile: ComparedProfile, seed: int, *, checked: bool = False
-) -> tuple[World, OracleLearner | None]:
-    """A world that has not started, and its oracle, if any, to be notified of perturbations."""
+def build_world(scenario: Scenario, profile: ComparedProfile, seed: int, *, checked: bool = False) -> World:
+    """A world that has not started; an oracle, if it has one, is notified of perturbations."""
     machines = scenario.cluster.machines()
     configuration = parse_configuration(profile.configuration(engine_seed(seed)))
     oracle: OracleLearner | None = None
@@ -103,7 +99,9 @@ def build_world(
         stages=scenario.plan.stages,
         seed=seed,
     )
-    return world, oracle
+    if oracle is not None:
+        world.on_perturbation = oracle.speeds_changed
+    return world
 
 
 def _result(

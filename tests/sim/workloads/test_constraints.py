@@ -138,7 +138,7 @@ def test_delay_rises_with_the_utilisation_multiplier_of_the_set() -> None:
         profiles=place("least-allocated", ties="random"),
         measure={"tasks": 6000, "groups": ["set"]},
     )
-    world, _ = build_world(asked, asked.profiles[0], 1)
+    world = build_world(asked, asked.profiles[0], 1)
     world.run()
     busy = dict.fromkeys("abc", 0.0)
     for machine in world.machines.values():

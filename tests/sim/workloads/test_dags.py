@@ -185,7 +185,7 @@ def lived(
         profiles=[profile | {"learn": {"policy": "none"}}],
         **{"cluster": {"groups": [{"slots": slots}]}, "measure": {}} | more,
     )
-    world, _ = build_world(read, read.profiles[0], seed=1, checked=True)
+    world = build_world(read, read.profiles[0], seed=1, checked=True)
     observer = StepObserver(world)
     world.run()
     return world, observer

@@ -87,7 +87,7 @@ def test_a_long_task_above_its_share_would_delay_another_job(
 
 def job_events(profile: str) -> list[str]:
     read = load(shipped_scenarios()["figure2"])
-    world, _ = build_world(read, next(each for each in read.profiles if each.name == profile), 1)
+    world = build_world(read, next(each for each in read.profiles if each.name == profile), 1)
     found: list[str] = []
     world.on_step = lambda now, events, commands: found.extend(
         f"{now:g} {type(event).__name__}" for event in events if isinstance(event, JobSeen | JobGone)

@@ -59,7 +59,7 @@ def test_speeds_are_rates_over_those_of_the_reference(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_a_rate_of_0_is_a_hard_constraint(tmp_path: Path) -> None:
     scenario = asked(tmp_path, lastJob=60)
-    world, _ = build_world(scenario, scenario.profiles[0], seed=1, checked=True)
+    world = build_world(scenario, scenario.profiles[0], seed=1, checked=True)
     used: dict[str, set[str]] = {"a": set(), "b": set()}
 
     def on_step(*_: object) -> None:

@@ -147,7 +147,7 @@ def test_a_job_has_completions_and_parallelism(spec: dict[str, int], tasks: int,
 
 def test_the_next_pod_of_a_job_comes_when_one_has_ended(tmp_path: Path) -> None:
     scenario = asked(tmp_path, job(completions=5, parallelism=2, template=pod(work="10")))
-    world, _ = build_world(scenario, scenario.profiles[0], seed=1, checked=True)
+    world = build_world(scenario, scenario.profiles[0], seed=1, checked=True)
     numbers = []
     world.on_step = lambda now, events, commands: numbers.append((now, world.record.in_system))
     world.run()

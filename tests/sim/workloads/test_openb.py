@@ -214,7 +214,7 @@ def as_row(spec: Any) -> dict[str, str]:
 
 def test_best_fit_places_every_pod_as_the_simple_model_does(small: Scenario) -> None:
     profile = next(each for each in small.profiles if each.name == "scaled-best-fit")
-    world, _ = build_world(small, profile, 3, checked=True)
+    world = build_world(small, profile, 3, checked=True)
     nodes = [
         SimpleNode(
             row["sn"], int(row["cpu_milli"]), int(row["memory_mib"]), [1000] * int(row["gpu"]), row["model"]

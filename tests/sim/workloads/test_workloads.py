@@ -206,6 +206,7 @@ def test_quantiles_of_a_histogram_are_those_of_the_sample() -> None:
     histogram = Histogram()
     for value in sample.tolist():
         histogram.add(value)
+    histogram.aggregate()
     for share in (0.01, 0.5, 0.9, 0.99, 0.999):
         assert histogram.quantile(share) == pytest.approx(float(np.quantile(sample, share)), rel=0.01)
     assert histogram.mean == pytest.approx(sample.mean())
@@ -218,6 +219,8 @@ def test_histograms_can_be_merged() -> None:
     for at in range(1, 100):
         (one if at % 3 else other).add(at)
         both.add(at)
+    for each in (one, other, both):
+        each.aggregate()
     one.merge(other)
     assert (one.buckets, one.count, one.total, one.largest) == (
         both.buckets,
@@ -235,5 +238,7 @@ def test_it_does_not_matter_when_a_histogram_is_aggregated() -> None:
         once.add(value)
         if at % 7 == 0:
             often.aggregate()
+    for each in (often, once):
+        each.aggregate()
     assert (often.buckets, often.total, often.largest) == (once.buckets, once.total, once.largest)
     assert (once.total, once.count, once.buckets[ZERO_BUCKET]) == (reduce(add, sample), len(sample), 1)

@@ -100,7 +100,7 @@ def asked(**dispatchers: Any) -> dict[str, Any]:
 
 
 def test_jobs_go_to_the_dispatchers_in_turn() -> None:
-    world, _ = build_world(scenario(**asked(count=3)), scenario(**asked(count=3)).profiles[0], seed=1)
+    world = build_world(scenario(**asked(count=3)), scenario(**asked(count=3)).profiles[0], seed=1)
     seen: list[str] = []
     world.on_step = lambda now, events, commands: seen.extend(
         event.task.profile for event in events if hasattr(event, "task") and not event.task.node

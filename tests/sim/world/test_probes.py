@@ -30,7 +30,7 @@ HALVES = {
 
 
 def world_of(asked: Scenario, seed: int = 1) -> World:
-    return build_world(asked, asked.profiles[0], seed, checked=True)[0]
+    return build_world(asked, asked.profiles[0], seed, checked=True)
 
 
 def probed(world: World) -> list[Task]:
@@ -171,7 +171,7 @@ def placed_on(probes: dict[str, Any] | None) -> list[float]:
         probes=probes,
         measure={"horizon": 450},
     )
-    world, found = build_world(asked, asked.profiles[0], 1)[0], list[float]()
+    world, found = build_world(asked, asked.profiles[0], 1), list[float]()
 
     def on_step(now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
         found.extend(now for each in commands if isinstance(each, Bind) and each.node == "ill-0")
@@ -199,7 +199,7 @@ def perturbed(seed: int) -> tuple[list[tuple[float, int]], list[tuple[float, str
         probes=OFTEN,
         measure={"horizon": 260},
     )
-    world = build_world(asked, asked.profiles[0], seed)[0]
+    world = build_world(asked, asked.profiles[0], seed)
     numbers, binds = list[tuple[float, int]](), list[tuple[float, str]]()
 
     def on_step(now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:

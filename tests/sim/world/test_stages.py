@@ -260,7 +260,7 @@ def test_time_alone_is_on_the_part_due_for_the_mean_number_of_jobs(tmp_path: Pat
     read = scenario(
         workload={"dags": written(tmp_path, *jobs)}, cluster={"groups": [{"slots": 4}]}, measure={}
     )
-    world, _ = build_world(read, read.profiles[0], 1, checked=True)
+    world = build_world(read, read.profiles[0], 1, checked=True)
     world.run()
     first, second = world.dags.result().jobs
     assert (first.response, second.response) == (20.0, 40.0)

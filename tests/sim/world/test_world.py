@@ -43,7 +43,7 @@ PERTURBATIONS = [
 
 def world_of(**fields: Any) -> World:
     asked = scenario(**fields)
-    return build_world(asked, asked.profiles[0], seed=1, checked=True)[0]
+    return build_world(asked, asked.profiles[0], seed=1, checked=True)
 
 
 @pytest.mark.parametrize("policy", list(table.PLACE))

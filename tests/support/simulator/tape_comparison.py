@@ -26,7 +26,7 @@ def first_difference(tape: Path) -> str:
     header, steps = read(tape)
     scenario = scenario_of(tape)
     with patch("eclectus.sim.runs.engine_seed", return_value=header.seed):
-        world, _ = build_world(scenario, scenario.profiles[0], header.seed)
+        world = build_world(scenario, scenario.profiles[0], header.seed)
     for number, step in enumerate(steps, start=1):
         decided = tuple(world.engine.step(step.events, step.now))
         if decided != step.commands:

@@ -371,13 +371,7 @@ async def _get(url: str, token: str, trust: ssl.SSLContext | Fingerprint | bool)
 
 
 def _refusal(status: int, body: bytes) -> str:
-    """The message of a Status, or what else was answered."""
-    import msgspec
+    from eclectus.kubeclient.api_errors import message_of
 
-    try:
-        found: Any = msgspec.json.decode(body)
-    except msgspec.DecodeError:
-        found = None
-    text = found.get("message") if isinstance(found, dict) else body[:200].decode(errors="replace")
     advice = "; the token may have expired" if status == 401 else ""
-    return f"the scheduler answers {status}: {text}{advice}"
+    return f"the scheduler answers {status}: {message_of(body)}{advice}"

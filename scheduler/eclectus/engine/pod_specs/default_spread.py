@@ -12,8 +12,6 @@ is compared with few Services, whatever there are in its namespace: an index has
 under one of its labels, that which fewest others have there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from operator import attrgetter

@@ -3,8 +3,6 @@
 Each has kube-scheduler's plugin name and words; table.py has their order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 import numpy as np

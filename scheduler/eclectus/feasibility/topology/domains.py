@@ -6,8 +6,6 @@ and have only taints that it tolerates. For kube-scheduler's default constraints
 itself suffices.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain

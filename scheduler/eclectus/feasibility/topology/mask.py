@@ -4,8 +4,6 @@ Pods with the same rules share it, whatever they request. A pod that comes or le
 shuts or opens a topology domain, a vector operation over the rows of this domain.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 

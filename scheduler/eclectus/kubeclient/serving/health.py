@@ -5,8 +5,6 @@ is for users whom the access control permits; it is made by the loop whose state
 another one, on another thread, and busy.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections import Counter

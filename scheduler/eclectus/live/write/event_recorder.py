@@ -4,8 +4,6 @@ A bind matters more than an event: events have few requests in flight while bind
 a bounded queue; they are dropped and counted when it is full.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections import OrderedDict

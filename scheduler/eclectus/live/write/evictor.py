@@ -6,8 +6,6 @@ and is deleted gracefully. The uid is a precondition of both: a new pod of the s
 time that a write is repeated the pod may have found room elsewhere: before each try it must still wait.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence

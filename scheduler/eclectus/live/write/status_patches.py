@@ -5,8 +5,6 @@ again for the version that the watch brings. So it never arrives after the pod's
 object of the same name.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Pools bound what is under way at a time. A write is repeated until it is done or
 long enough, or this process leads no more.
 """
 
-from __future__ import annotations
-
 import asyncio
 from abc import ABC, abstractmethod
 from collections import Counter, deque

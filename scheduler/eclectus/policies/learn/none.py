@@ -3,13 +3,12 @@
 The baseline, and the assumption of schedulers that do not measure speeds.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from eclectus.cluster.scalars import read_only
-from eclectus.framework import Completion, Learn, LearnedCell, Speeds
+from eclectus.framework import Learn, Speeds
 
 
 @dataclass(eq=False)
@@ -24,16 +23,6 @@ class Unlearned(Learn):
         if len(self._speeds.rate) < capacity:
             self._speeds = Speeds(read_only(np.ones(capacity)), 1.0, self._speeds.epoch + 1)
 
-    def remove_node(self, row: int) -> None:
-        """Nothing to do: nothing is known of any node."""
-
-    def observe(self, done: Completion) -> None:
-        """Nothing to do."""
-
     def speeds(self, workload: str) -> Speeds:
         """One task a second in each slot of every node."""
         return self._speeds
-
-    def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
-        """Nothing is learned, so there are none."""
-        return iter(())

@@ -241,6 +241,14 @@ class RunResult(Struct, frozen=True):
     dags: DagResult | None = None  # of jobs with stages; null if there were none
 
 
+def counted_runs(runs: Iterable[RunResult]) -> dict[str, list[RunResult]]:
+    """The runs that count, by profile: the complete ones, or all if none is complete."""
+    by_profile: dict[str, list[RunResult]] = {}
+    for run in runs:
+        by_profile.setdefault(run.profile, []).append(run)
+    return {name: [run for run in some if run.complete] or some for name, some in by_profile.items()}
+
+
 class RunFailure(Struct, frozen=True):
     """A run that failed."""
 
@@ -340,9 +348,8 @@ class ComparisonReport(Struct, frozen=True):
         return [each.profile for each in self.summaries]
 
     def counted_runs(self) -> list[list[RunResult]]:
-        """The runs behind each summary: the complete ones, or all if none is complete."""
-        by_profile = ([run for run in self.runs if run.profile == name] for name in self.profiles)
-        return [[run for run in runs if run.complete] or runs for runs in by_profile]
+        """The runs behind each summary."""
+        return [*counted_runs(self.runs).values()]
 
     @property
     def shows_allocation(self) -> bool:

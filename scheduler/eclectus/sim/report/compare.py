@@ -3,8 +3,6 @@
 Jobs with stages are also compared job by job with the first profile's runs of equal seeds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 
@@ -23,16 +21,14 @@ from eclectus.sim.base.results import (
     Times,
     TimeStatistics,
     WorstGroup,
+    counted_runs,
     sorted_groups,
 )
 
 
 def summarise(runs: Sequence[RunResult]) -> list[ProfileSummary]:
-    """Each profile over its complete runs, or over all its runs if none is complete."""
-    by_profile: dict[str, list[RunResult]] = {}
-    for each in runs:
-        by_profile.setdefault(each.profile, []).append(each)
-    counted = {name: [r for r in group if r.complete] or group for name, group in by_profile.items()}
+    """Each profile over its runs that count."""
+    counted = counted_runs(runs)
     baseline = next(iter(counted.values()), [])
     return [_summary(name, group, baseline) for name, group in counted.items()]
 

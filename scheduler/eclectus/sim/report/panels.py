@@ -5,8 +5,6 @@ error. A profile with far larger values than the others is cut off by the axis, 
 are numbered as in the report's summaries, so that each has the same colour everywhere.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

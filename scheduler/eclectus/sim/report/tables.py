@@ -1,7 +1,5 @@
 """The tables of a comparison: a row for each profile, with means and Student 95 % intervals over runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean

@@ -18,8 +18,6 @@ cores must not be mixed: both are single settings.
 What the scheduler believes of the run times of stages is drawn here too, beside their true means.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -15,7 +15,6 @@ A key is a type of job and a number of GPUs; "null" holds the rate of the job ru
 second, or 0 if it cannot run. Rates beside other jobs and on several GPUs are ignored.
 """
 
-import gzip
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +22,6 @@ from math import log
 from pathlib import Path
 from random import Random
 from typing import Annotated
-from zlib import error as ZlibError  # noqa: N812 — the class, by its module's name
 
 import msgspec
 from msgspec import Meta, Struct
@@ -33,6 +31,7 @@ from eclectus.config.settings_reading import nearest
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Requirement, Term
 from eclectus.model.settings import REQUIRED, setting
+from eclectus.sim.base.files import read_data
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
 from eclectus.sim.workloads.workload import TaskNeeds, Workload
@@ -49,15 +48,15 @@ class _Entry(Struct, frozen=True):
 class Throughputs:
     """One file of throughputs."""
 
-    def __init__(self, path: Path, job_types: tuple[str, ...]) -> None:
+    def __init__(self, folder: Path, name: str, job_types: tuple[str, ...]) -> None:
         """Raises SettingsError if the file cannot be read or is not such a table."""
-        self._path = path
+        self._path = folder / name
         self._job_types = job_types
+        data = read_data(folder, name, "throughputs")
         try:
-            data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
             self._table = msgspec.json.decode(data, type=dict[str, dict[str, _Entry]])
-        except (OSError, EOFError, ZlibError, msgspec.DecodeError) as error:
-            raise SettingsError("throughputs", f"{path} is not a table of rates: {error}") from error
+        except msgspec.DecodeError as error:
+            raise SettingsError("throughputs", f"{self._path} is not a table of rates: {error}") from error
 
     def of(self, gpu: str) -> Rates:
         """The rates on one type of GPU. Raises SettingsError if the file lacks any of them."""
@@ -133,7 +132,7 @@ class Gavel(Workload):
         if cluster.nodes is not None:
             problem = "gives speeds to groups of machines; cluster.nodes is not supported"
             raise SettingsError("throughputs", problem)
-        table = Throughputs(folder / self.throughputs, self.job_types)
+        table = Throughputs(folder, self.throughputs, self.job_types)
         reference = table.of(self.reference)
         for job, rate in reference.items():
             if not rate:
@@ -152,7 +151,7 @@ class Gavel(Workload):
     def plan(self, machines: Mapping[str, Machine], folder: Path) -> ArrivalPlan:
         """The plan: endless arrivals, the measured window, and the node affinity of each type of job."""
         labels = {dict(machine.node.labels)[LABEL] for machine in machines.values()}
-        table = Throughputs(folder / self.throughputs, self.job_types)
+        table = Throughputs(folder, self.throughputs, self.job_types)
         work_classes = self._work_classes({gpu: table.of(gpu) for gpu in sorted(labels)})
         rate = self.jobs_per_hour / 3600.0
         return ArrivalPlan(

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import field
 
+from eclectus.api.common import without_nulls
 from eclectus.api.names import ARRIVAL_SECONDS, WORK_SECONDS
 from eclectus.config.settings_reading import read_documents, show
 from eclectus.kube.objects import ApiObject, decode_pod, full_name
@@ -206,26 +207,13 @@ def _flat(value: object, where: str, kind: str) -> Iterator[tuple[str, Json]]:
         raise SettingsError(where, f"must be a Kubernetes object, not {show(value)}")
     found = str(value.get("kind", kind))
     if not found.endswith("List"):
-        yield where, {**_without_nulls(value), "kind": found}
+        yield where, {**without_nulls(value), "kind": found}
         return
     items = value.get("items")
     if not isinstance(items, list):
         raise SettingsError(where, f"a {found} needs items")
     for at, item in enumerate(items):
         yield from _flat(item, f"{where}, items[{at}]", found.removesuffix("List"))
-
-
-def _without_nulls(value: dict[str, object]) -> Json:
-    """Drop fields that are null, as the API server does."""
-    found: Json = {}
-    for key, each in value.items():
-        if isinstance(each, dict):
-            found[key] = _without_nulls(each)
-        elif isinstance(each, list):
-            found[key] = [_without_nulls(item) if isinstance(item, dict) else item for item in each]
-        elif each is not None:
-            found[key] = each
-    return found
 
 
 def _arrival(thing: Json, where: str, shared: AbstractSet[str]) -> Arrival:

@@ -18,7 +18,7 @@ import numpy as np
 from typing_extensions import override
 
 from eclectus.cluster.scalars import read_only
-from eclectus.framework import Completion, Learn, LearnedCell, Speeds
+from eclectus.framework import Learn, LearnedCell, Speeds
 from eclectus.model.settings import setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.results import LearnedSpeed, LearningError
@@ -59,10 +59,6 @@ class OracleLearner(Learn):
     def remove_node(self, row: int) -> None:
         del self._rows[row]
         self.speeds_changed()
-
-    @override
-    def observe(self, done: Completion) -> None:
-        """Nothing can be learned beyond the truth."""
 
     def speeds_changed(self) -> None:
         """Drop cached rates, because true speeds have changed."""

@@ -59,18 +59,18 @@ ZERO_BUCKET = -(10**6)  # the bucket of times that are zero
 
 
 class Histogram:
-    """A growing sample of times, in seconds.
+    """A growing sample of times, in seconds; it is read after a call of `aggregate`.
 
     New values are kept in a list and put into buckets by numpy in one go, which is far faster than one by
-    one. A caller that adds without limit must call `aggregate` from time to time; readers need not.
+    one. A caller that adds without limit must call `aggregate` from time to time.
     """
 
-    __slots__ = ("_buckets", "_largest", "_new", "_total", "add")
+    __slots__ = ("_new", "add", "buckets", "largest", "total")
 
     def __init__(self) -> None:
-        self._buckets: Counter[int] = Counter()
-        self._total = 0.0
-        self._largest = 0.0
+        self.buckets: Counter[int] = Counter()  # bucket -> number of values
+        self.total = 0.0  # the exact sum
+        self.largest = 0.0
         self._new: list[float] = []
         self.add: Callable[[float], None] = self._new.append  # add one value
 
@@ -83,28 +83,10 @@ class Histogram:
         is_positive = new > 1e-12
         buckets = np.full(len(new), ZERO_BUCKET)
         buckets[is_positive] = np.floor(np.log(new[is_positive]) * _SCALE)
-        self._buckets.update(buckets.tolist())
+        self.buckets.update(buckets.tolist())
         # One after the other, so that the sum does not depend on how many values are aggregated at a time.
-        self._total = float(np.cumsum(np.concatenate(([self._total], new)))[-1])
-        self._largest = max(self._largest, float(new.max()))
-
-    @property
-    def buckets(self) -> Counter[int]:
-        """Bucket -> number of values."""
-        self.aggregate()
-        return self._buckets
-
-    @property
-    def total(self) -> float:
-        """The exact sum in seconds."""
-        self.aggregate()
-        return self._total
-
-    @property
-    def largest(self) -> float:
-        """The maximum in seconds; 0 if empty."""
-        self.aggregate()
-        return self._largest
+        self.total = float(np.cumsum(np.concatenate(([self.total], new)))[-1])
+        self.largest = max(self.largest, float(new.max()))
 
     @property
     def count(self) -> int:
@@ -112,11 +94,10 @@ class Histogram:
         return self.buckets.total()
 
     def merge(self, other: Histogram) -> None:
-        """Add all values of another histogram."""
-        self.aggregate()
-        self._buckets.update(other.buckets)
-        self._total += other.total
-        self._largest = max(self._largest, other.largest)
+        """Add what another histogram has aggregated."""
+        self.buckets.update(other.buckets)
+        self.total += other.total
+        self.largest = max(self.largest, other.largest)
 
     @property
     def mean(self) -> float:
@@ -273,9 +254,7 @@ class RunRecord:
     def submit(self, tasks: int) -> None:
         """Tasks of arrived jobs are submitted and wait."""
         self.in_system += tasks
-        waiting = self.in_system - self.running
-        if waiting > self.peak_waiting:
-            self.peak_waiting = waiting
+        self.peak_waiting = max(self.peak_waiting, self.waiting)
 
     def close(self) -> None:
         """Arrivals have ended: close the window, since the rest of the run only drains."""

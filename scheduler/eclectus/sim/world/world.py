@@ -146,6 +146,7 @@ class World:
                     record.close()
                     return False
         # 5. All totals must agree.
+        record.aggregate()
         check_end(record, self.machines, self.now)
         return True
 
