@@ -96,9 +96,16 @@ def job_orders_yaml() -> str:
 def template_fields_yaml() -> str:
     """The file of what a NodeProbe's pod template may have, which templates/operator/admission.yaml reads."""
     header = "# What a NodeProbe's pods may have. `make manifests` writes this file from the operator.\n"
-    return header + yaml.safe_dump(
-        probe_templates.for_chart(), sort_keys=False, default_flow_style=None, width=_WIDTH
-    )
+    lists = {
+        "pod": list(probe_templates.POD_FIELDS),
+        "container": list(probe_templates.CONTAINER_FIELDS),
+        "podSecurity": list(probe_templates.POD_SECURITY_FIELDS),
+        "containerSecurity": list(probe_templates.CONTAINER_SECURITY_FIELDS),
+        "volume": list(probe_templates.VOLUME_FIELDS),
+        "envSources": list(probe_templates.ENV_SOURCES),
+        "reservedKey": probe_templates.RESERVED_KEY,
+    }
+    return header + yaml.safe_dump(lists, sort_keys=False, default_flow_style=None, width=_WIDTH)
 
 
 def _config() -> Schema:

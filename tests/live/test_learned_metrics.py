@@ -1,14 +1,11 @@
 """Metrics of what is learned: by group of nodes and class of work, both bounded, and none by node."""
 
-from functools import partial
-
 import pytest
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
 from eclectus.config.process_settings import MetricsSettings as Settings
-from eclectus.explain.node import learned_summary
-from eclectus.live.process_metrics import AtScrape, Metrics, learned_metrics
+from eclectus.live.process_metrics import Metrics, register_collectors
 from eclectus.model.events import NodeSeen, Resumed, TaskSeen
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.rosella import RosellaLearn
@@ -25,10 +22,8 @@ class LearningEngine:
         self.engine.step([Resumed(), *map(NodeSeen, nodes)], 0.0)
         self.now, self._count = 0.0, 0
         self._metrics = Metrics()
-        summary = partial(self.engine.read, learned_summary)
-        self._metrics.registry.register(
-            AtScrape(lambda: learned_metrics(summary, lambda: self.now, Settings(**settings)))
-        )
+        registry = self._metrics.registry
+        register_collectors(registry, self.engine, lambda: self.now, Settings(**settings))
 
     def run_pod(self, node, seconds, workload="web"):
         """A pod of another scheduler is bound to the node and runs to its end."""

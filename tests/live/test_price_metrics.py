@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -11,8 +9,7 @@ from builders import make_engine, make_node, make_task
 from eclectus.accounts.node_prices import PriceSummary
 from eclectus.config.process_settings import MetricsSettings
 from eclectus.engine.engine import Engine
-from eclectus.explain.node import summary_of_prices
-from eclectus.live.process_metrics import AtScrape, price_metrics
+from eclectus.live.process_metrics import AtScrape, price_metrics, register_collectors
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.phoenix import ScarceNodesLast
 from worlds import World
@@ -21,14 +18,15 @@ ARM, SETTINGS = (("arch", "arm"),), MetricsSettings(node_group_label="arch")
 
 
 def scraped(engine: Engine, settings: MetricsSettings = SETTINGS) -> dict[str, dict[str, float]]:
-    """Metric -> label value -> value."""
+    """Metric -> label value -> value, of the metrics of prices."""
     registry = CollectorRegistry()
-    registry.register(AtScrape(lambda: price_metrics(partial(engine.read, summary_of_prices), settings)))
+    register_collectors(registry, engine, lambda: 0.0, settings)
     return {
         family.name.removeprefix("eclectus_"): {
             next(iter(sample.labels.values())): sample.value for sample in family.samples
         }
         for family in registry.collect()
+        if family.name.startswith(("eclectus_node_price", "eclectus_class_price", "eclectus_constraint"))
     }
 
 
@@ -58,7 +56,7 @@ def test_of_many_classes_of_work_the_dearest_are_shown() -> None:
     classes = (*of_arm, ("none", "w0", 1.0), ("none", "w2", 1.0))
     registry = CollectorRegistry()
     summary = PriceSummary(groups=(), sets=(), classes=classes)
-    registry.register(AtScrape(lambda: price_metrics(lambda *_: summary, MetricsSettings(most_classes=2))))
+    registry.register(AtScrape(lambda: price_metrics(summary, 2)))
     samples = [sample for family in registry.collect() for sample in family.samples]
     assert {(each.labels["group"], each.labels["class"]): each.value for each in samples} == {
         ("arm", "w1"): 2.0,

@@ -28,7 +28,7 @@ COUNTS = QueueCounts(
 
 def test_the_engines_counts_have_kube_schedulers_shapes():
     metrics = Metrics()
-    metrics.registry.register(AtScrape(lambda: queue_metrics(lambda: COUNTS)))
+    metrics.registry.register(AtScrape(lambda: queue_metrics(COUNTS)))
     text = metrics.expose().decode()
     for line in (
         'eclectus_pending_pods{queue="backoff"} 2.0',

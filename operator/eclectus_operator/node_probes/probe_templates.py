@@ -96,19 +96,6 @@ _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _DIGEST = re.compile(r"([a-z0-9]+(?:[.+_-][a-z0-9]+)*):([a-f0-9]{32,})")
 
 
-def for_chart() -> dict[str, object]:
-    """The lists as templates/operator/admission.yaml reads them."""
-    return {
-        "pod": list(POD_FIELDS),
-        "container": list(CONTAINER_FIELDS),
-        "podSecurity": list(POD_SECURITY_FIELDS),
-        "containerSecurity": list(CONTAINER_SECURITY_FIELDS),
-        "volume": list(VOLUME_FIELDS),
-        "envSources": list(ENV_SOURCES),
-        "reservedKey": RESERVED_KEY,
-    }
-
-
 def problems(spec: NodeProbeSpec, settings: Settings) -> list[str]:
     """What is wrong, each with its path; empty if the spec is valid."""
     return [f"classes[{work.name}]: {wrong}" for work in spec.classes for wrong in _of_work(work, settings)]

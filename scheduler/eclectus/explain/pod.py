@@ -14,19 +14,10 @@ from operator import attrgetter
 import numpy as np
 from msgspec.structs import replace
 
+from eclectus.engine import reports
 from eclectus.engine.engine import Engine
 from eclectus.engine.pod_specs.late_pods import TERMS_MOST
 from eclectus.engine.queues.class_queues import Queued
-from eclectus.engine.reports import (
-    FitErrors,
-    deferred,
-    gang_message,
-    having_room,
-    in_node_queue,
-    not_placed_yet,
-    pods_ahead,
-    withheld,
-)
 from eclectus.engine.state import ForeignPod, State
 from eclectus.explain.node import demand_of, leaving_on, named, near_misses, preemption, price_for
 from eclectus.feasibility.fit_error import funnel
@@ -96,7 +87,7 @@ def explain_waiting(state: State, task: Task, now: float) -> explanation.PodExpl
 
 
 def _funnel(state: State, task: Task, task_class: TaskClass) -> explanation.Funnel:
-    messages = FitErrors(state)
+    messages = reports.FitErrors(state)
     found = funnel(task_class, state.cluster, messages.refusals)
     return explanation.Funnel(
         nodes=len(state.cluster),
@@ -128,9 +119,9 @@ def _nomination(state: State, uid: str, now: float) -> explanation.Nomination | 
 
 
 def _attempts(state: State, task: Task, now: float) -> explanation.Attempts:
-    message, at, reports = state.reports.last(task.uid) or (task.reported, None, 0)
+    message, at, times = state.reports.last(task.uid) or (task.reported, None, 0)
     ago = None if at is None else now - at
-    return explanation.Attempts(state.backoff.failures[task.uid], reports, message, ago)
+    return explanation.Attempts(state.backoff.failures[task.uid], times, message, ago)
 
 
 def _age(task: Task, now: float) -> float | None:
@@ -197,7 +188,7 @@ def state_of(state: State, task: Task) -> explanation.WaitingState:
     if place != "classQueue":
         return "gang" if place == "lead" else place
     queued = state.places.queued(uid)
-    if withheld(state, uid) is not None:
+    if reports.withheld(state, uid) is not None:
         return "withheld"
     if queued is not None and queued.pending.unschedulable_since is not None:
         return "unschedulable"
@@ -233,14 +224,16 @@ def waiting(state: State, task: Task, task_class: TaskClass, now: float) -> expl
         case "deferred":
             found = _deferred(state, task, with_room, now)
         case "active":
-            next_cycle = "its class is asked about in the next scheduling cycle"
-            found = _here(state, task, not_placed_yet(state, task, with_room) if with_room else next_cycle)
+            reason = "its class is asked about in the next scheduling cycle"
+            if with_room:
+                reason = reports.not_placed_yet(state, task, with_room)
+            found = _here(state, task, reason)
     return found
 
 
 def _in_gang(state: State, task: Task, now: float) -> explanation.Waiting:
     gang = state.gangs.pods[task.uid]
-    _, reason = gang_message(state, task.uid, FitErrors(state), partial(_class_of, state))
+    _, reason = reports.gang_message(state, task.uid, reports.FitErrors(state), partial(_class_of, state))
     backs_off = not gang.problem and gang.retry_at > now
     return explanation.Waiting(reason, next_check=gang.retry_at - now if backs_off else None)
 
@@ -255,11 +248,11 @@ def _in_node_queue(state: State, task: Task, now: float) -> explanation.Waiting:
         raise LookupError(f"{task} waits at no node")
     rows = list(dict.fromkeys(reservation.rows))
     return explanation.Waiting(
-        in_node_queue(state, reservation),
+        reports.in_node_queue(state, reservation),
         since=now - reservation.since,
         policy=str(state.profiles[task.profile].line),
         nodes=tuple(names[row] for row in rows[:NODES_MOST]),
-        ahead=pods_ahead(state, reservation) if len(rows) == 1 else 0,
+        ahead=reports.pods_ahead(state, reservation) if len(rows) == 1 else 0,
     )
 
 
@@ -283,7 +276,7 @@ def _here(state: State, task: Task, reason: str) -> explanation.Waiting:
 
 
 def _withheld(state: State, task: Task, now: float) -> explanation.Waiting:
-    answer = withheld(state, task.uid)
+    answer = reports.withheld(state, task.uid)
     reason = "" if answer is None else answer.reason.message
     return replace(
         _here(state, task, reason or "its Order keeps it from being offered to any node"),
@@ -300,7 +293,7 @@ def _unschedulable(state: State, task: Task, with_room: int, now: float) -> expl
     if found.reason:
         return found
     if with_room:
-        reason = f"policy {found.policy} has refused it although {having_room(with_room)}"
+        reason = f"policy {found.policy} has refused it although {reports.having_room(with_room)}"
         return replace(found, reason=reason)
     if task.spec.unsupported:
         reason = nodes.unsupported_message(task.spec)
@@ -314,7 +307,7 @@ def _unschedulable(state: State, task: Task, with_room: int, now: float) -> expl
 def _deferred(state: State, task: Task, with_room: int, now: float) -> explanation.Waiting:
     wait = state.deferrals.waits[task.uid][1]
     row, names = wait.row, state.cluster.names
-    reason = deferred(state, task, with_room)
+    reason = reports.deferred(state, task, with_room)
     if not with_room:
         reason = "no node has room for it now" + ("" if row is None else f"; it waits for node {names[row]}")
     return replace(
@@ -383,7 +376,7 @@ def _alike(
 ) -> explanation.AlikePods:
     task, task_class = pods[0], _class_of(state, pods[0])
     reason = waiting(state, task, task_class, now).reason
-    message = "" if task_class.fits_now_count else FitErrors(state).message(task, task_class)
+    message = "" if task_class.fits_now_count else reports.FitErrors(state).message(task, task_class)
     return explanation.AlikePods(where, len(pods), reason, message, task.name)
 
 

@@ -11,7 +11,6 @@ import platform
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from random import Random
 from typing import Any, TypeVar, get_args
 
@@ -76,16 +75,20 @@ def observed(name: str, samples: Iterable[Sample]) -> Metric:
     return found
 
 
-class BuildInfo(Collector):
-    """Reads the versions at each scrape: looking them up would cost the start of the scheduler 40 ms."""
+@dataclass(frozen=True)
+class AtScrape(Collector):
+    """Has the registry read metrics from a source at each scrape."""
+
+    metrics: Callable[[], Iterable[Metric]]
 
     @override
     def collect(self) -> Iterable[Metric]:
-        yield observed("build_info", [((eclectus.__version__, platform.python_version()), 1)])
+        return self.metrics()
 
-    def describe(self) -> Iterable[Metric]:
-        """The name, for the registry's check at the start."""
-        return [observed("build_info", [])]
+
+def build_info() -> Iterator[Metric]:
+    """The versions; not at the start of the scheduler, where looking them up would cost 40 ms."""
+    yield observed("build_info", [((eclectus.__version__, platform.python_version()), 1)])
 
 
 PERIOD_SECONDS = 60.0  # two scrapes at the usual interval of 30 s
@@ -154,7 +157,7 @@ class Metrics:
         self.plan_writes = registered(Counter, "plan_writes", registry)
         self.load_queries = registered(Counter, "load_signal_queries", registry)
         self.load_nodes = registered(Gauge, "load_signal_nodes", registry)
-        registry.register(BuildInfo())
+        registry.register(AtScrape(build_info))
         ProcessCollector(registry=registry)
 
     def expose(self) -> bytes:
@@ -174,30 +177,26 @@ class Context:
 # -- metrics of the engine, and of what is learned --------------------------------------------------
 
 
-@dataclass(frozen=True)
-class AtScrape(Collector):
-    """Has the registry read metrics from a source at each scrape."""
-
-    metrics: Callable[[], Iterable[Metric]]
-
-    @override
-    def collect(self) -> Iterable[Metric]:
-        return self.metrics()
-
-
 def register_collectors(
     registry: CollectorRegistry, engine: Engine, now: Callable[[], float], settings: Settings
 ) -> None:
     """Have the registry read from the engine at each scrape."""
-    learned, prices = partial(engine.read, learned_summary), partial(engine.read, summary_of_prices)
-    registry.register(AtScrape(partial(queue_metrics, engine.queue_counts)))
-    registry.register(AtScrape(partial(learned_metrics, learned, now, settings)))
-    registry.register(AtScrape(partial(price_metrics, prices, settings)))
+    groups, most = (settings.node_group_label, settings.most_groups), settings.most_classes
+
+    def learned() -> Iterable[Metric]:
+        names, summary = engine.read(learned_summary, *groups, now())
+        return () if summary is None else learned_metrics(names, summary, most)
+
+    def prices() -> Iterable[Metric]:
+        summary = engine.read(summary_of_prices, *groups)
+        return () if summary is None else price_metrics(summary, most)
+
+    for metrics in (lambda: queue_metrics(engine.queue_counts()), learned, prices):
+        registry.register(AtScrape(metrics))
 
 
-def queue_metrics(queue_counts: Callable[[], QueueCounts]) -> Iterator[Metric]:
+def queue_metrics(counts: QueueCounts) -> Iterator[Metric]:
     """The queue counts of the engine."""
-    counts = queue_counts()
     counters = counts.counters
     queues = {
         "active": counts.active,
@@ -248,25 +247,13 @@ def _by_one(figures: Mapping[str, float]) -> Iterator[Sample]:
         yield (value,), figure
 
 
-SummariseLearned = Callable[[str, int, float], tuple[list[str], LearnedSummary | None]]
-"""(node label, most groups, now) -> names of the groups, and `explain.node.learned_summary`."""
-
-
-def learned_metrics(
-    summarise: SummariseLearned, now: Callable[[], float], settings: Settings
-) -> Iterator[Metric]:
-    """What is learned; nothing if the learner has no summary."""
-    names, summary = summarise(settings.node_group_label, settings.most_groups, now())
-    if summary is not None:
-        yield observed("arrival_rate", [((), summary.arrivals)])
-        yield observed("service_capacity", [((), summary.capacity)])
-        yield observed("arrivals", [((), summary.arrived)])
-        yield observed("samples", [((), summary.samples)])
-        yield observed("speed_alarms", [((), summary.alarms)])
-        yield from _by_group(names, summary, settings.most_classes)
-
-
-def _by_group(names: list[str], summary: LearnedSummary, most_classes: int) -> Iterator[Metric]:
+def learned_metrics(names: list[str], summary: LearnedSummary, most_classes: int) -> Iterator[Metric]:
+    """What is learned, by groups of nodes with these names and by classes of work."""
+    yield observed("arrival_rate", [((), summary.arrivals)])
+    yield observed("service_capacity", [((), summary.capacity)])
+    yield observed("arrivals", [((), summary.arrived)])
+    yield observed("samples", [((), summary.samples)])
+    yield observed("speed_alarms", [((), summary.alarms)])
     nodes = {(group, state): count for group, state, count in summary.states}
     states = [
         ((name, state), nodes.get((group, state), 0))
@@ -304,16 +291,8 @@ def _mean(parts: list[LearnedGroup]) -> tuple[int, float, float]:
     return nodes, speed, sum(each.nodes * each.confidence for each in parts) / nodes
 
 
-SummarisePrices = Callable[[str, int], PriceSummary | None]
-"""(node label, most groups) -> the prices: explain.node.summary_of_prices."""
-
-
-def price_metrics(summarise: SummarisePrices, settings: Settings) -> Iterator[Metric]:
-    """The prices; nothing where no policy asks for prices."""
-    summary = summarise(settings.node_group_label, settings.most_groups)
-    if summary is None:
-        return
-    most = settings.most_classes
+def price_metrics(summary: PriceSummary, most: int) -> Iterator[Metric]:
+    """The prices; of classes of work and sets of constraints as many as `most`."""
     sets = _scarcest(summary.sets, most)
     yield observed("node_price", (((name,), price) for name, price in summary.groups))
     yield observed("class_price_ratio", _dearest(summary.classes, most))

@@ -9,42 +9,30 @@ from statistics import fmean
 import numpy as np
 
 from eclectus.maths.student import half_width
-from eclectus.sim.base.results import (
-    DagComparison,
-    DagResult,
-    DagSummary,
-    GroupResult,
-    Interval,
-    ProfileSummary,
-    RunResult,
-    Statistics,
-    Times,
-    TimeStatistics,
-    WorstGroup,
-    counted_runs,
-    sorted_groups,
-)
+from eclectus.sim.base import results
 
 
-def summarise(runs: Sequence[RunResult]) -> list[ProfileSummary]:
+def summarise(runs: Sequence[results.RunResult]) -> list[results.ProfileSummary]:
     """Each profile over its runs that count."""
-    counted = counted_runs(runs)
+    counted = results.counted_runs(runs)
     baseline = next(iter(counted.values()), [])
     return [_summary(name, group, baseline) for name, group in counted.items()]
 
 
-def _summary(profile: str, runs: Sequence[RunResult], baseline: Sequence[RunResult]) -> ProfileSummary:
-    groups: dict[str, dict[str, list[GroupResult]]] = {}
+def _summary(
+    profile: str, runs: Sequence[results.RunResult], baseline: Sequence[results.RunResult]
+) -> results.ProfileSummary:
+    groups: dict[str, dict[str, list[results.GroupResult]]] = {}
     shares, evictions = [each.probe_share for each in runs], [each.evictions for each in runs]
     for each in runs:
         for name, some in each.groups.items():
             for label, group in some.items():
                 groups.setdefault(name, {}).setdefault(label, []).append(group)
     statistics = {
-        name: {label: _statistics(some[label]) for label in sorted_groups(some)}
+        name: {label: _statistics(some[label]) for label in results.sorted_groups(some)}
         for name, some in groups.items()
     }
-    return ProfileSummary(
+    return results.ProfileSummary(
         profile=profile,
         runs=len(runs),
         all=_statistics(runs),
@@ -60,11 +48,11 @@ def _summary(profile: str, runs: Sequence[RunResult], baseline: Sequence[RunResu
     )
 
 
-def _statistics(parts: Sequence[RunResult] | Sequence[GroupResult]) -> Statistics:
+def _statistics(parts: Sequence[results.RunResult] | Sequence[results.GroupResult]) -> results.Statistics:
     """Statistics over the runs that have any such task or job."""
     slowdowns = [each.slowdown for each in parts if each.response.count]
     met = [each.met for each in parts if each.met is not None]
-    return Statistics(
+    return results.Statistics(
         response=_time_statistics([each.response for each in parts]),
         wait=_time_statistics([each.wait for each in parts]),
         jobs=_time_statistics([each.jobs for each in parts]),
@@ -73,17 +61,21 @@ def _statistics(parts: Sequence[RunResult] | Sequence[GroupResult]) -> Statistic
     )
 
 
-def _worst(groups: Mapping[str, Statistics]) -> WorstGroup | None:
+def _worst(groups: Mapping[str, results.Statistics]) -> results.WorstGroup | None:
     """The group whose mean slowdown is largest; None unless tasks of several groups have ended."""
-    found = [WorstGroup(label, each.slowdown) for label, each in groups.items() if each.slowdown is not None]
+    found = [
+        results.WorstGroup(label, each.slowdown)
+        for label, each in groups.items()
+        if each.slowdown is not None
+    ]
     return max(found, key=lambda group: group.slowdown.mean) if len(found) > 1 else None
 
 
-def _time_statistics(samples: Sequence[Times]) -> TimeStatistics | None:
+def _time_statistics(samples: Sequence[results.Times]) -> results.TimeStatistics | None:
     some = [each for each in samples if each.count]
     if not some:
         return None
-    return TimeStatistics(
+    return results.TimeStatistics(
         mean=_interval([each.mean for each in some]),
         p50=_interval([each.p50 for each in some]),
         p90=_interval([each.p90 for each in some]),
@@ -91,7 +83,7 @@ def _time_statistics(samples: Sequence[Times]) -> TimeStatistics | None:
     )
 
 
-def _allocation(runs: Sequence[RunResult]) -> dict[int, Interval]:
+def _allocation(runs: Sequence[results.RunResult]) -> dict[int, results.Interval]:
     """At every whole per cent that all runs reached; a run without that per cent keeps its last value."""
     curves = [each.allocation for each in runs]
     if not all(curves):
@@ -103,14 +95,14 @@ def _allocation(runs: Sequence[RunResult]) -> dict[int, Interval]:
     }
 
 
-def _interval(values: Sequence[float]) -> Interval:
-    return Interval(fmean(values), half_width(values))
+def _interval(values: Sequence[float]) -> results.Interval:
+    return results.Interval(fmean(values), half_width(values))
 
 
 LOSER = 0.8  # a job with a smaller factor has lost, as Carbyne's evaluation counts it (OSDI 2016, section 7)
 
 
-def compare_jobs(mine: DagResult, baseline: DagResult) -> DagComparison | None:
+def compare_jobs(mine: results.DagResult, baseline: results.DagResult) -> results.DagComparison | None:
     """The jobs that have ended in both runs, which have the same seed; None if there is none."""
     theirs = {job.number: job for job in baseline.jobs}
     pairs = [(job, theirs[job.number]) for job in mine.jobs if job.number in theirs]
@@ -121,10 +113,12 @@ def compare_jobs(mine: DagResult, baseline: DagResult) -> DagComparison | None:
     p25, p50, p75, p95 = np.quantile(factors, (0.25, 0.5, 0.75, 0.95)).tolist()
     factor = fmean(other.response for _, other in pairs) / fmean(one.response for one, _ in pairs)
     worst, losers = float(factors.min()), float((factors < LOSER).mean())
-    return DagComparison(factor, p25, p50, p75, p95, worst, losers, makespan=ends[0] / ends[1])
+    return results.DagComparison(factor, p25, p50, p75, p95, worst, losers, makespan=ends[0] / ends[1])
 
 
-def summarise_dags(runs: Sequence[RunResult], baseline: Sequence[RunResult]) -> DagSummary | None:
+def summarise_dags(
+    runs: Sequence[results.RunResult], baseline: Sequence[results.RunResult]
+) -> results.DagSummary | None:
     """Means over the runs of a profile that have jobs with stages, beside the baseline's of equal seeds."""
     some = [(run, run.dags) for run in runs if run.dags is not None and run.dags.jobs]
     if not some:
@@ -132,27 +126,27 @@ def summarise_dags(runs: Sequence[RunResult], baseline: Sequence[RunResult]) -> 
     theirs = {run.seed: run.dags for run in baseline if run.dags is not None}
     found = (compare_jobs(dags, theirs[run.seed]) for run, dags in some if run.seed in theirs)
     compared = [each for each in found if each is not None]
-    results = [dags for _, dags in some]
-    responses = [[job.response for job in dags.jobs] for dags in results]
-    unfairness = [[job.unfairness for job in dags.jobs] for dags in results]
-    fairness = [dags.fairness for dags in results if dags.fairness is not None]
+    own = [dags for _, dags in some]
+    responses = [[job.response for job in dags.jobs] for dags in own]
+    unfairness = [[job.unfairness for job in dags.jobs] for dags in own]
+    fairness = [dags.fairness for dags in own if dags.fairness is not None]
 
-    def against(read: Callable[[DagComparison], float]) -> Interval | None:
+    def against(read: Callable[[results.DagComparison], float]) -> results.Interval | None:
         return _interval([read(each) for each in compared]) if compared else None
 
-    return DagSummary(
+    return results.DagSummary(
         mean=_interval([fmean(each) for each in responses]),
         p50=_interval([float(np.quantile(each, 0.5)) for each in responses]),
         p95=_interval([float(np.quantile(each, 0.95)) for each in responses]),
-        end=_interval([max(job.arrived + job.response for job in dags.jobs) for dags in results]),
+        end=_interval([max(job.arrived + job.response for job in dags.jobs) for dags in own]),
         fairness=_interval(fairness) if fairness else None,
         unfairness=_interval([fmean(each) for each in unfairness]),
         unfairness_p95=_interval([float(np.quantile(each, 0.95)) for each in unfairness]),
-        below_share=_interval([dags.below_share for dags in results]),
-        above_share=_interval([dags.above_share for dags in results]),
-        lost=_interval([dags.lost for dags in results]),
-        slips=_interval([dags.slips for dags in results]),
-        slip_seconds=_interval([dags.slip_seconds for dags in results]),
+        below_share=_interval([dags.below_share for dags in own]),
+        above_share=_interval([dags.above_share for dags in own]),
+        lost=_interval([dags.lost for dags in own]),
+        slips=_interval([dags.slips for dags in own]),
+        slip_seconds=_interval([dags.slip_seconds for dags in own]),
         factor=against(lambda each: each.factor),
         factor_p50=against(lambda each: each.p50),
         losers=against(lambda each: each.losers),
