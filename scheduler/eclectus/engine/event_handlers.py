@@ -104,10 +104,7 @@ class WaitingSpecs:
             self._volumes.discard(uid)
 
     def take_changed(self) -> Iterator[Task]:
-        """The pods for which a source has another answer, with it; not asked again is what has not changed.
-
-        So terms of others cost a namespace no comparison of its pods with its Services.
-        """
+        """The pods with another answer of a source; no other is asked, so terms cost no look at Services."""
         if self.default_spread.has_news:
             yield from self.default_spread.take_changed()
         for matches in self._matches:

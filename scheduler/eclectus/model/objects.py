@@ -327,7 +327,10 @@ class PodSelector(Struct, frozen=True, gc=False):
 
 def selects(selector: Iterable[Requirement], labels: Mapping[str, str]) -> bool:
     """Whether every requirement holds. A selector without requirements selects every pod."""
-    return all(_label_holds(requirement, labels.get(requirement.key)) for requirement in selector)
+    for each in selector:  # noqa: SIM110 — a generator takes twice as long
+        if not _label_holds(each, labels.get(each.key)):
+            return False
+    return True
 
 
 def _label_holds(requirement: Requirement, value: str | None) -> bool:
