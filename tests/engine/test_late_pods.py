@@ -155,6 +155,18 @@ def test_a_term_completes_no_pod_whose_turn_has_not_come() -> None:
     assert [len(cluster.engine._state.pending[task.uid].spec.matched_terms) for task in tasks] == [2] * PODS
 
 
+def test_terms_that_are_compared_with_the_pods_of_all_delay_those_of_their_namespace_alone() -> None:
+    many = [elsewhere(f"o{at}", cpu=200, labels=(("app", f"o{at}"),)) for at in range(120)]
+    cluster = Cluster(*map(TaskSeen, many))
+    cluster.step(*(TaskSeen(twin(at)) for at in range(4)), TaskSeen(elsewhere("last")))
+    assert [cluster.explained(twin(at)) for at in range(4)] == ["unschedulable"] + ["arriving"] * 3
+    assert cluster.bound == ["last"]
+    assert cluster.run_while_due() == 3
+    assert cluster.explained(twin(3)) == "unschedulable"
+    terms = {len(task.spec.matched_terms) for task in cluster.engine._state.pending.values()}
+    assert terms == {4}
+
+
 def test_a_pod_that_is_being_deleted_is_compared_with_nothing() -> None:
     cluster = Cluster(*services())
     spread = cluster.engine._event_handlers._specs.default_spread
@@ -197,6 +209,11 @@ def terms_of(at: int) -> tuple[PodAffinityTerm, ...]:
         PodAffinityTerm(HOSTNAME, (Requirement("app", "NotIn", (f"{at}-{each}",)),), ("default", "other"))
         for each in range(2)
     )
+
+
+def twin(at: int) -> Task:
+    """A pod with one of the four terms of two such pods."""
+    return make_task(f"t{at}", cpu=200, anti_affinity_terms=(terms_of(at // 2)[at % 2],))
 
 
 def holder(at: int, **fields: Any) -> Task:

@@ -4,9 +4,8 @@ Arrays are float64: whole amounts up to 2**53 are exact, and the overflow of a c
 needs no conversion. A resource that a node offers for the first time adds a column.
 
 A pod may name any resource, thousands of them in one pod, and a column costs a number for each node. So
-only nodes open columns, and each node few of them: a device plugin may name as many. All open few too, as
-they stay when the node has gone. What a pod on a node holds of another resource is kept apart, and moves into
-the table when a node offers the resource.
+only nodes open columns, each few of them, and all not many: they stay when a node has gone. What a pod on a
+node holds of another resource is kept apart, and moves into the table when a node offers the resource.
 """
 
 from __future__ import annotations

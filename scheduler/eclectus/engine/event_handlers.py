@@ -89,6 +89,7 @@ class WaitingSpecs:
         for matches in self._matches:
             if has_own or matches.terms.generation:
                 task = matches.with_terms(task)
+                self.late.fuel.spend(task.namespace, matches.compared)
         return self._volumes.resolved(task) if task.claims else task
 
     def discard(self, uid: str) -> None:
@@ -324,9 +325,7 @@ class EventHandlers:
     # -- specs that depend on more than the pod --------------------------------------------------
 
     def bring_specs_up_to_date(self) -> None:
-        """Complete specs after the events of a step: of pods whose terms select other namespaces now, of late
-        pods, and then of pending pods to which the cluster adds something else.
-        """
+        """Complete pods whose terms select other namespaces now, late ones, and those with another spec now."""
         for task in self._selectors.take_changed() if self._selectors.has_news else ():
             self._task_seen(task)
         late = self._specs.late

@@ -46,6 +46,7 @@ class TermMatches:
         self._field = matched
         self._version = 0  # of the terms, when they were last compared
         self.generation = 0  # of the terms, when `changed` was last called; written here only
+        self.compared = 0  # groups with terms of the pod that was given last; written here only
         self._alike: dict[tuple[str, Pairs], _Alike] = {}
         self._group_of: dict[str, _Alike] = {}
         self.pods: Mapping[str, object] = self._group_of  # uid -> its group, of the pods in the index
@@ -63,6 +64,8 @@ class TermMatches:
         own = self._own(task)
         if not own and not self.terms.generation:
             return task  # there has been no term yet
+        self._compare()  # of what others have changed
+        self.compared = 0
         self._hold(task.uid, own)
         self._compare()
         return self._matched(task, self._add(task))
@@ -139,7 +142,9 @@ class TermMatches:
 
     def _matched_by(self, term: PodAffinityTerm) -> Iterator[_Alike]:
         for namespace in self._namespaces_of(term):
-            for group in self._candidates(namespace, term.selector):
+            candidates = self._candidates(namespace, term.selector)
+            self.compared += len(candidates)
+            for group in candidates:
                 if selects(term.selector, group.labels):
                     yield group
 

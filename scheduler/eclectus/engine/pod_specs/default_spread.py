@@ -188,8 +188,7 @@ class DefaultSpreading:
     def _constraints(self, defaults: SpreadDefaults, task: objects.Task) -> tuple[Constraints, Constraints]:
         compared = self._selectors.compared
         selector = self._selectors.joined(task.namespace, task.labels, task.controller)
-        if self._selectors.compared > compared:
-            self._fuel.spend(task.namespace, self._selectors.compared - compared)
+        self._fuel.spend(task.namespace, self._selectors.compared - compared)
         if not selector:
             return (), ()
         return _made(defaults, task.namespace, selector, objects.selects(selector, dict(task.labels)))
