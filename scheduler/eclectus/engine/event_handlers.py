@@ -325,7 +325,7 @@ class EventHandlers:
     # -- specs that depend on more than the pod --------------------------------------------------
 
     def bring_specs_up_to_date(self) -> None:
-        """Complete pods whose terms select other namespaces now, late ones, and those with another spec now."""
+        """Complete pods whose terms select other namespaces now, late ones, and those with another spec."""
         for task in self._selectors.take_changed() if self._selectors.has_news else ():
             self._task_seen(task)
         late = self._specs.late
