@@ -261,7 +261,9 @@ class World:
         for name in sorted(nodes.keys() - self.server.stored("nodes").keys()):  # kubelets register again
             self.server.write("nodes", name, nodes[name], "kubelet")
         for key, pod in self.server.stored("pods").items():
-            self.kubelets(Change(self.server.revision, "pods", key, None, pod, "etcd"))
+            restored = Change(self.server.revision, "pods", key, None, pod, "etcd")
+            self.kubelets(restored)
+            self.garbage_collector(restored)
         for key, job in self.server.stored(JOBS).items():
             self.garbage_collector(Change(self.server.revision, JOBS, key, job, job, "etcd"))
 

@@ -1,5 +1,6 @@
 """Stories keep all promises, a seed replays to the byte, and each promise is broken by some defect."""
 
+import asyncio
 import json
 
 import pytest
@@ -133,6 +134,14 @@ def test_a_bind_that_is_forgotten_may_be_made_again(found):
         assert "is on a, and was bound to b" in found.oracles.broken
         found.oracles.broken = ""
         found.server.write("pods", key, None, "admin")
+
+
+def test_a_pod_whose_job_was_gone_when_etcd_was_backed_up_is_collected_after_it_is_restored(found):
+    found.server.stored("pods")["d/p"] = task_pod("Succeeded")  # no write, which would have it collected
+    found.server.back_up()
+    found.restore_etcd(0.0, 1.0, 0)
+    found.loop.run_until_complete(asyncio.sleep(5.0))
+    assert found.server.stored("pods") == {}
 
 
 def bind(found, key, node):
