@@ -5,11 +5,11 @@ import json
 import os
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import asdict
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 
 from eclectus_e2e.chaos.story import Action, Story, drawn, shrunk
@@ -21,7 +21,7 @@ from eclectus_e2e.progress import Progress
 FOLDER = CHECKOUT / "build" / "chaos"
 _MINUTES = 30.0
 _FOUND_MOST = 5
-_AT_A_TIME = 20  # seeds that a worker takes
+_AHEAD = 20  # stories of a worker that are begun, or will be next, while the first one is waited for
 
 
 def chaos(arguments: list[str]) -> int:
@@ -70,29 +70,35 @@ def _run(options: argparse.Namespace) -> int:
     totals, played, broken = Counter[str](), 0, 0
     ends_at = time.monotonic() + 60 * options.minutes
     with Progress("chaos") as progress, ProcessPoolExecutor(options.jobs) as pool:
-        for seeds in _batches(options):
-            for seed, outcome in zip(seeds, pool.map(_outcome, seeds), strict=True):
-                played += 1
-                totals += outcome.counts
-                if outcome.broken:
-                    broken += 1
-                    _report(seed, outcome, is_shrunken=not options.no_shrink)
-            progress.update(f"{played} stories, seed {seeds[-1]}, {broken} promises broken")
+        for seed, outcome in _outcomes(pool, options):
+            played += 1
+            totals += outcome.counts
+            if outcome.broken:
+                broken += 1
+                _report(seed, outcome, is_shrunken=not options.no_shrink)
+            progress.update(f"{played} stories, seed {seed}, {broken} promises broken")
             is_over = options.seeds is None and time.monotonic() > ends_at
             if broken >= options.stop_after or is_over:
+                pool.shutdown(cancel_futures=True)
                 break
     print(", ".join(f"{value:,} {name}" for name, value in [("stories", played), *sorted(totals.items())]))
     print(f"{broken} promises broken" if broken else "no promise was broken")
     return 1 if broken else 0
 
 
-def _batches(options: argparse.Namespace) -> Iterator[list[int]]:
-    """Seeds in order, as many at a time as the workers take."""
-    seeds = iter(
+def _outcomes(pool: ProcessPoolExecutor, options: argparse.Namespace) -> Iterator[tuple[int, Outcome]]:
+    """Each seed and how its story has ended, in order; no worker waits for the longest story of another."""
+    seeds = (
         count(options.seed) if options.seeds is None else range(options.seed, options.seed + options.seeds)
     )
-    while batch := list(islice(seeds, _AT_A_TIME * options.jobs)):
-        yield batch
+    begun = deque[tuple[int, Future[Outcome]]]()
+    for seed in seeds:
+        begun.append((seed, pool.submit(_outcome, seed)))
+        if len(begun) > _AHEAD * options.jobs:
+            first, outcome = begun.popleft()
+            yield first, outcome.result()
+    for seed, outcome in begun:
+        yield seed, outcome.result()
 
 
 def _outcome(seed: int) -> Outcome:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from concurrent.futures import Future
 
 import pytest
 
@@ -352,15 +353,34 @@ def test_a_broken_promise_is_printed_and_can_be_played_again(monkeypatch, tmp_pa
     assert command.chaos(["--story", str(tmp_path / "seed-9.json")]) == 1
 
 
+@pytest.mark.parametrize(("most", "played"), [("1", 1), ("9", 3)])
+def test_stories_are_reported_in_order_and_no_more_than_asked(monkeypatch, tmp_path, capsys, most, played):
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
+    monkeypatch.setattr(command, "FOLDER", tmp_path)
+    monkeypatch.setattr(command, "_AHEAD", 2)
+    monkeypatch.setattr(command, "_outcome", lambda seed: Outcome("" if seed % 2 else "defect", "", {}))
+    monkeypatch.setattr(command, "ProcessPoolExecutor", _InThisProcess)
+    command.chaos(["--seeds", "6", "--jobs", "1", "--no-shrink", "--stop-after", most])
+    printed = capsys.readouterr().out
+    assert [line for line in printed.splitlines() if line.startswith("seed ")] == [
+        f"seed {seed}: defect" for seed in (2, 4, 6)[:played]
+    ]
+
+
 class _InThisProcess:
     def __init__(self, jobs):
-        del jobs
+        pass
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        return None
+        pass
 
-    def map(self, function, values):
-        return map(function, values)
+    def submit(self, function, seed):
+        done = Future()
+        done.set_result(function(seed))
+        return done
+
+    def shutdown(self, *, cancel_futures):
+        assert cancel_futures
