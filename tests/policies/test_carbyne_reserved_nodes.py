@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
+from checked_worlds import run_checked
 from dag_world import DagWorld, job, stage
 from eclectus.model.commands import Evict, Nominate
 from eclectus.model.events import JobSeen, NodeSeen, TaskSeen
@@ -16,7 +17,6 @@ from eclectus.model.job import Job
 from eclectus.model.objects import Task
 from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.place.fit import BestFit
-from eclectus.sim.runs import run
 from short_scenarios import scenario
 from staged_jobs import written
 from worlds import World
@@ -217,7 +217,7 @@ def responses(folder: Path, after: float) -> tuple[float, float]:
         measure={},
         allowUnstable=True,
     )
-    found = run(read, read.profiles[0], 1, checked=True)
+    found = run_checked(read, read.profiles[0], 1)
     assert found.faults == 0
     assert found.dags is not None
     times = {each.name: each.response for each in found.dags.jobs}

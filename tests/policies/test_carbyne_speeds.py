@@ -10,10 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node
+from checked_worlds import run_checked
 from dag_world import DagWorld, job, stage
 from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.place.fit import BestFit
-from eclectus.sim.runs import run
 from short_scenarios import scenario
 from staged_jobs import job as staged_job
 from staged_jobs import written
@@ -58,7 +58,7 @@ def mean_response(folder: Path, **roles: Any) -> float:
         profiles=[{"schedulerName": "it", "order": {"policy": "carbyne"}, **roles}],
         measure={},
     )
-    found = [run(read, read.profiles[0], seed, checked=True) for seed in (1, 2)]
+    found = [run_checked(read, read.profiles[0], seed) for seed in (1, 2)]
     assert all(each.complete and each.faults == 0 for each in found)
     return fmean(each.jobs.mean for each in found)
 

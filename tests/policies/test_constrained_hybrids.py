@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from builders import make_engine, make_node, make_task
+from checked_worlds import build_checked
 from eclectus.framework import Line
 from eclectus.policies import table
 from eclectus.policies.line.srpt import ShortestRemaining
 from eclectus.policies.place.eagle import Eagle
 from eclectus.policies.place.hawk import Hawk
-from eclectus.sim.runs import build_world
 from hybrid_runs import behind_long, mixed
 from worlds import World, numbered
 
@@ -132,7 +132,7 @@ def test_every_job_ends_although_a_fifth_of_the_nodes_fails(place: str, line: st
     lost = [("ssd", 3), ("plain", 5), ("wide", 1)]
     fails = [{"at": "20s", "action": "fail", "group": group, "count": count} for group, count in lost]
     asked = mixed(place, line, tasks=800, events=fails)
-    world = build_world(asked, asked.profiles[0], seed=3, checked=True)
+    world = build_checked(asked, asked.profiles[0], seed=3)
     assert world.run()
     assert world.fault_count == 0, world.first_fault
     assert world.record.settled == world.record.arrived >= 800

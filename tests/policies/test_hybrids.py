@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_task
+from checked_worlds import run_checked
 from eclectus.framework import Action, Enqueue, Place, View
 from eclectus.model.objects import Reservation, Task
 from eclectus.policies import table
@@ -158,7 +159,7 @@ def seconds(task: Task) -> float:
 
 def run_with(kind: type[Place], asked: Scenario, monkeypatch: pytest.MonkeyPatch) -> RunResult:
     monkeypatch.setitem(table.PLACE, "clwl", kind)
-    return simulate(asked, asked.profiles[0], seed=1, checked=True)
+    return run_checked(asked, asked.profiles[0], seed=1)
 
 
 def test_clwl_equals_a_plain_computation_at_every_task(monkeypatch: pytest.MonkeyPatch) -> None:

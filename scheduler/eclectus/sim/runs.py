@@ -4,8 +4,6 @@ Results are in the order of the run specs, so the number of processes changes no
 fails does not stop the others.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import signal
 import traceback
@@ -45,13 +43,12 @@ def run(
     *,
     go_on: Callable[[RunRecord], bool] = lambda record: True,
     tape: Path | None = None,
-    checked: bool = False,
 ) -> results.RunResult:
     """Run to the end, or until `go_on` returns False; records the engine's steps if `tape` is given.
 
     Equal scenario, profile and seed give an equal result. Raises InvariantError, StuckError.
     """
-    world = build_world(scenario, profile, seed, checked=checked)
+    world = build_world(scenario, profile, seed)
     resource = scenario.plan.allocated_resource
     allocation = AllocationCurve(resource, world.machines) if resource else None
     observers = [allocation.record_step] if allocation is not None else []
@@ -71,7 +68,7 @@ def run(
     return _result(scenario, profile, seed, world, complete, allocation=curve, learning=learning)
 
 
-def build_world(scenario: Scenario, profile: ComparedProfile, seed: int, *, checked: bool = False) -> World:
+def build_world(scenario: Scenario, profile: ComparedProfile, seed: int) -> World:
     """A world that has not started; an oracle, if it has one, is notified of perturbations."""
     machines = scenario.cluster.machines()
     configuration = parse_configuration(profile.configuration(engine_seed(seed)))
@@ -94,7 +91,6 @@ def build_world(scenario: Scenario, profile: ComparedProfile, seed: int, *, chec
         perturbations=scenario.perturbations,
         hop_seconds=scenario.cluster.network_delay,
         termination_seconds=scenario.cluster.termination_period,
-        checked=checked,
         probes=probes,
         stages=scenario.plan.stages,
         seed=seed,
@@ -249,16 +245,16 @@ class StopRequest:
     @contextmanager
     def on_interrupt(self) -> Iterator[None]:
         """Handles SIGINT within the block."""
-        before = signal.getsignal(signal.SIGINT)
-        signal.signal(signal.SIGINT, lambda *_: self._request(before))
+
+        def request(*_: object) -> None:
+            self.requested = True
+            signal.signal(signal.SIGINT, before)
+
+        before = signal.signal(signal.SIGINT, request)
         try:
             yield
         finally:
             signal.signal(signal.SIGINT, before)
-
-    def _request(self, before: signal._HANDLER) -> None:
-        self.requested = True
-        signal.signal(signal.SIGINT, before)
 
 
 def run_batch(specs: Sequence[RunSpec], jobs: int, progress: Progress, stop: StopRequest) -> list[Outcome]:

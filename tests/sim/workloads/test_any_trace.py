@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from eclectus.sim.runs import run
+from checked_worlds import run_checked
 from eclectus.sim.scenario import parse
 from policy_choices import Choice, Ways
 from short_scenarios import document
@@ -95,6 +95,6 @@ def test_every_policy_runs_it(trace: tuple[Path, int, int], place: dict[str, Any
         ),
         file.parent,
     )
-    done = run(asked, asked.profiles[0], seed, checked=True)
+    done = run_checked(asked, asked.profiles[0], seed)
     assert (done.complete, done.faults, done.first_fault) == (True, 0, "")
     assert (done.tasks, done.response.count) == (count, count)

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from checked_worlds import build_checked, run_checked
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import TaskSeen
 from eclectus.model.objects import Task
 from eclectus.sim.base.work import build_dag
-from eclectus.sim.runs import build_world, run
+from eclectus.sim.runs import run
 from eclectus.sim.world.world import World
 from short_scenarios import scenario
 from staged_jobs import DIAMOND, Stage, drafts, job, written
@@ -185,7 +186,7 @@ def lived(
         profiles=[profile | {"learn": {"policy": "none"}}],
         **{"cluster": {"groups": [{"slots": slots}]}, "measure": {}} | more,
     )
-    world = build_world(read, read.profiles[0], seed=1, checked=True)
+    world = build_checked(read, read.profiles[0], seed=1)
     observer = StepObserver(world)
     world.run()
     return world, observer
@@ -245,7 +246,7 @@ def test_a_job_s_response_is_from_its_arrival_to_its_last_stage_s_end(tmp_path: 
         cluster={"groups": [{"slots": 2}]},
         measure={},
     )
-    (found,) = [run(read, read.profiles[0], 1, checked=True)]
+    (found,) = [run_checked(read, read.profiles[0], 1)]
     assert (found.jobs.count, found.jobs.mean, found.seconds) == (1, 9.0, 9.0)
     assert found.response.count == 7
     assert found.response.mean == pytest.approx((3 + 3 + 4 + 1 + 2 + 3 + 2) / 7)  # each from its submission
@@ -270,7 +271,7 @@ def test_with_perturbations_every_stage_ends_under_every_order(tmp_path: Path) -
             profiles=[profile],
             measure={"tasks": 700},
         )
-        found = run(read, read.profiles[0], 1, checked=True)
+        found = run_checked(read, read.profiles[0], 1)
         assert (found.complete, found.faults, found.tasks) == (True, 0, 700)
         assert found.jobs.count == 70
 

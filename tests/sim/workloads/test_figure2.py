@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from checked_worlds import run_checked
 from eclectus.model.events import JobGone, JobSeen
-from eclectus.sim.runs import build_world, run
+from eclectus.sim.runs import build_world
 from eclectus.sim.scenario import Scenario, load, shipped_scenarios
 from short_scenarios import scenario
 from staged_jobs import written
@@ -19,7 +20,7 @@ SEEDS = (1, 2, 3)  # of the order in which the two jobs arrive
 def responses(read: Scenario, profile: str, seed: int = 1) -> dict[str, float]:
     """By job, seconds rounded to a millisecond."""
     chosen = next(each for each in read.profiles if each.name == profile)
-    found = run(read, chosen, seed, checked=True)
+    found = run_checked(read, chosen, seed)
     assert found.faults == 0
     assert found.dags is not None
     return {job.name: round(job.response, 3) for job in found.dags.jobs}

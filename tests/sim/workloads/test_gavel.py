@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from checked_worlds import build_checked
 from eclectus.model.errors import SettingsError
-from eclectus.sim.runs import build_world
 from eclectus.sim.scenario import Scenario, parse
 from eclectus.sim.world.run_record import RunRecord
 from short_scenarios import document, place, runs
@@ -59,7 +59,7 @@ def test_speeds_are_rates_over_those_of_the_reference(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_a_rate_of_0_is_a_hard_constraint(tmp_path: Path) -> None:
     scenario = asked(tmp_path, lastJob=60)
-    world = build_world(scenario, scenario.profiles[0], seed=1, checked=True)
+    world = build_checked(scenario, scenario.profiles[0], seed=1)
     used: dict[str, set[str]] = {"a": set(), "b": set()}
 
     def on_step(*_: object) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
+from checked_worlds import build_checked
 from eclectus.api.names import ARRIVAL_SECONDS, WORK_SECONDS
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import HostPort, Requirement, Term, Toleration
 from eclectus.sim.base.work import Arrival
-from eclectus.sim.runs import build_world
 from eclectus.sim.scenario import Scenario, parse
 from eclectus.sim.workloads.kubernetes import read_manifest
 from short_scenarios import document, place
@@ -147,7 +147,7 @@ def test_a_job_has_completions_and_parallelism(spec: dict[str, int], tasks: int,
 
 def test_the_next_pod_of_a_job_comes_when_one_has_ended(tmp_path: Path) -> None:
     scenario = asked(tmp_path, job(completions=5, parallelism=2, template=pod(work="10")))
-    world = build_world(scenario, scenario.profiles[0], seed=1, checked=True)
+    world = build_checked(scenario, scenario.profiles[0], seed=1)
     numbers = []
     world.on_step = lambda now, events, commands: numbers.append((now, world.record.in_system))
     world.run()

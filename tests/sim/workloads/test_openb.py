@@ -17,13 +17,13 @@ import yaml
 from click.testing import CliRunner
 
 from builders import make_node, make_task
+from checked_worlds import build_checked, run_checked
 from eclectus.cli.main import program
 from eclectus.model.commands import Bind
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import BindRefused, NodeSeen, TaskSeen
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.results import RunResult
-from eclectus.sim.runs import build_world, run
 from eclectus.sim.scenario import Scenario, load, parse, shipped_scenarios
 from eclectus.sim.world.run_record import AllocationCurve
 from published_data import published
@@ -214,7 +214,7 @@ def as_row(spec: Any) -> dict[str, str]:
 
 def test_best_fit_places_every_pod_as_the_simple_model_does(small: Scenario) -> None:
     profile = next(each for each in small.profiles if each.name == "scaled-best-fit")
-    world = build_world(small, profile, 3, checked=True)
+    world = build_checked(small, profile, 3)
     nodes = [
         SimpleNode(
             row["sn"], int(row["cpu_milli"]), int(row["memory_mib"]), [1000] * int(row["gpu"]), row["model"]
@@ -242,7 +242,7 @@ def test_best_fit_places_every_pod_as_the_simple_model_does(small: Scenario) -> 
 
 @pytest.fixture(scope="module")
 def random_run(small: Scenario) -> RunResult:
-    return run(small, small.profiles[0], 1, checked=True)
+    return run_checked(small, small.profiles[0], 1)
 
 
 def test_the_allocation_follows_the_requests_until_the_cluster_is_full(random_run: RunResult) -> None:

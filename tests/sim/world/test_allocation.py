@@ -7,6 +7,7 @@ from math import inf
 import pytest
 
 from builders import make_engine, make_node
+from checked_worlds import CheckedWorld
 from eclectus.model.commands import Bind
 from eclectus.model.objects import Grant, Spec, Task
 from eclectus.policies.place.power_of_two import Uniform
@@ -24,9 +25,9 @@ def world(
     *jobs: Arrival, slots: int = 2, hop_seconds: float = 0.0, perturbations: tuple[Perturbation, ...] = ()
 ) -> World:
     machine = Machine(make_node("n", cpu=slots), "g", 1.0, {})
-    return World(
+    return CheckedWorld(
         make_engine(Uniform()), {"n": machine}, iter(jobs), RunRecord(Window()),
-        perturbations=perturbations, hop_seconds=hop_seconds, checked=True,
+        perturbations=perturbations, hop_seconds=hop_seconds,
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from checked_worlds import build_checked, run_checked
 from eclectus.model.commands import Bind, Command
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import Event, TaskSeen
@@ -30,7 +31,7 @@ HALVES = {
 
 
 def world_of(asked: Scenario, seed: int = 1) -> World:
-    return build_world(asked, asked.profiles[0], seed, checked=True)
+    return build_checked(asked, asked.profiles[0], seed)
 
 
 def probed(world: World) -> list[Task]:
@@ -84,7 +85,7 @@ def without_and_with(policy: dict[str, Any]) -> list[RunResult]:
         asked = scenario(
             cluster=HALVES, workload=poisson(0.8, {"mean": 2}), profiles=[profile], measure={"tasks": 800}
         )
-        results.append(run(asked, asked.profiles[0], 1, checked=True))
+        results.append(run_checked(asked, asked.profiles[0], 1))
     return results
 
 

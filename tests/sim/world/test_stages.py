@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from builders import make_spec
+from checked_worlds import build_checked, run_checked
 from eclectus.model.commands import RecordPlan
 from eclectus.model.events import Event, JobGone, JobSeen
 from eclectus.model.job import JobPlan
 from eclectus.model.objects import Node
 from eclectus.sim.base.machine import TaskRun
 from eclectus.sim.base.work import Arrival, Dag, WorkClass, build_dag
-from eclectus.sim.runs import build_world, run
 from eclectus.sim.world.cluster import Failures
 from eclectus.sim.world.dag_record import WINDOW_SECONDS, DagRecord, jain_index, seconds_alone
 from eclectus.sim.world.jobs import History, StagedJobs, StageTaskRun
@@ -165,7 +165,7 @@ def test_failed_attempts_are_made_again_and_cost_their_time(tmp_path: Path) -> N
         workload = {"dags": written(tmp_path, *(job(f"j{at}", *DIAMOND) for at in range(20)))}
         workload["dags"]["failures"] = failures
         read = scenario(workload=workload, cluster={"groups": [{"slots": 4}]}, measure={})
-        return run(read, read.profiles[0], 1, checked=True)
+        return run_checked(read, read.profiles[0], 1)
 
     well, badly = lived(0.0), lived(0.2)
     assert (well.dags.lost, well.jobs.count, badly.jobs.count) == (0, 20, 20)
@@ -260,7 +260,7 @@ def test_time_alone_is_on_the_part_due_for_the_mean_number_of_jobs(tmp_path: Pat
     read = scenario(
         workload={"dags": written(tmp_path, *jobs)}, cluster={"groups": [{"slots": 4}]}, measure={}
     )
-    world = build_world(read, read.profiles[0], 1, checked=True)
+    world = build_checked(read, read.profiles[0], 1)
     world.run()
     first, second = world.dags.result().jobs
     assert (first.response, second.response) == (20.0, 40.0)

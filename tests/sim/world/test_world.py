@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from checked_worlds import build_checked
 from eclectus.framework import Action, Bind, Place, View
 from eclectus.model.events import Event, TaskSeen
 from eclectus.model.objects import Task
 from eclectus.policies import table
 from eclectus.sim.base.machine import InvariantError, StuckError
-from eclectus.sim.runs import build_world
 from eclectus.sim.world.judge import forbidden
 from eclectus.sim.world.world import World
 from policy_choices import profile_with
@@ -43,7 +43,7 @@ PERTURBATIONS = [
 
 def world_of(**fields: Any) -> World:
     asked = scenario(**fields)
-    return build_world(asked, asked.profiles[0], seed=1, checked=True)
+    return build_checked(asked, asked.profiles[0], seed=1)
 
 
 @pytest.mark.parametrize("policy", list(table.PLACE))

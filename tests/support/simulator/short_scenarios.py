@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from checked_worlds import run_checked
 from eclectus.api.names import API_VERSION
 from eclectus.maths.student import half_width
 from eclectus.sim.base.results import RunResult
@@ -49,7 +50,7 @@ def place(policy: str, *, learn: str = "none", **settings: Any) -> list[dict[str
 
 def runs(world: Scenario, seeds: Iterable[int], *, checked: bool = False) -> list[RunResult]:
     """Runs of the scenario's first profile with each seed."""
-    return [run(world, world.profiles[0], seed, checked=checked) for seed in seeds]
+    return [(run_checked if checked else run)(world, world.profiles[0], seed) for seed in seeds]
 
 
 class Verdict(NamedTuple):

@@ -70,14 +70,11 @@ class StaleView(framework.Place):
         for chosen in self._policy.place(self._stale_view(view), tasks):
             action: framework.Action = chosen
             if isinstance(chosen, framework.Bind):
-                task_class = view.task_class(chosen.task)
-                if not task_class.fits_now[chosen.row]:
-                    may_wait = task_class.may_wait(chosen.row)
-                    action = (
-                        framework.Enqueue(chosen.task, chosen.row)
-                        if may_wait
-                        else framework.Unschedulable(chosen.task)
-                    )
+                task, row = chosen.task, chosen.row
+                task_class = view.task_class(task)
+                if not task_class.fits_now[row]:
+                    may_wait = task_class.may_wait(row)
+                    action = framework.Enqueue(task, row) if may_wait else framework.Unschedulable(task)
             if self._corrects and isinstance(action, framework.Bind | framework.Enqueue):
                 self._cluster.add_tentative(action.row, action.task.spec.requests)
             yield action

@@ -8,7 +8,6 @@ repeat. If an invariant is violated, the results of the run are invalid.
 from collections.abc import Mapping
 from math import nan
 
-from eclectus.engine.engine import Engine
 from eclectus.model.objects import HostPort, Node, Requirement, Spec, Taint, Term, Toleration
 from eclectus.sim.base.machine import InvariantError, Machine, StuckError, TaskRun
 from eclectus.sim.world.run_record import RunRecord
@@ -123,17 +122,6 @@ def _clash(one: HostPort, other: HostPort) -> bool:
 
 
 CLOSE = 1e-6  # relative tolerance: rounding of sums of millions of floats stays below
-
-
-def check_counts(engine: Engine, record: RunRecord, waiting: int, running: int) -> None:
-    """Engine, world and record agree on counts; only without network delay. Raises InvariantError."""
-    counts = engine.queue_counts()
-    queued = counts.active + counts.backoff + counts.unschedulable + counts.node_queues
-    if not queued == waiting == record.waiting or running != record.running:
-        raise InvariantError(
-            f"waiting: engine {queued}, world {waiting}, record {record.waiting}; "
-            f"running: world {running}, record {record.running}"
-        )
 
 
 def check_end(record: RunRecord, machines: Mapping[str, Machine], now: float) -> None:

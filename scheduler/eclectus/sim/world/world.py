@@ -30,7 +30,7 @@ from eclectus.sim.base.work import Arrival, StageRules
 from eclectus.sim.world.cluster import Failures, Perturbation, apply_to_speeds
 from eclectus.sim.world.dag_record import DagRecord
 from eclectus.sim.world.jobs import History, Jobs, StagedJobs, StageTaskRun, as_finished, as_running
-from eclectus.sim.world.judge import Judge, check_counts, check_end, stuck
+from eclectus.sim.world.judge import Judge, check_end, stuck
 from eclectus.sim.world.probes import ProbeStream
 from eclectus.sim.world.run_record import RunRecord
 
@@ -82,12 +82,11 @@ class World:
         perturbations: Sequence[Perturbation] = (),
         hop_seconds: float = 0.0,
         termination_seconds: float = 0.0,
-        checked: bool = False,
         probes: ProbeStream | None = None,
         stages: StageRules = StageRules(),  # noqa: B008 — frozen
         seed: int = 0,
     ) -> None:
-        """`checked`: check counts after each step. `seed`: of failures, by the rules for `stages`."""
+        """`seed`: of failures, by the rules for `stages`."""
         self.engine = engine
         self.machines = machines
         self.record = record
@@ -102,7 +101,6 @@ class World:
         self.dags = DagRecord(machine.node for machine in machines.values())
         # Without delay a pod's start carries no news beside the result of its bind, except to some learners.
         self._shows_starts = hop_seconds > 0 or bool(engine.needs.keys() & {"start times", "budgets"})
-        self._checks = checked
         self._judge = Judge()
         self._waiting: dict[str, TaskRun] = {}
         self._queue = EventQueue()
@@ -185,9 +183,6 @@ class World:
             elif type(command) is Fault:
                 self.fault_count += 1
                 self.first_fault = self.first_fault or f"{command.policy}: {command.message}"
-        if self._checks and not self._hop:  # with delay, counts differ while messages are under way
-            running = sum(len(machine.running) for machine in self.machines.values())
-            check_counts(self.engine, self.record, len(self._waiting), running)
 
     def _arrive(self, numbered: tuple[int, Arrival]) -> None:
         number, job = numbered
