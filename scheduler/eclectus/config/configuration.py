@@ -155,17 +155,17 @@ def _policy(role: str, policy: object) -> dict[str, Any]:
 def _values(settings: Any) -> dict[str, Any]:
     """Spelling in files -> value, for every field of a settings class."""
     return {
-        key: _written(getattr(settings, name), setting)
+        key: in_file(getattr(settings, name), setting)
         for key, (name, _, setting) in settings_of(type(settings)).items()
     }
 
 
-def _written(value: Any, setting: Setting | None) -> Any:
-    """A value as a file has it."""
+def in_file(value: Any, setting: Setting | None) -> Any:
+    """A value as the YAML of a file has it."""
     if is_dataclass(value):
         return _values(value)
     if isinstance(value, tuple):
-        return [_written(each, setting) for each in value]
+        return [in_file(each, setting) for each in value]
     if setting is not None and setting.unit == "s" and isinstance(value, float):
         return duration(value)
     return dict(value) if isinstance(value, dict) else value

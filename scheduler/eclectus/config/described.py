@@ -8,10 +8,13 @@ otherwise. A variant of a policy is a combination of such settings.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from itertools import product
+from math import inf
 from types import UnionType
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin
 
-from eclectus.config.configuration import duration
+import yaml
+
+from eclectus.config.configuration import in_file
 from eclectus.config.settings_reading import camel, settings_of
 from eclectus.framework import NEEDS
 from eclectus.model.errors import SettingsError
@@ -160,16 +163,7 @@ def _values(hint: Any, setting: Setting | None) -> str:
 
 def written(value: object, setting: Setting | None) -> str:
     """A value as a file has it, on one line."""
-    if value is None:
-        return "null"
-    if isinstance(value, str):
-        return value or '""'
-    if isinstance(value, float) and setting is not None and setting.unit == "s":
-        return str(duration(value))
-    if isinstance(value, tuple):
-        return f"[{', '.join(written(each, setting) for each in value)}]"
-    if is_dataclass(value):
-        value = {camel(each.name): getattr(value, each.name) for each in fields(value)}
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}: {written(each, setting)}' for key, each in value.items())}}}"
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if value == "":
+        return '""'
+    text = yaml.safe_dump(in_file(value, setting), default_flow_style=True, sort_keys=False, width=inf)
+    return str(text).removesuffix("...\n").strip()

@@ -337,10 +337,8 @@ def free_storage_from(raw: bytes | Raw) -> model.FreeStorage | None:
     largest = None if stated is None else _bytes(stated)
     if largest is None or each.node_topology is None:
         return None
-    key, nodes = (
-        objects.full_name(each.metadata.namespace, each.metadata.name),
-        label_selector(each.node_topology),
-    )
+    key = objects.full_name(each.metadata.namespace, each.metadata.name)
+    nodes = label_selector(each.node_topology)
     return model.FreeStorage(key, each.storage_class_name, min(largest, MOST), nodes)
 
 

@@ -3,7 +3,7 @@
 Jobs with stages are also compared job by job with the first profile's runs of equal seeds.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 import numpy as np
@@ -42,22 +42,20 @@ def _summary(
         allocation=_allocation(runs),
         in_system_mean=_interval([each.in_system_mean for each in runs]),
         utilisation=_interval([each.utilisation for each in runs]),
-        probe_share=_interval(shares) if any(shares) else None,
-        evictions=_interval(evictions) if any(evictions) else None,
+        probe_share=_optional_interval(shares if any(shares) else ()),
+        evictions=_optional_interval(evictions if any(evictions) else ()),
         dags=summarise_dags(runs, baseline),
     )
 
 
 def _statistics(parts: Sequence[results.RunResult] | Sequence[results.GroupResult]) -> results.Statistics:
     """Statistics over the runs that have any such task or job."""
-    slowdowns = [each.slowdown for each in parts if each.response.count]
-    met = [each.met for each in parts if each.met is not None]
     return results.Statistics(
         response=_time_statistics([each.response for each in parts]),
         wait=_time_statistics([each.wait for each in parts]),
         jobs=_time_statistics([each.jobs for each in parts]),
-        slowdown=_interval(slowdowns) if slowdowns else None,
-        met=_interval(met) if met else None,
+        slowdown=_optional_interval([each.slowdown for each in parts if each.response.count]),
+        met=_optional_interval([each.met for each in parts if each.met is not None]),
     )
 
 
@@ -99,6 +97,10 @@ def _interval(values: Sequence[float]) -> results.Interval:
     return results.Interval(fmean(values), half_width(values))
 
 
+def _optional_interval(values: Sequence[float]) -> results.Interval | None:
+    return _interval(values) if values else None
+
+
 LOSER = 0.8  # a job with a smaller factor has lost, as Carbyne's evaluation counts it (OSDI 2016, section 7)
 
 
@@ -129,17 +131,12 @@ def summarise_dags(
     own = [dags for _, dags in some]
     responses = [[job.response for job in dags.jobs] for dags in own]
     unfairness = [[job.unfairness for job in dags.jobs] for dags in own]
-    fairness = [dags.fairness for dags in own if dags.fairness is not None]
-
-    def against(read: Callable[[results.DagComparison], float]) -> results.Interval | None:
-        return _interval([read(each) for each in compared]) if compared else None
-
     return results.DagSummary(
         mean=_interval([fmean(each) for each in responses]),
         p50=_interval([float(np.quantile(each, 0.5)) for each in responses]),
         p95=_interval([float(np.quantile(each, 0.95)) for each in responses]),
         end=_interval([max(job.arrived + job.response for job in dags.jobs) for dags in own]),
-        fairness=_interval(fairness) if fairness else None,
+        fairness=_optional_interval([dags.fairness for dags in own if dags.fairness is not None]),
         unfairness=_interval([fmean(each) for each in unfairness]),
         unfairness_p95=_interval([float(np.quantile(each, 0.95)) for each in unfairness]),
         below_share=_interval([dags.below_share for dags in own]),
@@ -147,7 +144,7 @@ def summarise_dags(
         lost=_interval([dags.lost for dags in own]),
         slips=_interval([dags.slips for dags in own]),
         slip_seconds=_interval([dags.slip_seconds for dags in own]),
-        factor=against(lambda each: each.factor),
-        factor_p50=against(lambda each: each.p50),
-        losers=against(lambda each: each.losers),
+        factor=_optional_interval([each.factor for each in compared]),
+        factor_p50=_optional_interval([each.p50 for each in compared]),
+        losers=_optional_interval([each.losers for each in compared]),
     )
