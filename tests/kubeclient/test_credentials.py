@@ -3,7 +3,6 @@ import base64
 import json
 import ssl
 import sys
-from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -11,7 +10,7 @@ from aiohttp import web
 
 from eclectus.kubeclient.api_errors import CredentialsError, NotDoneError, UnauthenticatedError
 from eclectus.kubeclient.client import connected
-from eclectus.kubeclient.credentials import Credentials, Endpoint, from_configuration, in_cluster, load
+from eclectus.kubeclient.credentials import Credentials, Endpoint, in_cluster, load
 
 
 def kubeconfig(path, cluster, user=None):
@@ -62,9 +61,15 @@ def test_a_malformed_kubeconfig_is_named(tmp_path, content):
         load(tmp_path / "k")
 
 
-def test_a_refused_token_is_renewed_and_the_request_sent_again(server, answers):
-    configuration = SimpleNamespace(api_key={"BearerToken": "bearer old"})
-    configuration.refresh_api_key_hook = lambda it: it.api_key.update(BearerToken="bearer new")
+def test_a_refused_token_is_renewed_and_the_request_sent_again(server, answers, monkeypatch):
+    def configure(file, context, configuration):
+        configuration.host = "http://localhost"
+        configuration.api_key["BearerToken"] = "bearer old"
+        configuration.refresh_api_key_hook = lambda it: it.api_key.update(BearerToken="bearer new")
+
+    monkeypatch.setattr("kubernetes.config.load_kube_config", configure)
+    monkeypatch.setenv("KUBECONFIG", "several:files")
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     seen = []
 
     async def guard(request):
@@ -75,7 +80,7 @@ def test_a_refused_token_is_renewed_and_the_request_sent_again(server, answers):
 
     async def work():
         async with server.context() as context:
-            context.client.credentials = from_configuration(Endpoint(""), configuration)
+            context.client.credentials = load()
             await context.client.get("/x")
 
     asyncio.run(work())

@@ -7,6 +7,7 @@ import pytest
 
 from eclectus.live.inbox import Inbox
 from eclectus.live.watch.watched_kinds import ClaimState, ClaimStates, ConditionState
+from eclectus.live.write import binder
 from eclectus.live.write.binder import WRITES_IN_FLIGHT, VolumeSteps
 from eclectus.live.write.outbox import WAIT_FOR_VOLUMES
 from eclectus.model.commands import AwaitVolume, Bind, ReserveVolume, SelectNode
@@ -178,8 +179,9 @@ def test_few_writes_for_volumes_are_in_flight_at_a_time():
     assert most == WRITES_IN_FLIGHT
 
 
-def test_the_wait_for_a_volume_ends(ready):
-    answer = answer_of(ready, bind(*DYNAMIC), UNBOUND, bound_seconds=0.05)
+def test_the_wait_for_a_volume_ends(ready, monkeypatch):
+    monkeypatch.setattr(binder, "BOUND_SECONDS", 0.05)
+    answer = answer_of(ready, bind(*DYNAMIC), UNBOUND)
     assert answer == BindRefused("u", "n1", 'persistentvolumeclaim "c" is not bound after 0.05 s')
 
 

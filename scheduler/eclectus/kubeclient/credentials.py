@@ -126,17 +126,6 @@ def _by_package(kubeconfig: Path | None, context: str | None, source: str) -> Cr
     tls, url = _tls(configuration, source), configuration.host.rstrip("/")
     proxy = _proxy(url, configuration.proxy)
     endpoint = Endpoint(url, tls() if tls is not None else None, configuration.tls_server_name or None, proxy)
-    return from_configuration(endpoint, configuration, source, renew_tls=tls)
-
-
-def from_configuration(
-    endpoint: Endpoint,
-    configuration: Any,
-    source: str = "",
-    *,
-    renew_tls: Callable[[], ssl.SSLContext] | None = None,
-) -> Credentials:
-    """Credentials with the token of a `kubernetes.client.Configuration`, renewed by its own hook."""
     hook = getattr(configuration, "refresh_api_key_hook", None)
 
     def renew() -> Mapping[str, str]:
@@ -145,7 +134,7 @@ def from_configuration(
         return _headers(configuration)
 
     login = f"the login of {source}"
-    return Credentials(endpoint, _headers(configuration), renew, source, login, renew_tls=renew_tls)
+    return Credentials(endpoint, _headers(configuration), renew, source, login, renew_tls=tls)
 
 
 def _headers(configuration: Any) -> dict[str, str]:

@@ -32,7 +32,7 @@ import eclectus
 from eclectus.accounts.node_prices import PriceSummary
 from eclectus.cluster.nodes import OTHER
 from eclectus.config.process_settings import MetricsSettings as Settings
-from eclectus.engine.counters import PlanCounters, QueueCounts
+from eclectus.engine.counters import QueueCounts
 from eclectus.engine.engine import Engine
 from eclectus.explain.node import learned_summary, summary_of_prices
 from eclectus.explain.pod import Decision
@@ -197,7 +197,7 @@ def register_collectors(
 
 def queue_metrics(counts: QueueCounts) -> Iterator[Metric]:
     """The queue counts of the engine."""
-    counters = counts.counters
+    counters, plans = counts.counters, counts.counters.plans
     queues = {
         "active": counts.active,
         "arriving": counts.arriving,
@@ -225,10 +225,6 @@ def queue_metrics(counts: QueueCounts) -> Iterator[Metric]:
     yield observed("expected_wait_seconds", counters.expected_wait_seconds.items())
     yield observed("observed_wait_seconds", counters.observed_wait_seconds.items())
     yield observed("pod_scheduled_after_flush", [((), counters.missed_activations)])
-    yield from _plans(counters.plans)
-
-
-def _plans(plans: PlanCounters) -> Iterator[Metric]:
     yield observed("plans", [((), plans.made)])
     yield observed("plan_slips", [((), plans.slips)])
     yield observed("plan_slip_seconds", [((), plans.slip_seconds)])
@@ -351,8 +347,6 @@ class PodLatency:
                     self._count_attempt(uid)
                 case TaskGone(uid=uid):
                     self._forget(uid)
-                case _:
-                    pass  # nodes, and pods of other schedulers
         for command in commands:
             if isinstance(command, Report):
                 self._count_attempt(command.uid)
@@ -402,8 +396,6 @@ class PodTrace:
                     _log.debug("back in the queue: %s", reason, extra={"uid": uid, "node": node})
                 case TaskGone(uid=uid) | BindConfirmed(uid=uid):
                     self._seen.pop(uid, None)
-                case _:
-                    pass  # nodes, and pods of other schedulers
         for command in commands:
             if isinstance(command, Bind):
                 self._considered(command)

@@ -29,12 +29,8 @@ def outbox_of(
     jobs: Mapping[str, PlanState] = NOTHING,
     bind_seconds: float = 0.2,
     claims: ClaimStates | None = None,
-    bound_seconds: float = 10.0,
 ) -> Outbox:
-    """Four binds and two evictions in flight; `bind_seconds` limits the request of a bind.
-
-    `bound_seconds` limits the wait for the volume of one of the `claims`.
-    """
+    """Four binds and two evictions in flight; `bind_seconds` limits the request of a bind."""
     known = Known(
         condition_state=states.get,
         take_ignored=ignored.get,
@@ -43,4 +39,4 @@ def outbox_of(
         claims=ClaimStates() if claims is None else claims,
     )
     settings = replace(connection, request_timeout=bind_seconds)
-    return Outbox(context, inbox, known, holds_lease, settings, instance="host", bound_seconds=bound_seconds)
+    return Outbox(context, inbox, known, holds_lease, settings, instance="host")

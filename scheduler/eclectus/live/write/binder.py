@@ -197,14 +197,12 @@ class VolumeSteps:
     """Does the steps by which claims get volumes.
 
     `states`: the claims as watched. `pod_state` returns None once the pod of a uid is bound or gone.
-    `bound_seconds` limits the wait for the volume of one claim.
     """
 
     context: Context
     persistence: Persistence
     states: ClaimStates
     pod_state: Callable[[str], object | None]
-    bound_seconds: float = BOUND_SECONDS
 
     def __post_init__(self) -> None:
         self._in_flight = asyncio.Semaphore(WRITES_IN_FLIGHT)
@@ -255,7 +253,7 @@ class VolumeSteps:
         await self.context.client.send("PATCH", path, body, content_type=MERGE_PATCH)
 
     async def _bound(self, bind: commands.Bind, step: commands.AwaitVolume) -> str:
-        key, give_up_at = f"{step.namespace}/{step.claim}", elapsed() + self.bound_seconds
+        key, give_up_at = f"{step.namespace}/{step.claim}", elapsed() + BOUND_SECONDS
         was_selected = False
         while self.persistence.may_write():
             state = self.states.get(key)
@@ -267,7 +265,7 @@ class VolumeSteps:
             if self.pod_state(bind.uid) is None:
                 return "the pod is bound or gone"
             if elapsed() >= give_up_at:
-                return f'persistentvolumeclaim "{step.claim}" is not bound after {self.bound_seconds:g} s'
+                return f'persistentvolumeclaim "{step.claim}" is not bound after {BOUND_SECONDS:g} s'
             was_selected = was_selected or state.selected_node == step.node
             await self.states.changed(key, CHECK_SECONDS)
         return LEASE_LOST

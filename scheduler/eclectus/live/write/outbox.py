@@ -24,7 +24,7 @@ from eclectus.kubeclient.timing import elapsed
 from eclectus.live.inbox import Inbox
 from eclectus.live.process_metrics import Context
 from eclectus.live.watch.watched_kinds import ClaimStates, ConditionState, Ignored, PlanState
-from eclectus.live.write.binder import BOUND_SECONDS, Binder, VolumeSteps
+from eclectus.live.write.binder import Binder, VolumeSteps
 from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.live.write.evictor import Evictor
 from eclectus.live.write.status_patches import Conditions, Nominator, Plans
@@ -56,8 +56,7 @@ class Known:
 class Outbox:
     """Accepts every command at once; `wait_for_room` slows the loop down while binds queue up.
 
-    `holds_lease` is asked before each write but those of events. `bound_seconds` limits the wait for the
-    volume of one claim.
+    `holds_lease` is asked before each write but those of events.
     """
 
     def __init__(
@@ -69,7 +68,6 @@ class Outbox:
         connection: ClientConnectionSettings,
         *,
         instance: str,
-        bound_seconds: float = BOUND_SECONDS,
     ) -> None:
         self._inbox = inbox
         self._leader_since = known.leader_since
@@ -88,7 +86,7 @@ class Outbox:
         nominator = Nominator(context, persistence, state_of)
         self._evictor = Evictor(nominator, self._recorder, inbox, connection.evictions_in_flight)
         self._plans = Plans(context, persistence, known.plan_state)
-        volume_steps = VolumeSteps(context, persistence, known.claims, state_of, bound_seconds)
+        volume_steps = VolumeSteps(context, persistence, known.claims, state_of)
         seconds = connection.request_timeout
         self._binder = Binder(context, persistence, seconds, self._annotations, nominator, volume_steps)
         self._binds: Pool[Sent] = Pool("binds", self._in_flight, self._bind)
