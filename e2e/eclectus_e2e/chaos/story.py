@@ -161,6 +161,7 @@ class Kind:
     weight: float
     act: Callable[[World, Action], None]
     is_fault: bool = True  # whether a pod may wait because of it
+    loses: bool = False  # requests or answers, without a word to the client
 
 
 ACTIONS: dict[str, Kind] = {
@@ -176,14 +177,14 @@ ACTIONS: dict[str, Kind] = {
     "terminate": Kind(1, _terminate),
     "pause": Kind(2, _pause),
     "pause-in-write": Kind(1.5, _pause_in_write),
-    "cut": Kind(1.5, _cut),
+    "cut": Kind(1.5, _cut, loses=True),
     "slow-steps": Kind(1.5, _slow_steps),
     "break-watches": Kind(1.5, _break_watches),
     "compact": Kind(1.5, _compact),
-    "restore-etcd": Kind(0.3, _restore(BUMP)),
-    "restore-restart": Kind(0.2, _restore(0)),
-    "lose-requests": Kind(1, _network("lost_requests", 0.5)),
-    "lose-answers": Kind(1.5, _network("lost_answers", 0.5)),
+    "restore-etcd": Kind(0.3, _restore(BUMP), loses=True),
+    "restore-restart": Kind(0.2, _restore(0), loses=True),
+    "lose-requests": Kind(1, _network("lost_requests", 0.5), loses=True),
+    "lose-answers": Kind(1.5, _network("lost_answers", 0.5), loses=True),
     "delay": Kind(1.5, _network("slow_share", 0.5)),
     "squeeze": Kind(1, _squeeze),
     "flood": Kind(1, _flood, is_fault=False),

@@ -17,6 +17,7 @@ from random import Random
 from typing import Any
 
 from eclectus.api.names import API_VERSION, LEADER_SINCE
+from eclectus.live.watch.reflector import LIST_SECONDS
 from eclectus_e2e.chaos.api_server import ApiServer, Change, Object, Path, RefusedError
 from eclectus_e2e.chaos.hostile import HostileTenant
 from eclectus_e2e.chaos.kubelets import JOBS, GarbageCollector, Kubelets
@@ -154,8 +155,9 @@ class World:
 
     def _act(self, action: Action) -> None:
         kind = ACTIONS[action.name]
-        if kind.is_fault:
-            self.prompt.faults_end = max(self.prompt.faults_end, self.loop.time() + action.seconds)
+        if kind.is_fault:  # a list that is lost is given up at its time limit
+            end = self.loop.time() + action.seconds + (LIST_SECONDS if kind.loses else 0.0)
+            self.prompt.faults_end = max(self.prompt.faults_end, end)
         kind.act(self, action)
 
     def _back_up(self) -> None:

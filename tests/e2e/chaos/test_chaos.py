@@ -11,7 +11,7 @@ from eclectus.engine.event_handlers import EventHandlers
 from eclectus.engine.pod_specs.late_pods import Fuel
 from eclectus.kubeclient.api_errors import StaleError, UnsureError
 from eclectus.kubeclient.election import Election
-from eclectus.live.watch.reflector import ObjectStore
+from eclectus.live.watch.reflector import LIST_SECONDS, ObjectStore
 from eclectus_e2e.chaos import command, promptness
 from eclectus_e2e.chaos.flow_control import FlowControl
 from eclectus_e2e.chaos.hostile import KINDS
@@ -327,6 +327,14 @@ def test_a_crash_of_an_operator_is_reported(monkeypatch):
     found = broken_by(monkeypatch, DagController, "sync", crash, story(*MANY_JOBS[:1]))
     assert "operator-" in found
     assert "has crashed: RuntimeError" in found
+
+
+def test_a_pod_may_wait_for_a_list_that_a_fault_has_lost(found):
+    """Seed 20536: its request was lost when a leader began, and it is given up after a minute."""
+    found._act(Action(0.0, "too-many", 0, 0.5, 10.0))
+    assert found.prompt.faults_end == 10.0
+    found._act(Action(0.0, "lose-requests", 0, 0.5, 10.0))
+    assert found.prompt.faults_end == 10.0 + LIST_SECONDS
 
 
 # -- the command ---------------------------------------------------------------------------------------
