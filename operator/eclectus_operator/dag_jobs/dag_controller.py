@@ -7,9 +7,8 @@ taken the least time: one tenant's jobs wait for one sync of another's, however 
 """
 
 import logging
-from dataclasses import dataclass
 
-from eclectus.api.dag_job import DagJob, Phase
+from eclectus.api.dag_job import DagJob
 from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError
 from eclectus.kubeclient.client import Object, list_pages
@@ -17,25 +16,16 @@ from eclectus_operator import convert
 from eclectus_operator.convert import ShapeError
 from eclectus_operator.dag_jobs import job_status
 from eclectus_operator.dag_jobs.estimates import History
-from eclectus_operator.dag_jobs.job_sync import JobKey, JobMemory, key_of, sync_job
+from eclectus_operator.dag_jobs.job_sync import RETRY_SECONDS, JobKey, KnownJob, key_of, sync_job
 from eclectus_operator.operator_context import NotLeadingError, OperatorContext
 
 ALL_JOBS_PATH = f"/apis/{API_VERSION}/{DAG_JOBS}"
 PODS_PER_SECOND = 500  # listed: a job with more pods is synced less often
 MIN_SECONDS = 1.0  # between two syncs of a job
-RETRY_SECONDS, MOST_RETRY_SECONDS = 2.0, 60.0  # after a failed sync of a job, doubled with each
+MOST_RETRY_SECONDS = 60.0  # after failed syncs of a job
 SYNC_SECONDS = 2.0  # one sync begins no further job after that: events of other jobs have arrived meanwhile
 HALF_SECONDS = 60.0  # after which half of the time that a namespace has taken no longer counts
 _log = logging.getLogger(__name__)
-
-
-@dataclass
-class _Timing:
-    """When a job is to be synced: at `due`, and after an event, but not before `least`."""
-
-    due: float
-    least: float = 0.0
-    retry_seconds: float = RETRY_SECONDS
 
 
 class DagController:
@@ -43,17 +33,15 @@ class DagController:
 
     def __init__(self, context: OperatorContext) -> None:
         self._context = context
-        self._memories: dict[JobKey, JobMemory] = {}
-        self._timings: dict[JobKey, _Timing] = {}
+        self._jobs: dict[JobKey, KnownJob] = {}
         self._taken: dict[str, tuple[float, float]] = {}  # by namespace: seconds of syncs, and as of when
-        self._phases: dict[JobKey, Phase] = {}  # of every job, as last read
         self._history = History()
         self._listed_at = float("-inf")
 
     def notice(self, key: JobKey) -> None:
         """Something has happened to a job or to one of its pods: sync it as soon as it may be."""
-        timing = self._timings.setdefault(key, _Timing(0.0))
-        timing.due = min(timing.due, timing.least)
+        known = self._jobs.setdefault(key, KnownJob())
+        known.due = min(known.due, known.least)
 
     async def sync(self) -> float:
         """Sync the jobs that are due. Seconds until the next one is.
@@ -69,21 +57,21 @@ class DagController:
             key = waiting[namespace].pop()
             if not waiting[namespace]:
                 del waiting[namespace]
-            await self._attempt(key, self._timings[key])
+            await self._attempt(key, self._jobs[key])
             before, now = now, self._context.now()
             self._taken[namespace] = self._taken_by(namespace, before) + now - before, now
-        self._context.metrics.count_jobs(self._phases.values())
+        self._context.metrics.count_jobs(each.phase for each in self._jobs.values() if each.phase)
         next_list = self._listed_at + self._context.settings.look_seconds
-        wake_at = min((timing.due for timing in self._timings.values()), default=next_list)
-        return max(0.0, min(wake_at, next_list) - self._context.now())
+        wake_at = min((next_list, *(each.due for each in self._jobs.values())))
+        return max(0.0, wake_at - self._context.now())
 
     def _due_by_namespace(self, now: float) -> dict[str, list[JobKey]]:
         """The jobs that are due, of each namespace the first one last.
 
         Jobs that are known come first: a user who may create pods may name jobs on them that do not exist.
         """
-        due = [key for key, timing in self._timings.items() if timing.due <= now]
-        due.sort(key=lambda key: (key not in self._phases, self._timings[key].due), reverse=True)
+        due = [key for key, each in self._jobs.items() if each.due <= now]
+        due.sort(key=lambda key: (self._jobs[key].phase is None, self._jobs[key].due), reverse=True)
         found: dict[str, list[JobKey]] = {}
         for key in due:
             found.setdefault(key[0], []).append(key)
@@ -107,9 +95,7 @@ class DagController:
         except MissingError as error:
             raise MissingError(f"{DAG_JOB} is not defined here: install the chart's definitions") from error
         self._history = history
-        self._timings = {key: each for key, each in self._timings.items() if key in found}
-        self._memories = {key: each for key, each in self._memories.items() if key in found}
-        self._phases = {key: each for key, each in self._phases.items() if key in found}
+        self._jobs = {key: each for key, each in self._jobs.items() if key in found}
         namespaces = {namespace for namespace, _ in found}
         self._taken = {name: each for name, each in self._taken.items() if name in namespaces}
         self._listed_at = self._context.now()
@@ -121,32 +107,31 @@ class DagController:
         except ShapeError:
             return True  # its sync reports it
         history.note(job)
-        self._phases[key_of(job)] = job.phase
+        self._jobs.setdefault(key_of(job), KnownJob()).phase = job.phase
         if not job.status.has_finished or self._listed_at < 0.0:
             return True  # an operator before this one may have ended without deleting its pods
         expiry = job_status.expiry(job)
         return expiry is not None and expiry <= self._context.now()
 
-    async def _attempt(self, key: JobKey, timing: _Timing) -> None:
+    async def _attempt(self, key: JobKey, known: KnownJob) -> None:
         """Sync a job. A failure is logged and stops no other job; it is tried again later."""
         try:
-            await self._sync(key, timing)
+            await self._sync(key, known)
         except NotLeadingError:
             raise
         except ConflictError as error:  # such as when the scheduler has just written the plan
             _log.info("%s/%s: to be repeated: %s", *key, error)
-            timing.due = timing.least = self._context.now() + MIN_SECONDS
+            known.due = known.least = self._context.now() + MIN_SECONDS
         except (ApiError, ShapeError, ValueError) as error:
             _log.warning("%s/%s: %s", *key, error)
-            timing.due = timing.least = self._context.now() + timing.retry_seconds
-            timing.retry_seconds = min(timing.retry_seconds * 2.0, MOST_RETRY_SECONDS)
+            known.due = known.least = self._context.now() + known.retry_seconds
+            known.retry_seconds = min(known.retry_seconds * 2.0, MOST_RETRY_SECONDS)
 
-    async def _sync(self, key: JobKey, timing: _Timing) -> None:
-        done = await sync_job(self._context, key, self._memories, self._history)
+    async def _sync(self, key: JobKey, known: KnownJob) -> None:
+        done = await sync_job(self._context, key, known, self._history)
         if done is None:
-            for kept in (self._memories, self._timings, self._phases):
-                kept.pop(key, None)
+            del self._jobs[key]
             return
-        self._phases[key] = done.job.phase
-        timing.least = self._context.now() + MIN_SECONDS + len(done.pods) / PODS_PER_SECOND
-        timing.due, timing.retry_seconds = max(done.wake_at, timing.least), RETRY_SECONDS
+        known.phase = done.job.phase
+        known.least = self._context.now() + MIN_SECONDS + len(done.pods) / PODS_PER_SECOND
+        known.due, known.retry_seconds = max(done.wake_at, known.least), RETRY_SECONDS

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
-from eclectus.api.dag_job import DagJob, DagJobStatus, Stage
+from eclectus.api.dag_job import DagJob, DagJobStatus, Phase, Stage
 from eclectus.api.names import API_VERSION, DAG_JOB_LABEL, DAG_JOBS
 from eclectus.kube import objects as kube
 from eclectus.kubeclient import api_errors
@@ -40,6 +40,7 @@ from eclectus_operator.room import Room
 JOB_SECONDS = 5.0  # a sync of a job that takes longer goes on after others
 MOST_CHECKS = 50  # templates checked in one sync of a job, likewise
 WRITE_SECONDS = 15.0  # between two writes of counts alone
+RETRY_SECONDS = 2.0  # after a failed sync of a job, doubled with each
 BACKOFF_SECONDS, MOST_BACKOFF_SECONDS = 10.0, 300.0  # after a refused pod of a stage, doubled with each
 _SHOWN = 5  # failures in one event
 _log = logging.getLogger(__name__)
@@ -76,8 +77,19 @@ class JobMemory:
         self.refusals[stage] = Refusal(problem, now + seconds, seconds)
 
 
+@dataclass
+class KnownJob:
+    """A job of the cluster. It is to be synced at `due`, and after an event, but not before `least`."""
+
+    due: float = float("inf")
+    least: float = 0.0
+    retry_seconds: float = RETRY_SECONDS
+    phase: Phase | None = None  # as last read; None: it was never read
+    memory: JobMemory | None = None
+
+
 async def sync_job(
-    context: OperatorContext, key: JobKey, memories: dict[JobKey, JobMemory], history: History
+    context: OperatorContext, key: JobKey, known: KnownJob, history: History
 ) -> JobSync | None:
     """Sync a job now; None if it is gone or being deleted. Raises ApiError, ShapeError."""
     try:
@@ -86,10 +98,9 @@ async def sync_job(
         return None
     if job.metadata.deletion_timestamp:
         return None  # Kubernetes deletes its pods
-    memory = memories.get(key)
-    if memory is None or memory.uid != job.metadata.uid:
-        memory = memories[key] = JobMemory(job.metadata.uid)
-    sync = JobSync(context, job, memory)
+    if known.memory is None or known.memory.uid != job.metadata.uid:
+        known.memory = JobMemory(job.metadata.uid)
+    sync = JobSync(context, job, known.memory)
     await sync.run(history)
     return sync
 

@@ -341,4 +341,4 @@ def test_names_of_jobs_that_do_not_exist_delay_none_that_does():
         world.controller.notice(("team", f"none-{number}"))
     world.sync()
     assert asked[0] == f"{JOBS}/job"
-    assert len(world.controller._timings) == 1
+    assert len(world.controller._jobs) == 1
