@@ -14,7 +14,7 @@ import yaml
 
 from eclectus.api.names import API_VERSION
 from eclectus.config.configuration import KIND, duration, parse
-from eclectus.config.settings_reading import camel, join, read, read_mapping, read_yaml, show
+from eclectus.config.settings_reading import camel, join, nearest, read, read_mapping, read_yaml, show
 from eclectus.framework.profile_settings import AddedAffinity, SpreadDefaults, is_extended
 from eclectus.model.errors import Problems, SettingsError
 from eclectus.model.settings import Setting, setting
@@ -93,25 +93,14 @@ class PluginSet:
     disabled: tuple[Plugin, ...] = ()
 
 
-@dataclass(frozen=True)
-class Plugins:
-    """plugins of a profile, by extension point."""
+Plugins = Mapping[str, PluginSet]
+"""plugins of a profile, by extension point."""
 
-    pre_enqueue: PluginSet = PluginSet()
-    queue_sort: PluginSet = PluginSet()
-    pre_filter: PluginSet = PluginSet()
-    filter: PluginSet = PluginSet()
-    post_filter: PluginSet = PluginSet()
-    pre_score: PluginSet = PluginSet()
-    score: PluginSet = PluginSet()
-    reserve: PluginSet = PluginSet()
-    permit: PluginSet = PluginSet()
-    pre_bind: PluginSet = PluginSet()
-    bind: PluginSet = PluginSet()
-    post_bind: PluginSet = PluginSet()
-    multi_point: PluginSet = PluginSet()
-    placement_generate: PluginSet = PluginSet()
-    placement_score: PluginSet = PluginSet()
+MULTI_POINT = "multiPoint"  # all extension points of a plugin
+EXTENSION_POINTS = (
+    "preEnqueue", "queueSort", "preFilter", "filter", "postFilter", "preScore", "score", "reserve", "permit",
+    "preBind", "bind", "postBind", MULTI_POINT, "placementGenerate", "placementScore",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -128,7 +117,7 @@ class Profile:
 
     scheduler_name: str = "default-scheduler"
     percentage_of_nodes_to_score: int | None = no_counterpart(_ALL_NODES)
-    plugins: Plugins | None = None
+    plugins: dict[str, PluginSet] | None = None
     plugin_config: tuple[PluginConfig, ...] = ()
 
 
@@ -335,9 +324,8 @@ _UNKNOWN = (
 
 def plugin_notes(plugins: Plugins, path: str) -> Iterator[Note]:
     """What the plugins of a profile switch on or off without a counterpart."""
-    for extension in fields(plugins):
-        chosen: PluginSet = getattr(plugins, extension.name)
-        where = join(join(path, camel(extension.name)), "enabled")
+    for point, chosen in plugins.items():
+        where = join(join(path, point), "enabled")
         for at, each in enumerate(chosen.enabled):
             if each.name not in (*PARTS, *_WITHOUT_PART, PREEMPTION):
                 yield Note(join(where, at), f"{each.name}: {_UNKNOWN}")
@@ -351,8 +339,8 @@ def score_weights(plugins: Plugins) -> Iterator[tuple[str, int, str]]:
     for name, (_, default) in SCORES.items():
         if off := switched_off(plugins, name, "score"):
             yield name, 0, off
-        for where, chosen in (("score", plugins.score), ("multiPoint", plugins.multi_point)):
-            for at, each in enumerate(chosen.enabled):
+        for where in ("score", MULTI_POINT):
+            for at, each in enumerate(plugins.get(where, PluginSet()).enabled):
                 if each.name == name and each.weight and each.weight != default:
                     yield name, each.weight, join(f"{where}.enabled", at)
 
@@ -362,15 +350,13 @@ def switched_off(plugins: Plugins, name: str, point: str) -> str:
 
     What is said of the point itself counts more than what is said of `multiPoint`.
     """
-    for extension in fields(plugins):
-        if camel(extension.name) not in (point, "multiPoint"):
-            continue
-        chosen: PluginSet = getattr(plugins, extension.name)
+    for where in (point, MULTI_POINT):
+        chosen = plugins.get(where, PluginSet())
         if any(each.name == name for each in chosen.enabled):
             return ""
         for at, each in enumerate(chosen.disabled):
             if each.name in (name, _ALL):
-                return join(f"{camel(extension.name)}.disabled", at)
+                return join(f"{where}.disabled", at)
     return ""
 
 
@@ -403,7 +389,10 @@ def profile_values(profile: Profile, path: str) -> tuple[Values, list[Note]]:
     for at, each in enumerate(profile.plugin_config):
         notes += _arguments(each, values, join(join(path, "pluginConfig"), at))
     if profile.plugins is not None:
-        where = join(path, "plugins")
+        where, problems = join(path, "plugins"), Problems()
+        for point in sorted(profile.plugins.keys() - EXTENSION_POINTS):
+            problems.add(join(where, point), f"unknown field; {nearest(point, list(EXTENSION_POINTS))}")
+        problems.raise_any()
         notes += [*plugin_notes(profile.plugins, where), *_weights(profile.plugins, values["place"], where)]
         if switched_off(profile.plugins, PREEMPTION, "postFilter"):
             values["relieve"] = {"policy": "none"}
