@@ -49,4 +49,4 @@ def test_a_refusal_that_comes_after_the_pod_is_gone_is_kept_nowhere():
     latency = PodLatency(lambda name: True, Metrics().sli_seconds)
     latency.observe_step(0, [TaskSeen(Task("u", "d", "p")), TaskGone("u")], [])
     latency.observe_step(1, [BindRefused("u", "n", "")], [])
-    assert not latency._attempts
+    assert not latency._waiting

@@ -40,15 +40,8 @@ async def entered(
     loop: asyncio.AbstractEventLoop, manager: AbstractAsyncContextManager[T]
 ) -> AsyncIterator[T]:
     """Enter and leave a context manager on another loop: a connection belongs to the loop that made it."""
-
-    async def enter() -> T:
-        return await manager.__aenter__()
-
-    async def leave() -> None:
-        await manager.__aexit__(None, None, None)
-
-    value = await on(loop, enter())
+    value = await on(loop, manager.__aenter__())
     try:
         yield value
     finally:
-        await on(loop, leave())
+        await on(loop, manager.__aexit__(None, None, None))

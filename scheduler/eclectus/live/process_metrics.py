@@ -330,8 +330,8 @@ class PodLatency:
     def __init__(self, is_ours: Callable[[str], bool], histogram: Histogram) -> None:
         self._is_ours = is_ours
         self._histogram = histogram
-        self._since: dict[str, float] = {}  # uid -> when first seen without gates
-        self._attempts: dict[str, int] = {}  # uid -> attempts, the current one included
+        # uid -> when first seen without gates; attempts, the current one included
+        self._waiting: dict[str, tuple[float, int]] = {}
 
     def observe_step(self, now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
         """Take in one step of the engine (a StepObserver)."""
@@ -340,33 +340,28 @@ class PodLatency:
                 case TaskSeen(task=task) if not (task.node or task.gates or task.ended) and self._is_ours(
                     task.profile
                 ):
-                    self._since.setdefault(task.uid, now)
+                    self._waiting.setdefault(task.uid, (now, 1))
                 case BindConfirmed(uid=uid):
                     self._bound(uid, now)
                 case BindRefused(uid=uid):
                     self._count_attempt(uid)
                 case TaskGone(uid=uid):
-                    self._forget(uid)
+                    self._waiting.pop(uid, None)
         for command in commands:
             if isinstance(command, Report):
                 self._count_attempt(command.uid)
 
     def _count_attempt(self, uid: str) -> None:
         """One more attempt, unless the pod is gone: what a late refusal left would stay for ever."""
-        if uid in self._since:
-            self._attempts[uid] = self._attempts.get(uid, 1) + 1
+        if uid in self._waiting:
+            since, attempts = self._waiting[uid]
+            self._waiting[uid] = since, attempts + 1
 
     def _bound(self, uid: str, now: float) -> None:
-        since = self._since.get(uid)
-        if since is not None:
-            attempts = self._attempts.get(uid, 1)
+        if uid in self._waiting:
+            since, attempts = self._waiting.pop(uid)
             label = str(attempts) if attempts <= MAX_ATTEMPTS else "15+"
             self._histogram.labels(label).observe(now - since)
-        self._forget(uid)
-
-    def _forget(self, uid: str) -> None:
-        self._since.pop(uid, None)
-        self._attempts.pop(uid, None)
 
 
 class PodTrace:
