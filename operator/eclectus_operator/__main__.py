@@ -23,7 +23,6 @@ PARTS: tuple[type[Any], ...] = (Settings, LeaseSettings, ServerSettings)
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add one option for each setting."""
     for part in reversed(PARTS):
         hints = types_of(part)
         for field in reversed(dataclasses.fields(part)):

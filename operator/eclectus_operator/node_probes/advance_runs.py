@@ -143,7 +143,6 @@ async def _write_profile(snapshot: Snapshot, probe: NodeProbe, run: Run) -> None
 
 
 async def _next_steps(snapshot: Snapshot, probe: NodeProbe) -> list[tuple[Run, Step]]:
-    """The next step of each run."""
     now, deadlines, instance = snapshot.now, probe.spec.deadlines, snapshot.context.settings.instance
     own = probe_pods.of_probe(snapshot.pods.values(), probe)
     found = run_steps.join(probe_pods.recorded(probe, instance), own, instance, now, 0.0)

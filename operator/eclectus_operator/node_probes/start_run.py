@@ -30,11 +30,10 @@ async def start_run(snapshot: Snapshot, probe: NodeProbe) -> None:
     chosen = _find_limit(snapshot, probe) or await _draw(snapshot, probe, await _find_waiting(context))
     if isinstance(chosen, Target):
         chosen = await _find_shortage(context, probe, chosen) or chosen
-    blocked = chosen if isinstance(chosen, Blocked) else None
-    status = probe_status.probing(probe, blocked, now)
     if isinstance(chosen, Blocked):
-        await snapshot.write_status(probe, status)
+        await snapshot.write_status(probe, probe_status.probing(probe, chosen, now))
         return
+    status = probe_status.probing(probe, None, now)
     status, run = probe_status.begun(status, chosen.node, chosen.work.name, now)
     await create_pod(snapshot, await snapshot.write_status(probe, status), run)
 

@@ -163,7 +163,6 @@ def _row(profile: NodeProfile, medians: dict[str, float], only_class: str) -> Ro
 
 
 def _unknown(node: str, last_probe: LastProbe | None = None) -> Row:
-    """The row of a node without samples."""
     of_speed = {"speed": None, "state": "Unknown", "confidence": None, "samples": 0, "price": None}
     return {"node": node, **of_speed, "observedTime": None, "lastProbe": _probe(last_probe), "classes": {}}
 

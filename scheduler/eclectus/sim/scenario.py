@@ -320,7 +320,6 @@ def _path_in_scenario(profile: str, has_learner: bool, path: str) -> str:
 
 
 def _read_probes(values: object, path: str, plan: ArrivalPlan) -> ProbeSettings | None:
-    """The settings; None if null or missing."""
     if values is None:
         return None
     if not plan.mean_sizes:

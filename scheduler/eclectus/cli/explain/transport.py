@@ -22,7 +22,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 from urllib.parse import urlencode
 
 import click
@@ -118,18 +118,16 @@ class Forward:
         self.port = 0
         self.problem = ""
 
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[None]:
-        """Take the one connection for the length of the block."""
-        listening = await asyncio.start_server(self._accept, LOOPBACK, 0)
-        self.port = listening.sockets[0].getsockname()[1]
-        try:
-            yield
-        finally:
-            listening.close()
-            for task in self._copying:
-                task.cancel()
-            await asyncio.gather(*self._copying, return_exceptions=True)
+    async def __aenter__(self) -> Self:
+        self._listening = await asyncio.start_server(self._accept, LOOPBACK, 0)
+        self.port = self._listening.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._listening.close()
+        for task in self._copying:
+            task.cancel()
+        await asyncio.gather(*self._copying, return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Copy in both directions. A further connection would be of somebody else on this machine."""
@@ -171,10 +169,8 @@ async def forwarded(client: ApiClient, namespace: str, pod: str, port: int) -> A
     The caller needs `get`, from Kubernetes 1.35 on also `create`, of `pods/portforward` in the namespace.
     """
     path = f"/api/v1/namespaces/{namespace}/pods/{pod}/portforward"
-    async with client.web_socket(path, {"ports": str(port)}, PROTOCOL) as remote:
-        forward = Forward(remote)
-        async with forward.open():
-            yield forward
+    async with client.web_socket(path, {"ports": str(port)}, PROTOCOL) as remote, Forward(remote) as forward:
+        yield forward
 
 
 OR_SERVER = "or name its server with --server URL"

@@ -225,7 +225,6 @@ GREY = "#777777"
 
 
 def _draw_picture(report: ComparisonReport, file: Path) -> None:
-    """Write the figure to the file."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
