@@ -1,15 +1,17 @@
 """List and watch against a server that misbehaves."""
 
 import asyncio
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
 
 from eclectus.kubeclient.client import PAGE_BYTES
+from eclectus.live.inbox import Inbox
 from eclectus.live.watch import reflector as module
 from eclectus.live.watch.watched_kinds import nodes_kind
 from eclectus.model.events import NodeGone, NodeSeen
-from watched_nodes import NODES, event, following, node
+from watched_nodes import NODES, event, following, node, running
 
 
 @pytest.fixture(autouse=True)
@@ -23,14 +25,16 @@ class NodeApi:
 
     def __init__(self, answers, server, lists, watches):
         self.lists, self.watches, self.hangs = list(lists), list(watches), answers.hangs
-        self.watched_from, self.pages = [], []
+        self.watched_from, self.pages, self.limits, self.seconds = [], [], [], []
         server.on(NODES, self.answer)
 
     async def answer(self, request):
         if "watch" in request.query:
             self.watched_from.append(request.query["resourceVersion"])
+            self.seconds.append(request.query["timeoutSeconds"])
             return await (self.watches.pop(0) if self.watches else self.hangs)(request)
         self.pages.append(request.query.get("continue", ""))
+        self.limits.append(request.query.get("limit"))
         return await (self.lists.pop(0) if len(self.lists) > 1 else self.lists[0])(request)
 
 
@@ -197,3 +201,141 @@ def test_a_page_of_too_many_bytes_is_asked_for_again_with_fewer_objects(server, 
     assert asyncio.run(work()) == [(NodeSeen, f"n{number}") for number in range(12)]
     assert limits[0] == 500
     assert max(limits[-3:]) * 2**20 <= PAGE_BYTES
+
+
+# -- run again by a new leader -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """Two nodes are more than a list shows at once."""
+    monkeypatch.setattr(module, "PAGE_ITEMS", 1)
+    monkeypatch.setattr(module, "CATCH_UP_SECONDS", 0.2)
+    monkeypatch.setattr(module, "SILENCE_SECONDS", 30.0)
+
+
+@asynccontextmanager
+async def run_again(server):
+    """A reflector and its inbox without the events of its first list, when the second run begins."""
+    inbox = Inbox()
+    async with server.context() as context:
+        reflector = module.Reflector(nodes_kind(), context, inbox, lambda: 0.0)
+        async with running(reflector):
+            await reflector.synced.wait()
+        await inbox.take(0.0)
+        reflector.synced.clear()
+        async with running(reflector), asyncio.timeout(10):
+            yield reflector, inbox
+
+
+def bookmark(version):
+    return event("BOOKMARK", {"metadata": {"resourceVersion": version}})
+
+
+def test_a_new_leader_watches_on_past_a_consistent_read(server, answers, listing, until, many):
+    """It is synced when what led there is in the inbox, and not before; then it watches as long as ever."""
+    more = asyncio.Event()
+
+    async def slowly(request):
+        response = await answers.streams(bookmark("119"), then_wait=False)(request)
+        await more.wait()
+        await response.write(event("ADDED", node("c", "120")) + b"\n" + bookmark("121") + b"\n")
+        await answers.hangs(request)
+
+    first = listing(node("a"), node("b"))
+    api = NodeApi(answers, server, [first, listing(node("a"), version="120")], [answers.hangs, slowly])
+
+    async def work():
+        async with run_again(server) as (reflector, inbox):
+            await until(lambda: reflector._store.resource_version == "119")
+            assert not reflector.synced.is_set()
+            more.set()
+            await reflector.synced.wait()
+            events = await received(inbox, len(inbox))
+            await until(lambda: len(api.watched_from) == 3)
+            return events
+
+    assert asyncio.run(work()) == [(NodeSeen, "c")]
+    assert api.limits == ["500", "1"]
+    assert api.watched_from == ["100", "100", "121"]
+    assert api.seconds[1] == "3"
+    assert int(api.seconds[2]) >= 300
+
+
+def test_a_new_leader_that_knows_the_newest_version_is_synced_at_once(server, answers, listing, until, many):
+    """What that watch misses is listed, as ever."""
+    lists = [listing(node("a"), node("b")), listing(node("a")), listing(version="200")]
+    stale = answers.streams(event("ERROR", {"kind": "Status", "code": 410}))
+    api = NodeApi(answers, server, lists, [answers.hangs, stale])
+
+    async def work():
+        async with run_again(server) as (reflector, _):
+            await reflector.synced.wait()
+            await until(lambda: len(api.watched_from) == 3)
+
+    asyncio.run(work())
+    assert api.limits == ["500", "1", "500"]
+    assert api.watched_from == ["100", "100", "200"]
+    assert int(api.seconds[1]) >= 300
+
+
+@pytest.mark.parametrize(
+    ("version", "read", "watch"),
+    [
+        ("120", None, ["streams", bookmark("119")]),  # of the kind no later version is known in time
+        ("120", None, ["streams", event("ERROR", {"kind": "Status", "code": 410})]),
+        ("120", None, ["resets"]),
+        ("120", None, ["ends"]),
+        ("99", None, ["hangs"]),  # etcd was restored
+        ("a1", None, ["hangs"]),
+        ("120", 500, ["hangs"]),
+    ],
+    ids=["silent", "compacted", "reset", "ended", "restored", "no number", "error"],
+)
+def test_a_new_leader_that_does_not_get_there_lists_again(
+    server, answers, listing, until, many, version, read, watch
+):
+    name, *lines = watch
+    how = {"streams": answers.streams(*lines), "ends": answers.streams(then_wait=False)}
+    watch = how.get(name) or getattr(answers, name)
+    lists = [listing(node("a"), node("b")), answers.says({}, read) if read else listing(version=version)]
+    api = NodeApi(answers, server, [*lists, listing(node("b"), version=version)], [answers.hangs, watch])
+
+    async def work():
+        async with run_again(server) as (reflector, inbox):
+            await reflector.synced.wait()
+            return await received(inbox, len(inbox))
+
+    assert asyncio.run(work()) == [(NodeGone, "a")]
+    assert api.limits == ["500", "1", "500"]
+
+
+def test_a_new_leader_lists_again_what_one_page_shows(server, answers, listing):
+    api = NodeApi(answers, server, [listing(node("a")), listing(node("a", "2"))], [])
+
+    async def work():
+        async with run_again(server) as (reflector, inbox):
+            await reflector.synced.wait()
+            return await received(inbox, len(inbox))
+
+    assert asyncio.run(work()) == [(NodeSeen, "a")]
+    assert api.limits == ["500", "500"]
+
+
+def test_a_new_leader_lists_again_where_a_list_was_not_complete(server, answers, listing, until, many):
+    """A list after a gap is under way: a watch from its version would not show what its later pages do."""
+    stale = answers.streams(event("ERROR", {"kind": "Status", "code": 410}))
+    first, page = listing(node("a"), node("b")), listing(node("a"), version="200", more="next")
+    whole = listing(node("a"), node("b", "150"), version="201")
+    api = NodeApi(answers, server, [first, page, answers.hangs, whole], [stale])
+
+    async def work():
+        async with server.context() as context:
+            reflector = module.Reflector(nodes_kind(), context, Inbox(), lambda: 0.0)
+            async with running(reflector):
+                await until(lambda: len(api.pages) == 3)
+            async with running(reflector):
+                await until(lambda: api.watched_from[1:] == ["201"])
+
+    asyncio.run(work())
+    assert api.limits == ["500"] * 4

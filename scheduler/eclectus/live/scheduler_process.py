@@ -5,8 +5,8 @@ front, on a thread of its own: however long a step of the engine takes, leadersh
 answered. Other pages ask the main loop, so they wait for the step.
 
 At its end a leader sends what is decided, lets end what is under way, and gives the Lease back. The next
-leader places pods by a list that it makes once the Lease is free. A bind that is committed later is missing
-from that list, and two pods may get the same room. So for as long as a request may last nothing is sent
+leader places pods by what exists once the Lease is free. A bind that is committed later is missing
+from that, and two pods may get the same room. So for as long as a request may last nothing is sent
 before the Lease is given back; where a write has not ended by then, the Lease is kept and expires.
 
 The parts of the process:
@@ -164,8 +164,8 @@ class SchedulerProcess:
         self._start_reflectors()
         # 3. Wait until this process leads.
         await on(self.front, parts.leadership.leading.wait())
-        # 4. List again unless the first list was made as leader. The last binds of the previous leader may
-        #    be missing from our watches; a list made after its lease has expired contains all of them.
+        # 4. Catch up unless the first list was made as leader. The last binds of the previous leader may be
+        #    missing from our watches; a consistent read made after its lease has expired is of all of them.
         if not listed_as_leader:
             self._start_reflectors()
         for reflector in parts.reflectors:
@@ -182,7 +182,7 @@ class SchedulerProcess:
         await asyncio.Event().wait()  # for ever: a part that ends stops the process
 
     def _start_reflectors(self) -> None:
-        """Start to list and watch; a reflector that runs already lists again."""
+        """Start to list and watch; a reflector that runs already catches up."""
         for number, reflector in enumerate(self.parts.reflectors):
             # Cleared here, because the task may begin only after the caller has begun to wait for `synced`.
             reflector.synced.clear()
@@ -291,7 +291,7 @@ async def release(
     if not await _ends_within(request_seconds + 2 * MARGIN_SECONDS, outbox.wait_until_binds_ended()):
         _log.warning("keeping the lease until it expires: of some binds or evictions the end is not known")
         return False
-    # 3. All binds are in the next leader's list.
+    # 3. The next leader knows of all binds.
     return True
 
 

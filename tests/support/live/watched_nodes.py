@@ -22,14 +22,21 @@ def event(kind, item):
 
 
 @asynccontextmanager
+async def running(reflector):
+    """Let a reflector run, then cancel it."""
+    task = asyncio.create_task(reflector.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@asynccontextmanager
 async def following(server, kind=None):
-    """A reflector of nodes, its inbox and its metrics."""
+    """A reflector of nodes that runs, its inbox and its metrics."""
     inbox = Inbox()
     async with server.context() as context:
         reflector = Reflector(kind or nodes_kind(), context, inbox, lambda: 0.0)
-        task = asyncio.create_task(reflector.run())
-        try:
+        async with running(reflector):
             yield reflector, inbox, context.metrics
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)

@@ -4,6 +4,9 @@ A watch from any other version would lose the changes in between. When the API s
 version (410 Gone), everything is listed again and objects missing from the list are reported as gone; a
 gap in a watch therefore never requires a restart of the engine.
 
+A new leader has to know all that its predecessor has done. Instead of listing again, it watches on until it has
+passed the version of a consistent read, made since it leads: it then knows what a list made with that read shows.
+
 A kind that a cluster need not define has no objects until it is defined: nothing waits for it, and it is
 looked for again at least every 30 s.
 """
@@ -18,7 +21,7 @@ from msgspec import Raw, Struct
 from eclectus.framework import Need
 from eclectus.kube.objects import ObjectList, decode_event, decode_head, decode_list, decode_status
 from eclectus.kubeclient.api_errors import ApiError, MissingError, StaleError, UnsureError
-from eclectus.kubeclient.client import MAX_LINE_BYTES, decoded_pages
+from eclectus.kubeclient.client import MAX_LINE_BYTES, PAGE_ITEMS, decoded_pages
 from eclectus.kubeclient.timing import Backoff, TroubleLog
 from eclectus.live.inbox import Inbox
 from eclectus.live.process_metrics import Context
@@ -28,6 +31,9 @@ from eclectus.model.events import Event
 LIST_SECONDS = 60.0  # per page; a busy server may be slow, and nothing else waits for it
 SILENCE_SECONDS = 90.0  # bookmarks come about every 60 s; a stream that is silent for longer is dead
 WATCH_SECONDS = (300, 600)  # duration of a watch, drawn at random so that replicas do not reconnect together
+# A watch that is to pass a version soon: about 2 s before its end kube-apiserver says which one it has passed.
+SHORT_WATCH_SECONDS = (3, 3)
+CATCH_UP_SECONDS = 4.0  # for that; then a list is made
 BACKOFF_SECONDS = (0.8, 30.0)  # as in client-go
 HEALTHY_SECONDS = 10.0  # a watch that lasted this long resets the back-off
 
@@ -38,7 +44,7 @@ class ObservedObject(Struct, frozen=True, gc=False):
     """One observation of an object, from a list or a watch."""
 
     key: str
-    resource_version: str  # opaque: it may be compared for equality alone
+    resource_version: str
     event: Event
     # False for an ended pod: lists leave it out, so its absence is no deletion. And for what says nothing.
     is_listed: bool = True
@@ -77,13 +83,17 @@ class Reflector:
         self._backoff = Backoff(*BACKOFF_SECONDS, context.rng)
         self._store = ObjectStore(kind, self._malformed)
         self._trouble = TroubleLog(_log, extra={"kind": kind.name})
-        self.synced = asyncio.Event()  # set when the events of the first list are in the inbox
+        # Set when what existed at some time since the beginning of `run` is in the inbox.
+        self.synced = asyncio.Event()
 
     async def run(self) -> None:
-        """List and watch until cancelled. When run again, it lists again and reports what has changed."""
+        """List and watch until cancelled. When run again, it catches up, or lists again where that is cheaper."""
+        is_current = await self._catch_up()
         while True:
             try:
-                await self._list()
+                if not is_current:
+                    await self._list()
+                is_current = False
                 self.synced.set()
                 await self._follow()
             except StaleError as error:
@@ -93,6 +103,28 @@ class Reflector:
             except (ApiError, MalformedError) as error:
                 seconds = self._count_restart("list failed", error)
             await asyncio.sleep(seconds)
+
+    async def _catch_up(self) -> bool:
+        """Watch on past a consistent read; whether that was possible. A list of one page costs as much.
+
+        That read also moves on what kube-apiserver says of a watch without events. Versions of one kind are
+        integers that grow, unless etcd was restored.
+        """
+        if self._store.known_objects() <= PAGE_ITEMS or not self._store.resource_version:
+            return False
+        try:
+            async with asyncio.timeout(CATCH_UP_SECONDS):
+                read = decode_list(await self._context.client.get(self._path, {"limit": "1"}))
+                known, wanted = int(self._store.resource_version), int(read.metadata.resource_version)
+                if known < wanted:
+                    await self._watch(SHORT_WATCH_SECONDS, until=wanted)
+                is_current = known <= wanted <= int(self._store.resource_version)
+        except (ApiError, MalformedError, TimeoutError, ValueError) as error:
+            _log.debug("%s: listing again: %r", self._kind.name, error)
+            return False
+        if is_current:
+            _log.info("%s caught up", self._kind.name, extra={"kind": self._kind.name})
+        return is_current
 
     async def _list(self) -> None:
         """Report what exists, page by page, then what is gone."""
@@ -124,7 +156,7 @@ class Reflector:
         """Watch on and on until a new list is needed. Raises StaleError, or MissingError."""
         while True:
             try:
-                await self._watch()
+                await self._watch(WATCH_SECONDS)
             except (StaleError, MissingError):  # the version of the API may not be served any more
                 raise
             except ApiError as error:
@@ -133,12 +165,13 @@ class Reflector:
                 seconds = self._backoff.wait()
             await asyncio.sleep(seconds)
 
-    async def _watch(self) -> None:
+    async def _watch(self, seconds: tuple[int, int], until: int | None = None) -> None:
+        """Watch for some time, or until a version is passed and what led to it is in the inbox."""
         query = {
             "watch": "1",
             "allowWatchBookmarks": "true",
             "resourceVersion": self._store.resource_version,
-            "timeoutSeconds": str(self._context.rng.randint(*WATCH_SECONDS)),
+            "timeoutSeconds": str(self._context.rng.randint(*seconds)),
         }
         began = self._now()
         async with self._context.client.stream(self._path, query, silence=SILENCE_SECONDS) as body:
@@ -147,6 +180,8 @@ class Reflector:
                 if not (lines := cutter.feed(read)):
                     continue
                 await self._apply(lines)
+                if until is not None and int(self._store.resource_version) >= until:
+                    return
                 if self._now() - began > HEALTHY_SECONDS:
                     self._backoff.reset()
                     self._trouble.succeeded(f"{self._kind.name}: watched again")
@@ -202,14 +237,20 @@ class ObjectStore:
     def __init__(self, kind: WatchedKind, malformed: Callable[[MalformedError], None]) -> None:
         self.kind = kind
         self._what = f"WATCH {kind.path}"
-        self.resource_version = ""  # to watch from: of the last list, event or bookmark
+        # To watch from: of the last list, event or bookmark; empty until a list is complete.
+        self.resource_version = ""
         self._malformed = malformed
         self._known: dict[str, str] = {}  # key -> resourceVersion
         self._listed: set[str] = set()  # keys on the pages of the current list
+        self._listed_at = ""  # its version
+
+    def known_objects(self) -> int:
+        """How many objects a list would show."""
+        return len(self._known)
 
     def start_list(self) -> None:
         """Begin a list: whatever is on none of its pages is gone."""
-        self._listed = set()
+        self._listed, self.resource_version = set(), ""
 
     def page(self, page: ObjectList, now: float) -> list[Event]:
         """Events for new and changed objects of one page."""
@@ -219,11 +260,12 @@ class ObjectStore:
             self._listed.add(key)
             if self._known.get(key) != version and (observed := self._observe(raw, now)):
                 events.append(self._record(observed))
-        self.resource_version = page.metadata.resource_version
+        self._listed_at = page.metadata.resource_version
         return events
 
     def end_list(self) -> list[Event]:
         """The list is complete: events for the objects that are gone."""
+        self.resource_version = self._listed_at
         return [self._gone(key) for key in self._known.keys() - self._listed]
 
     def apply(self, line: bytes, now: float) -> Event | None:
