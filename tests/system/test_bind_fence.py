@@ -1,4 +1,4 @@
-"""The chart's policy on a real API server: a late bind of a former leader is refused."""
+"""The chart's policy on a real API server: a late bind of a former leader is refused; the next one leads soon."""
 
 import signal
 
@@ -6,6 +6,7 @@ import pytest
 
 from eclectus.api.names import LEADER_SINCE
 from eclectus.kubeclient.api_errors import MissingError, RejectedError
+from eclectus.kubeclient.client import PAGE_ITEMS
 from eclectus_e2e.testbed.chart import render
 from live_cluster import pod, wait
 
@@ -57,8 +58,10 @@ def since_of(admin, name):
 def test_a_late_bind_is_refused_and_the_next_leader_binds(admin, scheduler, fence):
     """One test: an API server that has seen a policy go does not follow Leases any more."""
     first = scheduler(lease=SHORT_LEASE).wait_deciding()
-    scheduler(lease=SHORT_LEASE, name="b")
-    admin.create([pod(name, scheduler="nobody") for name in ("late", "in-time")])
+    # More than a list shows at once, so that the next leader does not list them again.
+    admin.create(pod(name, scheduler="nobody") for name in ("late", "in-time", *map(str, range(PAGE_ITEMS))))
+    second = scheduler(lease=SHORT_LEASE, name="b")
+    wait("the second one has listed the pods", lambda: second.lines("pods listed"))
     old = "2020-01-01T00:00:00.000000Z"
     # A policy takes a moment to be in force; until then the API server says that there is no such pod.
     wait("the fence is in force", lambda: "the bind is late" in refused(admin, "absent", old))
@@ -71,6 +74,7 @@ def test_a_late_bind_is_refused_and_the_next_leader_binds(admin, scheduler, fenc
     first.signal(signal.SIGSTOP)
     admin.create([pod("two")])
     wait("the second one binds", lambda: "two" in admin.bound())
+    assert len(second.lines("pods caught up")) == len(second.lines("pods listed")) == 1
     assert since_of(admin, "one") < since_of(admin, "two") == admin.get(LEASE)["spec"]["acquireTime"]
     assert "the bind is late" in refused(admin, "late", since_of(admin, "one"))
     first.signal(signal.SIGCONT)

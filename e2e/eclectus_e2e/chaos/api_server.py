@@ -101,6 +101,8 @@ class ApiServer:
     watchers: list[Callable[[Change], None]] = field(default_factory=list)
     admission: Callable[[str, Path, Object, str], None] = lambda *_: None  # raises RefusedError
     backups: list[Backup] = field(default_factory=list)  # in the order in which they were made
+    # By resource the revision that its watch cache has reached: of a change of it, or of a consistent read.
+    reached: dict[str, int] = field(default_factory=dict)
 
     # -- requests ----------------------------------------------------------------------------------
 
@@ -150,6 +152,7 @@ class ApiServer:
         backup = self.backups[-1]
         self.objects = {resource: dict(store) for resource, store in backup.objects.items()}
         self.revision = backup.revision + bump
+        self.reached.clear()
         self.compact()
 
     def stored(self, resource: str) -> dict[str, Object]:
@@ -161,6 +164,7 @@ class ApiServer:
         store = self.stored(resource)
         old = store.get(key)
         self.revision += 1
+        self.reached[resource] = self.revision
         if new is None:
             del store[key]
         else:
@@ -184,6 +188,8 @@ class ApiServer:
         """A page. Later pages are of the revision of the first one, or 410 if that is compacted."""
         revision, _, after = query.get("continue", "").partition(":")
         at = int(revision) if revision else self.revision
+        if not revision:
+            self.reached[what.resource] = at
         if at < self.compacted:
             raise RefusedError(HTTPStatus.GONE, "the provided continue parameter is too old")
         store = self._at(what.resource, at)

@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from eclectus.kubeclient import leadership, timing
 from eclectus.live import scheduler_process
+from eclectus.live.watch import reflector
 from eclectus.live.write import event_recorder, evictor, status_patches
 from eclectus_e2e.chaos.network import Network
 from eclectus_e2e.chaos.operators import in_place_of_kopf
@@ -58,6 +59,8 @@ class SimulatedMachine:
             *((module, "socket", SimpleNamespace(gethostname=host)) for module in programs),
             *((module, "listen", lambda *_: listening) for module in programs),
             *((module, "bound_address", lambda _: "simulated") for module in programs),
+            # Or all kinds of so small a cluster would be listed again by a new leader.
+            (reflector, "PAGE_ITEMS", rng.choice([0, 4, reflector.PAGE_ITEMS])),
             (program, "time", clock),
             (program, "Random", lambda: Random(rng.random())),
             *((program, name, value) for name, value in in_place_of_kopf(network).items()),

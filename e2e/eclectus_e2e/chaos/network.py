@@ -26,6 +26,7 @@ from eclectus_e2e.chaos.flow_control import HANDLED_SECONDS, FlowControl
 from eclectus_e2e.chaos.virtual_time import Process, VirtualLoop
 
 BOOKMARK_SECONDS = 60.0
+LAST_BOOKMARK_SECONDS = 2.0  # before the end of a watch, or up to a second later
 _NOBODYS = Context()  # of callbacks that are no process'
 _LOST = (-1, b"")  # in place of an answer that has not come in time
 _Request = tuple[str, str, dict[str, str], Any]  # method, path, query, body
@@ -104,6 +105,7 @@ class _Watch:
     resource: str
     process: Process
     version: int
+    ends_at: float
     selector: str = ""
     arrived: deque[bytes] = field(default_factory=deque)
     news: asyncio.Future[bool] | None = None  # for which the reader waits: whether there are any
@@ -117,11 +119,20 @@ class _Watch:
             self._send(change.line)
 
     def bookmark(self) -> None:
-        """Say which revision the watch has passed; again after a while."""
-        if self in self.network.watches:
-            self.version = self.network.server.revision
-            self._line({"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(self.version)}}})
-            self.network.later(BOOKMARK_SECONDS, self.bookmark)
+        """Say which revision the watch has passed, if it is later than the last one that was sent."""
+        if self not in self.network.watches:
+            return
+        if (reached := self.network.server.reached.get(self.resource, 0)) > self.version:
+            self.version = reached
+            self._line({"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(reached)}}})
+        self.bookmark_later()
+
+    def bookmark_later(self) -> None:
+        """Send a bookmark each minute and shortly before the end, as kube-apiserver does."""
+        network = self.network
+        left = self.ends_at - LAST_BOOKMARK_SECONDS - network.loop.time()
+        if left >= 0.0:
+            network.later(min(BOOKMARK_SECONDS, left) + network.rng.random(), self.bookmark)
 
     def error(self, code: int, message: str) -> None:
         """A line that says why the watch cannot go on."""
@@ -244,7 +255,8 @@ class SimulatedClient(ApiClient):
             raise NotDoneError(f"WATCH {path}", message="no connection", is_logged=True)
         what, version = parsed(path), int(query["resourceVersion"])
         selector = query.get("labelSelector", "")
-        watch = _Watch(network, what.resource, self._process, version, selector)
+        ends_at = network.loop.time() + float(query.get("timeoutSeconds", 300))
+        watch = _Watch(network, what.resource, self._process, version, ends_at, selector)
         try:
             missed = list(network.server.since(what.resource, version))
         except RefusedError as error:
@@ -254,8 +266,8 @@ class SimulatedClient(ApiClient):
             for change in missed:
                 watch.send(change)
             network.watches.append(watch)
-            network.later(BOOKMARK_SECONDS, watch.bookmark)
-            network.later(float(query.get("timeoutSeconds", 300)), watch.end)
+            watch.bookmark_later()
+            network.later(ends_at - network.loop.time(), watch.end)
         try:
             yield _Body(watch, silence)
         finally:
