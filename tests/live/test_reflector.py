@@ -208,8 +208,8 @@ def test_a_page_of_too_many_bytes_is_asked_for_again_with_fewer_objects(server, 
 
 @pytest.fixture
 def many(monkeypatch):
-    """Two nodes are more than a list shows at once."""
-    monkeypatch.setattr(module, "PAGE_ITEMS", 1)
+    """Two nodes are not few."""
+    monkeypatch.setattr(module, "FEW_OBJECTS", 1)
     monkeypatch.setattr(module, "CATCH_UP_SECONDS", 0.2)
     monkeypatch.setattr(module, "SILENCE_SECONDS", 30.0)
 
@@ -232,7 +232,8 @@ def bookmark(version):
     return event("BOOKMARK", {"metadata": {"resourceVersion": version}})
 
 
-def test_a_new_leader_watches_on_past_a_consistent_read(server, answers, listing, until, many):
+@pytest.mark.usefixtures("many")
+def test_a_new_leader_watches_on_past_a_consistent_read(server, answers, listing, until):
     """It is synced when what led there is in the inbox, and not before; then it watches as long as ever."""
     more = asyncio.Event()
 
@@ -262,7 +263,8 @@ def test_a_new_leader_watches_on_past_a_consistent_read(server, answers, listing
     assert int(api.seconds[2]) >= 300
 
 
-def test_a_new_leader_that_knows_the_newest_version_is_synced_at_once(server, answers, listing, until, many):
+@pytest.mark.usefixtures("many")
+def test_a_new_leader_that_knows_the_newest_version_is_synced_at_once(server, answers, listing, until):
     """What that watch misses is listed, as ever."""
     lists = [listing(node("a"), node("b")), listing(node("a")), listing(version="200")]
     stale = answers.streams(event("ERROR", {"kind": "Status", "code": 410}))
@@ -279,10 +281,12 @@ def test_a_new_leader_that_knows_the_newest_version_is_synced_at_once(server, an
     assert int(api.seconds[1]) >= 300
 
 
+@pytest.mark.usefixtures("many")
 @pytest.mark.parametrize(
-    ("version", "read", "watch"),
+    "case",
     [
-        ("120", None, ["streams", bookmark("119")]),  # of the kind no later version is known in time
+        # The version of the consistent read, its status, and the watch.
+        ("120", None, ["streams", bookmark("119")]),
         ("120", None, ["streams", event("ERROR", {"kind": "Status", "code": 410})]),
         ("120", None, ["resets"]),
         ("120", None, ["ends"]),
@@ -292,9 +296,8 @@ def test_a_new_leader_that_knows_the_newest_version_is_synced_at_once(server, an
     ],
     ids=["silent", "compacted", "reset", "ended", "restored", "no number", "error"],
 )
-def test_a_new_leader_that_does_not_get_there_lists_again(
-    server, answers, listing, until, many, version, read, watch
-):
+def test_a_new_leader_that_does_not_get_there_lists_again(server, answers, listing, case):
+    version, read, watch = case
     name, *lines = watch
     how = {"streams": answers.streams(*lines), "ends": answers.streams(then_wait=False)}
     watch = how.get(name) or getattr(answers, name)
@@ -310,7 +313,7 @@ def test_a_new_leader_that_does_not_get_there_lists_again(
     assert api.limits == ["500", "1", "500"]
 
 
-def test_a_new_leader_lists_again_what_one_page_shows(server, answers, listing):
+def test_a_new_leader_lists_few_objects_again(server, answers, listing):
     api = NodeApi(answers, server, [listing(node("a")), listing(node("a", "2"))], [])
 
     async def work():
@@ -322,7 +325,8 @@ def test_a_new_leader_lists_again_what_one_page_shows(server, answers, listing):
     assert api.limits == ["500", "500"]
 
 
-def test_a_new_leader_lists_again_where_a_list_was_not_complete(server, answers, listing, until, many):
+@pytest.mark.usefixtures("many")
+def test_a_new_leader_lists_again_where_a_list_was_not_complete(server, answers, listing, until):
     """A list after a gap is under way: a watch from its version would not show what its later pages do."""
     stale = answers.streams(event("ERROR", {"kind": "Status", "code": 410}))
     first, page = listing(node("a"), node("b")), listing(node("a"), version="200", more="next")

@@ -1,4 +1,4 @@
-"""The chart's policy on a real API server: a late bind of a former leader is refused; the next one leads soon."""
+"""The chart's policy on a real API server: a late bind of a former leader is refused."""
 
 import signal
 
@@ -6,7 +6,7 @@ import pytest
 
 from eclectus.api.names import LEADER_SINCE
 from eclectus.kubeclient.api_errors import MissingError, RejectedError
-from eclectus.kubeclient.client import PAGE_ITEMS
+from eclectus.live.watch.reflector import FEW_OBJECTS
 from eclectus_e2e.testbed.chart import render
 from live_cluster import pod, wait
 
@@ -58,8 +58,8 @@ def since_of(admin, name):
 def test_a_late_bind_is_refused_and_the_next_leader_binds(admin, scheduler, fence):
     """One test: an API server that has seen a policy go does not follow Leases any more."""
     first = scheduler(lease=SHORT_LEASE).wait_deciding()
-    # More than a list shows at once, so that the next leader does not list them again.
-    admin.create(pod(name, scheduler="nobody") for name in ("late", "in-time", *map(str, range(PAGE_ITEMS))))
+    # So many that the next leader does not list them again.
+    admin.create(pod(name, scheduler="nobody") for name in ("late", "in-time", *map(str, range(FEW_OBJECTS))))
     second = scheduler(lease=SHORT_LEASE, name="b")
     wait("the second one has listed the pods", lambda: second.lines("pods listed"))
     old = "2020-01-01T00:00:00.000000Z"

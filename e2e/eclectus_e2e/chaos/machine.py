@@ -59,8 +59,8 @@ class SimulatedMachine:
             *((module, "socket", SimpleNamespace(gethostname=host)) for module in programs),
             *((module, "listen", lambda *_: listening) for module in programs),
             *((module, "bound_address", lambda _: "simulated") for module in programs),
-            # Or all kinds of so small a cluster would be listed again by a new leader.
-            (reflector, "PAGE_ITEMS", rng.choice([0, 4, reflector.PAGE_ITEMS])),
+            # So small a cluster has no kind that a new leader does not list again.
+            (reflector, "FEW_OBJECTS", rng.choice([0, 4, 1_000])),
             (program, "time", clock),
             (program, "Random", lambda: Random(rng.random())),
             *((program, name, value) for name, value in in_place_of_kopf(network).items()),

@@ -9,7 +9,7 @@ from eclectus_e2e.chaos.hostile import NAMESPACE
 from eclectus_e2e.chaos.oracles import cpu_of, is_waiting
 
 SOON_SECONDS = 20.0  # longer than any back-off, and than the room of evicted pods is held for another
-RECOVERY_SECONDS = 75.0  # after a fault: a list of which the answer is lost is tried again after 60 s
+RECOVERY_SECONDS = 45.0  # after a fault: clients wait for up to 30 s until they try again
 START_SECONDS = 15.0
 
 

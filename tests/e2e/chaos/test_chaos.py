@@ -11,11 +11,12 @@ from eclectus.engine.event_handlers import EventHandlers
 from eclectus.engine.pod_specs.late_pods import Fuel
 from eclectus.kubeclient.api_errors import StaleError, UnsureError
 from eclectus.kubeclient.election import Election
-from eclectus.live.watch.reflector import LIST_SECONDS, ObjectStore
+from eclectus.live.watch.reflector import LIST_SECONDS, ObjectStore, Reflector
 from eclectus_e2e.chaos import command, promptness
 from eclectus_e2e.chaos.flow_control import FlowControl
 from eclectus_e2e.chaos.hostile import KINDS
 from eclectus_e2e.chaos.kubelets import JOBS
+from eclectus_e2e.chaos.network import _Watch
 from eclectus_e2e.chaos.oracles import LEASES, OPERATOR_LEASE
 from eclectus_e2e.chaos.story import ACTIONS, Action, Story, drawn, shrunk
 from eclectus_e2e.chaos.world import Outcome, World, play
@@ -107,6 +108,23 @@ def test_a_bind_that_a_paused_leader_sends_late_is_seen_without_the_fence(monkey
         for seed in range(3)
     ]
     assert "leads" in broken_by(monkeypatch, World, "_bind_fence", lambda *_: None, *paused)
+
+
+def test_a_new_leader_that_does_not_catch_up_over_commits(monkeypatch):
+    """Its watches are late: it knows of the pods, and not of what was bound last."""
+    in_time = _Watch._at_its_time
+
+    def late(self, callback):
+        self.arrives_at = max(self.arrives_at, self.network.loop.time() + 3.0)
+        in_time(self, callback)
+
+    async def believes(self):
+        return bool(self._store.resource_version)
+
+    monkeypatch.setattr(_Watch, "_at_its_time", late)
+    pods = [*[(10.0, "submit", 1, 0.99, 40.0)] * 4, *[(10.04, "submit-urgent", 2, 0.99, 40.0)] * 6]
+    resigned = [story(*pods, (13.06, "terminate", 0, 0, 0), seed=seed) for seed in range(4)]
+    assert "over-committed" in broken_by(monkeypatch, Reflector, "_catch_up", believes, *resigned)
 
 
 def test_a_scheduler_that_believes_what_a_restored_etcd_has_forgotten_leaves_pods_waiting(monkeypatch):

@@ -4,8 +4,9 @@ A watch from any other version would lose the changes in between. When the API s
 version (410 Gone), everything is listed again and objects missing from the list are reported as gone; a
 gap in a watch therefore never requires a restart of the engine.
 
-A new leader has to know all that its predecessor has done. Instead of listing again, it watches on until it has
-passed the version of a consistent read, made since it leads: it then knows what a list made with that read shows.
+A new leader has to know all that its predecessor has done. Where there are many objects it does not list them
+again, but watches on until it has passed the version of a consistent read, made since it leads: then it knows
+what a list in place of that read would have shown.
 
 A kind that a cluster need not define has no objects until it is defined: nothing waits for it, and it is
 looked for again at least every 30 s.
@@ -21,7 +22,7 @@ from msgspec import Raw, Struct
 from eclectus.framework import Need
 from eclectus.kube.objects import ObjectList, decode_event, decode_head, decode_list, decode_status
 from eclectus.kubeclient.api_errors import ApiError, MissingError, StaleError, UnsureError
-from eclectus.kubeclient.client import MAX_LINE_BYTES, PAGE_ITEMS, decoded_pages
+from eclectus.kubeclient.client import MAX_LINE_BYTES, decoded_pages
 from eclectus.kubeclient.timing import Backoff, TroubleLog
 from eclectus.live.inbox import Inbox
 from eclectus.live.process_metrics import Context
@@ -31,9 +32,10 @@ from eclectus.model.events import Event
 LIST_SECONDS = 60.0  # per page; a busy server may be slow, and nothing else waits for it
 SILENCE_SECONDS = 90.0  # bookmarks come about every 60 s; a stream that is silent for longer is dead
 WATCH_SECONDS = (300, 600)  # duration of a watch, drawn at random so that replicas do not reconnect together
-# A watch that is to pass a version soon: about 2 s before its end kube-apiserver says which one it has passed.
+# Of a watch that is to pass a version soon: 2 s before its end kube-apiserver says which one it has passed.
 SHORT_WATCH_SECONDS = (3, 3)
 CATCH_UP_SECONDS = 4.0  # for that; then a list is made
+FEW_OBJECTS = 1_000  # are listed in less time than such a watch takes
 BACKOFF_SECONDS = (0.8, 30.0)  # as in client-go
 HEALTHY_SECONDS = 10.0  # a watch that lasted this long resets the back-off
 
@@ -87,7 +89,7 @@ class Reflector:
         self.synced = asyncio.Event()
 
     async def run(self) -> None:
-        """List and watch until cancelled. When run again, it catches up, or lists again where that is cheaper."""
+        """List and watch until cancelled. When run again, it catches up, or lists if that is sooner."""
         is_current = await self._catch_up()
         while True:
             try:
@@ -105,12 +107,12 @@ class Reflector:
             await asyncio.sleep(seconds)
 
     async def _catch_up(self) -> bool:
-        """Watch on past a consistent read; whether that was possible. A list of one page costs as much.
+        """Watch on past a consistent read; whether that was possible, and sooner than a list.
 
-        That read also moves on what kube-apiserver says of a watch without events. Versions of one kind are
+        That read also moves on what kube-apiserver says of a watch without events. Versions of a kind are
         integers that grow, unless etcd was restored.
         """
-        if self._store.known_objects() <= PAGE_ITEMS or not self._store.resource_version:
+        if self._store.known_objects() <= FEW_OBJECTS or not self._store.resource_version:
             return False
         try:
             async with asyncio.timeout(CATCH_UP_SECONDS):
