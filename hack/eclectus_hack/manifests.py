@@ -34,6 +34,7 @@ KINDS = (
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionPolicyBinding",
     "ResourceQuota",
+    "FlowSchema",
     "NetworkPolicy",
     "ServiceAccount",
     "ConfigMap",

@@ -48,6 +48,7 @@ def cluster(tmp_path_factory):
 
 # The first chart with CRDs and an operator: an upgrade from it must work, as from every chart since.
 BEFORE = "85296a16ab68a1cc9d71911ab3b3553cf69eb10c"
+RELEASED = "app.kubernetes.io/instance=eclectus,app.kubernetes.io/component=scheduler"
 NO_PODS = {"scheduler": {"replicas": 0}, "operator": {"enabled": True, "replicas": 0}}
 
 
@@ -201,6 +202,24 @@ def test_the_account_has_no_other_permission(account, request_):
     with pytest.raises(ApiException) as error:
         request_(account)
     assert error.value.status == 403
+
+
+def test_requests_for_leases_have_a_priority_level_of_their_own(cluster, account):
+    with client(cluster.kubeconfig) as admin:
+        (schema,) = DynamicClient(admin).resources.get(kind="FlowSchema").get(label_selector=RELEASED).items
+    assert schema.spec.priorityLevelConfiguration.name == "leader-election"
+    wait("the API server follows it", lambda: flow_schema_of(account) == schema.metadata.uid)
+
+
+def flow_schema_of(account):
+    """The uid of the FlowSchema by which the API server has served a request for the scheduler's Lease."""
+    try:
+        headers = CoordinationV1Api(account).read_namespaced_lease_with_http_info("eclectus", NAMESPACE)[2]
+    except ApiException as error:
+        if error.status != 404:  # there is no such Lease while no scheduler runs
+            raise
+        headers = error.headers
+    return headers["X-Kubernetes-PF-FlowSchema-UID"]
 
 
 def test_the_audit_log_names_what_was_forbidden(cluster, installed, account):

@@ -1,9 +1,9 @@
 """API priority and fairness: the slots of a priority level, which flows share.
 
-The chart has no FlowSchema, so the accounts of scheduler and operator are in the level `workload-low` with
-those of the tenants, each a flow of its own; so are the writes of their Leases. A request takes a slot while
-it is handled. One that finds none free waits in the queue of its flow; the queues take turns. One that finds
-its queue full, or waits for too long, is refused with 429.
+The accounts of scheduler and operator are in the level `workload-low` with those of the tenants, each a flow
+of its own. So are the writes of their Leases here, though the chart's FlowSchemas keep them apart: harder.
+A request takes a slot while it is handled. One that finds none free waits in the queue of its flow; the
+queues take turns. One that finds its queue full, or waits for too long, is refused with 429.
 """
 
 from __future__ import annotations
