@@ -7,16 +7,20 @@ while it runs gets SIGTERM, and exits with 0, with 143, or without a trace.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from eclectus.api.names import DAG_JOBS, GROUP
+from eclectus.api.names import DAG_JOBS, GROUP, STAGE_LABEL, TASK_INDEX_LABEL
 from eclectus_e2e.chaos.api_server import ApiServer, Change, Object, has_ended, merged, stamp
 from eclectus_e2e.chaos.network import Network
 
 SECONDS, FAILS, REFUSED = "chaos/seconds", "chaos/fails", "chaos/refused"
 JOBS = f"{GROUP}/{DAG_JOBS}"  # their resource
+Task = tuple[str, str, str]
+"""The uid of a DagJob, a stage, and the index of the task."""
+REFUSALS_MOST = 3  # of a task, whose pods are created later after each
 ERROR, TERMINATED, KILLED = 1, 143, 137  # exit codes
 SILENT_SHARE, SILENT_SECONDS = 0.03, 120.0  # of pods of DagJobs that stop so late: their node was cut off
 
@@ -27,6 +31,7 @@ class Kubelets:
 
     network: Network
     rng: Random
+    refusals: Counter[Task] = field(default_factory=Counter)
 
     @property
     def server(self) -> ApiServer:
@@ -46,7 +51,9 @@ class Kubelets:
                     seconds = SILENT_SECONDS
                 later(seconds, self._stop, change.key, uid)
         elif change.old is None or not change.old["spec"].get("nodeName"):
-            if self.rng.random() < float(pod["metadata"]["annotations"].get(REFUSED, 0.0)):
+            refused = self.rng.random() < float(pod["metadata"]["annotations"].get(REFUSED, 0.0))
+            if refused and self.refusals[task_of(pod)] < REFUSALS_MOST:
+                self.refusals[task_of(pod)] += 1
                 later(self.rng.uniform(0.05, 0.5), self._refuse, change.key, uid)
                 return
             starts = self.rng.uniform(0.05, 1.0)
@@ -77,7 +84,9 @@ class Kubelets:
         self._report(key, uid, "Failed" if code else "Succeeded", {"terminated": ended})
 
     def _refuse(self, key: str, uid: str) -> None:
-        self._report(key, uid, "Failed", None, reason="OutOfcpu", message="Node didn't have enough resource")
+        """Reject it; of containers that an etcd of before shows as running, the status says no more."""
+        why = {"reason": "OutOfcpu", "message": "Node didn't have enough resource"}
+        self._report(key, uid, "Failed", None, containerStatuses=[], **why)
 
     def _stop(self, key: str, uid: str) -> None:
         """SIGTERM has come."""
@@ -172,6 +181,12 @@ class GarbageCollector:
 def owner_of(pod: Object) -> str:
     """The uid of the DagJob whose pod it is; empty if it is none's."""
     return next((each["uid"] for each in pod["metadata"].get("ownerReferences") or ()), "")
+
+
+def task_of(pod: Object) -> Task:
+    """The uid of the DagJob, the stage and the index of a pod."""
+    labels = pod["metadata"].get("labels") or {}
+    return owner_of(pod), labels.get(STAGE_LABEL, ""), labels.get(TASK_INDEX_LABEL, "")
 
 
 def owners(server: ApiServer) -> set[str]:

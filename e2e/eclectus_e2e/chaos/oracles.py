@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from eclectus.api.dag_job import FINISHED
-from eclectus.api.names import DAG_JOB_LABEL, STAGE_LABEL, TASK_INDEX_LABEL
+from eclectus.api.names import DAG_JOB_LABEL
 from eclectus_e2e.chaos.api_server import ApiServer, Change, Object, has_ended, stamp
-from eclectus_e2e.chaos.kubelets import JOBS, owner_of
+from eclectus_e2e.chaos.kubelets import JOBS, Task, owner_of, task_of
 
 LEASES = "coordination.k8s.io/leases"
 LEASE = "eclectus-system/eclectus"
@@ -22,8 +22,6 @@ POD_GROUP = "scheduling.x-k8s.io/pod-group"  # a label
 FUEL_MOST = 20_000  # comparisons of one namespace in a step: there is one hostile tenant
 ONE_POD_MOST = 2_000  # that the last pod costs: 8 terms (hostile.py) beside 250 waiting pods that differ
 ON_ITS_WAY_SECONDS = 0.05  # a request and an event, while the network was never slow
-Task = tuple[str, str, str]
-"""The uid of a DagJob, a stage, and the index of the task."""
 
 
 class BrokenPromiseError(Exception):
@@ -331,12 +329,6 @@ def has_failed(pod: Object) -> bool:
     is_target = any(each["type"] == "DisruptionTarget" for each in status.get("conditions", ()))
     is_deleted = "deletionTimestamp" in pod["metadata"]
     return status.get("phase") == "Failed" and not (is_target or is_deleted or status.get("reason"))
-
-
-def task_of(pod: Object) -> Task:
-    """The uid of the DagJob, the stage and the index of a pod."""
-    labels = pod["metadata"].get("labels") or {}
-    return owner_of(pod), labels.get(STAGE_LABEL, ""), labels.get(TASK_INDEX_LABEL, "")
 
 
 def has_succeeded(pod: Object) -> bool:
