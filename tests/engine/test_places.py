@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from random import Random
-from typing import Any, Final
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.engine.pod_specs import late_pods
-from eclectus.engine.state import PodPlace
+from eclectus.engine.state import MOVES
 from eclectus.feasibility.scores_by_pods import HOSTNAME
 from eclectus.model.events import (
     BindConfirmed,
@@ -28,21 +27,6 @@ from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.place.power_of_two import Uniform
 from gangs import group, key, no_group
 from walked_moves import walked_moves
-
-MOVES: Final[Mapping[PodPlace | None, frozenset[PodPlace | None]]] = {  # None: the pod is not pending here
-    None: frozenset({"arriving", "deleting", "gated", "gang", "classQueue", "backOff"}),
-    "arriving": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff"}),
-    "deleting": frozenset({None, "deleting"}),
-    "gated": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff"}),
-    "gang": frozenset({None, "deleting", "gated", "gang", "lead", "classQueue", "backOff", "assumed"}),
-    "lead": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff"}),
-    "classQueue": frozenset(
-        {None, "arriving", "deleting", "gated", "gang", "classQueue", "nodeQueue", "backOff", "assumed"}
-    ),
-    "nodeQueue": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff", "assumed"}),
-    "backOff": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff", "assumed"}),
-    "assumed": frozenset({None, "deleting", "gated", "backOff"}),
-}
 
 PODS, STEPS = 4, 2_000
 

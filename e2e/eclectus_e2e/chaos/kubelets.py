@@ -84,7 +84,7 @@ class Kubelets:
         self._report(key, uid, "Failed" if code else "Succeeded", {"terminated": ended})
 
     def _refuse(self, key: str, uid: str) -> None:
-        """Reject it; of containers that an etcd of before shows as running, the status says no more."""
+        """Reject the pod. The kubelet then writes a status without containers, whatever it said before."""
         why = {"reason": "OutOfcpu", "message": "Node didn't have enough resource"}
         self._report(key, uid, "Failed", None, containerStatuses=[], **why)
 

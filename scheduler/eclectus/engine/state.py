@@ -58,6 +58,21 @@ PodPlace = Literal[
     "arriving", "deleting", "gated", "gang", "lead", "classQueue", "nodeQueue", "backOff", "assumed"
 ]
 
+MOVES: Final[Mapping[PodPlace | None, frozenset[PodPlace | None]]] = {  # None: the pod is not pending here
+    None: frozenset({"arriving", "deleting", "gated", "gang", "classQueue", "backOff"}),
+    "arriving": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff"}),
+    "deleting": frozenset({None, "deleting"}),
+    "gated": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff"}),
+    "gang": frozenset({None, "deleting", "gated", "gang", "lead", "classQueue", "backOff", "assumed"}),
+    "lead": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff"}),
+    "classQueue": frozenset(
+        {None, "arriving", "deleting", "gated", "gang", "classQueue", "nodeQueue", "backOff", "assumed"}
+    ),
+    "nodeQueue": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff", "assumed"}),
+    "backOff": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff", "assumed"}),
+    "assumed": frozenset({None, "deleting", "gated", "backOff"}),
+}
+
 IN_A_GANG: Final = frozenset({"gang", "lead"})  # places of pods that wait to be placed together
 
 
@@ -77,9 +92,9 @@ class Places:
     assumed     has a node, and its bind is under way              -
 
     What takes a pod out of its place, how many pods are where, and why a pod waits follow from this table.
-    tests/engine/test_places.py has the ways between the places. Whether the pods of a class queue are active,
-    deferred, withheld or unschedulable is said of their class (queues/class_queues.py). A nomination changes
-    no place: room elsewhere may come first.
+    `MOVES` has the ways between the places. Whether the pods of a class queue are active, deferred, withheld
+    or unschedulable is said of their class (queues/class_queues.py). A nomination changes no place: room
+    elsewhere may come first.
     """
 
     def __init__(self) -> None:
