@@ -51,6 +51,11 @@ def terminating(admin: Admin) -> set[str]:
     return {name for name, each in admin.pods().items() if each["metadata"].get("deletionTimestamp")}
 
 
+def wait_until_left(admin: Admin, pods: int) -> None:
+    """Wait for so many pods: a victim's room is free when its phase is final, before its object is gone."""
+    wait(f"{pods} pods are left", lambda: len(admin.pods()) == pods)
+
+
 def test_victims_end_gracefully_and_the_preemptor_takes_their_room(
     admin: Admin, kubelet: KubeletControl, scheduler: Callable[..., Scheduler]
 ) -> None:
@@ -59,9 +64,9 @@ def test_victims_end_gracefully_and_the_preemptor_takes_their_room(
     before = {name: each["metadata"]["uid"] for name, each in admin.pods().items()}
     admin.create([on_the_node("high", "2", priorityClassName="urgent")])
     wait("the preemptor is bound", lambda: admin.bound().get("high") == NODE)
+    wait_until_left(admin, 3)
     left = admin.pods()
     victims = before.keys() - left.keys()
-    assert len(victims) == 2
     wait("two events", lambda: len(admin.events("Preempted")) == 2)
     for event in admin.events("Preempted"):
         assert event["regarding"]["name"] in victims
@@ -123,7 +128,7 @@ def test_a_nomination_that_was_never_acted_on_is_taken_back_or_made_true(
     admin.patch(path, {"status": {"nominatedNodeName": "n07"}})  # where it may not even run
     scheduler(profiles=[PROFILE], name="b").wait_deciding()
     wait("the preemptor is bound", lambda: admin.bound().get("high") == NODE)
-    assert len(admin.pods()) == 3
+    wait_until_left(admin, 3)
 
 
 def test_a_pod_with_a_budget_is_spared(admin: Admin, scheduler: Callable[..., Scheduler]) -> None:
@@ -142,6 +147,7 @@ def test_a_pod_with_a_budget_is_spared(admin: Admin, scheduler: Callable[..., Sc
     wait("the budget has a status", lambda: admin.get(f"{budgets}/web")["status"].get("expectedPods") == 2)
     admin.create([on_the_node("high", "2", priorityClassName="urgent")])
     wait("the preemptor is bound", lambda: admin.bound().get("high") == NODE)
+    wait_until_left(admin, 3)
     assert sorted(admin.pods()) == ["high", *spared]
 
 
