@@ -222,7 +222,7 @@ class Packing:
 
     def start(self, now: int) -> None:
         """Start what is ready and fits, in order."""
-        work, free, left = self._work, self._free, self._left
+        work, free, left, is_any_over = self._work, self._free, self._left, False
         for _, at in self.ready:
             units = fitting(free, work.needs[at], left[at])
             if units > 0:
@@ -230,9 +230,11 @@ class Packing:
                 self.starts.append(Start(end, now, at, units))
                 heappush(self.ends, (end, at, units))
                 left[at] -= units
+                is_any_over = is_any_over or not left[at]
                 for resource, amount in work.needs[at]:
                     free[resource] -= units * amount
-        self.ready = [entry for entry in self.ready if left[entry[1]]]
+        if is_any_over:
+            self.ready = [entry for entry in self.ready if left[entry[1]]]
 
     def finish(self) -> int:
         """End what ends first; returns its tick."""

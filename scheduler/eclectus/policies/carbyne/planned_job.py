@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, log2, sqrt
+from operator import mul
 from typing import NamedTuple
 
 import numpy as np
@@ -183,6 +184,7 @@ class PlannedJob:
         self._capacity = capacity
         self.path = f"{job.namespace}/{job.uid}"
         self.demands = [vector(stage.spec.requests) for stage in job.stages]
+        self._demands_of = [[each[at] for each in self.demands] for at in range(len(capacity))]  # a resource
         self.sizes = [size_of(demand, capacity) for demand in self.demands]
         self.seconds: Sequence[float | None] = [stage.seconds for stage in job.stages]
         self.share: Vector = (0.0,) * len(capacity)
@@ -348,11 +350,7 @@ class PlannedJob:
 
     def _requests(self, tasks: Sequence[int]) -> list[float]:
         """What so many tasks of each stage request together."""
-        total = [0.0] * len(self.share)
-        for demand, count in zip(self.demands, tasks, strict=True):
-            for resource, amount in enumerate(demand):
-                total[resource] += count * amount
-        return total
+        return [sum(map(mul, tasks, demands)) for demands in self._demands_of]
 
 
 def fits_beside(demand: Vector, usage: Vector, share: Vector) -> bool:

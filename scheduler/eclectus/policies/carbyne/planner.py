@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from heapq import nlargest
 from itertools import chain, zip_longest
 from math import inf
+from typing import Any
 
 from eclectus.accounts.known_jobs import KnownJob
 from eclectus.cluster.due_times import DueTimes
@@ -325,13 +326,14 @@ class Planner:
         return self.entitlements.leave_room(uid, demand, held, self.offered.capacity)
 
 
-def _in_turn(view: View, uids: Mapping[str, object], stages: int) -> tuple[list[str], int]:
+def _in_turn(view: View, uids: dict[str, Any], stages: int) -> tuple[list[str], int]:
     """The jobs whose turn it is in a step, sorted, and its stages with theirs; `stages`: those before.
 
     Where not all have their turn, each namespace has a job in turn.
     """
     found: list[str] = []
-    if not uids:  # a dict that was large costs as much to iterate when it is empty
+    if not uids:
+        uids.clear()  # it costs as much to iterate, later, as when it was largest
         return found, stages
     by_namespace: dict[str, list[tuple[str, int]]] = {}
     for uid in sorted(uids) if stages < STAGES_MOST else ():
