@@ -29,7 +29,7 @@ from eclectus.live.process_metrics import Context
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import Event
 
-LIST_SECONDS = 60.0  # per page; a busy server may be slow, and nothing else waits for it
+LIST_SECONDS = 60.0  # per page: kube-apiserver's own limit; sooner, a busy one would do the same work again
 SILENCE_SECONDS = 90.0  # bookmarks come about every 60 s; a stream that is silent for longer is dead
 WATCH_SECONDS = (300, 600)  # duration of a watch, drawn at random so that replicas do not reconnect together
 # Of a watch that is to pass a version soon: 2 s before its end kube-apiserver says which one it has passed.
