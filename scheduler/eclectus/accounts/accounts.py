@@ -141,7 +141,9 @@ class GroupShares:
     def _add(self, accounts: dict[str, Counter[str]], counted: _Counted, sign: int) -> None:
         group = counted.group
         for name in (group, *prefixes(group), "") if self.by_path else (group,):
-            account = accounts.setdefault(name, Counter())
+            account = accounts.get(name)
+            if account is None:
+                account = accounts[name] = Counter()
             for resource, amount in counted.amounts:
                 account[resource] += sign * amount
             if not account[PODS]:

@@ -341,7 +341,9 @@ def right_justified(work: Units, starts: list[Start], length: int) -> list[Start
         ticks, needs = work.ticks[stage], work.needs[stage]
         # All units of the children end later, so they have their places. Of the stage itself nothing fits
         # later than the units before.
-        end = min([bounds[stage], *(first[child] for child in work.children[stage])])
+        end = bounds[stage]
+        for child in work.children[stage]:
+            end = min(end, first[child])
         while left:
             end, units = profile.latest(end, ticks, needs, left)
             profile.take(end - ticks, end, needs, units)
