@@ -3,7 +3,8 @@
 The nomination is written first: a process that dies in between has then evicted no pod for one that no other
 process knows to be waiting. Each victim gets the condition DisruptionTarget, as with kube-scheduler,
 and is deleted gracefully. The uid is a precondition of both: a new pod of the same name is left alone. By the
-time that a write is repeated the pod may have found room elsewhere: before each try it must still wait.
+time that a write is sent the pod may have found room elsewhere: before each try it must still wait, and no
+later step may have bound it.
 """
 
 import asyncio
@@ -28,15 +29,17 @@ _log = logging.getLogger(__name__)
 
 
 class NeedlessError(Exception):
-    """The pod that was to get the room is bound or gone."""
+    """The pod that was to get the room is bound or gone, or is being bound."""
 
 
 @dataclass
 class Relief:
     """What is written for one pod in one step of the engine."""
 
+    uid: str  # of the pod
     nominate: Nominate | None = None  # None: it is nominated already
     evictions: list[Evict] = field(default_factory=list)
+    is_needed: bool = True  # until a later step binds the pod
 
 
 @dataclass(eq=False)
@@ -50,6 +53,12 @@ class Evictor:
 
     def __post_init__(self) -> None:
         self.workers: Pool[Relief] = Pool("evictions", self.in_flight, self._relieve)
+        self._under_way: dict[str, Relief] = {}  # by the uid of the pod, the newest of it
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything is under way, which a bind may make needless."""
+        return bool(self._under_way)
 
     def accept(self, commands: Sequence[Command]) -> None:
         """Queue the nominations and evictions of one step."""
@@ -58,17 +67,23 @@ class Evictor:
             match command:
                 case Bind():
                     by_pod.pop(command.uid, None)  # its room is free already
+                    if (relief := self._under_way.get(command.uid)) is not None:
+                        relief.is_needed = False
                 case Nominate():
-                    by_pod.setdefault(command.uid, Relief()).nominate = command
+                    by_pod.setdefault(command.uid, Relief(command.uid)).nominate = command
                 case Evict():
-                    by_pod.setdefault(command.preemptor, Relief()).evictions.append(command)
+                    of_pod = by_pod.setdefault(command.preemptor, Relief(command.preemptor))
+                    of_pod.evictions.append(command)
+        self._under_way |= by_pod
         for relief in by_pod.values():
             self.workers.put(relief)
 
     async def _relieve(self, relief: Relief) -> None:
         problem = "" if relief.nominate is None else await self._nominate(relief.nominate)
         if not problem:
-            await asyncio.gather(*map(self._evict, relief.evictions))
+            await asyncio.gather(*(self._evict(each, relief) for each in relief.evictions))
+        if self._under_way.get(relief.uid) is relief:
+            del self._under_way[relief.uid]
         for evict in relief.evictions if problem else ():
             self.inbox.put(EvictRefused(evict.uid, f"the pod that needs the room: {problem}"))
 
@@ -80,11 +95,11 @@ class Evictor:
             self.inbox.put(NominateRefused(nominate.uid, nominate.node, problem))
         return problem
 
-    async def _evict(self, evict: Evict) -> None:
+    async def _evict(self, evict: Evict, relief: Relief) -> None:
         try:
-            error = await self._attempt(evict, self._mark)
+            error = await self._attempt(evict, relief, self._mark)
             # A request of its own, because the Lease may be lost between the two.
-            error = error or await self._attempt(evict, self._delete)
+            error = error or await self._attempt(evict, relief, self._delete)
         except NeedlessError as needless:
             self.inbox.put(EvictRefused(evict.uid, str(needless)))
             return
@@ -99,9 +114,11 @@ class Evictor:
         self.recorder.preempted(evict)
         _log.info("evicted for pod %s", evict.preemptor, extra=log_fields(evict))
 
-    async def _attempt(self, evict: Evict, write: Callable[[Evict], Awaitable[None]]) -> ApiError | None:
+    async def _attempt(
+        self, evict: Evict, relief: Relief, write: Callable[[Evict], Awaitable[None]]
+    ) -> ApiError | None:
         async def needed() -> None:
-            if self.nominator.state_of(evict.preemptor) is None:
+            if not relief.is_needed or self.nominator.state_of(evict.preemptor) is None:
                 raise NeedlessError("the pod that needs the room waits no more")
             await write(evict)
 

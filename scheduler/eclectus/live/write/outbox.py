@@ -129,7 +129,7 @@ class Outbox:
                 case Fault():
                     self._metrics.faults.labels(command.policy).inc()
                     _log.error("policy %s: %s", command.policy, command.message)
-        if makes_room:
+        if makes_room or self._evictor.is_busy:
             self._evictor.accept(commands)
         self._share_requests()
 
