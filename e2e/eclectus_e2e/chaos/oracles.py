@@ -44,6 +44,7 @@ class Oracles:
     )  # (until when, priority) of pods that waited
     on_its_way_seconds: float = ON_ITS_WAY_SECONDS
     former_holder: str = ""  # of the Lease, when etcd was restored, until the Lease is written again
+    brought_back: set[tuple[str, str]] = field(default_factory=set)  # (pod, node) that one did not know
     broken: str = ""  # the first promise that did not hold
 
     def __post_init__(self) -> None:
@@ -68,8 +69,11 @@ class Oracles:
             problem = f"{by}: a step has cost {comparisons} comparisons"
             self.broken = self.broken or problem
 
-    def etcd_is_restored(self, holder: str) -> None:
-        """What was written and is forgotten binds nobody; `holder` had the Lease until now."""
+    def etcd_is_restored(self, holder: str, running: set[tuple[str, str]]) -> None:
+        """What was written and is forgotten binds nobody.
+
+        Until now `holder` had the Lease, and these were the pods that held room, with their nodes.
+        """
         pods = self.server.stored("pods").values()
         self.nodes_of = {
             pod["metadata"]["uid"]: pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")
@@ -77,6 +81,7 @@ class Oracles:
         self.ended = {pod["metadata"]["uid"]: pod["status"]["phase"] for pod in pods if has_ended(pod)}
         jobs = self.server.stored(JOBS).values()
         self.ended_jobs = {job["metadata"]["uid"]: how_ended(job) for job in jobs if how_ended(job)[0]}
+        self.brought_back = running_pods(self.server) - running
         self.former_holder = holder
         self.counts["restores of etcd"] += 1
 
@@ -93,7 +98,13 @@ class Oracles:
             raise BrokenPromiseError(f"pod {change.key} is on {node}, and was bound to {before}")
 
     def no_node_over_committed(self, change: Change) -> None:
-        """What the pods of a node ask for fits into it, whoever has bound them."""
+        """What the pods of a node ask for fits into it, whoever has bound them.
+
+        Pods that only a restored etcd brings back count once the Lease is written again. A bind comes before
+        that if its leader checked the Lease before the restore, and was then paused or in a long step. No
+        leader knows that pods will come back, and to a fence the term in the restored Lease is the same one.
+        A fence by renewals would also refuse binds wherever an API server sees the Lease a moment late.
+        """
         if not _is_bind(change):
             return
         self.counts["binds"] += 1
@@ -102,7 +113,8 @@ class Oracles:
         if node is None:
             self.counts["binds to nodes that are gone"] += 1
             return
-        held = pods_on(self.server, name)
+        unknown = self.brought_back if self.former_holder else set()
+        held = [pod for pod in pods_on(self.server, name) if (pod["metadata"]["uid"], name) not in unknown]
         cpu = sum(cpu_of(pod) for pod in held)
         room = node["status"]["allocatable"]
         if cpu > int(room["cpu"]) * 1000 or len(held) > int(room["pods"]):
@@ -365,6 +377,15 @@ def is_waiting(pod: Object) -> bool:
         and "deletionTimestamp" not in pod["metadata"]
         and pod["spec"]["schedulerName"] == "eclectus"
     )
+
+
+def running_pods(server: ApiServer) -> set[tuple[str, str]]:
+    """The uid and the node of each pod that holds room."""
+    return {
+        (pod["metadata"]["uid"], pod["spec"]["nodeName"])
+        for pod in server.stored("pods").values()
+        if pod["spec"].get("nodeName") and not has_ended(pod)
+    }
 
 
 def pods_on(server: ApiServer, node: str) -> list[Object]:

@@ -32,6 +32,7 @@ from eclectus_e2e.chaos.oracles import (
     holder_of,
     is_waiting,
     nothing_waits_beside_room,
+    running_pods,
 )
 from eclectus_e2e.chaos.promptness import Promptness
 from eclectus_e2e.chaos.replicas import Replica
@@ -253,10 +254,11 @@ class World:
         of Kubernetes asks for one or the other.
         """
         holder, nodes = holder_of(self.server), dict(self.server.stored("nodes"))
+        running = running_pods(self.server)
         self.network.go_down(down_seconds)
         self.server.restore(self.server.now() - age_seconds, bump)
         self._digest.update(f"restored {self.server.revision}".encode())
-        self.oracles.etcd_is_restored(holder)
+        self.oracles.etcd_is_restored(holder, running)
         if not bump:
             for replica in self.replicas:
                 replica.kill()

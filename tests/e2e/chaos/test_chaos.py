@@ -17,7 +17,7 @@ from eclectus_e2e.chaos.flow_control import FlowControl
 from eclectus_e2e.chaos.hostile import KINDS
 from eclectus_e2e.chaos.kubelets import JOBS
 from eclectus_e2e.chaos.network import _Watch
-from eclectus_e2e.chaos.oracles import LEASES, OPERATOR_LEASE
+from eclectus_e2e.chaos.oracles import LEASE, LEASES, OPERATOR_LEASE
 from eclectus_e2e.chaos.story import ACTIONS, Action, Story, drawn, shrunk
 from eclectus_e2e.chaos.world import Outcome, World, play
 from eclectus_operator.dag_jobs import task_pods, tasks
@@ -161,6 +161,29 @@ def test_a_pod_whose_job_was_gone_when_etcd_was_backed_up_is_collected_after_it_
     found.restore_etcd(0.0, 1.0, 0)
     found.loop.run_until_complete(asyncio.sleep(5.0))
     assert found.server.stored("pods") == {}
+
+
+@pytest.mark.parametrize("is_led_again", [False, True])
+def test_a_late_bind_is_held_against_what_its_leader_knew_until_the_lease_is_written(found, is_led_again):
+    """Seed 31082: the leader was in a long step between the check of its Lease and the write."""
+    lease = {"metadata": {}, "spec": {"holderIdentity": "scheduler-0_x"}}
+    found.server.write(LEASES, LEASE, lease, "scheduler-0")
+    found._sizes["a"] = {"cpu": "2", "memory": "64Gi", "pods": "20"}
+    found.add_node("a")
+    for name in ("ended", "late", "later"):
+        spec = {"containers": [{"resources": {"requests": {"cpu": "1500m"}}}], "schedulerName": "eclectus"}
+        metadata = {"uid": name, "annotations": {"chaos/seconds": "1"}}
+        found.server.write("pods", f"d/{name}", {"metadata": metadata, "spec": spec}, "tenant")
+    bind(found, "d/ended", "a")
+    found.server.back_up()
+    found.server.write("pods", "d/ended", None, "tenant")
+    found.restore_etcd(0.0, 1.0, 1000)
+    if is_led_again:
+        found.server.write(LEASES, LEASE, lease, "scheduler-1")
+    bind(found, "d/late", "a")
+    assert bool(found.oracles.broken) == is_led_again
+    bind(found, "d/later", "a")
+    assert f"over-committed by d/late{'' if is_led_again else 'r'}:" in found.oracles.broken
 
 
 def bind(found, key, node):
