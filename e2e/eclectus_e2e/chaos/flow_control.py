@@ -1,7 +1,7 @@
 """API priority and fairness: the slots of a priority level, which flows share.
 
 The accounts of scheduler and operator are in the level `workload-low` with those of the tenants, each a flow
-of its own. So are the writes of their Leases here, though the chart's FlowSchemas keep them apart.
+of its own. Their requests for Leases are in another level, as by the chart's FlowSchemas.
 A request takes a slot while it is handled. One that finds none free waits in the queue of its flow; the
 queues take turns. One that finds its queue full, or waits for too long, is refused with 429.
 """

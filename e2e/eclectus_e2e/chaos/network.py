@@ -57,6 +57,7 @@ class Network:
     def __post_init__(self) -> None:
         self.server.watchers.append(self._forward)
         self.flows = FlowControl(self.later)
+        self.lease_flows = FlowControl(self.later)
 
     def one_way(self) -> float:
         """Seconds that a message travels."""
@@ -295,7 +296,8 @@ class SimulatedClient(ApiClient):
         """Let the request have a slot of its flow, which is that of all replicas."""
         handle = partial(self._handle, restarts, request, answered)
         flow = self._process.name.partition("-")[0]
-        self._network.flows.admit(flow, HANDLED_SECONDS, handle, partial(handle, is_refused=True))
+        level = self._network.lease_flows if "/leases" in request[1] else self._network.flows
+        level.admit(flow, HANDLED_SECONDS, handle, partial(handle, is_refused=True))
 
     def _handle(
         self,
