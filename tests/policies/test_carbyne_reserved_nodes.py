@@ -155,6 +155,27 @@ def test_a_reservation_ends_when_its_job_is_suspended() -> None:
     assert world.tasks["large"].nominated == ""
 
 
+def test_no_node_is_reserved_for_a_task_of_a_suspended_job() -> None:
+    """It would be given up in the same step, and reserved again half a minute later."""
+    world, _ = busy_node(10.0, reserve_after=1.0)
+    world.step(JobSeen(job("large", stage("s", 1, 2000, 30.0), suspended=True)))
+    world.sleep(100.0)
+    assert world.nominations == []
+    world.step(JobSeen(job("large", stage("s", 1, 2000, 30.0))))
+    world.sleep(65.0)  # it is asked about every 30 s
+    assert world.tasks["large"].nominated == "n"
+
+
+def test_a_reservation_is_kept_for_a_pod_that_requests_more_than_its_stage_says() -> None:
+    """As where a sidecar is added to it."""
+    world = World(make_engine(BestFit(), order=Carbyne(reserve_after=1.0)), make_node("n", 2))
+    world.step(JobSeen(job("large", stage("s", 1, 1000, 30.0))))
+    world.add(*(make_task(f"other-{at}", estimate=10.0) for at in range(2)))
+    world.add(make_task("large", cpu=2, created=1.0, job="uid-large", stage="s", estimate=30.0))
+    world.sleep(100.0)
+    assert [each.node for each in world.nominations] == ["n"]
+
+
 def test_the_node_that_has_room_first_is_reserved() -> None:
     world, _ = busy_node(100.0, reserve_after=5.0)
     running = {"phase": "Running", "started": 0.0}

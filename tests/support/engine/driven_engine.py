@@ -16,6 +16,7 @@ from engine_invariants import no_pod_is_lost
 from model_server import ModelServer
 
 LIMIT_SECONDS = make_profile().settings.wait_limit or 0.0
+STEPS_MOST = 1_000  # until nothing happens any more; engines that come to rest need a hundred or so
 
 
 class DrivenEngine:
@@ -59,8 +60,10 @@ class DrivenEngine:
 
     def run_until_idle(self) -> None:
         """Deliver and answer everything, until nothing has happened for longer than a pod may wait."""
-        idle_steps, idle_since = 0, self.now
+        steps, idle_steps, idle_since = 0, 0, self.now
         while idle_steps < 12 or self.now < idle_since + LIMIT_SECONDS:
+            steps += 1
+            assert steps < STEPS_MOST, "it never comes to rest"
             self.step([*self.server.resolve_lost_binds(), *self.server.deliver(999, 999)])
             while self.server.binds_in_flight:
                 self.step([self.server.answer(0)])

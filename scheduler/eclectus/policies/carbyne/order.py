@@ -165,7 +165,8 @@ class ReservedNodes:
             return False
         job, at = found
         is_due = job.known.is_ready(job.known.stages[at]) and not job.known.job.suspended
-        if is_due and job.has_share_for(at, is_held=True) and view.now < reservation.until:
+        held = self._planner.offered.vector(task.spec.requests)  # which need not be what its stage says
+        if is_due and job.has_share_for(at, held) and view.now < reservation.until:
             return True
         del self._reserved[task.job]
         self._waits.setdefault(task.job, {})[at] = _Wait(task.uid, view.now)
@@ -203,7 +204,7 @@ class ReservedNodes:
             return False
         job, at = found
         waits = self._waits.setdefault(task.job, {})
-        if not (job.has_share_for(at) and job.due(at, view.now)):
+        if job.known.job.suspended or not (job.has_share_for(at) and job.due(at, view.now)):
             waits.pop(at, None)
             return False
         if at not in waits or waits[at].task != task.uid:

@@ -326,11 +326,11 @@ class PlannedJob:
         start = None if self.plan is None else self.plan.next_start(elapsed)
         return inf if start is None else now + start - elapsed
 
-    def has_share_for(self, at: int, *, is_held: bool = False) -> bool:
-        """Whether its share holds one more task of a stage, or one that `is_held`; a first may exceed it."""
+    def has_share_for(self, at: int, held: Vector = ()) -> bool:
+        """Whether its share holds one more task of a stage, or one that has `held`; a first may exceed it."""
         demand, usage = self.demands[at], self.usage
-        if is_held:
-            usage = tuple(all_ - own for all_, own in zip(usage, demand, strict=True))
+        if held:
+            usage = tuple(all_ - own for all_, own in zip(usage, held, strict=True))
         return not any(usage) or fits_beside(demand, usage, self.share)
 
     def entitled(self) -> Vector:
