@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
+from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
 from dag_world import DagWorld, job, stage
 from eclectus.accounts.known_jobs import KnownJob
 from eclectus.framework import Place
 from eclectus.maths.stage_rank_rules import STAGE_RANKS
+from eclectus.model.events import JobSeen
 from eclectus.model.job import Job
 from eclectus.model.objects import Spec
 from eclectus.policies.carbyne import Carbyne
-from eclectus.policies.carbyne.planned_job import SERVICES, PlannedJob, path_of
+from eclectus.policies.carbyne.planned_job import (
+    PROBES,
+    PlannedJob,
+    PodsOfNamespace,
+    path_of,
+    set_shares,
+)
 from eclectus.policies.place.fit import BestFit
+from worlds import numbered, small_world
 
 RANKS = STAGE_RANKS["cp"]
 
@@ -155,4 +166,52 @@ def test_what_is_withheld_says_why() -> None:
 
 def test_a_pod_with_the_label_of_probes_that_asks_for_room_shares_as_the_others_of_its_namespace() -> None:
     assert path_of(make_task("t", probe=True)) == "default/"
-    assert path_of(make_task("t", spec=Spec(requests=(("pods", 1),), probe=True))) == SERVICES
+    assert path_of(make_task("t", spec=Spec(requests=(("pods", 1),), probe=True))) == PROBES
+
+
+@pytest.mark.parametrize(
+    ("services", "own_jobs", "shares"),
+    [
+        (0.0, 0, {"plain": 50, "a": 50, "b": 0}),
+        (70.0, 0, {"plain": 70, "a": 30, "b": 0}),
+        (20.0, 1, {"plain": 25, "a": 50, "b": 25}),
+        (40.0, 1, {"plain": 40, "a": 50, "b": 10}),
+        (70.0, 1, {"plain": 70, "a": 30, "b": 0}),
+    ],
+)
+def test_services_have_what_they_hold_from_the_share_of_their_namespace_first(
+    services: float, own_jobs: int, shares: dict[str, int]
+) -> None:
+    """Namespace b has pods that ask for all and hold services; a has two jobs, b another one or none."""
+    jobs = {}
+    for at, namespace in enumerate(["a", "a"] + ["b"] * own_jobs):
+        known = KnownJob(job(f"j{at}", stage("s", 100, 1000, 1.0), namespace=namespace))
+        jobs[f"j{at}"] = PlannedJob(known, (100.0,), lambda _: (1.0,), RANKS)
+    plain = {"b/": PodsOfNamespace((100.0 - services,), (services,), (services,), (0.0,))}
+    set_shares(jobs, plain, (100.0,), by_namespace=True)
+    found = {"plain": plain["b/"].share[0], "a": 0.0, "b": 0.0}
+    for each in jobs.values():
+        found[each.known.job.namespace] += each.share[0]
+    assert {name: round(amount) for name, amount in found.items()} == shares
+
+
+@pytest.mark.parametrize("long_running", [False, True], ids=["Never", "Always"])
+def test_a_namespace_gets_its_share_whether_its_pods_say_that_they_end_or_not(long_running: bool) -> None:
+    """Two namespaces share twenty cores: ten each, whatever the second says of its pods."""
+    run = small_world(make_engine(BestFit(), order=Carbyne(leftover="none")), cpu=20)
+    older = numbered(20, prefix="a")
+    newer = [replace(each, namespace="b") for each in numbered(40, prefix="b", long_running=long_running)]
+    run.add(*older, *newer)
+    assert Counter(name[0] for name in run.placed()) == {"a": 10, "b": 10}
+
+
+def test_what_services_have_got_of_room_that_was_left_over_is_not_in_the_share_of_a_job() -> None:
+    """Of twenty cores the job can use two at first. Services of another namespace take the rest."""
+    order = Carbyne()
+    run = small_world(make_engine(BestFit(), order=order), cpu=20)
+    run.step(JobSeen(job("chain", stage("s", 2, 1000, 9.0), stage("t", 20, 1000, 9.0, 0))))
+    services = [replace(each, namespace="b") for each in numbered(20, long_running=True)]
+    run.add(*numbered(2, prefix="s", job="uid-chain", stage="s", estimate=9.0), *services)
+    run.sleep(5.0)
+    planner = order._planner
+    assert dict(planner.offered.amounts(planner.jobs["uid-chain"].share)) == {"cpu": 2000}

@@ -28,7 +28,7 @@ Departures:
   P(altruism) is drawn then. The paper does so for every job at every event.
 - a job that is alone, or of which a run time is unknown, lends nothing.
 - a share follows the remaining work, weighted by run time; the paper takes the mean demand of all tasks.
-- pods that belong to no DAG job share as one job for each namespace; services and probes do not share.
+- pods of no DAG job share as one job for each namespace, less what its services hold; probes do not share.
 - `spec.priority` is compared first, as everywhere in Kubernetes.
 """
 
@@ -50,8 +50,9 @@ from eclectus.model.job import JobPlan
 from eclectus.model.objects import Task
 from eclectus.model.settings import setting
 from eclectus.policies.carbyne.planned_job import (
-    SERVICES,
+    PROBES,
     Vector,
+    account_of,
     fits_beside,
     node_paces,
     path_of,
@@ -294,12 +295,12 @@ class Carbyne(JobPlanner):
 
     @override
     def counted_by(self, task: Task) -> str:
-        return path_of(task)
+        return account_of(task)
 
     def group(self, task: Task) -> str:
         """The stage, below its job and namespace."""
         path = path_of(task)
-        return path if path == SERVICES else f"{path}/{task.stage}"
+        return path if path == PROBES else f"{path}/{task.stage}"
 
     def changes(self, view: View) -> ChangeLog[str]:
         """Shares and plans are brought up to date; the jobs whose tasks may have other ranks."""
@@ -352,7 +353,7 @@ class Carbyne(JobPlanner):
 
     def _rank_plain(self, view: View, group: str, head: Task) -> tuple[float, ...] | Wait:
         """Of a pod that belongs to no DAG job."""
-        if group == SERVICES:
+        if group == PROBES:
             return (-head.priority, DUE, 0.0, 0.0)
         demand = self._planner.offered.vector(head.spec.requests)
         pods = self._planner.plain.by_path.get(path_of(head))

@@ -23,6 +23,7 @@ from eclectus.cluster.resources import PODS
 from eclectus.framework import Amounts, Task, TaskClass, View
 from eclectus.maths.dag_plan import Deadline, Plan, StageLeft, planned
 from eclectus.maths.fair_shares import Path, hierarchical_shares, pool_tree
+from eclectus.maths.numbers import Floats
 from eclectus.maths.stage_rank_rules import StageRanks
 from eclectus.model.job import JobStage
 
@@ -73,26 +74,34 @@ def offered_by(cluster: Cluster) -> Offered:
 
 # Pods that belong to no DAG job: those of a namespace share as one job that lends nothing.
 #
-# Services and probes do not share; what they hold is not there to be shared. A probe asks for nothing: one
-# that asks for something counts to its namespace, where anybody may have given it the label.
+# Services are among them, because whether a pod ends by itself is its creator's word; but what they hold is
+# not shared again. A probe asks for nothing and takes no part; one that asks for something counts to its
+# namespace, where anybody may have given it the label.
 
-SERVICES = "-"  # the path of pods that take part in no sharing; no namespace has this name
+PROBES = "-"  # the path of pods that take part in no sharing; no namespace has this name
+SERVICES = "-"  # behind the path of a namespace's pods: the account of its services
 
 
 def path_of(task: Task) -> str:
-    """The path by which a task is counted: `namespace/job`, without a job for pods that belong to none."""
-    is_probe = task.spec.probe and all(name == PODS for name, _ in task.spec.requests)
-    if task.spec.long_running or is_probe:
-        return SERVICES
+    """The path by which a task is ranked: `namespace/job`, without a job for pods that belong to none."""
+    if task.spec.probe and all(name == PODS for name, _ in task.spec.requests):
+        return PROBES
     return f"{task.namespace}/{task.job if task.stage else ''}"
+
+
+def account_of(task: Task) -> str:
+    """The path by which a task is counted: services have one of their own."""
+    path = path_of(task)
+    return path + SERVICES if task.spec.long_running and path.endswith("/") else path
 
 
 @dataclass(eq=False, slots=True)
 class PodsOfNamespace:
-    """What they wait for and hold, and their share."""
+    """What they wait for and hold, what of that its services hold, and their share."""
 
     waiting: Vector
     usage: Vector
+    services: Vector
     share: Vector
 
 
@@ -101,26 +110,25 @@ class PlainPods:
 
     def __init__(self) -> None:
         self.by_path: dict[str, PodsOfNamespace] = {}
-        self._magnitudes: object = None  # of what they wait for and hold, and of what services hold
+        self._magnitudes: object = None  # of what they wait for and hold
 
     def count(self, shares: GroupShares, offered: Offered) -> tuple[list[str], bool]:
         """Count them anew. The paths whose amounts have changed, and whether by enough to share again."""
         none, before, changed = (0.0,) * len(offered.resources), self.by_path, list[str]()
         self.by_path = {}
-        for path in sorted(each for each in shares.paths() if each.endswith("/") and each != SERVICES):
-            waiting = offered.vector(shares.waiting(path).items())
-            usage = offered.vector(shares.held(path).items())
+        ends = "/", "/" + SERVICES
+        for path in sorted({each.removesuffix(SERVICES) for each in shares.paths() if each.endswith(ends)}):
+            accounts = path, path + SERVICES
+            waiting = added(*(offered.vector(shares.waiting(each).items()) for each in accounts))
+            of_tasks, services = (offered.vector(shares.held(each).items()) for each in accounts)
+            usage = added(of_tasks, services)
             old = before.get(path)
             share = old.share if old is not None and len(old.share) == len(none) else none
-            self.by_path[path] = PodsOfNamespace(waiting, usage, share)
+            self.by_path[path] = PodsOfNamespace(waiting, usage, services, share)
             if old is None or (old.waiting, old.usage) != (waiting, usage):
                 changed.append(path)
-        of_services = shares.held(SERVICES)
-        amounts = ((path, added(each.waiting, each.usage)) for path, each in self.by_path.items())
-        magnitudes = (
-            [(path, *map(magnitude, each)) for path, each in amounts],
-            [magnitude(of_services.get(name, 0)) for name in offered.resources],
-        )
+        found = ((path, (*added(of.waiting, of.usage), *of.services)) for path, of in self.by_path.items())
+        magnitudes = [(path, *map(magnitude, amounts)) for path, amounts in found]
         differs, self._magnitudes = magnitudes != self._magnitudes, magnitudes
         return changed, differs
 
@@ -372,12 +380,11 @@ def time_left(seconds: float, now: float, since: float | None) -> float:
 
 
 def set_shares(
-    jobs: Mapping[str, PlannedJob], plain: Mapping[str, PodsOfNamespace], shared: Vector, by_namespace: bool
+    jobs: Mapping[str, PlannedJob], plain: Mapping[str, PodsOfNamespace], capacity: Vector, by_namespace: bool
 ) -> None:
     """Set `share` of all jobs and of all plain pods, which are given by path; there are some.
 
-    `shared`: what nodes have beside pods that take part in no sharing. `by_namespace`: namespaces share
-    equally, and pools and jobs within them; otherwise jobs alone.
+    `by_namespace`: namespaces share equally, and pools and jobs within them; otherwise jobs alone.
     """
     sharing: list[PlannedJob | PodsOfNamespace] = [*jobs.values(), *plain.values()]
     remaining = [job.remaining() for job in jobs.values()]
@@ -390,6 +397,30 @@ def set_shares(
         owners = [(job.known.job.namespace, job.known.job.pool) for job in jobs.values()]
         owners += [(path.partition("/")[0], "") for path in plain]
         paths = [(namespace, pool) if pool else (namespace,) for namespace, pool in owners]
-    shares = hierarchical_shares(work, weights, np.array(shared), pool_tree(paths, {}), most)
+    tree = pool_tree(paths, {})
+    shares = hierarchical_shares(work, weights, np.array(capacity), tree, most)
+    services = np.zeros_like(shares)
+    services[len(jobs) :] = [each.services for each in plain.values()] or 0.0
+    shares = _beside_services(shares, services, np.array(capacity), tree.pool_of)
     for each, share in zip(sharing, shares.tolist(), strict=True):
         each.share = tuple(share)
+
+
+def _beside_services(shares: Floats, services: Floats, capacity: Floats, pool_of: NDArray[np.intp]) -> Floats:
+    """The shares, none below what services hold: first others of the pool give what is lacking, then all."""
+    lacking = np.maximum(services - shares, 0.0)
+    if not lacking.any():
+        return shares
+    kept, giving = np.where(lacking, services, 0.0), np.where(lacking, 0.0, shares)
+    needed, given = np.zeros((2, int(pool_of.max()) + 1, len(capacity)))
+    np.add.at(needed, pool_of, lacking)
+    np.add.at(given, pool_of, giving)
+    giving *= _left(given, needed)[pool_of]
+    total = giving.sum(axis=0)
+    return np.asarray(kept + giving * _left(total, kept.sum(axis=0) + total - capacity))
+
+
+def _left(amounts: Floats, taken: Floats) -> Floats:
+    """The part of the amounts that is left, 0 to 1."""
+    found = np.divide(amounts - taken, amounts, out=np.zeros_like(amounts), where=amounts > 0.0)
+    return np.asarray(found.clip(0.0, 1.0))

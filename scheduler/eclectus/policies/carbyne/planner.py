@@ -1,10 +1,10 @@
 """The shares and plans of all DAG jobs, kept up to date from what has changed.
 
-A share follows the jobs that want something, their weights, which of their stages are done, and the capacity
-that services leave. A job is planned anew when one of its tasks has ended, or when its share differs from the
-planned one by more than `LEAST_CHANGE`. A step takes in new jobs with STAGES_MOST stages in all, and plans as
-many; of more, each namespace has a job in turn, and the rest is left to the next step, which is due at once.
-What a known job holds is counted at once, because its next task is ranked by that.
+A share follows the jobs that want something, their weights, which of their stages are done, and the capacity.
+A job is planned anew when one of its tasks has ended, or when its share differs from the planned one by more
+than `LEAST_CHANGE`. A step takes in new jobs with STAGES_MOST stages in all, and plans as many; of more, each
+namespace has a job in turn, and the rest is left to the next step, which is due at once. What a known job
+holds is counted at once, because its next task is ranked by that.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -178,7 +178,7 @@ class Planner:
         else:
             named = [path.partition("/") for path in paths]
             changed = {*uids, *(uid for _, _, uid in named if uid)}
-            self._take_in(view, changed, has_plain=any(not uid for _, _, uid in named))
+            self._take_in(view, changed, has_plain=any(uid in ("", SERVICES) for _, _, uid in named))
         for group in self.withheld:
             self.changes.record(group)
         self.withheld.clear()
@@ -272,9 +272,7 @@ class Planner:
         plain, capacity = self.plain.by_path, self.offered.capacity
         if not capacity or not (self.jobs or plain):
             return
-        services = self.offered.vector(view.shares(self._owner).held(SERVICES).items())
-        shared = tuple(max(of_all - held, 0.0) for of_all, held in zip(capacity, services, strict=True))
-        set_shares(self.jobs, plain, shared, self._by_namespace)
+        set_shares(self.jobs, plain, capacity, self._by_namespace)
         for job in self.jobs.values():
             self.changes.record(job.path)
         for path in plain:
