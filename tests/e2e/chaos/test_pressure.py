@@ -1,13 +1,16 @@
-"""A seed climbs to the same world, and a bound that is removed is found as a product."""
+"""A seed climbs to the same world, and each bound that is removed is found by a climb."""
 
 import random
 
 import pytest
 
+from eclectus.cluster import budgets, resources
 from eclectus.engine.pod_specs import late_pods
-from eclectus_e2e.chaos.pressure import climbing, command
+from eclectus.engine.scheduling_cycle import SchedulingCycle
+from eclectus.policies.carbyne import planner
+from eclectus_e2e.chaos.pressure import climbing, command, worlds
 from eclectus_e2e.chaos.pressure.kinds import KINDS
-from eclectus_e2e.chaos.pressure.worlds import CONTEXT, Candidate, Party, Work, beyond_empty
+from eclectus_e2e.chaos.pressure.worlds import CALLS_MOST, CONTEXT, Candidate, Party, Work, beyond_empty
 from eclectus_e2e.errors import UsageError
 
 SECONDS = 60.0  # far more than a world of a test takes
@@ -39,6 +42,47 @@ def test_a_bound_that_is_removed_is_found(monkeypatch):
     assert twice > 3 * once, "a product"
 
 
+# What tenants and nodes could do, by what they made many of: the pair of kinds, the objective, and the bounds
+# that stand against it, each with what removes it.
+NO_BOUND = 10**12
+FUEL = [(late_pods, name, NO_BOUND) for name in ("COMPARISONS_MOST", "OF_ONE_NAMESPACE_MOST")]
+ATTACKS = {
+    "labels x services": (("waiting", "services"), "step", FUEL),
+    "budgets x victims": (
+        ("placed", "budgets"),
+        "step",
+        [(budgets, name, NO_BOUND) for name in ("COMPARISONS_MOST", "BUDGETS_MOST")],
+    ),
+    "terms x pods of others": (
+        ("waiting", "namespaces"),
+        "beside",
+        [*FUEL, (late_pods, "TERMS_MOST", NO_BOUND)],
+    ),
+    "stages x jobs": (("jobs", "namespaces"), "step", [(planner, "STAGES_MOST", NO_BOUND)]),
+    "names x nodes": (
+        ("nodes", "nodes"),
+        "kept",
+        [(resources, name, NO_BOUND) for name in ("COLUMNS_OF_NODE_MOST", "COLUMNS_MOST")],
+    ),
+    "members x classes": (
+        ("gangs", "namespaces"),
+        "step",
+        [(SchedulingCycle, "count_classes", lambda *_: None)],
+    ),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_climb_finds_the_attack_that_a_bound_stands_against(attack, monkeypatch):
+    pair, objective, bounds = ATTACKS[attack]
+    with monkeypatch.context() as without:
+        for bound in bounds:
+            without.setattr(*bound)
+        found = climbing.search(pair, objective, 1, 5, SECONDS)
+    assert found.is_finding
+    assert not climbing.judged(pair, objective, found.candidate, SECONDS).is_finding
+
+
 def made_up(candidate):
     """Work that is greatest for many Services and pods of many labels."""
     waiting, services = candidate.parties
@@ -46,7 +90,7 @@ def made_up(candidate):
 
 
 def test_a_climb_finds_the_product_of_two_counts_and_a_shape():
-    candidate, work = climbing.climb(("waiting", "services"), "step", 1, 40, made_up)
+    candidate, work, _ = climbing.climb(("waiting", "services"), "step", 1, 40, made_up)
     assert work == made_up(candidate)
     assert [party.count for party in candidate.parties] == [max(climbing.COUNTS)] * 2
     assert candidate.parties[0].shape["labels"] == 40
@@ -78,9 +122,35 @@ def test_objects_of_every_shape_are_read_by_the_scheduler(kind):
         assert all(event.task.namespace for event in events if hasattr(event, "task"))
 
 
-def test_a_step_beyond_the_limit_of_its_world_is_ended():
-    heavy = world(party("waiting", 130, labels=40, distinct=1), party("services", 130, keys=20))
-    assert beyond_empty(heavy, 0.05).is_over
+def test_a_climb_ends_where_a_step_is_beyond_the_bound():
+    costs = iter((1, 2, CALLS_MOST))
+    candidate, work, worlds = climbing.climb(
+        ("waiting", "services"), "beside", 1, 40, lambda _: Work(step=next(costs))
+    )
+    assert worlds == 3
+    found = climbing.Found(("waiting", "services"), "beside", candidate, work, work)
+    assert found.is_finding, "though it does not grow"
+
+
+def test_a_step_that_makes_too_many_calls_ends_its_world(monkeypatch):
+    monkeypatch.setattr(worlds, "CALLS_MOST", 30_000)
+    monkeypatch.setattr(worlds, "_TICK_SECONDS", 0.001)
+    work = beyond_empty(SERVICES_AND_PODS, SECONDS)
+    assert (work.step, work.beside) == (30_000, 0)
+    assert work.is_beyond
+
+
+def test_looking_at_a_step_is_not_counted(monkeypatch):
+    calls = beyond_empty(SERVICES_AND_PODS, SECONDS).step
+    monkeypatch.setattr(worlds, "_TICK_SECONDS", 0.001)
+    assert beyond_empty(SERVICES_AND_PODS, SECONDS).step == calls
+
+
+def test_a_step_beyond_the_limit_of_its_world_is_ended(monkeypatch):
+    for bound in FUEL:
+        monkeypatch.setattr(*bound)
+    heavy = world(party("waiting", 250, labels=40, distinct=1), party("services", 250, keys=8))
+    assert beyond_empty(heavy, 0.6).is_over
 
 
 @pytest.mark.parametrize(
@@ -97,7 +167,7 @@ def test_the_command_prints_a_row_for_each_pair_and_objective(capsys):
     assert command.pressure([*arguments, "--objectives", "step"]) == 0
     printed = capsys.readouterr().out
     assert "services x namespaces step" in printed
-    assert "none of 1 grows too fast" in printed
+    assert "none of 1 cost too much (" in printed
 
 
 def test_a_pair_of_unknown_kinds_is_refused():

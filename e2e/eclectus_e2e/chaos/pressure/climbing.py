@@ -1,6 +1,11 @@
-"""Hill-climbing: small changes of a candidate are kept if an object costs more then."""
+"""Hill-climbing: the best of some random worlds, then small changes that are kept if an object costs more.
+
+A product of two kinds is often one of three or four values that have to meet, so a climb begins at the best
+of many starts. It ends at once where a world costs more than any may: that is a finding, however it grows.
+"""
 
 import math
+import os
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,6 +26,7 @@ Pair = tuple[str, str]
 PAIRS: tuple[Pair, ...] = tuple(combinations_with_replacement(KINDS, 2))
 OBJECTIVES = ("step", "beside", "kept")
 COUNTS = (16, 64, 192)
+STARTS = 24  # of a climb
 CHILDREN = 5  # of a generation
 _FREE = 256  # so many objects weigh nothing in a score, or the fixed cost of a world would favour few of them
 _LEAST = {"step": 200_000, "beside": 30_000, "kept": 2**24}  # less is no finding, however fast it grows
@@ -33,7 +39,8 @@ Measure = Callable[[Candidate], Work]
 class Found:
     """The worst that was found of a pair for one objective, with twice and with four times as many objects.
 
-    A bound shows in the last doubling, where one is far above the small worlds of a search.
+    A bound shows in the last doubling, where one is far above the small worlds of a search. What is beyond
+    an absolute bound is not doubled any more. `worlds` were measured, in so many seconds of CPU.
     """
 
     pair: Pair
@@ -41,6 +48,9 @@ class Found:
     candidate: Candidate
     doubled: Work
     redoubled: Work
+    factor: int = 4  # of the candidate's objects, in the world of `redoubled`
+    worlds: int = 3
+    cpu_seconds: float = 0.0
 
     @property
     def exponent(self) -> float:
@@ -50,9 +60,14 @@ class Found:
 
     @property
     def is_finding(self) -> bool:
-        """Whether it is a finding; a step that did not end is one."""
+        """Whether it is a finding; a step that did not end, or costs more than any may, is one."""
         is_much = getattr(self.redoubled, self.objective) >= _LEAST[self.objective]
-        return self.redoubled.is_over or (is_much and self.exponent > _GROWS_MOST[self.objective])
+        return self.is_over or (is_much and self.exponent > _GROWS_MOST[self.objective])
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is beyond an absolute bound."""
+        return self.redoubled.is_over or self.redoubled.is_beyond
 
 
 @dataclass(frozen=True)
@@ -65,36 +80,72 @@ class _Genes:
 
 def climb(
     pair: Pair, objective: str, seed: int, generations: int, measure: Measure
-) -> tuple[Candidate, Work]:
-    """The best of so many generations from a start that the seed draws."""
-    rng = random.Random(f"{seed} {pair} {objective}")
-    best = drawn(pair, rng)
-    work = measure(candidate_of(best))
-    for _ in range(generations):
-        for other in [_changed(best, rng) for _ in range(CHILDREN)]:
-            found = measure(candidate_of(other))
-            if _score(candidate_of(other), found, objective) > _score(candidate_of(best), work, objective):
-                best, work = other, found
-    return candidate_of(best), work
+) -> tuple[Candidate, Work, int]:
+    """The best of so many generations from starts that the seed draws, and how many were measured."""
+    rng, worlds = random.Random(f"{seed} {pair} {objective}"), 0
+    genes = [drawn(pair, rng) for _ in range(STARTS)]
+    best, work, most = genes[0], Work(), -1.0
+    for _ in range(1 + generations):
+        for each in genes:
+            found, worlds = measure(candidate_of(each)), worlds + 1
+            score = math.inf if found.is_beyond else _score(candidate_of(each), found, objective)
+            if score > most:
+                best, work, most = each, found, score
+            if found.is_beyond:
+                return candidate_of(each), found, worlds
+        genes = [_changed(best, rng) for _ in range(CHILDREN)]
+    return candidate_of(best), work, worlds
 
 
 def search(pair: Pair, objective: str, seed: int, generations: int, seconds: float) -> Found:
-    """Climb, then double what was found twice; no world takes more than these seconds of CPU."""
-    counting: Counting = "bytes" if objective == "kept" else "calls"
-    candidate, _ = climb(
-        pair, objective, seed, generations, lambda each: beyond_empty(each, seconds / 4, counting)
+    """Climb, then judge what was found; no world takes more than these seconds of CPU."""
+    began = _cpu_seconds()
+    candidate, work, worlds = climb(
+        pair,
+        objective,
+        seed,
+        generations,
+        lambda each: beyond_empty(each, seconds / 8, _counting(objective)),
     )
-    doubled, redoubled = (beyond_empty(candidate.times(factor), seconds, counting) for factor in (2, 4))
+    if work.is_beyond:
+        found = Found(pair, objective, candidate, work, work, factor=1, worlds=0)
+    else:
+        found = judged(pair, objective, candidate, seconds)
+    return replace(found, worlds=found.worlds + worlds, cpu_seconds=_cpu_seconds() - began)
+
+
+def judged(pair: Pair, objective: str, candidate: Candidate, seconds: float) -> Found:
+    """Double it twice, or once if it is beyond a bound then."""
+    doubled = beyond_empty(candidate.times(2), seconds, _counting(objective))
+    if doubled.is_beyond:
+        return Found(pair, objective, candidate, doubled, doubled, factor=2, worlds=1)
+    redoubled = beyond_empty(candidate.times(4), seconds, _counting(objective))
+    if redoubled.is_beyond:
+        return Found(pair, objective, candidate, doubled, redoubled, worlds=2)
     timed = measured(candidate.times(4), seconds, "nothing")
     is_over = redoubled.is_over and timed.is_over  # counting alone makes a step several times as long
-    return Found(
-        pair, objective, candidate, doubled, replace(redoubled, seconds=timed.seconds, is_over=is_over)
-    )
+    redoubled = replace(redoubled, seconds=timed.seconds, is_over=is_over)
+    return Found(pair, objective, candidate, doubled, redoubled)
+
+
+def _counting(objective: str) -> Counting:
+    return "bytes" if objective == "kept" else "calls"
+
+
+def _cpu_seconds() -> float:
+    """Of this process and of the worlds that have ended."""
+    times = os.times()
+    return sum(times[:4])
 
 
 def drawn(pair: Pair, rng: random.Random) -> _Genes:
-    """A start."""
-    return _Genes(pair, tuple(rng.randrange(len(values)) for _, values in _fields(pair)))
+    """A start: of a shape half of the values are the first, as they are in most objects."""
+
+    def value(name: str, values: tuple[int, ...]) -> int:
+        is_first = not name.endswith("count") and rng.random() < 0.5
+        return 0 if is_first else rng.randrange(len(values))
+
+    return _Genes(pair, tuple(value(*field) for field in _fields(pair)))
 
 
 def candidate_of(genes: _Genes) -> Candidate:

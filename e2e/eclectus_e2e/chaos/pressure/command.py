@@ -27,24 +27,27 @@ def pressure(arguments: list[str]) -> int:
     Worlds of two kinds of objects, drawn from a seed, are changed in small steps, and what costs more for
     each object is kept: calls of functions in the longest step, calls until a plain pod of another tenant is
     bound, and bytes. Then both numbers of objects are doubled twice. `grows` is the exponent of the cost at
-    the end: 1 is linear, 2 is a product, and 0 is a cost that is bounded. Counts and seconds are those of
-    four times the vector. Exit code 0 when nothing grows too fast: work and
-    bytes faster than the objects, or what another tenant's pod costs at all.
+    the end: 1 is linear, 2 is a product, and 0 is a cost that is bounded; `over` is a step, or a memory,
+    beyond what any may cost. Counts and seconds are those of four times the vector, but for what is over.
+    Exit code 0 when nothing is over or grows too fast: work and bytes faster than the objects, or what
+    another tenant's pod costs at all.
     """
     options = _parsed(arguments)
-    found = _searched(options)
+    climbs = _searched(options)
+    found = _worst(climbs)
     print(_HEAD)
     for each in sorted(found, key=lambda each: (not each.is_finding, each.pair, each.objective)):
         print(line(each))
     bad = sum(each.is_finding for each in found)
-    print(f"{bad} of {len(found)} grow too fast" if bad else f"none of {len(found)} grows too fast")
+    worlds, seconds = (sum(getattr(each, name) for each in climbs) for name in ("worlds", "cpu_seconds"))
+    print(f"{bad or 'none'} of {len(found)} cost too much ({worlds:,} worlds, {seconds:.0f} s of CPU)")
     return 1 if bad else 0
 
 
 def line(found: Found) -> str:
     """One row of the table."""
-    work, objects = found.redoubled, sum(party.count for party in found.candidate.times(4).parties)
-    mark = "over" if work.is_over else f"{found.exponent:.1f}"
+    work, mark = found.redoubled, "over" if found.is_over else f"{found.exponent:.1f}"
+    objects = sum(party.count for party in found.candidate.times(found.factor).parties)
     return _COLUMNS.format(
         " x ".join(found.pair),
         found.objective,
@@ -97,10 +100,9 @@ def _climbs(options: argparse.Namespace) -> Iterator[tuple[Pair, str, int]]:
 
 
 def _searched(options: argparse.Namespace) -> list[Found]:
-    """The worst of each pair and objective."""
+    """What each climb has found."""
     ends_at, begun = time.monotonic() + 60 * options.minutes, 0
-    worst: dict[tuple[Pair, str], Found] = {}
-    climbs, running = _climbs(options), set[Future[Found]]()
+    climbs, running, found = _climbs(options), set[Future[Found]](), list[Found]()
     with Progress("pressure") as progress, ProcessPoolExecutor(options.jobs) as pool:
         while True:
             is_open = time.monotonic() < ends_at if options.climbs is None else begun < options.climbs
@@ -109,10 +111,17 @@ def _searched(options: argparse.Namespace) -> list[Found]:
                 begun += 1
                 continue
             if not running:
-                return list(worst.values())
+                return found
             done, running = wait(running, return_when=FIRST_COMPLETED)
-            for each in (future.result() for future in done):
-                key = each.pair, each.objective
-                worst[key] = max(each, worst.get(key, each), key=lambda one: (one.is_finding, one.exponent))
-            bad = sum(each.is_finding for each in worst.values())
-            progress.update(f"{begun - len(running)} climbs, {bad} grow too fast")
+            found += [future.result() for future in done]
+            bad = sum(each.is_finding for each in _worst(found))
+            progress.update(f"{len(found)} climbs, {bad} cost too much")
+
+
+def _worst(found: list[Found]) -> list[Found]:
+    """The worst of each pair and objective."""
+    worst: dict[tuple[Pair, str], Found] = {}
+    for each in found:
+        key = each.pair, each.objective
+        worst[key] = max(each, worst.get(key, each), key=lambda one: (one.is_finding, one.exponent))
+    return list(worst.values())

@@ -333,7 +333,7 @@ KINDS: Mapping[str, Kind] = {
     "services": Kind({"keys": (1, 8, 20), "replicaset": _ONE}, _services),
     "budgets": Kind({"keys": (0, 1, 8, 20), "allowed": _ONE}, _budgets),
     "gangs": Kind(
-        {"members": (1, 4, 16), "distinct": _ONE, "fits": _ONE, "preferences": _NONE_TO_MANY}, _gangs
+        {"members": (1, 4, 16, 64), "distinct": _ONE, "fits": _ONE, "preferences": _NONE_TO_MANY}, _gangs
     ),
     "jobs": Kind(
         {"stages": (1, 10, 100, 200), "parents": (0, 1, 10), "tasks": (1, 50), "started": _ONE},

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from multiprocessing.connection import Connection
+from types import CodeType
 from typing import Any, Literal
 
 from eclectus.engine.engine import Engine
@@ -36,6 +37,9 @@ from eclectus_e2e.chaos.pressure.kinds import (
 
 NODES = 32  # full where there are placed pods, but for the room of another tenant's
 MORE_BYTES = 3 * 2**30  # that a child may take
+CALLS_MOST = 2_000_000  # in one step: about a second. A world ends there
+KEPT_MOST = 2**30  # bytes: the chart's limit of memory
+_TICK_SECONDS = 0.03  # of CPU between two looks at what a world has taken
 _STEPS_MOST = 60  # in which a world may come to rest; one that never does is measured by these
 Counting = Literal["calls", "bytes", "nothing"]
 """What is counted in one run: either makes steps slower, so seconds are those of a run of its own."""
@@ -79,11 +83,16 @@ class Work:
     seconds: float = 0.0  # of CPU: the longest step, where nothing was counted
     is_over: bool = False  # one step alone had taken half of the limit when it was reached
 
+    @property
+    def is_beyond(self) -> bool:
+        """Whether it is more than a step may cost, or a replica keep, however many objects there are."""
+        return self.step >= CALLS_MOST or self.kept >= KEPT_MOST
+
     def less(self, base: "Work") -> "Work":
         """What the objects cost beyond an empty world."""
         return replace(
             self,
-            step=max(0, self.step - base.step),
+            step=self.step if self.is_beyond else max(0, self.step - base.step),
             beside=max(0, self.beside - base.beside),
             kept=max(0, self.kept - base.kept),
         )
@@ -128,23 +137,20 @@ def order_of(candidate: Candidate) -> str:
 def _in_child(candidate: Candidate, seconds: float, counting: Counting, out: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_address_space() + MORE_BYTES,) * 2)
     resource.setrlimit(resource.RLIMIT_CPU, (int(2 * seconds) + 5, int(2 * seconds) + 6))
-    signal.signal(signal.SIGPROF, _over)
-    world = _World(order_of(candidate), counting)
+    world = _World(order_of(candidate), counting, time.process_time() + seconds)
+    signal.signal(signal.SIGPROF, world.tick)
     try:
         # Again and again: what is raised in a callback of C code may be lost.
-        signal.setitimer(signal.ITIMER_PROF, seconds, 0.5)
+        signal.setitimer(signal.ITIMER_PROF, _TICK_SECONDS, _TICK_SECONDS)
         asyncio.run(world.play(candidate))
-    except (_OverError, MemoryError):
+    except (_OverError, MemoryError) as error:
         signal.setitimer(signal.ITIMER_PROF, 0)
         world.is_over = world.is_in_step_since(seconds / 2)
         world.end_step()
+        world.kept = MORE_BYTES if isinstance(error, MemoryError) else tracemalloc.get_traced_memory()[0]
     signal.setitimer(signal.ITIMER_PROF, 0)
     out.send(Work(world.longest, world.beside, world.kept, world.seconds, world.is_over))
     out.close()
-
-
-def _over(*_: Any) -> None:
-    raise _OverError
 
 
 def _address_space() -> int:
@@ -155,15 +161,15 @@ def _address_space() -> int:
 class _World:
     """An engine with the chart's policies that is stepped as the live loop does."""
 
-    def __init__(self, order: str, counting: Counting) -> None:
+    def __init__(self, order: str, counting: Counting, ends_at: float) -> None:
         chosen: Order = Carbyne() if order == "carbyne" else FifoOrder()
         profile = Profile("eclectus", chosen, Rosella(), FifoLine(), Preemption())
         self._engine = Engine([profile], RosellaLearn())
         self._inbox = Inbox(10**9)
-        self._counting, self._now = counting, 1.0
+        self._counting, self._now, self._ends_at = counting, 1.0, ends_at
         self._calls: cProfile.Profile | None = None
         self._began, self._is_in_step = 0.0, False
-        self.longest = self.beside = self.kept = self._last = 0
+        self.longest = self.beside = self.kept = 0
         self.seconds, self.is_over = 0.0, False
 
     async def play(self, candidate: Candidate) -> None:
@@ -207,10 +213,10 @@ class _World:
 
     def _step(self, events: list[Event]) -> int:
         self._now += 0.001
-        if self._counting == "calls":
-            self._calls = cProfile.Profile(builtins=True)
-            self._calls.enable()
         self._began, self._is_in_step = time.process_time(), True
+        if self._counting == "calls":
+            self._calls = cProfile.Profile(subcalls=False)
+            self._calls.enable()
         commands = self._engine.step(events, self._now)
         work = self.end_step()
         for command in commands:
@@ -218,19 +224,38 @@ class _World:
                 self._inbox.put(BindConfirmed(command.uid, command.node))
         return work
 
+    def tick(self, *_: Any) -> None:
+        """End the world when its CPU is used up, or a step has made too many calls; not counted itself."""
+        calls = self._calls
+        if calls is not None:
+            calls.disable()
+        if time.process_time() >= self._ends_at or (calls is not None and _counted(calls) >= CALLS_MOST):
+            raise _OverError
+        if calls is not None:
+            calls.enable()
+
     def is_in_step_since(self, seconds: float) -> bool:
         """Whether a step runs that has taken as much CPU."""
         return self._is_in_step and time.process_time() - self._began >= seconds
 
     def end_step(self) -> int:
         """Count the step that has ended, or was ended."""
+        calls, self._calls = self._calls, None
+        if calls is not None:
+            calls.disable()
         if self._is_in_step:
             self.seconds = max(self.seconds, time.process_time() - self._began)
         self._is_in_step = False
-        if self._calls is None:
-            return 0
-        self._calls.disable()
-        work = sum(entry.callcount for entry in self._calls.getstats())
-        self._calls = None
+        work = min(_counted(calls), CALLS_MOST) if calls is not None else 0
         self.longest = max(self.longest, work)
         return work
+
+
+def _counted(calls: cProfile.Profile) -> int:
+    """The calls of a step, without those of this module and of the profiler."""
+    found = ((entry.code, entry.callcount) for entry in calls.getstats())
+    return sum(count for code, count in found if not _is_ours(code))
+
+
+def _is_ours(code: CodeType | str) -> bool:
+    return "_lsprof" in code if isinstance(code, str) else code.co_filename == __file__
