@@ -42,45 +42,53 @@ def test_a_bound_that_is_removed_is_found(monkeypatch):
     assert twice > 3 * once, "a product"
 
 
-# What tenants and nodes could do, by what they made many of: the pair of kinds, the objective, and the bounds
-# that stand against it, each with what removes it.
+# What a tenant could do by making many of two things: the pair of kinds, the objective, a seed that draws the
+# attack among two starts, and the bounds that stand against it, each with what removes it.
 NO_BOUND = 10**12
 FUEL = [(late_pods, name, NO_BOUND) for name in ("COMPARISONS_MOST", "OF_ONE_NAMESPACE_MOST")]
+ALL_TERMS = [*FUEL, (late_pods, "TERMS_MOST", NO_BOUND)]
+ALL_BUDGETS = [(budgets, name, NO_BOUND) for name in ("COMPARISONS_MOST", "BUDGETS_MOST")]
+ALL_STAGES = [(planner, "STAGES_MOST", NO_BOUND)]
+ALL_MEMBERS = [(SchedulingCycle, "count_classes", lambda *_: None)]
+ALL_NAMES = [(resources, name, NO_BOUND) for name in ("COLUMNS_OF_NODE_MOST", "COLUMNS_MOST")]
 ATTACKS = {
-    "labels x services": (("waiting", "services"), "step", FUEL),
-    "budgets x victims": (
-        ("placed", "budgets"),
-        "step",
-        [(budgets, name, NO_BOUND) for name in ("COMPARISONS_MOST", "BUDGETS_MOST")],
-    ),
-    "terms x pods of others": (
-        ("waiting", "namespaces"),
-        "beside",
-        [*FUEL, (late_pods, "TERMS_MOST", NO_BOUND)],
-    ),
-    "stages x jobs": (("jobs", "namespaces"), "step", [(planner, "STAGES_MOST", NO_BOUND)]),
-    "names x nodes": (
-        ("nodes", "nodes"),
-        "kept",
-        [(resources, name, NO_BOUND) for name in ("COLUMNS_OF_NODE_MOST", "COLUMNS_MOST")],
-    ),
-    "members x classes": (
-        ("gangs", "namespaces"),
-        "step",
-        [(SchedulingCycle, "count_classes", lambda *_: None)],
-    ),
+    "labels x services": (("waiting", "services"), "step", 547, FUEL),
+    "budgets x victims": (("placed", "budgets"), "step", 142, ALL_BUDGETS),
+    "terms x pods of others": (("waiting", "namespaces"), "beside", 2506, ALL_TERMS),
+    "stages x jobs": (("jobs", "namespaces"), "step", 8, ALL_STAGES),
+    "members x classes": (("gangs", "namespaces"), "step", 506, ALL_MEMBERS),
 }
 
 
+@pytest.fixture
+def climbed(monkeypatch):
+    """What a short climb finds without some bounds."""
+
+    def climb(pair, objective, seed, bounds, generations=1):
+        with monkeypatch.context() as without:
+            without.setattr(climbing, "STARTS", 2)
+            for bound in bounds:
+                without.setattr(*bound)
+            return climbing.search(pair, objective, seed, generations, SECONDS)
+
+    return climb
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_a_climb_finds_the_attack_that_a_bound_stands_against(attack, monkeypatch):
-    pair, objective, bounds = ATTACKS[attack]
-    with monkeypatch.context() as without:
-        for bound in bounds:
-            without.setattr(*bound)
-        found = climbing.search(pair, objective, 1, 5, SECONDS)
+def test_a_climb_finds_the_attack_that_a_bound_stands_against(attack, climbed):
+    found = climbed(*ATTACKS[attack])
+    assert found.is_over, "there is no end to it"
+    mended = beyond_empty(found.candidate.times(found.factor), SECONDS)
+    assert not mended.is_beyond
+    assert not mended.is_over
+
+
+@pytest.mark.long
+def test_a_climb_finds_that_names_of_resources_times_nodes_are_kept(climbed):
+    found = climbed(("nodes", "nodes"), "kept", 38, ALL_NAMES, generations=0)
     assert found.is_finding
-    assert not climbing.judged(pair, objective, found.candidate, SECONDS).is_finding
+    assert not climbing.judged(found.pair, "kept", found.candidate, SECONDS).is_finding
 
 
 def made_up(candidate):

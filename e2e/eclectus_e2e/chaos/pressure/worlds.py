@@ -39,7 +39,8 @@ NODES = 32  # full where there are placed pods, but for the room of another tena
 MORE_BYTES = 3 * 2**30  # that a child may take
 CALLS_MOST = 2_000_000  # in one step: about a second. A world ends there
 KEPT_MOST = 2**30  # bytes: the chart's limit of memory
-_TICK_SECONDS = 0.03  # of CPU between two looks at what a world has taken
+_TICK_SECONDS = 0.03  # of CPU between two looks at what a step has taken
+_AGAIN_SECONDS = 0.5  # of CPU until a step that was ended has left everything
 _STEPS_MOST = 60  # in which a world may come to rest; one that never does is measured by these
 Counting = Literal["calls", "bytes", "nothing"]
 """What is counted in one run: either makes steps slower, so seconds are those of a run of its own."""
@@ -140,7 +141,6 @@ def _in_child(candidate: Candidate, seconds: float, counting: Counting, out: Con
     world = _World(order_of(candidate), counting, time.process_time() + seconds)
     signal.signal(signal.SIGPROF, world.tick)
     try:
-        # Again and again: what is raised in a callback of C code may be lost.
         signal.setitimer(signal.ITIMER_PROF, _TICK_SECONDS, _TICK_SECONDS)
         asyncio.run(world.play(candidate))
     except (_OverError, MemoryError) as error:
@@ -200,6 +200,7 @@ class _World:
     async def _take(self, events: Iterable[Event]) -> int:
         """Take the events in, and step until nothing is due. Returns the work."""
         for event in events:
+            self._check_limit()
             self._inbox.put(event)
         total, steps = self._step(await self._inbox.take(0.0)), 1
         while len(self._inbox) or (steps < _STEPS_MOST and self._is_due()):
@@ -225,14 +226,25 @@ class _World:
         return work
 
     def tick(self, *_: Any) -> None:
-        """End the world when its CPU is used up, or a step has made too many calls; not counted itself."""
+        """End a step when the CPU is used up, or it has made too many calls; not counted itself.
+
+        Nothing is ended between steps, where the event loop would drop the error and sleep for ever. A step
+        is ended again and again, but not at once: what is raised in a callback of C code may be lost.
+        """
+        if not self._is_in_step:
+            return
         calls = self._calls
         if calls is not None:
             calls.disable()
         if time.process_time() >= self._ends_at or (calls is not None and _counted(calls) >= CALLS_MOST):
+            signal.setitimer(signal.ITIMER_PROF, _AGAIN_SECONDS, _AGAIN_SECONDS)
             raise _OverError
         if calls is not None:
             calls.enable()
+
+    def _check_limit(self) -> None:
+        if time.process_time() >= self._ends_at:
+            raise _OverError
 
     def is_in_step_since(self, seconds: float) -> bool:
         """Whether a step runs that has taken as much CPU."""
@@ -240,12 +252,12 @@ class _World:
 
     def end_step(self) -> int:
         """Count the step that has ended, or was ended."""
+        was_in_step, self._is_in_step = self._is_in_step, False
         calls, self._calls = self._calls, None
         if calls is not None:
             calls.disable()
-        if self._is_in_step:
+        if was_in_step:
             self.seconds = max(self.seconds, time.process_time() - self._began)
-        self._is_in_step = False
         work = min(_counted(calls), CALLS_MOST) if calls is not None else 0
         self.longest = max(self.longest, work)
         return work
