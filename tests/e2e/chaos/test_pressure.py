@@ -155,10 +155,10 @@ def test_looking_at_a_step_is_not_counted(monkeypatch):
 
 
 def test_a_step_beyond_the_limit_of_its_world_is_ended(monkeypatch):
-    for bound in FUEL:
+    for bound in (*FUEL, (worlds, "CALLS_MOST", NO_BOUND)):
         monkeypatch.setattr(*bound)
-    heavy = world(party("waiting", 250, labels=40, distinct=1), party("services", 250, keys=8))
-    assert beyond_empty(heavy, 0.6).is_over
+    heavy = world(party("waiting", 600, labels=40, distinct=1), party("services", 600, keys=8))
+    assert beyond_empty(heavy, 2.0).is_over
 
 
 @pytest.mark.parametrize(
