@@ -118,7 +118,8 @@ def has_room(task: Task, node: Node, placed: list[tuple[Node, Task]]) -> bool:
     held = Counter[str]()
     for pod in (*there, task):
         held.update(dict(pod.spec.requests))
-    return len(there) < 9 and all(held[name] <= amount for name, amount in node.allocatable if name != "pods")
+    wanted = dict(task.spec.requests)  # of a node that others have filled too much, nothing else counts
+    return len(there) < 9 and all(held[name] <= amount for name, amount in node.allocatable if name in wanted)
 
 
 @settings(max_examples=100, deadline=None)

@@ -53,12 +53,7 @@ class Evictor:
 
     def __post_init__(self) -> None:
         self.workers: Pool[Relief] = Pool("evictions", self.in_flight, self._relieve)
-        self._under_way: dict[str, Relief] = {}  # by the uid of the pod, the newest of it
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether anything is under way, which a bind may make needless."""
-        return bool(self._under_way)
+        self.under_way: dict[str, Relief] = {}  # by the uid of the pod, the newest of it
 
     def accept(self, commands: Sequence[Command]) -> None:
         """Queue the nominations and evictions of one step."""
@@ -67,14 +62,14 @@ class Evictor:
             match command:
                 case Bind():
                     by_pod.pop(command.uid, None)  # its room is free already
-                    if (relief := self._under_way.get(command.uid)) is not None:
+                    if (relief := self.under_way.get(command.uid)) is not None:
                         relief.is_needed = False
                 case Nominate():
                     by_pod.setdefault(command.uid, Relief(command.uid)).nominate = command
                 case Evict():
                     of_pod = by_pod.setdefault(command.preemptor, Relief(command.preemptor))
                     of_pod.evictions.append(command)
-        self._under_way |= by_pod
+        self.under_way |= by_pod
         for relief in by_pod.values():
             self.workers.put(relief)
 
@@ -82,8 +77,8 @@ class Evictor:
         problem = "" if relief.nominate is None else await self._nominate(relief.nominate)
         if not problem:
             await asyncio.gather(*(self._evict(each, relief) for each in relief.evictions))
-        if self._under_way.get(relief.uid) is relief:
-            del self._under_way[relief.uid]
+        if self.under_way.get(relief.uid) is relief:
+            del self.under_way[relief.uid]
         for evict in relief.evictions if problem else ():
             self.inbox.put(EvictRefused(evict.uid, f"the pod that needs the room: {problem}"))
 

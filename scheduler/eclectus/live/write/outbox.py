@@ -129,7 +129,7 @@ class Outbox:
                 case Fault():
                     self._metrics.faults.labels(command.policy).inc()
                     _log.error("policy %s: %s", command.policy, command.message)
-        if makes_room or self._evictor.is_busy:
+        if makes_room or self._evictor.under_way:  # which a bind may make needless
             self._evictor.accept(commands)
         self._share_requests()
 
