@@ -215,3 +215,25 @@ def test_what_services_have_got_of_room_that_was_left_over_is_not_in_the_share_o
     run.sleep(5.0)
     planner = order._planner
     assert dict(planner.offered.amounts(planner.jobs["uid-chain"].share)) == {"cpu": 2000}
+
+
+def test_who_lends_is_asked_of_each_job_once_where_none_wants_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All tasks of the jobs run when another job comes, so shares are computed and nobody is a rival."""
+    asked = Counter[str]()
+    wants_more = PlannedJob.wants_more.fget
+    assert wants_more is not None
+
+    def counted(planned: PlannedJob) -> bool:
+        asked["all"] += 1
+        return wants_more(planned)
+
+    monkeypatch.setattr(PlannedJob, "wants_more", property(counted))
+
+    def asked_beside(jobs: int) -> int:
+        run = world(1000.0)
+        run.submit(*(job(f"J{at}", stage("s", 1, 1000, 9.0)) for at in range(jobs)))
+        asked.clear()
+        run.submit(job("last", stage("s", 1, 1000, 9.0)))
+        return asked["all"]
+
+    assert asked_beside(80) < 3 * asked_beside(40)

@@ -7,9 +7,9 @@ namespace has a job in turn, and the rest is left to the next step, which is due
 holds is counted at once, because its next task is ranked by that.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from heapq import nlargest
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from math import inf
 from typing import Any
 
@@ -217,8 +217,9 @@ class Planner:
             for uid in [uid for uid, job in self.jobs.items() if job.share_differs(LEAST_CHANGE)]:
                 self._unplanned.setdefault(uid, False)
         planned, self._stages_planned = _in_turn(view, self._unplanned, self._stages_planned)
+        rivals = self._rivals() if planned else ()
         for uid in planned:
-            self._replan(view, uid, work_lost=self._unplanned.pop(uid))
+            self._replan(view, uid, rivals, work_lost=self._unplanned.pop(uid))
         if is_shared:
             self._choose_last()
         for uid in sorted({*taken, *planned}):
@@ -278,17 +279,18 @@ class Planner:
         for path in plain:
             self.changes.record(path)
         self.entitlements.clear(len(capacity))
+        rivals = self._rivals()
         for uid, job in self.jobs.items():
-            self._draw(view, job)
+            self._draw(view, job, rivals)
             self._entitle(uid, job, view.now)
 
-    def _replan(self, view: View, uid: str, *, work_lost: bool) -> None:
+    def _replan(self, view: View, uid: str, rivals: Collection[object], *, work_lost: bool) -> None:
         job = self.jobs.get(uid)
         if job is None:
             return
         job.seconds = [self._paces.expected_seconds(view, each) for each in job.known.job.stages]
         job.replan(view.now, view.placed.held_since, work_lost=work_lost)
-        self._draw(view, job)
+        self._draw(view, job, rivals)
 
     def _choose_last(self) -> None:
         """When all work ends is up to the jobs that end last: what they have gained, they keep."""
@@ -299,12 +301,16 @@ class Planner:
             if job.let_lend_gains(lends=job not in last):
                 self._has_changed(uid, job)
 
-    def _draw(self, view: View, job: PlannedJob) -> None:
+    def _rivals(self) -> Collection[object]:
+        """A few of those that want room: if any but a given job does, one of them is not that job."""
+        jobs = (job for job in self.jobs.values() if job.wants_more)
+        pods = (each for each in self.plain.by_path.values() if any(each.waiting))
+        return [*islice(jobs, 2), *islice(pods, 1)]
+
+    def _draw(self, view: View, job: PlannedJob, rivals: Collection[object]) -> None:
         """Whether the job lends until it is planned anew: one draw for each event that concerns it."""
         level = job.known.job.altruism * self._altruism
-        others_want = any(each is not job and each.wants_more for each in self.jobs.values())
-        others_want = others_want or any(any(each.waiting) for each in self.plain.by_path.values())
-        may_lend = job.plan is not None and others_want
+        may_lend = job.plan is not None and any(each is not job for each in rivals)
         job.lends = may_lend and (level >= 1.0 or (level > 0.0 and view.rng.random() < level))
 
     def _entitle(self, uid: str, job: PlannedJob, now: float) -> None:
