@@ -84,7 +84,7 @@ def observed(long_step: LongStep, server: FakeServer, address: str, caplog) -> s
         long_step.is_wanted = True
         assert long_step.began.wait(DEADLINE)
         before = server.count(f"PUT {LEASE}")
-        # A Lease that the machine may be too busy to renew in time would be another test.
+        # Renewals are counted, and the Lease is long: a busy machine may not renew a short one in time.
         wait_for(lambda: server.count(f"PUT {LEASE}") >= before + 25)
         wait_for(lambda: "test_long_step.py" in caplog.text)
         return livez()

@@ -67,6 +67,7 @@ def test_victims_end_gracefully_and_the_preemptor_takes_their_room(
     wait_until_left(admin, 3)
     left = admin.pods()
     victims = before.keys() - left.keys()
+    assert len(victims) == 2
     wait("two events", lambda: len(admin.events("Preempted")) == 2)
     for event in admin.events("Preempted"):
         assert event["regarding"]["name"] in victims

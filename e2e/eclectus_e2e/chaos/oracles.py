@@ -44,7 +44,7 @@ class Oracles:
     )  # (until when, priority) of pods that waited
     on_its_way_seconds: float = ON_ITS_WAY_SECONDS
     former_holder: str = ""  # of the Lease, when etcd was restored, until the Lease is written again
-    brought_back: set[tuple[str, str]] = field(default_factory=set)  # (pod, node) that one did not know
+    brought_back: set[tuple[str, str]] = field(default_factory=set)  # (pod, node) that only the backup had
     broken: str = ""  # the first promise that did not hold
 
     def __post_init__(self) -> None:

@@ -28,7 +28,7 @@ Departures:
   P(altruism) is drawn then. The paper does so for every job at every event.
 - a job that is alone, or of which a run time is unknown, lends nothing.
 - a share follows the remaining work, weighted by run time; the paper takes the mean demand of all tasks.
-- pods of no DAG job share as one job for each namespace, less what its services hold; probes do not share.
+- pods of no DAG job share as one job a namespace, and services keep what they hold; probes do not share.
 - `spec.priority` is compared first, as everywhere in Kubernetes.
 """
 

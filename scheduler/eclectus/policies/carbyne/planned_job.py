@@ -74,12 +74,12 @@ def offered_by(cluster: Cluster) -> Offered:
 
 # Pods that belong to no DAG job: those of a namespace share as one job that lends nothing.
 #
-# Services are among them, because whether a pod ends by itself is its creator's word; but what they hold is
-# not shared again. A probe asks for nothing and takes no part; one that asks for something counts to its
-# namespace, where anybody may have given it the label.
+# Services are among them, because only the creator says that a pod does not end; they keep what they hold.
+# A probe requests nothing and takes no part; one that requests something counts to its namespace, where
+# anybody may have given it the label.
 
 PROBES = "-"  # the path of pods that take part in no sharing; no namespace has this name
-SERVICES = "-"  # behind the path of a namespace's pods: the account of its services
+SERVICES = "-"  # is added to the path of a namespace's pods: what its services hold is counted there
 
 
 def path_of(task: Task) -> str:
@@ -192,7 +192,7 @@ class PlannedJob:
         self._capacity = capacity
         self.path = f"{job.namespace}/{job.uid}"
         self.demands = [vector(stage.spec.requests) for stage in job.stages]
-        self._demands_of = [[each[at] for each in self.demands] for at in range(len(capacity))]  # a resource
+        self._by_resource = [[each[at] for each in self.demands] for at in range(len(capacity))]
         self.sizes = [size_of(demand, capacity) for demand in self.demands]
         self.seconds: Sequence[float | None] = [stage.seconds for stage in job.stages]
         self.share: Vector = (0.0,) * len(capacity)
@@ -358,7 +358,7 @@ class PlannedJob:
 
     def _requests(self, tasks: Sequence[int]) -> list[float]:
         """What so many tasks of each stage request together."""
-        return [sum(map(mul, tasks, demands)) for demands in self._demands_of]
+        return [sum(map(mul, tasks, demands)) for demands in self._by_resource]
 
 
 def fits_beside(demand: Vector, usage: Vector, share: Vector) -> bool:
@@ -407,7 +407,7 @@ def set_shares(
 
 
 def _beside_services(shares: Floats, services: Floats, capacity: Floats, pool_of: NDArray[np.intp]) -> Floats:
-    """The shares, none below what services hold: first others of the pool give what is lacking, then all."""
+    """The shares, none below what services hold: others of the pool give what is lacking first, then all."""
     lacking = np.maximum(services - shares, 0.0)
     if not lacking.any():
         return shares
