@@ -30,6 +30,7 @@ class Replica(ABC):
 
     def __post_init__(self) -> None:
         self.step_seconds = 0.0  # that each step takes
+        self.wall_step_seconds = 0.0  # by which its machine's wall clock differs
         self.parts = self._new_parts()
         # Kept, so that killed ones are not collected with a warning.
         self._tasks: list[asyncio.Task[Any]] = []
@@ -77,6 +78,12 @@ class Replica(ABC):
         self.network.cut.update(parts)
         self.network.later(seconds, self.network.connect, parts)
 
+    def step_clock(self, seconds: float) -> None:
+        """Its machine's wall clock jumps; processes that are started later see it too."""
+        self.wall_step_seconds += seconds
+        for process in self.parts:
+            process.wall_step_seconds = self.wall_step_seconds
+
     @abstractmethod
     async def _serve(self) -> None:
         """Run until the process ends. Raises what has crashed it."""
@@ -94,4 +101,6 @@ class Replica(ABC):
             self.network.later(RESTART_SECONDS, self.start)
 
     def _new_parts(self) -> tuple[Process, ...]:
-        return tuple(Process(self.name) for _ in range(self.loops))
+        return tuple(
+            Process(self.name, wall_step_seconds=self.wall_step_seconds) for _ in range(self.loops)
+        )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 ACTING_SECONDS = 120.0  # in which things happen; then all faults end
 QUIET_SECONDS = 150.0  # for everything to settle
 SCHEDULERS, OPERATORS = 2, 2
+CLOCK_STEP_SECONDS_MOST = 3600.0  # of one machine, forwards or backwards
 CALM_SHARE = 0.2  # of the stories
 
 
@@ -74,6 +75,11 @@ def _slow_steps(world: World, action: Action) -> None:
 
 SLOW = ("slow_share", "admission_seconds")
 SLOW_SECONDS = 15.0  # that a request and an event can take then
+
+
+def _step_clock(world: World, action: Action) -> None:
+    seconds = (2 * action.amount - 1) * CLOCK_STEP_SECONDS_MOST
+    world.replicas[action.which % (SCHEDULERS + OPERATORS)].step_clock(seconds)
 
 
 def _network(name: str, most: float) -> Callable[[World, Action], None]:
@@ -179,6 +185,7 @@ ACTIONS: dict[str, Kind] = {
     "pause-in-write": Kind(1.5, _pause_in_write),
     "cut": Kind(1.5, _cut, loses=True),
     "slow-steps": Kind(1.5, _slow_steps),
+    "step-clock": Kind(1, _step_clock, is_fault=False),
     "break-watches": Kind(1.5, _break_watches),
     "compact": Kind(1.5, _compact),
     "restore-etcd": Kind(0.3, _restore(BUMP), loses=True),

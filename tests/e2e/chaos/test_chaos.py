@@ -9,6 +9,7 @@ import pytest
 from eclectus.api.names import STAGE_LABEL, TASK_INDEX_LABEL
 from eclectus.engine.event_handlers import EventHandlers
 from eclectus.engine.pod_specs.late_pods import Fuel
+from eclectus.kubeclient import election
 from eclectus.kubeclient.api_errors import StaleError, UnsureError
 from eclectus.kubeclient.election import Election
 from eclectus.live.watch.reflector import LIST_SECONDS, ObjectStore, Reflector
@@ -108,6 +109,26 @@ def test_a_bind_that_a_paused_leader_sends_late_is_seen_without_the_fence(monkey
         for seed in range(3)
     ]
     assert "leads" in broken_by(monkeypatch, World, "_bind_fence", lambda *_: None, *paused)
+
+
+def test_a_lease_acquired_by_a_clock_that_is_behind_fences_nothing(monkeypatch):
+    """So a Lease is acquired later than its former leader's, whatever the clocks say."""
+    slow = [(19.0, "slow-steps", at, 0.2, 60.0) for at in (0, 1)]
+    paused = [
+        story(
+            *[(1.0 + other, "step-clock", other, 1.0 if other == at else 0.0, 0) for other in (0, 1)],
+            (5.0, "terminate", at, 0, 0),  # the next leader acquires its Lease with its clock of now
+            (12.0, "terminate", 1 - at, 0, 0),
+            *slow,
+            (20.0, "pause-in-write", at, 0, 7.0),
+            (20.5, "submit", 1, 0.1, 30.0),
+            seed=seed,
+        )
+        for at in (0, 1)
+        for seed in range(4)
+    ]
+    by_its_clock = lambda wall, _: election.micro_time(wall)  # noqa: E731
+    assert "leads" in broken_by(monkeypatch, election, "_later", by_its_clock, *paused)
 
 
 def test_a_new_leader_that_does_not_catch_up_over_commits(monkeypatch):
