@@ -97,7 +97,11 @@ class LeaseSettings:
         15.0, "how long a silent leader keeps the Lease", unit="s", least=2, most=3600
     )
     renew_deadline: float = setting(
-        10.0, "a leader that could not renew for this long stops", unit="s", least=1, most=3600
+        10.0,
+        "a leader that could not renew for this long writes nothing until it has",
+        unit="s",
+        least=1,
+        most=3600,
     )
     retry_period: float = setting(
         2.0, "pause between two tries to acquire or renew it", unit="s", least=0.1, most=600

@@ -101,6 +101,4 @@ class Replica(ABC):
             self.network.later(RESTART_SECONDS, self.start)
 
     def _new_parts(self) -> tuple[Process, ...]:
-        return tuple(
-            Process(self.name, wall_step_seconds=self.wall_step_seconds) for _ in range(self.loops)
-        )
+        return tuple(Process(self.name, wall_step_seconds=self.wall_step_seconds) for _ in range(self.loops))

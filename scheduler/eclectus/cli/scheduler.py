@@ -71,7 +71,7 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
     """Schedule the pods whose schedulerName is that of a profile in the configuration.
 
     On SIGTERM the scheduler sends the binds it has decided, gives the Lease back when all have ended, and
-    exits with 0. When it loses the Lease it exits with 1, so that it is restarted as a standby.
+    exits with 0. When another replica has taken the Lease it exits with 1, to be restarted as a standby.
     """
     gc.set_threshold(*GC_THRESHOLD)
     from eclectus.kubeclient import credentials

@@ -76,7 +76,7 @@ class LeaderElection:
     )
     renew_deadline: float = setting(
         10.0,
-        "time after it sent its last successful renewal at which the leader stops",
+        "time after it sent its last successful renewal from which on the leader writes nothing",
         "less than leaseDuration by a margin, so that there are never two leaders",
         unit="s",
         least=0.5,

@@ -29,7 +29,6 @@ _log = logging.getLogger(__name__)
 
 HUNG_SECONDS = 20.0  # beyond the lease duration: as long as kube-scheduler's watchdog allows
 JITTER = 1.2  # standbys wait up to this many retry periods, so that they do not try at the same moment
-REQUEST_SHARE = 0.9  # of a retry period that a request may take: so every period has its try
 
 
 @dataclass(eq=False)
@@ -53,12 +52,15 @@ class Elector:
     def __post_init__(self) -> None:
         self.election = Election(self.identity, self.settings)
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{self.settings.namespace}/leases"
-        self._request_seconds = self.settings.retry_period * REQUEST_SHARE
+        # Twice so long and a pause fit into the deadline: an answer that is lost is asked for again, and a
+        # server that is short of CPU is given more than a retry period.
+        self._request_seconds = (self.settings.renew_deadline - self.settings.retry_period) / 2
         self._is_current = False  # whether the Lease is known well enough to write without a read
         self._requests = asyncio.Lock()
         self._has_resigned = False
         self._tried_at = elapsed()
         self._answered_at: float | None = None
+        self._is_late = False  # whether it leads, but for a renewal that is overdue
         self._trouble = TroubleLog(_log)
         self.tried = asyncio.Event()  # set after the first try, successful or not
         self.leading = asyncio.Event()
@@ -72,21 +74,28 @@ class Elector:
         return not self.settings.enabled or self.election.leads(elapsed())
 
     async def run(self) -> None:
-        """Acquire the Lease and renew it. Returns when it is lost or given back."""
+        """Acquire the Lease and renew it. Returns when another has taken it, or when it is given back.
+
+        A leader that could not renew in time writes nothing until a renewal succeeds. Until somebody else
+        takes the Lease nobody else has written anything, so it then goes on with what it knows.
+        """
         while not self._has_resigned:
             async with self._requests:
                 await self._try()
             self.tried.set()
             if self.election.leads(elapsed()):
-                if not self.leading.is_set():
-                    self._lead()
-                # Not longer than the lease lasts: its loss is reported when it happens, not at the next try.
+                self._lead()
+                # Not longer than the lease lasts: that it is late is said when it happens.
                 left = self.election.seconds_left(elapsed())
                 await asyncio.sleep(min(self.settings.retry_period, left))
             elif self.leading.is_set() and not self._has_resigned:
-                _log.error("lost the lease%s", self._how_lost(), extra={"holder": self.election.holder})
-                self.lost.set()
-                return
+                if self.election.holder != self.identity:
+                    holder = self.election.holder
+                    _log.error("lost the lease to %r", holder, extra={"holder": holder})
+                    self.lost.set()
+                    return
+                self._wait_late()
+                await asyncio.sleep(self.settings.retry_period)
             else:
                 await asyncio.sleep(self.settings.retry_period * self.rng.uniform(1.0, JITTER))
 
@@ -159,15 +168,20 @@ class Elector:
         method, path = ("PUT", f"{path}/{self.settings.name}") if lease.version else ("POST", path)
         return lease_from(await self.api.send(method, path, body, seconds=self._request_seconds))
 
-    def _how_lost(self) -> str:
-        holder = self.election.holder
-        if holder in ("", self.election.identity):
-            return f": it was not renewed within {self.settings.renew_deadline:g} s"
-        return f" to {holder!r}"
+    def _wait_late(self) -> None:
+        """Say once that nothing is written until the Lease is renewed."""
+        if not self._is_late:
+            deadline = self.settings.renew_deadline
+            _log.error("the lease was not renewed within %g s: nothing is written until it is", deadline)
+        self._is_late = True
 
     def _lead(self) -> None:
-        _log.info("%s", self.acquired, extra={"holder": self.election.identity})
-        self.leading.set()
+        if not self.leading.is_set():
+            _log.info("%s", self.acquired, extra={"holder": self.election.identity})
+            self.leading.set()
+        elif self._is_late:
+            _log.info("the lease is renewed again; nobody else has led meanwhile")
+        self._is_late = False
 
 
 @dataclass(frozen=True)
@@ -183,9 +197,9 @@ class Leadership:
     """Tries to lead until it is cancelled or has lost a Lease: the installation's, or one of its claims.
 
     `tried` is set once it is known whether this process leads at once, `leading` when it holds all Leases,
-    `lost` when leadership is over. `on_change` is called with True and False when leading begins and ends.
-    `annotations` returns what is written on the installation's Lease with each renewal; `hung` says why the
-    Lease is of no use to this process, and is empty while it is of use.
+    `lost` when leadership is over: another process has taken one. `annotations` returns what is written on
+    the installation's Lease with each renewal; `hung` says why the Lease is of no use to this process, and is
+    empty while it is of use.
     """
 
     def __init__(
@@ -196,7 +210,6 @@ class Leadership:
         rng: Random,
         claims: Iterable[Claim],
         *,
-        on_change: Callable[[bool], object] = lambda is_leading: None,
         annotations: Callable[[], Mapping[str, str]] = dict,
         hung: Callable[[], str] = lambda: "",
     ) -> None:
@@ -210,7 +223,6 @@ class Leadership:
         self._is_elected = settings.enabled
         self._running = [self._elector]
         self._tasks: list[asyncio.Task[None]] = []
-        self._on_change = on_change
         self._has_resigned = False
         self._may_write = True
         self._retry_seconds = settings.retry_period
@@ -238,7 +250,8 @@ class Leadership:
         if self.leading.is_set() and self.holds_lease():
             return ""
         if (holder := self._elector.election.holder) and not self._elector.holds_lease():
-            return f"this replica does not lead; {holder} does"
+            late = "the lease was not renewed in time: nothing is written until it is"
+            return late if holder == self._elector.identity else f"this replica does not lead; {holder} does"
         for claim, elector in self._claims:
             if (holder := elector.election.holder) not in ("", elector.identity):
                 return f"{claim.what} is taken by another installation, {holder}"
@@ -254,7 +267,6 @@ class Leadership:
                 if task.done():
                     task.result()
             if not self._has_resigned:
-                self._on_change(False)
                 self.lost.set()
         finally:
             for task in self._tasks:
@@ -268,7 +280,6 @@ class Leadership:
     async def resign(self) -> None:
         """Give the installation's Lease back, so that its next leader need not wait until it expires."""
         self._has_resigned = True
-        self._on_change(False)
         await self._elector.resign()
 
     def trouble(self) -> str:
@@ -313,6 +324,5 @@ class Leadership:
 
     def _lead(self) -> None:
         _log.info("leading")
-        self._on_change(True)
         self.leading.set()
         self.tried.set()

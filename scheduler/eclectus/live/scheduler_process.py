@@ -69,6 +69,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 10.0  # for sending what is decided; the kubelet grants 30 s by default for all of this
+LATE_SECONDS = 0.5  # between two looks at whether the Lease is held for certain
 FIRST_BINDS_SECONDS = 1.0  # the longest time that what no bind needs waits for the first binds
 
 
@@ -179,7 +180,14 @@ class SchedulerProcess:
         parts.inbox.put(Resumed())
         self._deciding.set()
         _log.info("deciding from now on")
-        await asyncio.Event().wait()  # for ever: a part that ends stops the process
+        # 7. Decide nothing while a renewal is overdue: it could not be sent. For ever: a part that ends stops
+        #    the process.
+        is_deciding = True
+        while True:
+            await asyncio.sleep(LATE_SECONDS)
+            if is_deciding != parts.leadership.holds_lease():
+                is_deciding = not is_deciding
+                parts.inbox.put(Resumed() if is_deciding else Paused())
 
     def _start_reflectors(self) -> None:
         """Start to list and watch; a reflector that runs already catches up."""
@@ -355,6 +363,7 @@ def build(
     election = settings.leader_election
     leadership = _leadership(election, names, lease_api, context, advertised=advertised, watchdog=watchdog)
     holds_lease = leadership.holds_lease
+    context.metrics.leader.set_function(holds_lease)
     profiles = settings.node_profiles
     known = Known(
         condition_state=pods.condition_states.get,
@@ -422,7 +431,6 @@ def _leadership(
         settings,
         Random(context.rng.random()),  # of its own: it runs on another thread
         [Claim(f"{SCHEDULER_NAME_CLAIM}{name}", f"schedulerName {name}", advice) for name in names],
-        on_change=context.metrics.leader.set,
         annotations=advertised.annotations,
         hung=watchdog.trouble,
     )
