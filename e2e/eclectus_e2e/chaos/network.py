@@ -111,6 +111,7 @@ class _Watch:
     arrived: deque[bytes] = field(default_factory=deque)
     news: asyncio.Future[bool] | None = None  # for which the reader waits: whether there are any
     is_over: bool = False
+    has_lost: bool = False  # a line, so all later ones too: a connection delivers none out of order
     arrives_at: float = 0.0
 
     def send(self, change: Change) -> None:
@@ -170,7 +171,8 @@ class _Watch:
 
     def _send(self, line: bytes) -> None:
         def arrive() -> None:
-            if self.process not in self.network.cut:
+            self.has_lost = self.has_lost or self.process in self.network.cut
+            if not self.has_lost:
                 self.arrived.append(line)
                 self.wake(True)
 

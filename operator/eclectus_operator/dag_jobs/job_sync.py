@@ -69,12 +69,31 @@ class JobMemory:
     checked: int = 0  # of how many stages the API server has accepted a pod in a dry run
     refusals: dict[str, Refusal] = field(default_factory=dict)  # by stage
     sizes: Sizes = field(default_factory=dict)
+    seen_at: dict[str, float] = field(default_factory=dict)  # uid -> when its pod was first seen to end or go
+
+    def by_our_clock(self, pods: Iterable[TaskPod], now: float) -> list[TaskPod]:
+        """The pods with times that `now` can be compared with: clocks of nodes and servers may be others.
+
+        By a clock that is ahead a task would wait for long, and by one that is behind a pod would be replaced
+        that still runs.
+        """
+        found = list(pods)
+        leaving = (pod.uid for pod in found if pod.ended is not None or pod.deletion is not None)
+        self.seen_at = {uid: self.seen_at.get(uid, now) for uid in leaving}
+        return [
+            _by_our_clock(pod, self.seen_at[pod.uid]) if pod.uid in self.seen_at else pod for pod in found
+        ]
 
     def refuse(self, stage: str, problem: Problem, now: float) -> None:
         """Note that a pod of the stage was refused, and when the next try is due."""
         before = self.refusals.get(stage)
         seconds = min(before.seconds * 2.0, MOST_BACKOFF_SECONDS) if before else BACKOFF_SECONDS
         self.refusals[stage] = Refusal(problem, now + seconds, seconds)
+
+
+def _by_our_clock(pod: TaskPod, seen_at: float) -> TaskPod:
+    ended = None if pod.ended is None else min(pod.ended, seen_at)
+    return structs.replace(pod, ended=ended, deletion=pod.deletion and seen_at + pod.grace_seconds)
 
 
 @dataclass
@@ -118,7 +137,7 @@ class JobSync(Sync):
 
     async def run(self, history: History) -> None:
         """Carry out what is to be done. Raises ApiError, ShapeError."""
-        self.pods = await self._list_pods()
+        self.pods = self.memory.by_our_clock(await self._list_pods(), self.now)
         if self.job.status.has_finished:
             history.note(self.job)
             await self._clean_up()

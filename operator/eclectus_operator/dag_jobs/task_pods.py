@@ -63,6 +63,7 @@ class TaskPod(Struct, frozen=True, gc=False):
     phase: str = "Pending"
     created: float = 0.0
     deletion: float | None = None  # when it is to be gone at the latest, if it is being deleted
+    grace_seconds: float = 0.0  # of which so many are for its end
     # Kubernetes or its node ended it: its task has neither failed nor succeeded, whatever its containers did.
     is_disrupted: bool = False
     is_refused: bool = False  # its node did not accept it, so its task has never run
@@ -182,6 +183,7 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
         status.phase,
         created=pod.created,
         deletion=time_seconds(meta.deletion_timestamp) if meta.deletion_timestamp else None,
+        grace_seconds=_grace_seconds(pod),
         is_disrupted=is_disrupted,
         is_refused=not is_disrupted and _is_refused(pod),
         node=pod.spec.node_name,
@@ -233,9 +235,14 @@ def _is_disrupted(pod: Pod, ended: float | None) -> bool:
     if condition is not None:
         asked.append(time_seconds(condition.last_transition_time or "1970-01-01T00:00:00Z"))
     if deletion is not None:
-        grace = pod.metadata.deletion_grace_period_seconds
-        asked.append(time_seconds(deletion) - (USUAL_GRACE_SECONDS if grace is None else grace))
+        asked.append(time_seconds(deletion) - _grace_seconds(pod))
     return any(moment <= ended for moment in asked)
+
+
+def _grace_seconds(pod: Pod) -> float:
+    """How long it may take to end once it is deleted."""
+    grace = pod.metadata.deletion_grace_period_seconds
+    return USUAL_GRACE_SECONDS if grace is None else grace
 
 
 def _is_refused(pod: Pod) -> bool:
