@@ -1,4 +1,4 @@
-"""Clocks of nodes, of API servers and of this operator differ: a task neither waits for that nor runs twice."""
+"""Clocks of nodes, API servers and this operator differ: a task neither waits for that nor runs twice."""
 
 from eclectus.api.dag_job import Stage, StageStatus
 from eclectus_operator.dag_jobs.job_sync import JobMemory
