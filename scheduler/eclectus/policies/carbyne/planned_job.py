@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, log2, sqrt
-from operator import mul
+from operator import itemgetter, mul
 from typing import NamedTuple
 
 import numpy as np
@@ -104,33 +104,57 @@ class PodsOfNamespace:
     services: Vector
     share: Vector
 
+    @property
+    def claims(self) -> Vector:
+        """What shares follow."""
+        return *added(self.waiting, self.usage), *self.services
+
 
 class PlainPods:
-    """By path, `namespace/`."""
+    """By path, `namespace/`; and the paths of which a pod waits for something."""
 
     def __init__(self) -> None:
-        self.by_path: dict[str, PodsOfNamespace] = {}
-        self._magnitudes: object = None  # of what they wait for and hold
+        self.by_path: dict[str, PodsOfNamespace] = {}  # sorted, so that sums are always of one order
+        self.waiting: set[str] = set()
 
-    def count(self, shares: GroupShares, offered: Offered) -> tuple[list[str], bool]:
-        """Count them anew. The paths whose amounts have changed, and whether by enough to share again."""
-        none, before, changed = (0.0,) * len(offered.resources), self.by_path, list[str]()
-        self.by_path = {}
+    def count(
+        self, shares: GroupShares, offered: Offered, accounts: Iterable[str]
+    ) -> tuple[list[str], bool, bool]:
+        """Count those of these accounts anew.
+
+        Returns the paths whose amounts have changed, whether any has other claims, and whether by enough to
+        share again.
+        """
+        changed, is_other, differs, are_new = list[str](), False, False, False
         ends = "/", "/" + SERVICES
-        for path in sorted({each.removesuffix(SERVICES) for each in shares.paths() if each.endswith(ends)}):
-            accounts = path, path + SERVICES
-            waiting = added(*(offered.vector(shares.waiting(each).items()) for each in accounts))
-            of_tasks, services = (offered.vector(shares.held(each).items()) for each in accounts)
-            usage = added(of_tasks, services)
-            old = before.get(path)
-            share = old.share if old is not None and len(old.share) == len(none) else none
-            self.by_path[path] = PodsOfNamespace(waiting, usage, services, share)
-            if old is None or (old.waiting, old.usage) != (waiting, usage):
+        for path in sorted({each.removesuffix(SERVICES) for each in accounts if each.endswith(ends)}):
+            old, new = self.by_path.get(path), self._count(path, shares, offered)
+            before, after = (() if each is None else each.claims for each in (old, new))
+            is_other = is_other or before != after
+            differs = differs or [*map(magnitude, before)] != [*map(magnitude, after)]
+            are_new = are_new or old is None
+            if new is not None and (old is None or (old.waiting, old.usage) != (new.waiting, new.usage)):
                 changed.append(path)
-        found = ((path, (*added(of.waiting, of.usage), *of.services)) for path, of in self.by_path.items())
-        magnitudes = [(path, *map(magnitude, amounts)) for path, amounts in found]
-        differs, self._magnitudes = magnitudes != self._magnitudes, magnitudes
-        return changed, differs
+        if are_new:
+            self.by_path = dict(sorted(self.by_path.items(), key=itemgetter(0)))
+        return changed, is_other, differs
+
+    def _count(self, path: str, shares: GroupShares, offered: Offered) -> PodsOfNamespace | None:
+        """None if there are no pods any more."""
+        accounts = path, path + SERVICES
+        if not any(shares.waiting(each) or shares.held(each) for each in accounts):
+            self.by_path.pop(path, None)
+            self.waiting.discard(path)
+            return None
+        waiting = added(*(offered.vector(shares.waiting(each).items()) for each in accounts))
+        of_tasks, services = (offered.vector(shares.held(each).items()) for each in accounts)
+        old, share = self.by_path.get(path), (0.0,) * len(waiting)
+        if old is not None and len(old.share) == len(share):
+            share = old.share
+        found = PodsOfNamespace(waiting, added(of_tasks, services), services, share)
+        self.by_path[path] = found
+        (self.waiting.add if any(waiting) else self.waiting.discard)(path)
+        return found
 
 
 PACE_SECONDS = 60.0  # for which a mean pace is good
@@ -199,7 +223,8 @@ class PlannedJob:
         self.usage: Vector = self.share
         self.plan: Plan | None = None
         self.deadline = Deadline(inf if job.deadline is None else job.deadline, job.slips, job.slip_seconds)
-        self.signature: tuple[object, ...] = ()  # what of it the shares of all follow
+        self.signature: tuple[object, ...] = ()  # what of it makes that all shares are computed again
+        self.claims: tuple[object, ...] = ()  # what of it they follow then
         self._stage_ranks = stage_ranks
         self._ranks: Sequence[float] | None = None  # of its stages, since its first plan: they may cost much
         self.lends = False  # whether only what is due goes before the tasks of others

@@ -1,15 +1,16 @@
 """The shares and plans of all DAG jobs, kept up to date from what has changed.
 
-A share follows the jobs that want something, their weights, which of their stages are done, and the capacity.
+A share follows the jobs, their weights, which of their stages are done, and the capacity. A step computes
+all shares SHARED_MOST times at most; if more has changed, the next does.
 A job is planned anew when one of its tasks has ended, or when its share differs from the planned one by more
 than `LEAST_CHANGE`. A step takes in new jobs with STAGES_MOST stages in all, and plans as many; of more, each
 namespace has a job in turn, and the rest is left to the next step, which is due at once. What a known job
 holds is counted at once, because its next task is ranked by that.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import nlargest
-from itertools import chain, islice, zip_longest
+from itertools import chain, zip_longest
 from math import inf
 from typing import Any
 
@@ -18,7 +19,6 @@ from eclectus.cluster.due_times import DueTimes
 from eclectus.framework import ChangeLog, JobPlan, Task, View
 from eclectus.maths.stage_rank_rules import StageRanks
 from eclectus.policies.carbyne.planned_job import (
-    SERVICES,
     Offered,
     Paces,
     PlainPods,
@@ -116,6 +116,7 @@ LEAST_CHANGE = 0.05  # of a share, for which a job is planned anew
 LAST_PART = 0.1  # of the jobs, which lend no time that they have gained: those with the latest deadlines
 MAX_CHANGES = 8192  # of paths that are remembered
 STAGES_MOST = 1_000  # of the jobs that are taken in, and of those that are planned, in one step: 0.1 s each
+SHARED_MOST = 8  # times in one step that all shares are computed
 
 
 class Planner:
@@ -142,30 +143,34 @@ class Planner:
         self.changed_plans = ChangedPlans()
         self._jobs_cursor = self._shares_cursor = self._shape_cursor = -1
         self._is_stale = True  # whether shares are to be computed again
+        self._has_new_claims = True  # whether they would be others then
+        self._wanting: set[str] = set()  # uids of jobs that want more
+        self._wanting_differs = False  # since it was last asked whether shares are to be computed
+        self._had_rivals = False  # whether each job has had one since they were computed
         self._next_starts = DueTimes[str]()  # of jobs by uid: when their next task becomes due
         self.now = 0.0  # of the last update, seconds: what is due follows from it
         self.new_jobs: dict[str, None] = {}  # uids of jobs that are new or defined anew, until their turn
         self._unplanned: dict[str, bool] = {}  # uid -> whether work was lost, of jobs to be planned anew
         self._step: View | None = None
-        self._stages_taken = self._stages_planned = 0  # in this step
+        self._stages_taken = self._stages_planned = self._shared = 0  # in this step
 
     @property
     def is_behind(self) -> bool:
         """Whether jobs are left to the next step."""
-        return bool(self.new_jobs or self._unplanned)
+        return bool(self.new_jobs or self._unplanned or self._is_stale)
 
     def update(self, view: View) -> None:
         """Take in what has changed; costs nothing if nothing has."""
         self.now = view.now
         if view is not self._step:
-            self._step, self._stages_taken, self._stages_planned = view, 0, 0
+            self._step, self._stages_taken, self._stages_planned, self._shared = view, 0, 0, 0
         for uid in self._next_starts.take_due(view.now):
             self._has_changed(uid, self.jobs[uid])
         jobs, shares = view.jobs.changes, view.shares(self._owner).changes
         heads = (jobs.head, shares.head, view.cluster.shape.head)
         if heads == (self._jobs_cursor, self._shares_cursor, self._shape_cursor):
             if self.is_behind:
-                self._take_in(view, (), has_plain=False)
+                self._take_in(view, (), ())
             return
         is_new_cluster = heads[2] != self._shape_cursor
         paths = shares.since(self._shares_cursor)
@@ -174,11 +179,11 @@ class Planner:
         if is_new_cluster:
             self._measure(view)
         if is_new_cluster or paths is None or uids is None:
-            self._take_in(view, {*self.jobs, *view.jobs}, has_plain=True)
+            accounts = {*self.plain.by_path, *view.shares(self._owner).paths()}
+            self._take_in(view, {*self.jobs, *view.jobs}, accounts)
         else:
-            named = [path.partition("/") for path in paths]
-            changed = {*uids, *(uid for _, _, uid in named if uid)}
-            self._take_in(view, changed, has_plain=any(uid in ("", SERVICES) for _, _, uid in named))
+            named = {path.partition("/")[2] for path in paths}
+            self._take_in(view, {*uids, *filter(None, named)}, paths)
         for group in self.withheld:
             self.changes.record(group)
         self.withheld.clear()
@@ -186,7 +191,7 @@ class Planner:
     def _measure(self, view: View) -> None:
         """Nodes have changed: all amounts are measured anew."""
         self.offered, self._is_stale = offered_by(view.cluster), True
-        kept, self.jobs = self.jobs, {}
+        kept, self.jobs, self._wanting = self.jobs, {}, set()
         self.entitlements.clear(len(self.offered.resources))
         for uid, before in kept.items():
             if uid in view.jobs:
@@ -198,7 +203,7 @@ class Planner:
     def _new(self, known: KnownJob) -> PlannedJob:
         return PlannedJob(known, self.offered.capacity, self.offered.vector, self._stage_ranks)
 
-    def _take_in(self, view: View, changed: Iterable[str], *, has_plain: bool) -> None:
+    def _take_in(self, view: View, changed: Iterable[str], accounts: Iterable[str]) -> None:
         new = {uid for uid in changed if self._is_new(view, uid)}
         self.new_jobs.update(dict.fromkeys(new))
         in_turn, self._stages_taken = _in_turn(view, self.new_jobs, self._stages_taken)
@@ -206,20 +211,19 @@ class Planner:
         for uid in taken:
             self.new_jobs.pop(uid, None)
             self._count(view, uid)
-        if has_plain:
-            paths, differs = self.plain.count(view.shares(self._owner), self.offered)
-            for path in paths:
-                self.changes.record(path)
-            self._is_stale = self._is_stale or differs
-        is_shared, self._is_stale = self._is_stale, False
+        paths, is_other, differs = self.plain.count(view.shares(self._owner), self.offered, accounts)
+        for path in paths:
+            self.changes.record(path)
+        self._has_new_claims |= is_other
+        self._is_stale |= differs
+        is_shared = self._is_to_share()
         if is_shared:
             self._share(view)
             for uid in [uid for uid, job in self.jobs.items() if job.share_differs(LEAST_CHANGE)]:
                 self._unplanned.setdefault(uid, False)
         planned, self._stages_planned = _in_turn(view, self._unplanned, self._stages_planned)
-        rivals = self._rivals() if planned else ()
         for uid in planned:
-            self._replan(view, uid, rivals, work_lost=self._unplanned.pop(uid))
+            self._replan(view, uid, work_lost=self._unplanned.pop(uid))
         if is_shared:
             self._choose_last()
         for uid in sorted({*taken, *planned}):
@@ -227,6 +231,23 @@ class Planner:
                 self._entitle(uid, job, view.now)
                 self._has_changed(uid, job)
                 self.changed_plans.record(uid)
+
+    def _is_to_share(self) -> bool:
+        """Whether shares are to be computed now.
+
+        That a job wants no more changes no share, and who lends only if another has no rival now.
+        """
+        has_rivals = bool(self.plain.waiting) or len(self._wanting) > 1
+        if self._wanting_differs:
+            self._is_stale |= self._has_new_claims or not (has_rivals and self._had_rivals)
+            self._is_stale |= self._is_bounded  # entitlements are added up again
+        self._wanting_differs, self._had_rivals = False, self._had_rivals and has_rivals
+        if not self._is_stale or self._shared == SHARED_MOST:
+            return False
+        self._is_stale = self._has_new_claims = False
+        self._had_rivals = has_rivals
+        self._shared += 1
+        return True
 
     def _is_new(self, view: View, uid: str) -> bool:
         known, job = view.jobs.get(uid), self.jobs.get(uid)
@@ -250,6 +271,7 @@ class Planner:
                 self._next_starts.discard(uid)
                 self.changed_plans.end(uid, job)
                 del self.jobs[uid]
+                self._wanting.discard(uid)
                 self._is_stale = True
             return
         if job is None or job.known is not known:
@@ -264,9 +286,14 @@ class Planner:
                 self._unplanned[uid] = is_lost or self._unplanned.get(uid, False)
             elif new.on_nodes > old.on_nodes:
                 job.started(at, view.now)
-        signature = (known.job.weight, job.wants_more, *(each.is_done for each in known.stages))
-        if signature != job.signature:
-            job.signature, self._is_stale = signature, True
+        signature = known.job.weight, [each.is_done for each in known.stages]
+        claims = known.job, [count.to_start + count.on_nodes for count in job.counts]
+        self._is_stale |= signature != job.signature
+        self._has_new_claims |= claims != job.claims
+        job.signature, job.claims = signature, claims
+        if job.wants_more != (uid in self._wanting):
+            self._wanting ^= {uid}
+            self._wanting_differs = True
 
     def _share(self, view: View) -> None:
         """Compute all shares."""
@@ -279,18 +306,18 @@ class Planner:
         for path in plain:
             self.changes.record(path)
         self.entitlements.clear(len(capacity))
-        rivals = self._rivals()
         for uid, job in self.jobs.items():
-            self._draw(view, job, rivals)
+            self._draw(view, uid, job)
             self._entitle(uid, job, view.now)
 
-    def _replan(self, view: View, uid: str, rivals: Collection[object], *, work_lost: bool) -> None:
+    def _replan(self, view: View, uid: str, *, work_lost: bool) -> None:
         job = self.jobs.get(uid)
         if job is None:
             return
         job.seconds = [self._paces.expected_seconds(view, each) for each in job.known.job.stages]
         job.replan(view.now, view.placed.held_since, work_lost=work_lost)
-        self._draw(view, job, rivals)
+        self._has_new_claims = True  # they take its run times, and its deadline has changed
+        self._draw(view, uid, job)
 
     def _choose_last(self) -> None:
         """When all work ends is up to the jobs that end last: what they have gained, they keep."""
@@ -301,16 +328,11 @@ class Planner:
             if job.let_lend_gains(lends=job not in last):
                 self._has_changed(uid, job)
 
-    def _rivals(self) -> Collection[object]:
-        """A few of those that want room: if any but a given job does, one of them is not that job."""
-        jobs = (job for job in self.jobs.values() if job.wants_more)
-        pods = (each for each in self.plain.by_path.values() if any(each.waiting))
-        return [*islice(jobs, 2), *islice(pods, 1)]
-
-    def _draw(self, view: View, job: PlannedJob, rivals: Collection[object]) -> None:
+    def _draw(self, view: View, uid: str, job: PlannedJob) -> None:
         """Whether the job lends until it is planned anew: one draw for each event that concerns it."""
         level = job.known.job.altruism * self._altruism
-        may_lend = job.plan is not None and any(each is not job for each in rivals)
+        has_rival = bool(self.plain.waiting) or len(self._wanting) > (uid in self._wanting)
+        may_lend = job.plan is not None and has_rival
         job.lends = may_lend and (level >= 1.0 or (level > 0.0 and view.rng.random() < level))
 
     def _entitle(self, uid: str, job: PlannedJob, now: float) -> None:
