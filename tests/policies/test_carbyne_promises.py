@@ -6,12 +6,13 @@ from math import isfinite
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
-from builders import make_engine, make_node
+from builders import make_engine, make_node, make_task
 from dag_world import DagWorld, job, stage
 from eclectus.maths.dag_plan import StageLeft, planned
 from eclectus.model.commands import RecordPlan
-from eclectus.model.events import NodeSeen
+from eclectus.model.events import BindConfirmed, BindRefused, JobSeen, NodeSeen, Resumed, TaskSeen
 from eclectus.model.job import Job
 from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.place.fit import BestFit
@@ -133,6 +134,25 @@ def test_deadlines_slip_only_when_a_share_shrinks_or_work_is_lost() -> None:
     crowded.run()
     assert crowded.plans["first"][-1].slips > 0
     assert crowded.plans["first"][-1].slip_seconds > 0.0
+
+
+def test_the_deadline_of_a_task_that_fails_slips_and_not_that_of_one_whose_bind_is_refused() -> None:
+    task = make_task("t", job="uid-j", stage="s")
+    bound = BindConfirmed(task.uid, "n"), TaskSeen(replace(task, node="n"))
+    failed, refused = (
+        TaskSeen(replace(task, node="n", phase="Failed")),
+        BindRefused(task.uid, "n", "Conflict"),
+    )
+    slips = []
+    for before, event in ((bound, failed), ((), refused)):
+        order = Carbyne()
+        engine = make_engine(BestFit(), order=order)
+        engine.step([Resumed(), NodeSeen(make_node()), JobSeen(job("j", stage("s", 1, 1000, 5.0)))], 0.0)
+        engine.step([TaskSeen(task)], 0.0)
+        engine.step(before, 0.5)
+        engine.step([event], 1.0)
+        slips.append(order._planner.jobs["uid-j"].deadline.slips)
+    assert slips == [1, 0]
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -146,6 +146,18 @@ def test_a_reservation_is_given_up_after_twice_the_expected_time(
     assert times[2] - times[1] == pytest.approx(75.0, abs=20.0)
 
 
+def test_a_reservation_that_is_given_up_is_no_lost_work() -> None:
+    order = Carbyne(reserve_after=60.0)
+    world = World(make_engine(BestFit(), order=order), make_node("n", 2))
+    world.step(JobSeen(job("large", stage("s", 1, 2000, 30.0))))
+    world.add(*(make_task(f"other-{at}", estimate=None) for at in range(2)))
+    world.add(make_task("large", cpu=2, created=1.0, job="uid-large", stage="s", estimate=30.0))
+    for node in ("n", ""):
+        while world.tasks["large"].nominated != node:
+            world.sleep(1.0)
+    assert order._planner.jobs["uid-large"].deadline.slips == 0
+
+
 def test_a_reservation_ends_when_its_job_is_suspended() -> None:
     world, _ = busy_node(10.0, reserve_after=1.0)
     world.sleep(5.0)

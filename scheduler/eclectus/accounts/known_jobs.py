@@ -25,6 +25,9 @@ class KnownStage:
     waiting: dict[str, None] = field(default_factory=dict)  # uids of pods, in order of arrival
     on_nodes: dict[str, None] = field(default_factory=dict)  # likewise, those bound, assumed or nominated
     _succeeded: set[str] = field(default_factory=set)  # uids of the pods that were seen to succeed
+    lost: int = (
+        0  # how often a pod has lost its node otherwise; not its reservation, or a bind that was refused
+    )
 
     @property
     def succeeded(self) -> int:
@@ -43,6 +46,8 @@ class KnownStage:
 
     def count(self, uid: str, *, waits: bool, holds: bool) -> None:
         """The pod waits for a node, holds room on one, or neither."""
+        if uid in self.on_nodes and not (holds or waits or uid in self._succeeded):
+            self.lost += 1
         for uids, is_in in ((self.waiting, waits and not holds), (self.on_nodes, holds)):
             if is_in:
                 uids[uid] = None

@@ -199,6 +199,7 @@ class Count(NamedTuple):
     to_start: int
     on_nodes: int
     succeeded: int
+    lost: int
 
 
 class PlannedJob:
@@ -241,7 +242,8 @@ class PlannedJob:
 
     def count(self) -> tuple[Count, ...]:
         """By stage."""
-        return tuple(Count(each.to_start, len(each.on_nodes), each.succeeded) for each in self.known.stages)
+        stages = self.known.stages
+        return tuple([Count(each.to_start, len(each.on_nodes), each.succeeded, each.lost) for each in stages])
 
     def started(self, at: int, now: float) -> None:
         """A task of this stage has got a node."""
@@ -252,7 +254,7 @@ class PlannedJob:
     @property
     def wants_more(self) -> bool:
         """Whether there are tasks to start."""
-        return any(to_start for to_start, _, _ in self.counts) and not self.known.job.suspended
+        return any(each.to_start for each in self.counts) and not self.known.job.suspended
 
     def remaining(self) -> tuple[Vector, Vector]:
         """The resources of all its remaining tasks, added up: weighted by run time, and as they are."""
@@ -261,10 +263,11 @@ class PlannedJob:
             return known[2]
         worth = [1.0 if None in self.seconds else seconds or 0.0 for seconds in self.seconds]
         work, most = [0.0] * len(self.share), [0.0] * len(self.share)
-        for at, (to_start, on_nodes, _) in enumerate(self.counts):
+        for at, count in enumerate(self.counts):
+            tasks = count.to_start + count.on_nodes
             for resource, amount in enumerate(self.demands[at]):
-                most[resource] += (to_start + on_nodes) * amount
-                work[resource] += (to_start + on_nodes) * amount * worth[at]
+                most[resource] += tasks * amount
+                work[resource] += tasks * amount * worth[at]
         found = tuple(work), tuple(most)
         self._remaining = self.counts, self.seconds, found
         return found
@@ -272,10 +275,10 @@ class PlannedJob:
     def work_left(self) -> float:
         """Work of its tasks that have not started: sizes times seconds; inf if an estimate is missing."""
         left = 0.0
-        for at, (to_start, _, _) in enumerate(self.counts):
+        for at, count in enumerate(self.counts):
             seconds = self.seconds[at]
-            if to_start:
-                left += inf if seconds is None else to_start * seconds * self.sizes[at]
+            if count.to_start:
+                left += inf if seconds is None else count.to_start * seconds * self.sizes[at]
         return left
 
     def share_differs(self, most: float) -> bool:
@@ -296,7 +299,7 @@ class PlannedJob:
         self.plan = None if stages is None else planned(stages, self.share, self._ranks)
         self._planned_at, self._planned_share = now, self.share
         self._dues_until = -inf
-        self._to_start = [to_start for to_start, _, _ in self.counts]
+        self._to_start = [each.to_start for each in self.counts]
         if self.plan is not None:
             finish, excused = now + self.plan.finish_seconds, has_shrunk or work_lost
             self.deadline = self.deadline.replanned(now, finish, growth=growth, excused=excused)
@@ -335,7 +338,7 @@ class PlannedJob:
     def due(self, at: int, now: float) -> int:
         """How many tasks of a stage are to start now: those whose latest start has come, or all if it does
         not lend."""
-        to_start = self.counts[at][0]
+        to_start = self.counts[at].to_start
         if not self.known.is_ready(self.known.stages[at]):
             return 0
         if not self.lends or self.plan is None:
@@ -368,7 +371,7 @@ class PlannedJob:
 
     def entitled(self) -> Vector:
         """What it may still take of its share: no more than its tasks that have not started request."""
-        wanted = self._requests([to_start for to_start, _, _ in self.counts])
+        wanted = self._requests([each.to_start for each in self.counts])
         amounts = zip(self.share, self.usage, wanted, strict=True)
         return tuple(max(min(share - usage, want), 0.0) for share, usage, want in amounts)
 

@@ -281,8 +281,9 @@ class Planner:
         job.usage = self.offered.vector(view.shares(self._owner).held(job.path).items())
         before, job.counts = job.counts, job.count()
         for at, (new, old) in enumerate(zip(job.counts, before, strict=True)):
-            is_lost = new.to_start > old.to_start
-            if is_lost or new.succeeded != old.succeeded:
+            is_again = new.to_start > old.to_start
+            is_lost = is_again and new.lost > old.lost
+            if is_again or new.succeeded != old.succeeded:
                 self._unplanned[uid] = is_lost or self._unplanned.get(uid, False)
             elif new.on_nodes > old.on_nodes:
                 job.started(at, view.now)
