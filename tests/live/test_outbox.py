@@ -8,9 +8,10 @@ import pytest
 from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.live.inbox import Inbox
 from eclectus.live.watch.watched_kinds import ConditionState, Ignored
+from eclectus.live.write.write_queues import LEASE_LOST
 from eclectus.model.commands import Bind, EndProbe, Fault, Renominate, Report
 from eclectus.model.events import BindConfirmed, BindRefused
-from outboxes import CONNECTION, NOTHING, outbox_of
+from outboxes import outbox_of
 
 PATH = "/api/v1/namespaces/d/pods/p"
 EVENTS = "POST /apis/events.k8s.io/v1/namespaces/d/events"
@@ -23,12 +24,10 @@ def report(message="no room", reason="Unschedulable"):
 
 
 @asynccontextmanager
-async def working(server, states=STATES, connection=CONNECTION, ignored=NOTHING, unmet=()):
+async def working(server, *, unmet=(), **options):
     async with server.context() as context:
         inbox = Inbox()
-        outbox = outbox_of(
-            context, inbox, states=states, connection=connection, ignored=ignored, unmet=lambda uid: unmet
-        )
+        outbox = outbox_of(context, inbox, unmet=lambda uid: unmet, **{"states": STATES, **options})
         running = asyncio.create_task(outbox.run())
         try:
             yield outbox, inbox, context.metrics
@@ -58,6 +57,14 @@ def test_a_bind_is_answered_and_recorded_as_an_event(server, answers):
     assert send(server, BIND) == [BindConfirmed("u", "n1")]
     (event,) = bodies(server, EVENTS)
     assert event["note"] == "Successfully assigned d/p to n1"
+
+
+def test_a_bind_is_not_sent_again_with_a_renewed_token_when_the_lease_is_lost_meanwhile(server, answers):
+    server.on(f"POST {PATH}/binding", answers.says({}, 401), answers.says({}, 201))
+    server.on(EVENTS, answers.says({}, 201))
+    (answer,) = send(server, BIND, holds_lease=lambda: server.count(f"POST {PATH}/binding") == 0)
+    assert answer == BindRefused("u", "n1", f"not sent: {LEASE_LOST}")
+    assert server.count(f"POST {PATH}/binding") == 1
 
 
 def test_preferences_that_the_node_does_not_meet_are_on_the_pod_and_in_its_event(server, answers):

@@ -12,6 +12,7 @@ import logging
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -74,13 +75,21 @@ class ApiClient:
     """Requests to one API server; see `connected`.
 
     A server that cannot be reached, or does not accept the credentials, is logged here, once for all callers
-    and all clients with these credentials: `ApiError.is_logged` tells callers to be silent.
+    and all clients with these credentials: `ApiError.is_logged` tells callers to be silent. `may_repeat` is
+    asked before a request is sent again with renewed credentials.
     """
 
     session: aiohttp.ClientSession
     credentials: Credentials
     seconds: float
     advice: str
+    may_repeat: Callable[[], bool] = lambda: True
+
+    def asking(self, may_repeat: Callable[[], bool]) -> ApiClient:
+        """The same for requests that must not be repeated always."""
+        found = copy(self)
+        found.may_repeat = may_repeat
+        return found
 
     async def get(self, path: str, query: Query | None = None, *, seconds: float | None = None) -> bytes:
         """The body of a GET's answer. Raises ApiError."""
@@ -121,6 +130,8 @@ class ApiClient:
         status, answered, answer = await exchange()
         if status == 401:  # refused before it was handled, so it is safe to repeat
             await _renew(self.credentials, renewals)
+            if not self.may_repeat():
+                raise NotDoneError(f"{method} {path}", message="refused, and not sent again")
             status, answered, answer = await exchange()
         if status >= 400:
             raise self._refusal(f"{method} {path}", status, answer, answered)

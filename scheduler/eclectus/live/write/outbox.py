@@ -13,7 +13,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from prometheus_client import Counter
@@ -78,6 +78,7 @@ class Outbox:
         self._events_in_flight = max(self._events_beside_binds, self._in_flight)
         events_waiting = connection.events_waiting
         self._recorder = EventRecorder(context, instance, events_waiting, self._events_in_flight)
+        context = replace(context, client=context.client.asking(holds_lease))
         noted = self._metrics.ignored_preferences
         self._ignored = IgnoredPreferences(known.take_ignored, self._recorder, noted)
         self._relaxed = RelaxedPreferences(known.unmet_preferences, self._metrics.relaxed_preferences)
