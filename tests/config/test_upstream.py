@@ -308,6 +308,16 @@ def test_a_file_that_kube_scheduler_would_refuse_is_refused(fields: Any, problem
     assert problem in str(error.value)
 
 
+def test_an_unknown_extension_point_is_named_with_the_other_unknown_fields() -> None:
+    with pytest.raises(SettingsError) as error:
+        translated(profiles=[{"plugins": {"preFliter": {}, "score": {"enable": []}}}], paralellism=1)
+    assert str(error.value).splitlines() == [
+        "paralellism: unknown field; did you mean 'parallelism'?",
+        "profiles[0].plugins.preFliter: unknown field; did you mean 'preFilter'?",
+        "profiles[0].plugins.score.enable: unknown field; did you mean 'enabled'?",
+    ]
+
+
 def test_the_command_prints_the_file_and_lists_the_rest(tmp_path: Path) -> None:
     source, target = tmp_path / "kube-scheduler.yaml", tmp_path / "scheduler.yaml"
     source.write_text(yaml.safe_dump({**HEAD, "parallelism": 8}))

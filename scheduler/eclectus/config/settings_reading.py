@@ -140,7 +140,11 @@ def _collection(kind: Any, parts: tuple[Any, ...], setting: Setting | None, valu
     """A tuple from a list or a dict from a mapping; each value is read like a single one."""
     problems, found = Problems(), {}
     items = dict(enumerate(read_list(values, path))) if kind is tuple else read_mapping(values, path)
+    names = list(get_args(parts[0])) if kind is dict else []  # of keys that are a Literal
     for key, each in items.items():
+        if names and key not in names:
+            problems.add(join(path, key), f"unknown field; {nearest(key, names)}")
+            continue
         with problems.collected():
             found[key] = read_value(parts[0 if kind is tuple else 1], setting, each, join(path, key))
     problems.raise_any()

@@ -14,7 +14,7 @@ import yaml
 
 from eclectus.api.names import API_VERSION
 from eclectus.config.configuration import KIND, duration, parse
-from eclectus.config.settings_reading import camel, join, nearest, read, read_mapping, read_yaml, show
+from eclectus.config.settings_reading import camel, join, read, read_mapping, read_yaml, show
 from eclectus.framework.profile_settings import AddedAffinity, SpreadDefaults, is_extended
 from eclectus.model.errors import Problems, SettingsError
 from eclectus.model.settings import Setting, setting
@@ -96,11 +96,11 @@ class PluginSet:
 Plugins = Mapping[str, PluginSet]
 """plugins of a profile, by extension point."""
 
-MULTI_POINT = "multiPoint"  # all extension points of a plugin
-EXTENSION_POINTS = (
+ExtensionPoint = Literal[
     "preEnqueue", "queueSort", "preFilter", "filter", "postFilter", "preScore", "score", "reserve", "permit",
-    "preBind", "bind", "postBind", MULTI_POINT, "placementGenerate", "placementScore",
-)  # fmt: skip
+    "preBind", "bind", "postBind", "multiPoint", "placementGenerate", "placementScore",
+]  # fmt: skip
+MULTI_POINT = "multiPoint"  # all extension points of a plugin
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Profile:
 
     scheduler_name: str = "default-scheduler"
     percentage_of_nodes_to_score: int | None = no_counterpart(_ALL_NODES)
-    plugins: dict[str, PluginSet] | None = None
+    plugins: dict[ExtensionPoint, PluginSet] | None = None
     plugin_config: tuple[PluginConfig, ...] = ()
 
 
@@ -389,12 +389,9 @@ def profile_values(profile: Profile, path: str) -> tuple[Values, list[Note]]:
     for at, each in enumerate(profile.plugin_config):
         notes += _arguments(each, values, join(join(path, "pluginConfig"), at))
     if profile.plugins is not None:
-        where, problems = join(path, "plugins"), Problems()
-        for point in sorted(profile.plugins.keys() - EXTENSION_POINTS):
-            problems.add(join(where, point), f"unknown field; {nearest(point, list(EXTENSION_POINTS))}")
-        problems.raise_any()
-        notes += [*plugin_notes(profile.plugins, where), *_weights(profile.plugins, values["place"], where)]
-        if switched_off(profile.plugins, PREEMPTION, "postFilter"):
+        where, plugins = join(path, "plugins"), {str(point): each for point, each in profile.plugins.items()}
+        notes += [*plugin_notes(plugins, where), *_weights(plugins, values["place"], where)]
+        if switched_off(plugins, PREEMPTION, "postFilter"):
             values["relieve"] = {"policy": "none"}
     return values, notes
 
