@@ -25,7 +25,7 @@ def pod(name: str, stage: str = "map", **fields: Any) -> Task:
 
 def counts(jobs: KnownJobs) -> list[tuple[int, int, int, int]]:
     return [
-        (len(each.waiting), len(each.on_nodes), each.succeeded, each.to_start)
+        (len(each.waiting), len(each.on_nodes), each.counts.succeeded, each.counts.to_start)
         for each in jobs["uid-j"].stages
     ]
 
@@ -89,9 +89,9 @@ def test_a_job_has_succeeded_as_far_as_its_status_or_its_pods_say() -> None:
     jobs.see(job())
     jobs.succeed(pod("a"))
     jobs.succeed(pod("a"))
-    assert jobs["uid-j"].stages[0].succeeded == 1
+    assert jobs["uid-j"].stages[0].counts.succeeded == 1
     jobs.see(job(stages=(replace(stages[0], succeeded=3), stages[1])))
-    assert jobs["uid-j"].stages[0].is_done
+    assert jobs["uid-j"].stages[0].counts.is_done
     assert jobs["uid-j"].is_ready(jobs["uid-j"].stages[1])
 
 
@@ -100,9 +100,9 @@ def test_finished_tasks_that_are_opened_again_are_to_start_again() -> None:
     jobs.see(job(stages=(replace(stages[0], succeeded=1), stages[1])))
     jobs.succeed(pod("a"))
     jobs.succeed(pod("b"))
-    assert jobs["uid-j"].stages[0].to_start == 1
+    assert jobs["uid-j"].stages[0].counts.to_start == 1
     jobs.see(job(stages=(replace(stages[0], succeeded=0), stages[1])))
-    assert jobs["uid-j"].stages[0].to_start == 3
+    assert jobs["uid-j"].stages[0].counts.to_start == 3
 
 
 def test_a_pod_that_changes_its_stage_is_counted_there() -> None:

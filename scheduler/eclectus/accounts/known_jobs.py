@@ -7,6 +7,7 @@ says otherwise, also while none of its pods do, and pods may be seen before thei
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.cluster.memo import unfile
@@ -17,52 +18,62 @@ MAX_CHANGES = 8192  # of jobs that are remembered
 TOMBSTONES_MOST = 1000  # jobs that are gone: events are late by seconds
 
 
+class StageCounts(NamedTuple):
+    """Tasks of a stage.
+
+    `to_start`: have neither succeeded nor a node, whether they have pods yet or not. `succeeded`: as the
+    job's status says or as was seen of its pods, if that is more. `lost`: how often a pod has lost its node
+    without that; a refused bind, or a reservation that is given up, is no loss.
+    """
+
+    to_start: int
+    on_nodes: int
+    succeeded: int
+    lost: int
+    is_done: bool  # all have succeeded
+
+
 @dataclass(slots=True, eq=False)
 class KnownStage:
-    """A stage of a job: how many of its tasks wait, run and have succeeded. Changed by `KnownJobs` only."""
+    """A stage of a job: which of its pods wait, run and have succeeded. Changed by `KnownJobs` only."""
 
     stage: JobStage
     waiting: dict[str, None] = field(default_factory=dict)  # uids of pods, in order of arrival
     on_nodes: dict[str, None] = field(default_factory=dict)  # likewise, those bound, assumed or nominated
     _succeeded: set[str] = field(default_factory=set)  # uids of the pods that were seen to succeed
-    lost: int = (
-        0  # how often a pod has lost its node otherwise; not its reservation, or a bind that was refused
-    )
+    counts: StageCounts = field(init=False)  # kept, because a job may have many stages: one changes at a time
+    _lost: int = 0
 
-    @property
-    def succeeded(self) -> int:
-        """Tasks that have succeeded: as the job's status says or as was seen of its pods, if that is more."""
-        return min(max(self.stage.succeeded, len(self._succeeded)), self.stage.tasks)
+    def __post_init__(self) -> None:
+        self._recount()
 
-    @property
-    def to_start(self) -> int:
-        """Tasks that have neither succeeded nor a node, whether they have pods yet or not."""
-        return max(self.stage.tasks - self.succeeded - len(self.on_nodes), 0)
-
-    @property
-    def is_done(self) -> bool:
-        """Whether all of its tasks have succeeded."""
-        return self.succeeded >= self.stage.tasks
+    def _recount(self) -> None:
+        tasks, on_nodes = self.stage.tasks, len(self.on_nodes)
+        done = min(max(self.stage.succeeded, len(self._succeeded)), tasks)
+        self.counts = StageCounts(max(tasks - done - on_nodes, 0), on_nodes, done, self._lost, done >= tasks)
 
     def count(self, uid: str, *, waits: bool, holds: bool) -> None:
         """The pod waits for a node, holds room on one, or neither."""
         if uid in self.on_nodes and not (holds or waits or uid in self._succeeded):
-            self.lost += 1
+            self._lost += 1
         for uids, is_in in ((self.waiting, waits and not holds), (self.on_nodes, holds)):
             if is_in:
                 uids[uid] = None
             else:
                 uids.pop(uid, None)
+        self._recount()
 
     def succeed(self, uid: str) -> None:
         """The pod has succeeded."""
         self._succeeded.add(uid)
+        self._recount()
 
     def take_over(self, stage: JobStage) -> None:
         """Another version of the stage."""
         if stage.succeeded < self.stage.succeeded:  # finished tasks were opened again
             self._succeeded.clear()
         self.stage = stage
+        self._recount()
 
 
 class KnownJob:
@@ -82,11 +93,11 @@ class KnownJob:
     @property
     def is_done(self) -> bool:
         """Whether all tasks of all stages have succeeded."""
-        return all(each.is_done for each in self.stages)
+        return all(each.counts.is_done for each in self.stages)
 
     def is_ready(self, stage: KnownStage) -> bool:
         """Whether all tasks of the stage's parents have succeeded."""
-        return all(self.stages[at].is_done for at in stage.stage.parents)
+        return all(self.stages[at].counts.is_done for at in stage.stage.parents)
 
     def take_over(self, job: Job) -> bool:
         """Another version of the job; False, and no change, if its stages are other ones."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.accounts.accounts import GroupShares
-from eclectus.accounts.known_jobs import KnownJob
+from eclectus.accounts.known_jobs import KnownJob, StageCounts
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import PODS
 from eclectus.framework import Amounts, Task, TaskClass, View
@@ -193,15 +193,6 @@ RESIDUAL = 0.1  # of its estimate, for a running task that has exceeded it
 TOLERANCE = 1e-9  # of a share: shares are divided, demands are whole numbers
 
 
-class Count(NamedTuple):
-    """Tasks of a stage."""
-
-    to_start: int
-    on_nodes: int
-    succeeded: int
-    lost: int
-
-
 class PlannedJob:
     """A job as of its last plan. Changed by the planner only.
 
@@ -240,10 +231,9 @@ class PlannedJob:
         self._dues_until = -inf  # seconds
         self._first_end = inf  # when the first of its running tasks is expected to end, seconds
 
-    def count(self) -> tuple[Count, ...]:
+    def count(self) -> tuple[StageCounts, ...]:
         """By stage."""
-        stages = self.known.stages
-        return tuple([Count(each.to_start, len(each.on_nodes), each.succeeded, each.lost) for each in stages])
+        return tuple([each.counts for each in self.known.stages])
 
     def started(self, at: int, now: float) -> None:
         """A task of this stage has got a node."""
@@ -311,14 +301,14 @@ class PlannedJob:
         for at, stage in enumerate(self.known.stages):
             seconds = self.seconds[at]
             if seconds is None:
-                if not stage.is_done:
+                if not stage.counts.is_done:
                     return None
                 seconds = 0.0
             running = Counter(time_left(seconds, now, since(uid)) for uid in stage.on_nodes)
             if running:
                 self._first_end = min(self._first_end, now + min(running))
             whole, ends = tuple(map(int, self.demands[at])), tuple(running.items())
-            stages.append(StageLeft(stage.to_start, whole, seconds, stage.stage.parents, ends))
+            stages.append(StageLeft(stage.counts.to_start, whole, seconds, stage.stage.parents, ends))
         return stages
 
     def let_lend_gains(self, *, lends: bool) -> bool:

@@ -287,7 +287,7 @@ class Planner:
                 self._unplanned[uid] = is_lost or self._unplanned.get(uid, False)
             elif new.on_nodes > old.on_nodes:
                 job.started(at, view.now)
-        signature = known.job.weight, [each.is_done for each in known.stages]
+        signature = known.job.weight, [each.is_done for each in job.counts]
         claims = known.job, [count.to_start + count.on_nodes for count in job.counts]
         self._is_stale |= signature != job.signature
         self._has_new_claims |= claims != job.claims
