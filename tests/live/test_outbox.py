@@ -178,7 +178,8 @@ def test_events_beyond_the_queue_are_dropped_and_counted(server, answers):
     server.on(EVENTS, answers.hangs)
 
     async def work():
-        async with working(server, {}, ClientConnectionSettings(events_waiting=3)) as (outbox, _, metrics):
+        connection = ClientConnectionSettings(events_waiting=3)
+        async with working(server, states={}, connection=connection) as (outbox, _, metrics):
             outbox.accept([report(str(i)) for i in range(5)])
             return metrics.dropped_events.labels("queue full")._value.get()
 

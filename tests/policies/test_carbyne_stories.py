@@ -70,4 +70,5 @@ def test_what_is_kept_of_jobs_is_bounded_by_what_exists(settings: dict[str, Any]
     assert planner.jobs.keys() <= jobs.keys()
     assert jobs._pods.keys() <= story.tasks.keys()
     assert planner.entitlements._by_job.keys() <= jobs.keys()
-    assert planner.entitlements._next_due.keys() <= jobs.keys()
+    assert planner.entitlements._next_due.keys.keys() <= jobs.keys()
+    assert planner._wanting <= planner.jobs.keys()
