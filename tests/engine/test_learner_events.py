@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.framework import Traits
+from eclectus.framework import Completion, Traits
 from eclectus.model.events import TaskGone, TaskSeen
 from eclectus.model.objects import Amounts, Task
 from worlds import World
@@ -177,3 +177,46 @@ def test_the_learner_is_informed_of_requests_and_of_notional_ones() -> None:
     assert learner.requests == [(("cpu", 2000),)] * 2
     world.step(TaskSeen(replace(plain, phase="Succeeded", finished=3.0)), after=3.0)
     assert [done.requests for done in learner.seen] == [(("cpu", 2000),)]
+
+
+class Turnarounds(ExactSpeeds):
+    """Keeps the turnaround of each completion."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.found: list[float | None] = []
+
+    def observe(self, done: Completion) -> None:
+        self.found.append(done.turnaround)
+
+
+def turnaround_world() -> tuple[World, Turnarounds]:
+    learner = Turnarounds()
+    return World(make_engine(learn=learner), make_node("n0")), learner
+
+
+def test_the_turnaround_is_the_time_from_bind_to_end_without_the_run() -> None:
+    world, learner = turnaround_world()
+    world.add(TASK)
+    world.step(TaskSeen(replace(TASK, node="n0")), after=2.0)  # bound
+    world.step(TaskSeen(replace(TASK, node="n0", phase="Running", started=3.0)), after=1.5)
+    ended = replace(TASK, node="n0", phase="Succeeded", started=3.0, finished=13.0)
+    world.step(TaskSeen(ended), after=10.5)  # 14 s after the bind
+    assert learner.found == [4.0]
+
+
+def test_a_pod_that_another_process_has_bound_has_no_turnaround() -> None:
+    world, learner = turnaround_world()
+    world.step(TaskSeen(running(TASK)))
+    world.step(TaskSeen(replace(running(TASK), phase="Succeeded", finished=5.0)), after=20.0)
+    assert learner.found == [None]
+
+
+def test_room_that_was_held_before_the_bind_is_not_part_of_it() -> None:
+    """A pod is nominated and waits for its victims."""
+    world, _ = turnaround_world()
+    state = world.engine._state
+    state.placed.set(TASK, "n0", 0.0)
+    state.placed.assume(TASK, "n0", 30.0)
+    assert state.placed.bound_at("uid-t") == 30.0
+    assert state.placed.bound_at("other") is None

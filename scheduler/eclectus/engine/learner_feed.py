@@ -52,7 +52,11 @@ class LearnerFeed:
             row = state.cluster.rows.get(state.placed.node_of(task.uid))
             if row is not None and seconds > 0:
                 requests, is_probe = _requests(task), task.spec.probe
-                done = Completion(row, task.workload, seconds, state.now, requests, is_probe, task.uid)
+                bound_at = state.placed.bound_at(task.uid)
+                turnaround = None if bound_at is None or is_probe else state.now - bound_at - seconds
+                done = Completion(
+                    row, task.workload, seconds, state.now, requests, is_probe, task.uid, turnaround
+                )
                 self._call(self._learn.observe, done)
                 if not is_probe:
                     state.service_times.observe(task.workload, seconds)

@@ -39,6 +39,7 @@ class _Placed(Struct, frozen=True, gc=False):
     node: str  # name; it need not have a row
     since: float  # seconds
     is_nominated: bool  # as it was counted: neither bound nor assumed
+    bound_at: float | None = None  # when we assumed its bind, seconds; None of others, and after a restart
 
 
 class PlacedPods:
@@ -88,6 +89,11 @@ class PlacedPods:
             return None
         return placed.since if placed.task.started is None else placed.task.started
 
+    def bound_at(self, uid: str) -> float | None:
+        """When this process has bound the pod that holds room, seconds; None if it has not."""
+        placed = self._placed.get(uid)
+        return None if placed is None else placed.bound_at
+
     def find(self, namespace: str, name: str) -> Task | None:
         """The pod of this name that holds room; None if there is none. O(pods): 15 ms for 150,000."""
         tasks = (placed.task for placed in self._placed.values() if placed.task.name == name)
@@ -128,17 +134,17 @@ class PlacedPods:
 
     def set(self, task: Task, node: str, now: float) -> None:
         """The pod holds room on this node as given; what it held before is released."""
-        uid, since = task.uid, now
+        uid, since, bound_at = task.uid, now, None
         placed = self._placed.get(uid)
         if placed is not None:
             if placed.node == node:
                 if _holds_the_same(placed.task, task):
                     self._update(task, placed)
                     return
-                since = placed.since
+                since, bound_at = placed.since, placed.bound_at
             self.remove(uid)
         is_nominated = not task.node and uid not in self._assumed
-        self._placed[uid] = _Placed(task, node, since, is_nominated)
+        self._placed[uid] = _Placed(task, node, since, is_nominated, bound_at)
         self._on[node][uid] = None
         if is_nominated:
             self._nominated[node][uid] = None
@@ -156,7 +162,8 @@ class PlacedPods:
             _discard(self._nominated, node, task.uid)
         if task.grant != before.grant:  # it is not written on the pod
             task = replace(task, grant=before.grant)
-        after = _Placed(task, node, placed.since, not task.node and task.uid not in self._assumed)
+        is_nominated = not task.node and task.uid not in self._assumed
+        after = _Placed(task, node, placed.since, is_nominated, placed.bound_at)
         if after != placed:
             self._placed[task.uid] = after
         self._priorities[before.priority] -= 1
@@ -197,6 +204,7 @@ class PlacedPods:
         nominated = self.node_of(uid) if self._nominated and self.is_nominated(uid) else ""
         self._assumed[uid] = node
         self.set(task, node, now)
+        self._placed[uid] = replace(self._placed[uid], bound_at=now)
         if nominated == node:
             _discard(self._nominated, node, uid)
             return ""

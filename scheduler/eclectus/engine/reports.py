@@ -240,7 +240,8 @@ class StepEstimates:
         rows = task_class.waitable_rows
         if service is None or not len(rows):
             return None
-        return _Queue(rows, Filling(busy[rows], task_class.service_slots[rows]), service)
+        held = service.held(self._state.view.learn.turnaround(key[1]))
+        return _Queue(rows, Filling(busy[rows], task_class.service_slots[rows]), held)
 
 
 def _fill(busy: Floats, queue: _Queue, work: float) -> None:

@@ -172,6 +172,10 @@ class KnownSpeeds(framework.Learn):
             rate[row] = rate[other]
         return framework.Speeds(read_only(rate), max(known.most, typical), known.epoch)
 
+    def turnaround(self, workload: str) -> float:
+        """That of the learner."""
+        return self.learn.turnaround(workload)
+
     def learned_cells(self, after: str = "") -> Iterator[framework.LearnedCell]:
         """Those of the learner."""
         return self.learn.learned_cells(after)

@@ -23,13 +23,15 @@ class Completion(Struct, frozen=True, gc=False):
     requests: Amounts = ()
     is_probe: bool = False
     uid: str = ""  # of the task, as in `started`; empty if it was not seen running
+    turnaround: float | None = None  # seconds that it held its slot beside its run; None where unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Speeds:
     """The learned speed of every node for one kind of work.
 
-    `rate`: tasks a second in one slot, shape [capacity], read-only. `most`: an upper bound of all rates.
+    `rate`: tasks a second in one slot, in which it is also held while nothing runs (maths/turnaround.py), shape
+    [capacity], read-only. `most`: an upper bound of all rates.
     `epoch` changes whenever all rows may have changed at once; a single row changes only together with an
     entry in the cluster's usage change log.
     """
@@ -87,6 +89,10 @@ class Learn(Policy, ABC):
 
     def left(self, uid: str, now: float) -> None:
         """A task has ended, failed or was deleted; it may never have been seen running."""
+
+    def turnaround(self, workload: str) -> float:
+        """For how long a slot is held beside the run of a task of this kind, seconds; 0 if it is not learned."""
+        return 0.0
 
     def known_speeds(self, workload: str) -> Speeds:
         """What `speeds` has answered last: to be asked between two steps, it brings nothing up to date."""

@@ -16,7 +16,7 @@ so what waits for few servers delays others only as far as these few can serve i
 """
 
 from collections import OrderedDict
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -67,6 +67,12 @@ class ServiceTime(NamedTuple):
 
     mean_seconds: float
     variation: float
+
+    def held(self, turnaround: float) -> Self:
+        """Of a server that each task holds for so many seconds longer."""
+        seconds = self.mean_seconds + turnaround
+        variation = self.variation * (self.mean_seconds / seconds) ** 2
+        return self._replace(mean_seconds=seconds, variation=variation)
 
 
 class ServiceTimes:

@@ -160,8 +160,9 @@ class Partition(CutOff):
 
 # Estimated work at each node: when its running tasks should end, and how long its node queue should take.
 #
-# A task without an estimate is taken to need the learned mean time of its workload on that node. Long-running
-# pods (services) never end and do not count; they reduce the number of slots instead.
+# A task without an estimate is taken to need the learned mean time of its workload on that node; either way it
+# holds its slot for the turnaround beside (maths/turnaround.py). Long-running pods (services) never end and do
+# not count; they reduce the number of slots instead.
 
 LEAST_WAIT = 1e-9  # seconds, at a node without room: see Backlog.wait
 
@@ -243,9 +244,9 @@ class Backlog:
 
 
 def expected_seconds(view: View, task: Task, row: int) -> float:
-    """The task's estimate, else the learned mean time of its workload on the node; inf at speed 0."""
+    """For how long the task holds its slot: by its estimate, else as learned on the node; inf at speed 0."""
     if task.estimate is not None:
-        return task.estimate
+        return task.estimate + view.learn.turnaround(task.workload)
     return numbers.divide(1.0, float(view.learn.speeds(task.workload).rate[row]))
 
 

@@ -74,7 +74,8 @@ def build_world(scenario: Scenario, profile: ComparedProfile, seed: int) -> Worl
     configuration = parse_configuration(profile.configuration(engine_seed(seed)))
     oracle: OracleLearner | None = None
     if profile.oracle is not None:
-        oracle = OracleLearner(profile.oracle, machines, _mean_sizes(scenario))
+        turnaround = 2.0 * scenario.cluster.network_delay  # the bind to the node, the end from it
+        oracle = OracleLearner(profile.oracle, machines, _mean_sizes(scenario), turnaround)
     profiles = profile.dispatchers.profiles(configuration.profiles)
     engine = Engine(profiles, oracle or configuration.learn, configuration.seed)
     probes: ProbeStream | None = None

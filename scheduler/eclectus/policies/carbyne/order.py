@@ -101,7 +101,8 @@ def room_at(
         if task is not None and pod.uid == task.uid:
             room.remove(pod)
         elif not pod.spec.long_running and not view.placed.is_nominated(pod.uid):
-            seconds = inf if pod.estimate is None or pace <= 0.0 else pod.estimate / pace
+            run_seconds = inf if pod.estimate is None or pace <= 0.0 else pod.estimate / pace
+            seconds = run_seconds + view.learn.turnaround(pod.workload)
             ends.append((view.now + time_left(seconds, view.now, since), pod))
     for end, pod in sorted(ends, key=lambda each: each[0]):
         room.remove(pod)

@@ -167,7 +167,7 @@ class Paces:
         self._known: dict[Hashable, tuple[float, float]] = {}  # by class: until when, seconds, and pace
 
     def expected_seconds(self, view: View, stage: JobStage) -> float | None:
-        """The expected run time of a task of this stage; None if its estimate is unknown."""
+        """For how long a task of this stage is expected to hold its room; None if its estimate is unknown."""
         if stage.seconds is None:
             return None
         key = (stage.spec, stage.workload)
@@ -177,7 +177,8 @@ class Paces:
             if task_class.feasible_count:  # a learner that has seen no node has no rates
                 pace = float(node_paces(view, task_class)[task_class.feasible].mean())
             self._known[key] = (view.now + PACE_SECONDS, pace)
-        return stage.seconds / pace if pace > 0.0 else stage.seconds
+        run_seconds = stage.seconds / pace if pace > 0.0 else stage.seconds
+        return run_seconds + view.learn.turnaround(stage.workload)
 
 
 def node_paces(view: View, task_class: TaskClass) -> NDArray[np.float64]:

@@ -10,6 +10,8 @@ node. docs/rosella.md describes the learner with its formulas. Departures from t
   samples lose weight with age;
 - a test detects a change of speed and drops the samples from before it (maths/service_rates.py);
 - a node with samples counts as slower for a workload that it has never run (namespaces.py);
+- a slot is held for longer than a task runs, so rates that placement uses are lower by the turnaround
+  (maths/turnaround.py); not with `mode: paper`;
 - each namespace learns from its own tasks, and from others no more than a bounded prior (namespaces.py);
 - unknown is not dead: a node without samples counts as typical, and a silent node is dead only if tasks run
   there and do not end (failure_detector.py).
@@ -35,6 +37,7 @@ from eclectus.framework import Amounts, Completion, Learn, LearnedCell, Speeds, 
 from eclectus.maths.load import ArrivalRate, LowPercentile, error_aimed, load_ratio
 from eclectus.maths.numbers import sum_of_products
 from eclectus.maths.service_rates import NEGLIGIBLE, confidences
+from eclectus.maths.turnaround import with_turnaround
 from eclectus.model.learned import LearnedGroup, LearnedLoad, LearnedNode, LearnedSummary, LearnedWork
 from eclectus.model.objects import in_namespace_of, namespace_of
 from eclectus.model.settings import apply_implied
@@ -71,20 +74,29 @@ class Load:
         self._arrivals.add(now)
 
     def measure_capacity(
-        self, namespaces: Sequence[Knowledge], rows: NDArray[np.intp], slots: NDArray[np.int64], now: float
+        self,
+        namespaces: Sequence[tuple[Knowledge, float]],
+        rows: NDArray[np.intp],
+        slots: NDArray[np.int64],
+        now: float,
     ) -> None:
         """Add a reading: the sum of effective speeds times slots, over the mean size of recent tasks.
 
-        Speeds and sizes of each namespace count in proportion to its recent tasks. Nothing before the first.
+        Speeds and sizes of each namespace count in proportion to its recent tasks, and speeds as less by its
+        turnaround. Nothing before the first.
         """
-        known = [(space, recent) for space in namespaces if (recent := float(space.rates.recent.sum())) > 0]
+        known = [
+            (*space, recent) for space in namespaces if (recent := float(space[0].rates.recent.sum())) > 0
+        ]
         if not known:
             return
-        total, speed, size = sum(recent for _, recent in known), 0.0, 0.0
-        for space, recent in known:
+        total, speed, size = sum(recent for _, _, recent in known), 0.0, 0.0
+        for space, turnaround, recent in known:
+            own_size = space.rates.mean_size()
             effective = space.rates.matrix.factor[rows] * space.shares()[rows]
+            effective = with_turnaround(effective, turnaround / own_size)
             speed += recent / total * float(sum_of_products(effective, slots))
-            size += recent / total * space.rates.mean_size()
+            size += recent / total * own_size
         self.measured_capacity.add(speed / size, now)
 
     def arrivals(self, now: float) -> float:
@@ -255,6 +267,8 @@ class RosellaLearn(Learn):
         row, now, workload = done.row, done.at, self._learned_as(done.workload)
         is_due, was_lowered = self._is_due(now), row in self.namespaces.lowered
         self.occupancy.last_end[row] = now
+        if done.turnaround is not None and self.mode != "paper":
+            self.namespaces.turnarounds.observe(namespace_of(workload), done.workload, done.turnaround)
         if not self.namespaces.ended(workload, row, now - done.seconds, now):
             self._update_row(row)
             return
@@ -319,13 +333,19 @@ class RosellaLearn(Learn):
             for row in self._failure_detector.check(space, self.occupancy.tasks(name), seen):
                 self._epochs[row] += 1
         if self.load.measured_capacity.is_due(now):
-            self.load.measure_capacity([space for _, space in spaces], rows, seen.slots[rows], now)
+            of = self.namespaces.turnarounds.of
+            with_turnarounds = [(space, of(name, "")) for name, space in spaces]
+            self.load.measure_capacity(with_turnarounds, rows, seen.slots[rows], now)
 
     def speeds(self, workload: str) -> Speeds:
         """Effective rates of this workload, 0 for dead nodes; those of all workloads if it is unknown."""
         if self._is_stale:
             self._refresh(self._now)
         return self.namespaces.speeds(self._learned_as(workload))
+
+    def turnaround(self, workload: str) -> float:
+        """As learned, of the workload or its namespace."""
+        return self.namespaces.turnarounds.of(namespace_of(workload), workload)
 
     def known_speeds(self, workload: str) -> Speeds:
         """The same as of the last fit, also if one is due: a fit may also find nodes dead."""

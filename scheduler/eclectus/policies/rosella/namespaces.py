@@ -19,6 +19,7 @@ from eclectus.cluster.scalars import read_only
 from eclectus.framework import Speeds
 from eclectus.maths.numbers import Floats
 from eclectus.maths.service_rates import NEGLIGIBLE, RatioMatrix, Votes, prior, vote
+from eclectus.maths.turnaround import Turnarounds, with_turnaround
 from eclectus.model.learned import NodeState
 from eclectus.model.objects import EVERYBODY, namespace_of
 from eclectus.policies.rosella.rates import Rates
@@ -138,7 +139,9 @@ class Liveness:
 # that finds this out runs long, and other nodes are known to be good at it. Two cases are exempt: a node
 # without any samples counts as typical, and so does a cell whose samples were dropped, since it was tried and
 # its present speed must be found out. What other namespaces have learned of the nodes is a prior
-# (maths/service_rates.py): it enters here alone, so that it changes nothing of what is learned.
+# (maths/service_rates.py): it enters here alone, so that it changes nothing of what is learned. So does the
+# turnaround (maths/turnaround.py), where the size of the workload is known: all that reckons a service or a
+# wait by these rates reckons with it.
 
 
 class EffectiveRates:
@@ -149,6 +152,7 @@ class EffectiveRates:
         self._untried_share = untried_share
         self._rate: Floats = np.ones((1, 0))  # row 0: all workloads together; then one row for each workload
         self._prior: Floats | None = None  # of the nodes' speeds, from other namespaces
+        self._turnaround: Floats = np.zeros((0, 1))  # of each workload, seconds
         self._speeds: dict[int | None, Speeds] = {}
         self._epoch = 0
         self._most = 1.0
@@ -166,15 +170,20 @@ class EffectiveRates:
             found = self._speeds[index] = Speeds(read_only(rate), self._most, self._epoch)
         return found
 
-    def rebuild(self, share: Floats, prior: Floats | None, epoch: int) -> None:
-        """Compute all rates again. `share` and `prior` have shape [rows]; without others it is None."""
-        self._prior, self._epoch = prior, epoch
+    def rebuild(self, share: Floats, prior: Floats | None, turnaround: Floats, epoch: int) -> None:
+        """Compute all rates again.
+
+        `share` and `prior` have shape [rows]; without others it is None. `turnaround` [workloads].
+        """
+        self._prior, self._turnaround, self._epoch = prior, turnaround[:, None], epoch
         factor, rate = self._believed(slice(None))
         if self._rate.shape != (shape := (len(rate) + 1, len(factor))):
             self._rate = np.empty(shape)
         self._rate[0] = factor  # in place: fresh memory would take most of the time
         np.multiply(self._discounts(slice(None)), rate, out=self._rate[1:])
         self._rate *= share
+        for index in np.flatnonzero(turnaround).tolist():
+            self._rate[index + 1] = with_turnaround(self._rate[index + 1], turnaround.item(index))
         self._most = float(self._rate.max(initial=0.0)) or 1.0
         self._speeds.clear()
 
@@ -183,7 +192,7 @@ class EffectiveRates:
         rows = slice(row, row + 1)
         factor, rate = self._believed(rows)
         self._rate[0, row] = factor[0] * share
-        self._rate[1:, row] = self._discounts(rows)[:, 0] * rate[:, 0] * share
+        self._rate[1:, rows] = with_turnaround(self._discounts(rows) * rate * share, self._turnaround)
         self._raise_bound(float(self._rate[:, row].max()))
 
     def update_cell(self, workload: int, row: int) -> None:
@@ -193,6 +202,7 @@ class EffectiveRates:
         else:
             factors, rates = self._believed(slice(row, row + 1))
             factor, rate = factors.item(0), rates.item(workload, 0)
+        rate = with_turnaround(rate, self._turnaround.item(workload))
         self._rate[0, row], self._rate[workload + 1, row] = factor, rate
         self._raise_bound(max(factor, rate))
 
@@ -348,6 +358,7 @@ class KnowledgeByNamespace:
     """By name; EVERYBODY is always there. `most` is the number of workloads of all of them together."""
 
     def __init__(self, make_rates: Callable[[], Rates], untried_share: float, most: int) -> None:
+        self.turnarounds = Turnarounds()
         self._make_rates = make_rates
         self._untried_share = untried_share
         self._kinds = Kinds(most)
@@ -476,7 +487,10 @@ class KnowledgeByNamespace:
                 median = votes.median(without=voters.index(space) if space in voters else None)
                 space.prior = prior(median, space.rates.matrix.samples > NEGLIGIBLE)
             self.lowered.update(np.flatnonzero(space.liveness.share != 1.0).tolist(), space.liveness.deaths)
-            space.effective_rates.rebuild(space.shares(), space.prior, self._epoch)
+            turnaround = np.zeros(len(space.rates.matrix.rate))
+            for workload, index in space.rates.index.items():
+                turnaround[index] = self.turnarounds.of(namespace_of(workload), workload)
+            space.effective_rates.rebuild(space.shares(), space.prior, turnaround, self._epoch)
 
     def _voters(self) -> list[Knowledge]:
         return [space for name, space in self.items() if name != EVERYBODY]

@@ -19,6 +19,7 @@ from typing_extensions import override
 
 from eclectus.cluster.scalars import read_only
 from eclectus.framework import Learn, LearnedCell, Speeds
+from eclectus.maths.turnaround import with_turnaround
 from eclectus.model.settings import setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.results import LearnedSpeed, LearningError
@@ -39,11 +40,17 @@ class OracleLearner(Learn):
     """Returns the machines' true rates, in tasks per second in one slot."""
 
     def __init__(
-        self, truth: OracleSettings, machines: Mapping[str, Machine], mean_sizes: Mapping[str, float]
+        self,
+        truth: OracleSettings,
+        machines: Mapping[str, Machine],
+        mean_sizes: Mapping[str, float],
+        turnaround: float = 0.0,
     ) -> None:
+        """`turnaround` in seconds, as of every bind and end."""
         self._error = truth.error
         self._machines = machines
         self._mean_sizes = mean_sizes
+        self._turnaround = turnaround
         self._rows: dict[int, str] = {}
         self._capacity = self._epoch = 0
         self._speeds: dict[str, Speeds] = {}
@@ -72,9 +79,13 @@ class OracleLearner(Learn):
         if speeds is None:
             rate = np.full(self._capacity, 1e-9)  # for rows without a node; rates must be positive
             for row, name in self._rows.items():
-                rate[row] = self._rate(self._machines[name], workload)
+                rate[row] = with_turnaround(self._rate(self._machines[name], workload), self._turnaround)
             speeds = self._speeds[workload] = Speeds(read_only(rate), float(rate.max()), self._epoch)
         return speeds
+
+    @override
+    def turnaround(self, workload: str) -> float:
+        return self._turnaround
 
     @override
     def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
