@@ -257,6 +257,12 @@ def test_how_much_longer_a_pod_is_expected_to_wait(seconds: float, words: str) -
     assert (heading, text.strip()) == ("Expected", words)
 
 
+def test_for_how_long_a_slot_is_held_beside_a_run() -> None:
+    pod = PodExplanation(namespace="default", name="a", state="unschedulable", summary="no node has room")
+    heading, text = text_of(replace(pod, turnaround=0.3123))[-1].split(":", 1)
+    assert (heading, text.strip()) == ("Turnaround", "a slot is held for 0.31 s beside the run of such a pod")
+
+
 def test_what_is_learned_of_a_node() -> None:
     work = LearnedWork("default/sort", 0.25, 8, 0.9, price=2.5), LearnedWork("default/web", 2.0, 4, 0.5)
     learned = LearnedNode("n", 3, 0.0, "live", 0.5, 0.8, work)

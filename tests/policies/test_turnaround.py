@@ -7,7 +7,8 @@ import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from dag_world import DagWorld, job, stage
-from eclectus.framework import Completion
+from eclectus.explain.pod import explain_pod
+from eclectus.framework import Completion, Learn
 from eclectus.maths.backlog_wait import ServiceTime
 from eclectus.maths.turnaround import with_turnaround
 from eclectus.policies.carbyne import Carbyne
@@ -145,3 +146,10 @@ def test_expected_waits_have_it() -> None:
 def test_a_longer_time_held_varies_less() -> None:
     assert ServiceTime(10.0, 4.0).held(10.0) == ServiceTime(20.0, 1.0)
     assert ServiceTime(10.0, 4.0).held(0.0) == ServiceTime(10.0, 4.0)
+
+
+@pytest.mark.parametrize(("learn", "shown"), [(Held({"n": 1.0}), 5.0), (ExactSpeeds({"n": 1.0}), None)])
+def test_an_explanation_has_it_where_it_is_learned(learn: Learn, shown: float | None) -> None:
+    world = World(make_engine(learn=learn), make_node("n", cpu=1))
+    world.add(*numbered(2))
+    assert explain_pod(world.engine, "default", "t1", world.now).turnaround == shown

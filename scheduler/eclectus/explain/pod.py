@@ -76,6 +76,7 @@ def explain_waiting(state: State, task: Task, now: float) -> explanation.PodExpl
         age=_age(task, now),
         waiting=waits,
         expected_wait=state.expected_waits.remaining_seconds(task.uid, now),
+        turnaround=state.learn.turnaround(task.workload) or None,
         nomination=_nomination(state, task.uid, now),
         attempts=_attempts(state, task, now),
         constraint_demand=demand_of(state, task.spec),

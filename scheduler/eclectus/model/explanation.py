@@ -195,6 +195,7 @@ class PodExplanation(Struct, frozen=True, rename="camel", kw_only=True):
     age: float | None = None  # seconds since it was created
     waiting: Waiting | None = None
     expected_wait: float | None = None  # seconds from now, as estimated with its first report; 0: it is over
+    turnaround: float | None = None  # seconds that its slot will be held beside its run; None: not learned
     nomination: Nomination | None = None
     attempts: Attempts | None = None
     constraint_demand: ConstraintDemand | None = None  # None where no policy asks for prices

@@ -106,6 +106,8 @@ def _pod_head(pod: explanation.PodExplanation) -> Iterator[Field]:
     if pod.expected_wait is not None:
         more = f"{span(pod.expected_wait)} more" if pod.expected_wait else "less than it has waited"
         yield "Expected", more
+    if pod.turnaround is not None:
+        yield "Turnaround", f"a slot is held for {pod.turnaround:.2g} s beside the run of such a pod"
     if pod.constraint_demand is not None:
         of = pod.constraint_demand
         demand = f"pods with these demand {of.demand:.0%} of all nodes, and may use {of.supply:.0%}"
