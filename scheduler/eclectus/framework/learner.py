@@ -30,7 +30,7 @@ class Completion(Struct, frozen=True, gc=False):
 class Speeds:
     """The learned speed of every node for one kind of work.
 
-    `rate`: tasks a second in one slot, in which it is also held while nothing runs (maths/turnaround.py), shape
+    `rate`: tasks a second that one slot serves, its turnaround included (maths/turnaround.py); shape
     [capacity], read-only. `most`: an upper bound of all rates.
     `epoch` changes whenever all rows may have changed at once; a single row changes only together with an
     entry in the cluster's usage change log.
@@ -91,7 +91,7 @@ class Learn(Policy, ABC):
         """A task has ended, failed or was deleted; it may never have been seen running."""
 
     def turnaround(self, workload: str) -> float:
-        """For how long a slot is held beside the run of a task of this kind, seconds; 0 if it is not learned."""
+        """For how long a slot is held beside the run of such a task, seconds; 0 where that is not learned."""
         return 0.0
 
     def known_speeds(self, workload: str) -> Speeds:

@@ -160,9 +160,9 @@ class Partition(CutOff):
 
 # Estimated work at each node: when its running tasks should end, and how long its node queue should take.
 #
-# A task without an estimate is taken to need the learned mean time of its workload on that node; either way it
-# holds its slot for the turnaround beside (maths/turnaround.py). Long-running pods (services) never end and do
-# not count; they reduce the number of slots instead.
+# A task without an estimate is taken to need the learned mean time of its workload on that node. Either way
+# its slot is held for the turnaround beside (maths/turnaround.py). Long-running pods (services) never end and
+# do not count; they reduce the number of slots instead.
 
 LEAST_WAIT = 1e-9  # seconds, at a node without room: see Backlog.wait
 

@@ -25,7 +25,7 @@ without an end only lowers the effective rates of its node until a task ends the
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -42,7 +42,7 @@ from eclectus.model.learned import LearnedGroup, LearnedLoad, LearnedNode, Learn
 from eclectus.model.objects import in_namespace_of, namespace_of
 from eclectus.model.settings import apply_implied
 from eclectus.policies.rosella.failure_detector import FailureDetector, Seen
-from eclectus.policies.rosella.namespaces import Knowledge, KnowledgeByNamespace
+from eclectus.policies.rosella.namespaces import KnowledgeByNamespace
 from eclectus.policies.rosella.rates import Occupancy, Rates, Sensitivity, Tally
 
 NO_CAP = 1_000_000  # samples: longer than any window
@@ -74,25 +74,23 @@ class Load:
         self._arrivals.add(now)
 
     def measure_capacity(
-        self,
-        namespaces: Sequence[tuple[Knowledge, float]],
-        rows: NDArray[np.intp],
-        slots: NDArray[np.int64],
-        now: float,
+        self, namespaces: KnowledgeByNamespace, rows: NDArray[np.intp], slots: NDArray[np.int64], now: float
     ) -> None:
         """Add a reading: the sum of effective speeds times slots, over the mean size of recent tasks.
 
         Speeds and sizes of each namespace count in proportion to its recent tasks, and speeds as less by its
         turnaround. Nothing before the first.
         """
-        known = [
-            (*space, recent) for space in namespaces if (recent := float(space[0].rates.recent.sum())) > 0
-        ]
+        known = {
+            name: (space, recent)
+            for name, space in namespaces.items()
+            if (recent := float(space.rates.recent.sum())) > 0
+        }
         if not known:
             return
-        total, speed, size = sum(recent for _, _, recent in known), 0.0, 0.0
-        for space, turnaround, recent in known:
-            own_size = space.rates.mean_size()
+        total, speed, size = sum(recent for _, recent in known.values()), 0.0, 0.0
+        for name, (space, recent) in known.items():
+            own_size, turnaround = space.rates.mean_size(), namespaces.turnarounds.of(name, "")
             effective = space.rates.matrix.factor[rows] * space.shares()[rows]
             effective = with_turnaround(effective, turnaround / own_size)
             speed += recent / total * float(sum_of_products(effective, slots))
@@ -328,14 +326,11 @@ class RosellaLearn(Learn):
         """Check all nodes for each namespace, and measure their capacity."""
         rows, load = np.array(sorted(self._names), dtype=np.intp), self.load.ratio(now)
         seen = Seen(now, rows, self.occupancy.slots(now), self.occupancy.last_end, load)
-        spaces = self.namespaces.items()
-        for name, space in spaces:
+        for name, space in self.namespaces.items():
             for row in self._failure_detector.check(space, self.occupancy.tasks(name), seen):
                 self._epochs[row] += 1
         if self.load.measured_capacity.is_due(now):
-            of = self.namespaces.turnarounds.of
-            with_turnarounds = [(space, of(name, "")) for name, space in spaces]
-            self.load.measure_capacity(with_turnarounds, rows, seen.slots[rows], now)
+            self.load.measure_capacity(self.namespaces, rows, seen.slots[rows], now)
 
     def speeds(self, workload: str) -> Speeds:
         """Effective rates of this workload, 0 for dead nodes; those of all workloads if it is unknown."""
