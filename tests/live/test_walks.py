@@ -20,7 +20,7 @@ from pod_objects import PAUSE
 SERIAL = {"first": 1, "second": 2}
 ROOT = "scheduler/eclectus/"
 BIND_FILES_MOST = 43
-COMPLETION_FILES_MOST = 32
+COMPLETION_FILES_MOST = 33
 CONFIGURATION = """
 apiVersion: eclectus.dev/v1alpha1
 kind: SchedulerConfiguration
