@@ -21,7 +21,7 @@ from collections.abc import Callable
 from math import fsum, hypot, inf, sqrt
 from typing import TypeVar
 
-from eclectus.maths.numbers import Floats
+from eclectus.maths.numbers import Value
 
 SAMPLES = 48  # the newest ones, of which T is the mean
 EVERY = 8  # samples after which it is computed again; the first time after as many
@@ -31,11 +31,10 @@ LEAST = 0.01  # seconds, likewise
 CERTAIN = 3.0  # standard errors by which a workload differs from its namespace
 NAMESPACES_MOST, WORKLOADS_MOST = 128, 32  # of each namespace; beyond it the one without samples for longest
 
-Rate = TypeVar("Rate", float, Floats)
 Known = TypeVar("Known")
 
 
-def with_turnaround(rate: Rate, seconds: float) -> Rate:
+def with_turnaround(rate: Value, seconds: Value | float) -> Value:
     """Tasks a second that a slot serves in all; `rate` while they run, `seconds` is T."""
     return rate / (1.0 + rate * seconds)
 
