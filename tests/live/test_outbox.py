@@ -8,11 +8,13 @@ import pytest
 from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.live.inbox import Inbox
 from eclectus.live.watch.watched_kinds import ConditionState, Ignored
+from eclectus.live.write import outbox as outboxes
 from eclectus.live.write.write_queues import LEASE_LOST
 from eclectus.model.commands import Bind, EndProbe, Fault, Renominate, Report
 from eclectus.model.events import BindConfirmed, BindRefused
 from outboxes import outbox_of
 
+FEW = ClientConnectionSettings(writes_beside_binds=3, requests_in_flight=10)
 PATH = "/api/v1/namespaces/d/pods/p"
 EVENTS = "POST /apis/events.k8s.io/v1/namespaces/d/events"
 BIND = Bind("u", "d", "p", "n1", "eclectus")
@@ -98,7 +100,7 @@ def test_events_that_hang_do_not_hold_up_binds(server, answers, until):
 
 
 def test_events_take_the_requests_of_binds_once_no_bind_waits(server, answers, until):
-    connection = ClientConnectionSettings(events_in_flight=2, requests_in_flight=10)
+    connection = ClientConnectionSettings(writes_beside_binds=2, requests_in_flight=10)
     free, slow = asyncio.Event(), [Bind(f"u{i}", "d", "slow", "n1", "eclectus") for i in range(4)]
 
     async def answers_when_free(request):
@@ -119,6 +121,99 @@ def test_events_take_the_requests_of_binds_once_no_bind_waits(server, answers, u
             return beside_binds
 
     assert asyncio.run(work()) == 2
+
+
+@pytest.mark.parametrize("most", [3, 1])
+def test_few_conditions_and_events_are_under_way_beside_a_bind(server, answers, until, monkeypatch, most):
+    monkeypatch.setattr(outboxes, "SLOW_SECONDS", 60.0 if most > 1 else 0.0)
+    pods = [Report(f"u{i}", "d", f"p{i}", "eclectus", "Unschedulable", "no room") for i in range(9)]
+    states = {pod.uid: STATES["u"] for pod in pods}
+    under_way, counts = [], []
+
+    async def counted(request):
+        under_way.append(request)
+        await asyncio.sleep(0)
+        counts.append(len(under_way))
+        under_way.remove(request)
+        return await answers.says({})(request)
+
+    for pod in pods:
+        server.on(f"PATCH /api/v1/namespaces/d/pods/{pod.name}/status", counted)
+    server.on(f"POST {PATH}/binding", answers.says({}, 201))
+    server.on("POST /api/v1/namespaces/d/pods/slow/binding", answers.hangs)
+    server.on(EVENTS, counted)
+    beside_a_bind(server, pods, states, until, lambda: len(counts) == 1 + 2 * len(pods))
+    assert max(counts) == most
+
+
+def test_conditions_come_before_events(server, answers, until, monkeypatch):
+    monkeypatch.setattr(outboxes, "SLOW_SECONDS", 0.0)
+    server.on(f"PATCH {PATH}/status", answers.says({}))
+    server.on("PATCH /api/v1/namespaces/d/pods/q/status", answers.says({}))
+    server.on(f"POST {PATH}/binding", answers.says({}, 201))
+    server.on("POST /api/v1/namespaces/d/pods/slow/binding", answers.hangs)
+    server.on(EVENTS, answers.says({}))
+    reports = [report(), Report("uq", "d", "q", "eclectus", "Unschedulable", "no room")]
+    states = {"u": STATES["u"], "uq": STATES["u"]}
+    beside_a_bind(server, reports, states, until, lambda: server.count(EVENTS) == 3)
+    written = [request.split()[0] for request, _, _ in server.requests if "binding" not in request]
+    assert written == ["POST", "PATCH", "PATCH", "POST", "POST"]
+
+
+def beside_a_bind(server, reports, states, until, done):
+    """Report while a bind is under way; another one has been answered before."""
+
+    async def work():
+        async with working(server, states=states, connection=FEW, bind_seconds=30.0) as (outbox, inbox, _):
+            outbox.accept([BIND])
+            await until(lambda: len(inbox) == 1 and server.count(EVENTS) == 1)
+            outbox.accept([Bind("us", "d", "slow", "n1", "eclectus"), *reports])
+            await until(done)
+            return len(inbox)
+
+    assert asyncio.run(work()) == 1, "the second bind is still under way"
+
+
+def test_writes_that_wait_to_be_repeated_keep_no_others_waiting(server, answers, until, monkeypatch):
+    monkeypatch.setattr(outboxes, "SLOW_SECONDS", 0.0)
+    refused = answers.says({}, 429, {"Retry-After": "100"})
+    server.on(f"POST {PATH}/binding", answers.says({}, 201))
+    server.on("POST /api/v1/namespaces/d/pods/slow/binding", answers.hangs)
+    server.on(f"PATCH {PATH}/status", refused)
+    server.on(EVENTS, answers.says({}, 201), refused, refused, refused, answers.says({}, 201))
+    pods = [Report(f"u{i}", "d", f"p{i}", "eclectus", "Unschedulable", "no room") for i in range(4)]
+    beside_a_bind(server, [report(), *pods], STATES, until, lambda: server.count(EVENTS) == 6)
+
+
+def test_a_bound_pod_has_no_event_that_it_could_not_be_scheduled_and_a_newer_one_replaces_an_older(
+    server, answers
+):
+    server.on(f"POST {PATH}/binding", answers.says({}, 201))
+    server.on(f"PATCH {PATH}/status", answers.says({}))
+    server.on(EVENTS, answers.says({}, 201))
+    send(server, report("late"), BIND)
+    assert [event["reason"] for event in bodies(server, EVENTS)] == ["Scheduled"]
+    server.requests.clear()
+    send(server, report("old"), report("new"))
+    assert [event["note"] for event in bodies(server, EVENTS)] == ["new"]
+
+
+def test_an_event_that_was_refused_is_not_repeated_once_its_pod_is_bound(server, answers, until):
+    refused = answers.says({}, 503)
+    server.on(f"POST {PATH}/binding", answers.says({}, 201))
+    server.on(f"PATCH {PATH}/status", answers.says({}))
+    server.on(EVENTS, refused, answers.says({}, 201))
+
+    async def work():
+        async with working(server) as (outbox, _, _):
+            outbox.accept([report()])
+            await until(lambda: server.count(EVENTS) == 1)
+            outbox.accept([BIND])
+            async with asyncio.timeout(10):
+                await outbox.wait_until_empty()
+
+    asyncio.run(work())
+    assert [event["reason"] for event in bodies(server, EVENTS)] == ["FailedScheduling", "Scheduled"]
 
 
 def test_a_report_becomes_a_condition_and_an_event(server, answers):

@@ -8,7 +8,7 @@ from builders import make_task
 from eclectus.live import inbox as inbox_module
 from eclectus.live.inbox import Inbox
 from eclectus.live.loop import Loop
-from eclectus.live.write.write_queues import Pool
+from eclectus.live.write.write_queues import Pool, Slots
 from eclectus.model.commands import Bind
 from eclectus.model.events import NodeGone, Resumed, TaskSeen
 from eclectus.model.objects import PodAffinityTerm, UsedClaim
@@ -97,32 +97,36 @@ def test_a_pool_handles_every_item_and_at_most_one_per_worker_at_a_time():
     assert asyncio.run(work()) == (3, list(range(60)))
 
 
-def test_a_limited_pool_handles_fewer_at_a_time_until_the_limit_rises(until):
+def test_slots_follow_their_limit_and_the_lowest_rank_is_first(until):
     async def work():
-        begun, free = [], asyncio.Event()
+        begun, limit, free = [], [2], {}
 
-        async def handle(item):
-            begun.append(item)
-            await free.wait()
+        async def use(name, rank):
+            async with slots.one(rank):
+                begun.append(name)
+                await free.setdefault(name, asyncio.Event()).wait()
 
-        pool = Pool("test", 5, handle)
-        running = asyncio.create_task(pool.run())
-        pool.limit_to(2)
-        for item in range(9):
-            pool.put(item)
+        slots = Slots(lambda: limit[0])
+        tasks = {
+            name: asyncio.create_task(use(name, int(name[0]))) for name in ("1a", "1b", "1c", "1d", "0a")
+        }
         await until(lambda: len(begun) == 2)
-        counts = [len(begun)]
-        pool.limit_to(4)
+        tasks["1c"].cancel()  # while it waits
+        await asyncio.gather(tasks["1c"], return_exceptions=True)
+        limit[0] = 1
+        free["1a"].set()
+        await tasks["1a"]
+        lowered = list(begun)
+        limit[0] = 3
+        slots.admit()
         await until(lambda: len(begun) == 4)
-        pool.limit_to(1)  # what has begun is finished
-        counts.append(len(begun))
-        free.set()
-        await pool.wait_below(1)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        return counts, begun
+        tasks["1b"].cancel()  # while it holds one
+        for name in ("0a", "1d"):
+            free[name].set()
+        await asyncio.gather(*tasks.values(), return_exceptions=True)
+        return lowered, begun, slots._taken
 
-    assert asyncio.run(work()) == ([2, 4], list(range(9)))
+    assert asyncio.run(work()) == (["1a", "1b"], ["1a", "1b", "0a", "1d"], 0)
 
 
 def test_an_exception_of_the_handler_ends_the_pool():

@@ -21,16 +21,11 @@ class ClientConnectionSettings:
         "64 saturate a single API server; more would only queue there",
         least=1,
     )
-    events_in_flight: int = setting(
+    writes_beside_binds: int = setting(
         8,
-        "events in flight at the same time while binds are; without binds, as many as requestsInFlight",
-        "few, so that events do not take capacity from binds",
-        least=1,
-    )
-    conditions_in_flight: int = setting(
-        8,
-        "patches of PodScheduled=False in flight at the same time",
-        "few: people and autoscalers read them, and no bind depends on them",
+        "conditions, plans of DAG jobs and events in flight together while a bind is, or while binds are "
+        "answered after more than 100 ms; one while both; otherwise as many as requestsInFlight",
+        "few: people and autoscalers read them, and they take capacity that binds need",
         least=1,
     )
     evictions_in_flight: int = setting(

@@ -1,12 +1,15 @@
 """Kubernetes events about pods, with the reasons and notes of kube-scheduler, which people and tools know.
 
-A bind matters more than an event: events have few requests in flight while binds wait for the API server, and
-a bounded queue; they are dropped and counted when it is full.
+A bind matters more than an event: events stand back behind binds (`outbox.py`), and have a bounded queue;
+they are dropped and counted when it is full. Why a pod could not be scheduled is not written any more once
+something newer is known of it.
 """
 
 import logging
 import time
 from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from eclectus.api.common import micro_time_text
@@ -48,13 +51,23 @@ class TokenBuckets:
 class EventRecorder:
     """Writes events; `workers.run()` must run."""
 
-    def __init__(self, context: Context, instance: str, capacity: int, in_flight: int) -> None:
+    def __init__(
+        self,
+        context: Context,
+        instance: str,
+        capacity: int,
+        in_flight: int,
+        slot: Callable[[], AbstractAsyncContextManager[None]],
+    ) -> None:
         self._context = context
         self._instance = instance
         self._capacity = capacity  # events that wait
         # Events are written without the Lease too: they say what has been done.
-        self._persistence = Persistence(context.rng, lambda: True, least_pause=0.2)
+        self._persistence = Persistence(context.rng, lambda: True, least_pause=0.2, slot=slot)
         self._buckets = TokenBuckets()
+        self._failed: dict[
+            str, dict[str, Any]
+        ] = {}  # by uid: the unwritten FailedScheduling, empty if dropped
         self.workers: Pool[dict[str, Any]] = Pool("events", in_flight, self._write)
 
     def scheduled(self, bind: Bind, relaxed: str = "") -> None:
@@ -74,36 +87,55 @@ class EventRecorder:
     def failed(self, report: Report) -> None:
         """Record that the pod could not be scheduled."""
         if self._buckets.take(report.uid, elapsed()):
-            self._add(report, "Warning", "FailedScheduling", "Scheduling", truncate(report.message))
+            self.outdate(report.uid)
+            note = truncate(report.message)
+            event = self._add(report, "Warning", "FailedScheduling", "Scheduling", note)
+            if event is not None:
+                self._failed[report.uid] = event
         else:
             self._context.metrics.dropped_events.labels("repeated").inc()
 
-    def _add(self, about: Bind | Evict | Report, kind: str, reason: str, action: str, note: str) -> None:
+    def outdate(self, uid: str) -> None:
+        """Drop what says that the pod could not be scheduled, as far as it is not written yet."""
+        event = self._failed.pop(uid, None)
+        if event is not None:
+            event.clear()
+
+    def _add(
+        self, about: Bind | Evict | Report, kind: str, reason: str, action: str, note: str
+    ) -> dict[str, Any] | None:
         if len(self.workers) >= self._capacity:
             self._context.metrics.dropped_events.labels("queue full").inc()
-            return
+            return None
         fields = {"type": kind, "reason": reason, "action": action, "note": note}
-        self.workers.put(event_body(about, fields, self._instance, time.time_ns()))
+        event = event_body(about, fields, self._instance, time.time_ns())
+        self.workers.put(event)
+        return event
 
     async def _write(self, event: dict[str, Any]) -> None:
-        path = f"/apis/events.k8s.io/v1/namespaces/{event['metadata']['namespace']}/events"
+        if not event:
+            return
+        about, reason = event["regarding"], event["reason"]
 
         async def post() -> None:
-            await self._context.client.send("POST", path, event)
+            if event:
+                path = f"/apis/events.k8s.io/v1/namespaces/{about['namespace']}/events"
+                await self._context.client.send("POST", path, event)
 
         try:
             if await self._persistence.attempt(post, UNDONE, PATIENCE_SECONDS) is not None:
-                self._drop("unwritten", None, event)
+                self._drop("unwritten", None, about, reason)
         except ConflictError:  # the name is unique: an earlier try, whose answer was lost, has written it
-            return
+            pass
         except ApiError as error:
-            self._drop("refused", error, event)
+            self._drop("refused", error, about, reason)
+        if self._failed.get(about["uid"]) is event:
+            del self._failed[about["uid"]]
 
-    def _drop(self, why: str, error: ApiError | None, event: dict[str, Any]) -> None:
+    def _drop(self, why: str, error: ApiError | None, about: dict[str, str], reason: str) -> None:
         self._context.metrics.dropped_events.labels(why).inc()
-        regarding = event["regarding"]
-        pod = f"{regarding['namespace']}/{regarding['name']}"
-        _log.warning("event %s %s: %s", event["reason"], why, error or "no answer", extra={"pod": pod})
+        pod = f"{about['namespace']}/{about['name']}"
+        _log.warning("event %s %s: %s", reason, why, error or "no answer", extra={"pod": pod})
 
 
 def event_body(

@@ -1,9 +1,10 @@
 """The engine's commands on their way to the API server; the answers go to the inbox.
 
-Most requests in flight are reserved for binds. Binds with steps before them, conditions, evictions, events
-and plans of DAG jobs have a few of their own, so that none of them can delay another bind. A pod costs at
-most two writes on its way to a node, a condition and a bind, and its events; one for which others are evicted
-also its nomination, and two for each victim.
+Most requests in flight are reserved for binds. Binds with steps before them and evictions have a few of their
+own. Conditions, plans of DAG jobs and events share one limit (`_beside_binds`): where the API server is short
+of CPU, whatever it does for them a bind waits for. A pod costs at most two writes on its way to a node, a
+condition and a bind, and its events; one for which others are evicted also its nomination, and two for each
+victim.
 
 Binds that wait for volumes may take minutes. Each namespace has a number of its own of them: pods that name a
 StorageClass of which no volume is ever made keep none of another namespace waiting.
@@ -11,9 +12,10 @@ StorageClass of which no volume is ever made keep none of another namespace wait
 
 import asyncio
 import logging
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from prometheus_client import Counter
@@ -28,12 +30,14 @@ from eclectus.live.write.binder import Binder, VolumeSteps
 from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.live.write.evictor import Evictor
 from eclectus.live.write.status_patches import Conditions, Nominator, Plans
-from eclectus.live.write.write_queues import Persistence, Pool
+from eclectus.live.write.write_queues import Persistence, Pool, Slots
 from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, RecordPlan, Report, VolumeStep
 from eclectus.model.events import BindConfirmed
 
 STEPPED_IN_FLIGHT = 8  # few binds have steps: of nominated pods, and of those that displace probes
 WAIT_FOR_VOLUMES = 500  # binds of one namespace; each waits most of its time and sends nothing
+SLOW_SECONDS = 0.1  # of the last binds' answers on average: ten times what an API server with CPU needs
+ANSWERS = 8  # that count as the last ones
 
 _log = logging.getLogger(__name__)
 
@@ -74,24 +78,27 @@ class Outbox:
         self._condition_state = known.condition_state
         self._metrics = context.metrics
         self._in_flight = connection.requests_in_flight
-        self._events_beside_binds = connection.events_in_flight
-        self._events_in_flight = max(self._events_beside_binds, self._in_flight)
-        events_waiting = connection.events_waiting
-        self._recorder = EventRecorder(context, instance, events_waiting, self._events_in_flight)
+        self._few = connection.writes_beside_binds
+        self._binding = 0  # binds under way, but for those that wait for volumes
+        self._answers: deque[float] = deque(maxlen=ANSWERS)  # how long the last binds took, seconds
+        self._slots = Slots(self._beside_binds)
+        conditions, plans, events = (partial(self._slots.one, rank) for rank in range(3))
+        self._recorder = EventRecorder(context, instance, connection.events_waiting, self._in_flight, events)
         context = replace(context, client=context.client.asking(holds_lease))
         noted = self._metrics.ignored_preferences
         self._ignored = IgnoredPreferences(known.take_ignored, self._recorder, noted)
         self._relaxed = RelaxedPreferences(known.unmet_preferences, self._metrics.relaxed_preferences)
         persistence, state_of = Persistence(context.rng, holds_lease), known.condition_state
-        self._conditions = Conditions(context, persistence, state_of, connection.conditions_in_flight)
+        behind_binds = replace(persistence, slot=conditions)
+        self._conditions = Conditions(context, behind_binds, state_of, self._in_flight)
         nominator = Nominator(context, persistence, state_of)
         self._evictor = Evictor(nominator, self._recorder, inbox, connection.evictions_in_flight)
-        self._plans = Plans(context, persistence, known.plan_state)
+        self._plans = Plans(context, replace(persistence, slot=plans), known.plan_state)
         volume_steps = VolumeSteps(context, persistence, known.claims, state_of)
         seconds = connection.request_timeout
         self._binder = Binder(context, persistence, seconds, self._annotations, nominator, volume_steps)
-        self._binds: Pool[Sent] = Pool("binds", self._in_flight, self._bind)
-        self._stepped: Pool[Sent] = Pool("binds with steps", STEPPED_IN_FLIGHT, self._bind)
+        self._binds: Pool[Sent] = Pool("binds", self._in_flight, self._bind_first)
+        self._stepped: Pool[Sent] = Pool("binds with steps", STEPPED_IN_FLIGHT, self._bind_first)
         self._for_volumes: Pool[Sent] = Pool(
             "binds that wait for volumes", WAIT_FOR_VOLUMES, self._bind, lambda sent: sent[0].namespace
         )
@@ -116,6 +123,7 @@ class Outbox:
             match command:
                 case Bind():
                     self._conditions.cancel(command.uid)
+                    self._recorder.outdate(command.uid)
                     state = self._condition_state(command.uid)
                     if state is None or state.prefers_nodes:
                         self._relaxed.decided(command)
@@ -132,7 +140,6 @@ class Outbox:
                     _log.error("policy %s: %s", command.policy, command.message)
         if makes_room or self._evictor.under_way:  # which a bind may make needless
             self._evictor.accept(commands)
-        self._share_requests()
 
     async def wait_for_room(self) -> None:
         """Wait until new binds would be sent soon: a decision becomes stale while it waits in a queue."""
@@ -177,6 +184,18 @@ class Outbox:
         for queue, depth in depths.items():
             self._metrics.outbox_depth.labels(queue).set_function(depth)
 
+    async def _bind_first(self, sent: Sent) -> None:
+        """Bind, while most other writes wait."""
+        self._binding += 1
+        began = elapsed()
+        try:
+            await self._bind(sent)
+        finally:
+            self._binding -= 1
+        if not sent[0].before:
+            self._answers.append(elapsed() - began)
+        self._slots.admit()
+
     async def _bind(self, sent: Sent) -> None:
         bind, since = sent
         if _log.isEnabledFor(logging.DEBUG):
@@ -186,17 +205,20 @@ class Outbox:
         result = "scheduled" if is_bound else "error"
         self._metrics.attempt_seconds.labels(result, bind.profile).observe(elapsed() - since)
         self._inbox.put(answer)
-        self._share_requests()
         relaxed = self._relaxed.answered(bind, is_bound)
         if is_bound:
             self._recorder.scheduled(bind, relaxed)
             _log.info("bound", extra={"pod": f"{bind.namespace}/{bind.name}", "node": bind.node})
 
-    def _share_requests(self) -> None:
-        """Events leave the requests to binds while any wait; otherwise they use as many as binds may."""
-        are_binds_waiting = len(self._binds) > 1  # one that has just been answered still counts
-        events = self._events_beside_binds if are_binds_waiting else self._events_in_flight
-        self._recorder.workers.limit_to(events)
+    def _beside_binds(self) -> int:
+        """How many conditions, plans and events may be under way.
+
+        Few while a bind is under way or answers are slow, one while both, otherwise as many as binds.
+        """
+        is_slow = sum(self._answers) > SLOW_SECONDS * len(self._answers)
+        if self._binding and is_slow:
+            return 1
+        return self._few if self._binding or is_slow else max(self._few, self._in_flight)
 
     def _report(self, report: Report) -> None:
         self._conditions.put(report.uid, report)

@@ -1,14 +1,16 @@
 """How writes wait and are repeated.
 
-Pools bound what is under way at a time. A write is repeated until it is done or refused, has been tried for
-long enough, or this process leads no more.
+Pools bound what is under way at a time, `Slots` the requests of several pools together. A write is repeated
+until it is done or refused, has been tried for long enough, or this process leads no more.
 """
 
 import asyncio
 from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from random import Random
 from typing import Generic, Literal, TypeVar
 
@@ -49,12 +51,6 @@ class Pool(Generic[T]):
         self._count += 1
         self._begin(key)
 
-    def limit_to(self, limit: int) -> None:
-        """Handle at most this many items at a time from now on, at least 1; what has begun is finished."""
-        self.limit = limit
-        for key in list(self._queues):
-            self._begin(key)
-
     async def run(self) -> None:
         """Work until cancelled."""
         try:
@@ -92,6 +88,41 @@ class Pool(Generic[T]):
         self._begin(key)
 
 
+@dataclass(eq=False)
+class Slots:
+    """Lets at most `limit()` requests be under way at a time: the lowest rank first, then the eldest."""
+
+    limit: Callable[[], int]
+
+    def __post_init__(self) -> None:
+        self._taken = 0
+        self._asked = 0
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []  # a heap of (rank, serial, turn)
+
+    @asynccontextmanager
+    async def one(self, rank: int) -> AsyncIterator[None]:
+        """A slot for the length of an `async with` block; waits until one is free."""
+        turn = asyncio.get_running_loop().create_future()
+        self._asked += 1
+        heappush(self._waiting, (rank, self._asked, turn))
+        self.admit()
+        try:
+            await turn
+            yield
+        finally:
+            if turn.done() and not turn.cancelled():
+                self._taken -= 1
+                self.admit()
+
+    def admit(self) -> None:
+        """Begin as many of those that wait as may be under way: the limit may have risen."""
+        while self._waiting and self._taken < self.limit():
+            turn = heappop(self._waiting)[-1]
+            if not turn.done():  # otherwise its task was cancelled
+                self._taken += 1
+                turn.set_result(None)
+
+
 UNDONE = (NotDoneError, UnsureError)  # after these a write that may be done twice is repeated
 OUTDATED = (ConflictError, *UNDONE)  # one that is made anew each time, too: the watch brings the new version
 LEASE_LOST = "this process no longer holds the Lease for certain"
@@ -113,11 +144,16 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Persistence:
-    """Repeats writes. `may_write` is asked before each attempt."""
+    """Repeats writes. `may_write` is asked before each attempt.
+
+    Each attempt takes a `slot`. A write that waits to be repeated has none, but keeps its place in its pool:
+    what the API server refuses for lack of capacity holds up its like, and nothing else.
+    """
 
     rng: Random
     may_write: Callable[[], bool]
     least_pause: float = 0.1  # seconds
+    slot: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
 
     async def attempt(
         self, write: Callable[[], Awaitable[None]], again: tuple[type[ApiError], ...], seconds: float
@@ -127,17 +163,20 @@ class Persistence:
         Raises every other error of `write`.
         """
         backoff = Backoff(self.least_pause, 5.0, self.rng)
-        give_up_at = elapsed() + seconds
+        give_up_at: float | None = None
         found: ApiError | None = None
-        while self.may_write() and elapsed() < give_up_at:
-            try:
-                await write()
-            except again as error:
-                found = error
-                await asyncio.sleep(error.retry_after or backoff.wait())
-            else:
-                return None
-        return found or ApiError("", message=LEASE_LOST)
+        while True:
+            async with self.slot():
+                give_up_at = give_up_at or elapsed() + seconds  # from its first turn on
+                if not self.may_write() or elapsed() >= give_up_at:
+                    return found or ApiError("", message=LEASE_LOST)
+                try:
+                    await write()
+                except again as error:
+                    found = error
+                else:
+                    return None
+            await asyncio.sleep(found.retry_after or backoff.wait())
 
     async def why_not(
         self, write: Callable[[], Awaitable[None]], again: tuple[type[ApiError], ...], seconds: float
