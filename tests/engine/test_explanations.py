@@ -170,7 +170,7 @@ def test_a_pod_deferred_for_a_fast_node_while_slow_ones_are_free_is_reported_so(
 def test_a_pod_that_has_been_reported_three_thousand_times_is_still_reported() -> None:
     reports, now = ReportSchedule(), 0.0
     for _ in range(3000):
-        reports.add("a", now, at_once=False)
+        reports.add("a", now)
         due = reports.next_due()
         assert due is not None
         assert due - now <= 300

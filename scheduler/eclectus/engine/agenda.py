@@ -16,7 +16,8 @@ and the backlog would not end.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from math import inf
 from typing import NamedTuple
 
@@ -64,67 +65,209 @@ class Backoff:
 
 
 GRACE_SECONDS = 1.0  # shorter waits are not reported and cost no write
+GRACE_BINDS = 20.0  # nor waits in which the API server answers fewer binds, one after the other
+GRACE_SECONDS_MOST = 30.0  # up to this
 REPEAT_SECONDS = 10.0  # the shortest time between two reports of one pod, doubled each time
 REPEAT_SECONDS_MOST = 300.0  # until it is this
 WRITTEN_AGAIN_SECONDS = 1800.0  # after which it is written again: an API server keeps events for an hour
+ANSWERS = 16.0  # of binds, over which their time is averaged
+SHARE = 0.05  # of a report for each bind, while reports are limited: a report is two writes
+REPORTS_A_SECOND = 0.1  # beside that
+REPORTS_SAVED = 5.0  # at most
+REPORTS_IN_ADVANCE = 15.0  # of classes of which no pod is reported: an autoscaler knows nothing of them
+CLASSES_IN_TURN = 32  # of those that are looked at in one step
+
+
+class ReportAllowance:
+    """How many reports may be made: any number, unless binds go on and the API server is slow to answer them.
+
+    Then a report takes from binds what they need, and a bind ends a wait. Slow is what makes the grace longer
+    than GRACE_SECONDS; binds go on until none has been answered for as long as the grace.
+    """
+
+    def __init__(self) -> None:
+        self._sent: dict[str, float] = {}  # uid -> when its bind was sent, seconds
+        self._mean = 0.0  # until a bind is answered, seconds
+        self._left, self._as_of = REPORTS_SAVED, 0.0
+        self._ends_at = -inf  # seconds
+        self.grace = GRACE_SECONDS  # while it is limited
+
+    def sent(self, uid: str, now: float) -> None:
+        """A bind of this pod is sent."""
+        self._sent[uid] = now
+
+    def answered(self, uid: str, now: float) -> None:
+        """The pod is bound, its bind was refused, or it is gone; no effect if none was sent."""
+        sent = self._sent.pop(uid, None)
+        if sent is not None:
+            self._mean += (now - sent - self._mean) / ANSWERS
+            self.grace = min(max(GRACE_BINDS * self._mean, GRACE_SECONDS), GRACE_SECONDS_MOST)
+            self._ends_at = now + self.grace
+            self._save(now, SHARE)
+
+    def is_limited(self, now: float) -> bool:
+        """Whether reports are limited now."""
+        return self.grace > GRACE_SECONDS and now < self._ends_at
+
+    def left(self, now: float, in_advance: float = 0.0) -> int:
+        """How many reports may be made now, while they are limited."""
+        self._save(now, 0.0)
+        return int(max(self._left + in_advance + 1e-6, 0.0))  # a little less than one would never be due
+
+    def spend(self) -> None:
+        """A report is made, while they are limited."""
+        self._left = max(self._left - 1.0, -REPORTS_IN_ADVANCE)
+
+    def due(self, since: float, in_advance: float = 0.0) -> float:
+        """When the next report may be made, of a pod that waits since then, seconds.
+
+        After the grace, and when one is left or they are limited no more; in advance after GRACE_SECONDS.
+        """
+        if self.grace == GRACE_SECONDS:
+            return since + GRACE_SECONDS
+        is_left_at = self._as_of + (1.0 - in_advance - self._left) / REPORTS_A_SECOND
+        limited = max(since + (GRACE_SECONDS if in_advance else self.grace), is_left_at)
+        return min(limited, max(since + GRACE_SECONDS, self._ends_at))
+
+    def _save(self, now: float, reports: float) -> None:
+        saved = self._left + reports + REPORTS_A_SECOND * (now - self._as_of)
+        self._left, self._as_of = min(saved, REPORTS_SAVED), now
 
 
 class ReportSchedule:
     """When a pending pod gets a report of why it waits, and the last report of each pod.
 
     A pod that no node could ever run is reported at once. A pod that waits for room is reported after a grace
-    period: most such waits end sooner, and every report costs a write. Later reports are made ever less
+    period: most such waits end sooner, and every report costs two writes. Later reports are made ever less
     often, and written only when the message has changed or its event will soon expire.
+
+    While reports are limited, classes of which no pod is reported come first. Once the eldest pod of such a
+    class has waited for GRACE_SECONDS, its youngest is reported. It will wait for longest, and as long as it
+    does an autoscaler knows of the class.
     """
 
     def __init__(self) -> None:
-        # First reports, uid -> due time, in order of due times. Most are cancelled, and taking the first one
-        # out of a plain dict again and again would scan the entries deleted before it.
-        self._first: OrderedDict[str, float] = OrderedDict()
+        self.allowance = ReportAllowance()
+        self._at_once = OrderedDict[str, float]()  # uid -> due time, in order of due times
+        # First reports, uid -> since when the pod waits and its class, in order of these times. Most are
+        # cancelled, and taking the first one out of a plain dict again and again would scan the entries
+        # deleted before it.
+        self._first = OrderedDict[str, tuple[float, Hashable]]()
+        self._of_class: dict[Hashable, OrderedDict[str, None]] = {}  # their uids, in the same order
+        self._silent = OrderedDict[Hashable, None]()  # classes among these of which no pod is reported
+        self._reporting: dict[str, Hashable] = {}  # uid -> class, of pods that wait after their first report
+        self._voices = Counter[Hashable]()  # how many of those a class has
         self._others = DueTimes[str]()
         self.first: Mapping[str, object] = self._first  # by uid
         self.others: Mapping[str, object] = self._others.keys  # by uid
+        self.at_once: Mapping[str, object] = self._at_once  # by uid
         self._reported: dict[str, tuple[str, float, int]] = {}  # uid -> last message, when, how many reports
         self._written: dict[str, float] = {}  # uid -> when the last message was written, seconds
 
     def next_due(self) -> float:
         """When the next report is due, seconds; inf for never."""
-        first = next(iter(self._first.values()), inf)
-        return min(first, self._others.next_due()) if self._others.keys else first
+        at = next(iter(self._at_once.values()), inf)
+        if self._first:
+            at = min(at, self.allowance.due(next(iter(self._first.values()))[0]))
+            if self._silent and self.allowance.grace > GRACE_SECONDS:
+                since = self._eldest(next(iter(self._silent)))
+                at = min(at, self.allowance.due(since, REPORTS_IN_ADVANCE))
+        if self._others.keys:
+            others = self._others.next_due()
+            at = min(at, max(others, self.allowance.due(-inf)))
+        return at
 
-    def add(self, uid: str, now: float, at_once: bool) -> None:
-        """Schedule a report for a pending pod; no effect if one is scheduled already."""
-        if uid in self._first or uid in self._others.keys:
+    def add(self, uid: str, now: float, class_key: Hashable = None, *, at_once: bool = False) -> None:
+        """Schedule a report for a pending pod; no effect if one is scheduled already.
+
+        `class_key`: equal for pods of which the reports say the same, if it may be the first one of this pod.
+        """
+        if uid in self._first or uid in self._others.keys or uid in self._at_once:
             return
-        due = now if at_once else now + GRACE_SECONDS
         if uid in self._reported:
             _, when, times = self._reported[uid]
             gap = REPEAT_SECONDS * 2 ** min(times - 1, DOUBLINGS_MOST)
+            due = now if at_once else now + GRACE_SECONDS
             self._others.set(uid, max(due, when + min(gap, REPEAT_SECONDS_MOST)), rank=uid)
         elif at_once:
-            self._others.set(uid, due, rank=uid)
+            self._at_once[uid] = now
         else:
-            self._first[uid] = due
+            self._first[uid] = now, class_key
+            pods = self._of_class.get(class_key)
+            if pods is None:
+                pods = self._of_class[class_key] = OrderedDict()
+                if class_key not in self._voices:
+                    self._silent[class_key] = None
+            pods[uid] = None
 
     def expedite(self, uid: str, now: float) -> None:
         """No node could ever run this pod: if its first report is scheduled, it is due now."""
-        if self._first.pop(uid, None) is not None:
-            self._others.set(uid, now, rank=uid)
+        if self._leave_first(uid):
+            self._at_once[uid] = now
 
     def take_due(self, now: float, most: int) -> list[str]:
         """Take out pods whose reports are due now, in order of their due times; at most so many."""
-        due: list[tuple[float, str]] = []
-        while len(due) < most and next(iter(self._first.values()), inf) <= now:
-            uid, at = self._first.popitem(last=False)
+        due, grace, is_limited = list[tuple[float, str]](), GRACE_SECONDS, self.allowance.is_limited(now)
+        while len(due) < most and next(iter(self._at_once.values()), inf) <= now:
+            uid, at = self._at_once.popitem(last=False)
             due.append((at, uid))
+        if is_limited:
+            grace = self.allowance.grace
+            in_advance = min(self.allowance.left(now, REPORTS_IN_ADVANCE), most - len(due))
+            due += [(now, self._take_first(uid, is_limited)) for uid in self._unheard(now, in_advance)]
+            most = min(most, len(due) + self.allowance.left(now))
+        while len(due) < most and self._first:
+            uid, (since, _) = next(iter(self._first.items()))
+            if since + grace > now:
+                break
+            due.append((since + grace, self._take_first(uid, is_limited)))
         while len(due) < most and (at := self._others.next_due()) <= now:
             due.append((at, self._others.take()[1]))
         return [uid for _, uid in sorted(due)]
 
+    def _unheard(self, now: float, most: int) -> list[str]:
+        """The youngest pods of classes of which none is reported; at most so many."""
+        found = list[str]()
+        for key in list(islice(self._silent, CLASSES_IN_TURN)):
+            if len(found) == most:
+                break
+            if self._eldest(key) + GRACE_SECONDS <= now:
+                found.append(next(reversed(self._of_class[key])))
+            else:
+                self._silent.move_to_end(key)
+        return found
+
+    def _eldest(self, class_key: Hashable) -> float:
+        """Since when the eldest pod of a class waits for its first report, seconds."""
+        return self._first[next(iter(self._of_class[class_key]))][0]
+
+    def _take_first(self, uid: str, is_limited: bool) -> str:
+        """Take out a pod whose first report is made now."""
+        class_key = self._first[uid][1]
+        self._leave_first(uid)
+        self._reporting[uid] = class_key
+        self._voices[class_key] += 1
+        self._silent.pop(class_key, None)
+        if is_limited:
+            self.allowance.spend()
+        return uid
+
+    def _leave_first(self, uid: str) -> bool:
+        """Schedule no first report of the pod; whether one was scheduled."""
+        entry = self._first.pop(uid, None)
+        if entry is None:
+            return False
+        pods = self._of_class[entry[1]]
+        del pods[uid]
+        if not pods:
+            del self._of_class[entry[1]]
+            self._silent.pop(entry[1], None)
+        return True
+
     def put_back(self, uids: Iterable[str], now: float) -> None:
-        """Make pods due again that were taken out and not reported."""
+        """Make pods due again that were taken out and not reported, whatever is left of the allowance."""
         for uid in uids:
-            self._others.set(uid, now, rank=uid)
+            self._at_once[uid] = now
 
     def record(self, uid: str, message: str, on_the_pod: str, now: float) -> bool:
         """Note a report; returns whether it must be written: not if the pod has had this message lately."""
@@ -133,6 +276,8 @@ class ReportSchedule:
         is_due = message != last or now - self._written.setdefault(uid, now) >= WRITTEN_AGAIN_SECONDS
         if is_due:
             self._written[uid] = now
+            if times and self.allowance.is_limited(now):
+                self.allowance.spend()
         return is_due
 
     def last(self, uid: str) -> tuple[str, float, int] | None:
@@ -141,13 +286,24 @@ class ReportSchedule:
 
     def cancel(self, uid: str) -> None:
         """The pod does not wait now; its last report stays known."""
-        self._first.pop(uid, None)
+        if self._leave_first(uid):
+            return
+        self._at_once.pop(uid, None)
         self._others.discard(uid)
+        class_key = self._reporting.pop(uid, None)
+        if class_key is not None:
+            self._voices[class_key] -= 1
+            if not self._voices[class_key]:
+                del self._voices[class_key]
+                if class_key in self._of_class:
+                    self._silent[class_key] = None
 
     def forget(self, uid: str) -> None:
         """The pod is placed or gone."""
-        if self._first.pop(uid, None) is None:  # otherwise nothing has been reported yet
-            self._others.discard(uid)
+        if uid in self._first:  # nothing has been reported yet
+            self._leave_first(uid)
+        else:
+            self.cancel(uid)
             self._reported.pop(uid, None)
             self._written.pop(uid, None)
 

@@ -108,7 +108,8 @@ class Engine:
             self._relief.reserve()
             self._nominations.dispatch_changed()
         # 7. Pods that still wait are reported, when their reports are due and all have been asked about.
-        at = state.reports.next_due() if state.reports.first or state.reports.others else inf
+        reports = state.reports
+        at = reports.next_due() if reports.first or reports.others or reports.at_once else inf
         if at <= now and not self._placement.goes_on:
             at = self._explanations.report_due()
         # 8. What is planned for DAG jobs is written, when it has changed.

@@ -319,7 +319,8 @@ class EventHandlers:
         if uid in self._nominations.withdrawn:
             self._nominations.forget(uid)
         state.eviction_ended(uid)
-        state.placed.confirm(uid)
+        if state.placed.confirm(uid):
+            state.reports.allowance.answered(uid, state.now)
         state.placed.remove(uid)
 
     # -- specs that depend on more than the pod --------------------------------------------------
@@ -389,14 +390,17 @@ class EventHandlers:
         task = state.forget(uid)
         if uid in self._nominations.withdrawn:
             self._nominations.forget(uid)
-        if state.placed.confirm(uid) and task is not None:
-            state.count_attempts("scheduled", task.profile)
+        if state.placed.confirm(uid):
+            state.reports.allowance.answered(uid, state.now)
+            if task is not None:
+                state.count_attempts("scheduled", task.profile)
 
     def _bind_refused(self, event: events.BindRefused) -> None:
         state = self._state
         nominated = state.placed.forget(event.uid, event.node)
         if nominated is None:
             return
+        state.reports.allowance.answered(event.uid, state.now)
         state.volumes.bind_ended(event.uid)
         state.gangs.bind_refused(event.uid)
         task = state.pending.get(event.uid)

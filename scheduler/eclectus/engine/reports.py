@@ -292,7 +292,7 @@ class Explanations:
                 self._expect(task, estimates)
                 reason, message = self._explain(task, fit_errors)
             state.report(task, reason, message)
-            reports.add(uid, state.now, at_once=False)
+            reports.add(uid, state.now)
 
     def _expect(self, task: Task, estimates: StepEstimates) -> None:
         """Estimate, once, how long a pod will wait for which no node has room."""

@@ -259,14 +259,14 @@ class State:
         if task.gang is not None and self.gangs.keeps(task):
             self.gangs.hold(task)
             self.places.move(task.uid, "gang")
-            self.reports.add(task.uid, self.now, at_once=False)
+            self.reports.add(task.uid, self.now, task.gang)
             return
         queued = self._add_to_class_queue(task, event)
         if queued is not None:
             self.places.move(task.uid, "classQueue", queued)
             if task.gang is not None:
                 self.gangs.let_go(task)
-            self.reports.add(task.uid, self.now, at_once=queued.pending.never_feasible)
+            self.reports.add(task.uid, self.now, queued.pending, at_once=queued.pending.never_feasible)
             self.waiting_times.add(task, self.now)
 
     def enqueue_lead(self, lead: Task, event: str) -> None:
@@ -384,6 +384,8 @@ class State:
         task = assumed.task
         self.places.move(task.uid, "assumed")
         self.reports.forget(task.uid)
+        if not assumed.for_volumes:  # which may take minutes
+            self.reports.allowance.sent(task.uid, self.now)
         self.waiting_times.discard(task.uid)
         if task.uid in self.expected_waits.open:
             self.expected_waits.placed(task.uid, self.now)

@@ -1,0 +1,127 @@
+"""While binds go on and are answered slowly few pods are reported, and of every class one in time."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from builders import make_node, make_task
+from eclectus.engine.agenda import (
+    GRACE_SECONDS,
+    GRACE_SECONDS_MOST,
+    REPORTS_A_SECOND,
+    REPORTS_SAVED,
+    SHARE,
+    ReportSchedule,
+)
+from slow_servers import SlowServer
+from worlds import numbered
+
+SLOW = 0.3  # seconds until a bind is answered
+GRACE = 20 * SLOW
+
+
+def busy(answer: float = SLOW, pods: int = 5_000, cores: int = 8) -> SlowServer:
+    """A full cluster, pods that wait for it, and a node that other pods of them have filled."""
+    server = SlowServer(answer, make_node("n", cpu=cores, memory=9999, pods=9999))
+    server.add(*numbered(20 * cores, prefix="early"))
+    server.run(25 * (1 + answer))
+    server.reports.clear()
+    server.binds.clear()
+    server.add(*numbered(pods))
+    return server
+
+
+@pytest.mark.parametrize("answer", [0.1, SLOW, 1.0])
+def test_reports_are_a_small_share_of_the_writes_while_binds_go_on(answer: float) -> None:
+    server = busy(answer)
+    server.run(60)
+    assert len(server.binds) > 60 / (1 + answer)
+    assert 0 < len(server.reports) <= REPORTS_SAVED + 1 + SHARE * len(server.binds) + REPORTS_A_SECOND * 60
+
+
+@pytest.mark.parametrize("answer", [0.0, 0.04])
+def test_where_binds_are_answered_soon_all_are_reported_after_a_second(answer: float) -> None:
+    server = busy(answer, pods=400)
+    server.run(GRACE_SECONDS + 0.1)
+    waiting = 400 - len(server.binds)
+    assert len(server.reports) >= waiting
+    assert min(at for at, _ in server.reports) == pytest.approx(server.now - 0.1)
+
+
+def test_a_pod_of_each_class_is_reported_within_the_grace_under_a_full_backlog() -> None:
+    server = busy()
+    server.run(30)
+    since = server.now
+    server.add(*(make_task(f"shape{at}", memory=1 + at, created=99) for at in range(15)))
+    server.run(GRACE)
+    assert {f"shape{at}" for at in range(15)} <= set(server.reported(since))
+
+
+def test_the_youngest_speaks_for_its_class_so_that_few_reports_keep_it_known() -> None:
+    server = busy(pods=100)
+    server.add(*numbered(100, prefix="large", memory=1))
+    server.run(GRACE_SECONDS + 0.1)
+    assert sorted(server.reported()) == ["large99", "t99"]
+
+
+def test_a_class_whose_reported_pod_is_bound_gets_another_one() -> None:
+    reports = ReportSchedule()
+    reports.allowance.sent("bind", 0.0)
+    reports.allowance.answered("bind", 8.0)
+    for at, uid in enumerate("abc"):
+        reports.add(uid, 8.0 + at / 10, "class")
+    assert reports.next_due() == 9.0
+    assert reports.take_due(9.0, 99) == ["c"]
+    reports.forget("c")
+    assert reports.take_due(9.0, 99) == ["b"]
+    reports.forget("b")
+    reports.forget("a")
+    assert reports.next_due() == float("inf")
+
+
+def test_pods_that_no_node_can_ever_take_are_reported_at_once_all_the_same() -> None:
+    server = busy()
+    server.run(10)
+    since = server.now
+    server.add(*numbered(40, prefix="never", cpu=99))
+    assert server.now == since
+    assert len(server.reported(since)) == 40
+
+
+def test_when_no_bind_was_answered_for_as_long_as_the_grace_all_are_reported() -> None:
+    server = busy(pods=200)
+    server.run(3)
+    server.run_seconds = 9999.0  # of the pods that are bound from now on
+    server.run(2)
+    bound, early = len(server.binds), len(server.reports)
+    server.run(GRACE - 1.5)
+    assert len(server.reports) < early + 5
+    server.run(1)
+    assert len(server.binds) == bound
+    assert len(server.reports) == 200 - bound
+
+
+def test_the_grace_grows_with_the_time_of_an_answer_up_to_its_limit() -> None:
+    allowance = ReportSchedule().allowance
+    graces = []
+    for seconds in (0.01, 0.3, 60.0):
+        for bind in range(200):
+            allowance.sent(str(bind), 0.0)
+            allowance.answered(str(bind), seconds)
+        graces.append(allowance.grace)
+    assert graces == [GRACE_SECONDS, pytest.approx(6.0, rel=0.01), GRACE_SECONDS_MOST]
+
+
+@pytest.mark.parametrize("answer", [0.0, 0.1, 1.0])
+def test_no_pod_costs_more_reports_than_attempts_that_fail_with_kube_scheduler(answer: float) -> None:
+    """It tries each pod when it comes, and while pods end after each back-off; each failure is an event."""
+    server = busy(answer, pods=300)
+    created = server.now
+    server.run(60)
+    bound = {bind.name: at for at, bind in server.binds}
+    for name, count in Counter(server.reported()).items():
+        waited = bound.get(name, server.now) - created
+        assert count <= sum(waited > failure for failure in (0, 1, 3, 7, 15, 25, 35, 45, 55))
+    assert len(server.reports) <= 300
