@@ -45,6 +45,10 @@ class Counted:
     def next_step_at(self) -> float | None:
         return self._engine.next_step_at()
 
+    @property
+    def waits(self) -> bool:
+        return self._engine.waits
+
     def turn(self) -> None:
         """The Lease is renewed."""
         self.turns.append((self.events, self.binds))

@@ -1,11 +1,13 @@
 """Inbox, worker pool and loop: no deadlock, and no queue grows without bound."""
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 
 from builders import make_task
 from eclectus.live import inbox as inbox_module
+from eclectus.live import loop as loops
 from eclectus.live.inbox import Inbox
 from eclectus.live.loop import Loop
 from eclectus.live.write.write_queues import Pool, Slots
@@ -176,7 +178,7 @@ class Engine:
     """Answers each step with one bind; the next step is due at `due_at`."""
 
     def __init__(self):
-        self.steps, self.due_at = [], None
+        self.steps, self.due_at, self.waits = [], None, False
 
     def step(self, events, now):
         self.steps.append((list(events), now))
@@ -235,6 +237,68 @@ def test_the_loop_steps_when_the_engine_is_due_and_not_before(until):
     due, steps = asyncio.run(work())
     assert [events for events, _ in steps] == [[]]
     assert steps[0][1] >= due
+
+
+def test_waits_that_end_one_by_one_end_together(until):
+    class OneByOne(Engine):
+        def step(self, events, now):
+            super().step(events, now)
+            self.due_at = now + 0.001
+            return []
+
+    async def work():
+        engine = OneByOne()
+        engine.due_at = asyncio.get_running_loop().time()
+        running = asyncio.create_task(looping(engine, Outbox(), Inbox(), []).run())
+        await until(lambda: len(engine.steps) == 4)
+        running.cancel()
+        return [now for _, now in engine.steps]
+
+    times = asyncio.run(work())
+    assert all(later - earlier >= loops.APART_SECONDS for earlier, later in pairwise(times))
+
+
+@pytest.mark.parametrize(
+    ("took", "why", "rest"),
+    [
+        (0.01, "pods wait", 0.02),
+        (0.04, "pods wait", 0.08),
+        (0.06, "pods wait", 0.1),
+        (9.0, "pods wait", 0.1),
+        (0.01, "", 0.0),
+        (0.06, "", 0.02),
+        (0.01, "pods wait, and the cycle goes on", 0.0),
+        (0.06, "pods wait, and the cycle goes on", 0.02),
+    ],
+)
+def test_the_loop_rests_in_proportion_to_its_step_while_pods_wait(until, monkeypatch, took, why, rest):
+    clock = [0.0]
+    monkeypatch.setattr(loops, "elapsed", lambda: clock[0])
+
+    class Slow(Engine):
+        def step(self, events, now):
+            super().step(events, now)
+            clock[0] += took
+            self.due_at = now if "goes on" in why else None
+            return []
+
+    async def work():
+        engine, inbox, rests = Slow(), Inbox(), []
+
+        async def record(seconds):
+            rests.append(seconds)
+            await asyncio.sleep(0)
+
+        engine.waits = "pods wait" in why
+        loop = looping(engine, Outbox(), inbox, [])
+        loop.rest = record
+        running = asyncio.create_task(loop.run())
+        await inbox.put_all(gone(1))
+        await until(lambda: rests)
+        running.cancel()
+        return rests[0]
+
+    assert asyncio.run(work()) == pytest.approx(rest)
 
 
 def test_the_loop_does_not_step_while_the_outbox_is_full(until):

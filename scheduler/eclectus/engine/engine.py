@@ -152,6 +152,11 @@ class Engine:
         """When to call `step` even if nothing happens, on the clock of `now`; None for never."""
         return self._next_step_at
 
+    @property
+    def waits(self) -> bool:
+        """Whether pods wait that the last step could not place."""
+        return self.leads and self._state.class_queues.count > 0
+
     # -- for metrics and other processes -------------------------------------------------------
 
     def read(self, question: Callable[..., Answer], *arguments: object) -> Answer:

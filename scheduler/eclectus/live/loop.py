@@ -1,8 +1,9 @@
 """The main loop: events from the inbox go to the engine, its commands go to the outbox; and its watchdog.
 
 After each step the other tasks of the loop run, whatever waits in the inbox: watches are read and binds are
-sent on it. What one step does is bounded by counts (`inbox.MAX_BATCH`, engine/scheduling_cycle.py); the Lease
-waits for no step (`live/scheduler_process.py`).
+sent on it. While pods wait that a step could not place, the loop also rests: what happens meanwhile is one
+step instead of many, so that a backlog does not make a pod dearer. What one step does is bounded by counts
+(`inbox.MAX_BATCH`, engine/scheduling_cycle.py); the Lease waits for no step (`live/scheduler_process.py`).
 
 The Lease is renewed and health checks are answered on another thread (`kubeclient/side_loop.py`), so nothing
 of them shows that the main loop is busy. The watchdog says that it does not turn, and what its thread is at:
@@ -17,6 +18,7 @@ import threading
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from eclectus.engine.engine import Engine
 from eclectus.kubeclient.timing import elapsed
@@ -26,8 +28,11 @@ from eclectus.model.commands import Command
 from eclectus.model.events import Event
 
 IDLE_SECONDS = 5.0  # the longest sleep, so that an idle loop still passes its liveness check
+APART_SECONDS = 0.05  # from a step to one that only time makes due: waits that end one by one end together
 LONG_SECONDS = 0.05  # after a step of this length others get REST_SECONDS, and one turn after any other
 REST_SECONDS = 0.02  # a bind takes several turns: the request, its answer, the next request
+REST_SHARE = 2.0  # of a step's time, for which the loop rests while pods wait: it leaves others two thirds
+REST_SECONDS_MOST = 0.1  # up to this: a slot that is free is filled after it
 HUNG_SECONDS = 60.0  # without a new iteration, or a turn: longer than any step that was ever measured
 
 _log = logging.getLogger(__name__)
@@ -49,10 +54,12 @@ class Loop:
     now: Callable[[], float]
     observe_seconds: Callable[[float], None]
     observers: Sequence[StepObserver] = ()
+    rest: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     def __post_init__(self) -> None:
         self._stopping = False
         self._iteration_began_at = elapsed()
+        self._stepped_at = -inf  # on the clock of `now`
         self._is_throttled = False
 
     async def run(self) -> None:
@@ -67,6 +74,7 @@ class Loop:
                 continue
             began = elapsed()
             commands = self.engine.step(events, now)
+            self._stepped_at = now
             # 3. Report the step to the tape and the metrics.
             took = elapsed() - began
             self.observe_seconds(took)
@@ -78,7 +86,7 @@ class Loop:
             await self.outbox.wait_for_room()
             self._is_throttled = False
             # 5. Let other tasks run: they would wait for as long as events wait or a cycle goes on.
-            await asyncio.sleep(REST_SECONDS if took > LONG_SECONDS else 0.0)
+            await self.rest(self._rest_seconds(took))
 
     def stop(self) -> None:
         """Decide nothing more; what has been decided is still sent."""
@@ -90,9 +98,21 @@ class Loop:
         silent = 0.0 if self._is_throttled else elapsed() - self._iteration_began_at
         return f"no iteration for {silent:.0f} s" if silent > HUNG_SECONDS else ""
 
+    def _rest_seconds(self, took: float) -> float:
+        """How long to rest after a step that took so many seconds."""
+        least = REST_SECONDS if took > LONG_SECONDS else 0.0
+        due = self.engine.next_step_at()
+        if not self.engine.waits or (due is not None and due <= self._stepped_at):  # or the cycle goes on
+            return least
+        return max(least, min(REST_SHARE * took, REST_SECONDS_MOST))
+
     def _sleep_seconds(self) -> float:
         due = self.engine.next_step_at()
-        return IDLE_SECONDS if due is None else min(max(due - self.now(), 0.0), IDLE_SECONDS)
+        if due is None:
+            return IDLE_SECONDS
+        if due > self._stepped_at:
+            due = max(due, self._stepped_at + APART_SECONDS)
+        return min(max(due - self.now(), 0.0), IDLE_SECONDS)
 
 
 ASK_SECONDS = 1.0  # between two requests for a sign of life
