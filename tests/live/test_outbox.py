@@ -216,6 +216,24 @@ def test_an_event_that_was_refused_is_not_repeated_once_its_pod_is_bound(server,
     assert [event["reason"] for event in bodies(server, EVENTS)] == ["FailedScheduling", "Scheduled"]
 
 
+@pytest.mark.parametrize("failures", [0, 1, 3])
+def test_a_pod_costs_no_more_writes_than_with_kube_scheduler(server, answers, failures):
+    """With it a bind is two, and so is each attempt that fails: a changed condition, and an event."""
+    server.on(f"POST {PATH}/binding", answers.says({}, 201))
+    server.on(f"PATCH {PATH}/status", answers.says({}))
+    server.on(EVENTS, answers.says({}, 201))
+
+    async def work():
+        async with working(server) as (outbox, _, _):
+            for command in [*(report(str(at)) for at in range(failures)), BIND]:
+                outbox.accept([command])
+                async with asyncio.timeout(10):
+                    await outbox.wait_until_empty()
+
+    asyncio.run(work())
+    assert len(server.requests) == 2 + 2 * failures
+
+
 def test_a_report_becomes_a_condition_and_an_event(server, answers):
     server.on(f"PATCH {PATH}/status", answers.says({}))
     server.on(EVENTS, answers.says({}, 201))
