@@ -88,9 +88,9 @@ class ReportAllowance:
     def __init__(self) -> None:
         self._sent: dict[str, float] = {}  # uid -> when its bind was sent, seconds
         self._mean = 0.0  # until a bind is answered, seconds
+        self._answered_at = -inf  # the last time, seconds
         self._left, self._as_of = REPORTS_SAVED, 0.0
-        self._ends_at = -inf  # seconds
-        self.grace = GRACE_SECONDS  # while it is limited
+        self.grace = GRACE_SECONDS  # for which a pod waits before it is reported, while reports are limited
 
     def sent(self, uid: str, now: float) -> None:
         """A bind of this pod is sent."""
@@ -100,18 +100,20 @@ class ReportAllowance:
         """The pod is bound, its bind was refused, or it is gone; no effect if none was sent."""
         sent = self._sent.pop(uid, None)
         if sent is not None:
-            self._mean += (now - sent - self._mean) / ANSWERS
-            self.grace = min(max(GRACE_BINDS * self._mean, GRACE_SECONDS), GRACE_SECONDS_MOST)
-            self._ends_at = now + self.grace
-            self._save(now, SHARE)
+            self._answered_at = now
+            self._left += SHARE
+            if now > sent or self._mean:
+                self._mean += (now - sent - self._mean) / ANSWERS
+                self.grace = min(max(GRACE_BINDS * self._mean, GRACE_SECONDS), GRACE_SECONDS_MOST)
 
     def is_limited(self, now: float) -> bool:
         """Whether reports are limited now."""
-        return self.grace > GRACE_SECONDS and now < self._ends_at
+        return self.grace > GRACE_SECONDS and now < self._answered_at + self.grace
 
     def left(self, now: float, in_advance: float = 0.0) -> int:
         """How many reports may be made now, while they are limited."""
-        self._save(now, 0.0)
+        saved = self._left + REPORTS_A_SECOND * (now - self._as_of)
+        self._left, self._as_of = min(saved, REPORTS_SAVED), now
         return int(max(self._left + in_advance + 1e-6, 0.0))  # a little less than one would never be due
 
     def spend(self) -> None:
@@ -119,19 +121,13 @@ class ReportAllowance:
         self._left = max(self._left - 1.0, -REPORTS_IN_ADVANCE)
 
     def due(self, since: float, in_advance: float = 0.0) -> float:
-        """When the next report may be made, of a pod that waits since then, seconds.
+        """When the next report may be made if the grace is longer, of a pod that waits since then, seconds.
 
         After the grace, and when one is left or they are limited no more; in advance after GRACE_SECONDS.
         """
-        if self.grace == GRACE_SECONDS:
-            return since + GRACE_SECONDS
         is_left_at = self._as_of + (1.0 - in_advance - self._left) / REPORTS_A_SECOND
         limited = max(since + (GRACE_SECONDS if in_advance else self.grace), is_left_at)
-        return min(limited, max(since + GRACE_SECONDS, self._ends_at))
-
-    def _save(self, now: float, reports: float) -> None:
-        saved = self._left + reports + REPORTS_A_SECOND * (now - self._as_of)
-        self._left, self._as_of = min(saved, REPORTS_SAVED), now
+        return min(limited, max(since + GRACE_SECONDS, self._answered_at + self.grace))
 
 
 class ReportSchedule:
@@ -166,16 +162,16 @@ class ReportSchedule:
 
     def next_due(self) -> float:
         """When the next report is due, seconds; inf for never."""
-        at = next(iter(self._at_once.values()), inf)
-        if self._first:
-            at = min(at, self.allowance.due(next(iter(self._first.values()))[0]))
-            if self._silent and self.allowance.grace > GRACE_SECONDS:
-                since = self._eldest(next(iter(self._silent)))
-                at = min(at, self.allowance.due(since, REPORTS_IN_ADVANCE))
-        if self._others.keys:
-            others = self._others.next_due()
-            at = min(at, max(others, self.allowance.due(-inf)))
-        return at
+        since, _ = next(iter(self._first.values()), (inf, None))
+        others = self._others.next_due() if self._others.keys else inf
+        allowance = self.allowance
+        if allowance.grace == GRACE_SECONDS:
+            at = min(since + GRACE_SECONDS, others)
+        else:
+            silent = self._eldest(next(iter(self._silent))) if self._silent else inf
+            others = max(others, allowance.due(-inf))
+            at = min(allowance.due(since), allowance.due(silent, REPORTS_IN_ADVANCE), others)
+        return min(at, next(iter(self._at_once.values()))) if self._at_once else at
 
     def add(self, uid: str, now: float, class_key: Hashable = None, *, at_once: bool = False) -> None:
         """Schedule a report for a pending pod; no effect if one is scheduled already.
