@@ -86,7 +86,7 @@ differential: venv ## random clusters and pods put to kube-scheduler and Eclectu
 chaos: venv ## two schedulers and two operators on a simulated API server, network and clock, with faults, every write checked: 30 minutes (N=100: so many stories)
 	@$(BIN)/python -m eclectus_e2e chaos $(if $(N),--seeds $(N)) $(CHAOS)
 
-pressure: venv ## a search for objects that cost the scheduler more than their number, over all pairs of kinds: 60 minutes
+pressure: venv ## a search for objects that cost the scheduler more than their number, over all pairs of kinds: 60 minutes of CPU
 	@$(BIN)/python -m eclectus_e2e pressure $(PRESSURE)
 
 versions: venv ## a smoke run on each supported minor version of Kubernetes: 6 minutes; the first time 5 to 10 more for each (MINOR=1.35: one)

@@ -1,15 +1,18 @@
-"""Hill-climbing: the best of some random worlds, then small changes that are kept if an object costs more.
+"""Screening and hill-climbing: some random worlds, then small changes that are kept if an object costs more.
 
-A product of two kinds is often one of three or four values that have to meet, so a climb begins at the best
-of many starts. It ends at once where a world costs more than any may: that is a finding, however it grows.
+A product of two kinds is often one of three or four values that have to meet. So a few worlds of every pair
+are drawn first, each measured once for all objectives, and climbs come in the order of what objects of their
+pairs cost there. A climb begins at the best of many starts. It ends at once where a world costs more than any
+may: that is a finding, however it grows.
 """
 
 import math
 import os
 import random
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations_with_replacement
+from itertools import chain, combinations_with_replacement, product
 
 from eclectus_e2e.chaos.pressure.kinds import KINDS, Shape
 from eclectus_e2e.chaos.pressure.worlds import (
@@ -26,8 +29,10 @@ Pair = tuple[str, str]
 PAIRS: tuple[Pair, ...] = tuple(combinations_with_replacement(KINDS, 2))
 OBJECTIVES = ("step", "beside", "kept")
 COUNTS = (16, 64, 192)
-STARTS = 24  # of a climb
+SCREENED = 4  # worlds of a pair that are drawn before any climb
+STARTS = 12  # more of them, with which a climb begins
 CHILDREN = 5  # of a generation
+PATIENCE = 2  # generations in a row without a costlier world, after which a climb ends
 _FREE = 256  # so many objects weigh nothing in a score, or the fixed cost of a world would favour few of them
 _LEAST = {"step": 200_000, "beside": 30_000, "kept": 2**24}  # less is no finding, however fast it grows
 _GROWS_MOST = {"step": 1.3, "beside": 0.7, "kept": 1.3}  # what is of others may not even be linear
@@ -40,7 +45,8 @@ class Found:
     """The worst that was found of a pair for one objective, with twice and with four times as many objects.
 
     A bound shows in the last doubling, where one is far above the small worlds of a search. What is beyond
-    an absolute bound is not doubled any more. `worlds` were measured, in so many seconds of CPU.
+    an absolute bound is not doubled any more, nor is what costs so little that twice a product of it would
+    not be much. `worlds` were measured, in so many seconds of CPU.
     """
 
     pair: Pair
@@ -78,40 +84,114 @@ class _Genes:
     values: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class World:
+    """One world of a pair, and what it costs."""
+
+    genes: _Genes
+    work: Work
+
+    def score(self, objective: str) -> float:
+        """Work for each object; inf beyond a bound."""
+        cost: int = getattr(self.work, objective)
+        count = sum(party.count for party in candidate_of(self.genes).parties)
+        return math.inf if self.work.is_beyond else cost / (_FREE + count)
+
+
+@dataclass(frozen=True)
+class Screened:
+    """The worlds of a pair that a seed has drawn, none after one that is beyond a bound."""
+
+    pair: Pair
+    seed: int
+    worlds: tuple[World, ...]
+    cpu_seconds: float = 0.0
+
+    def best(self, objective: str) -> World:
+        """Where a climb begins."""
+        return max(self.worlds, key=lambda each: each.score(objective))
+
+
+def screened(pair: Pair, seed: int, measure: Measure) -> Screened:
+    """Draw worlds and measure them."""
+    rng, worlds = random.Random(f"{seed} {pair}"), list[World]()
+    while len(worlds) < SCREENED and not any(each.work.is_beyond for each in worlds):
+        genes = drawn(pair, rng)
+        worlds.append(World(genes, measure(candidate_of(genes))))
+    return Screened(pair, seed, tuple(worlds))
+
+
+def in_order(found: Sequence[Screened], objectives: Sequence[str]) -> list[tuple[Screened, str]]:
+    """The climbs, the most promising first: of each objective in turn the pair whose objects cost most.
+
+    First what is beyond a bound already and needs no climb. Of the rest a kind counts half as much with each
+    pair of it that comes before, or one kind whose objects are costly would have all the time.
+    """
+    beyond = [each for each in found if each.worlds[-1].work.is_beyond]
+    ranked = (_spread([each for each in found if each not in beyond], objective) for objective in objectives)
+    rest = chain.from_iterable(zip(each, objectives, strict=True) for each in zip(*ranked, strict=True))
+    return [*product(beyond, objectives), *rest]
+
+
+def _spread(left: list[Screened], objective: str) -> Iterator[Screened]:
+    before = Counter[str]()
+
+    def promise(each: Screened) -> float:
+        return each.best(objective).score(objective) / 2.0 ** sum(before[kind] for kind in each.pair)
+
+    while left:
+        found = max(left, key=promise)
+        left.remove(found)
+        before.update(found.pair)
+        yield found
+
+
 def climb(
-    pair: Pair, objective: str, seed: int, generations: int, measure: Measure
-) -> tuple[Candidate, Work, int]:
-    """The best of so many generations from starts that the seed draws, and how many were measured."""
-    rng, worlds = random.Random(f"{seed} {pair} {objective}"), 0
-    genes = [drawn(pair, rng) for _ in range(STARTS)]
-    best, work, most = genes[0], Work(), -1.0
-    for _ in range(1 + generations):
+    start: World, objective: str, rng: random.Random, generations: int, measure: Measure
+) -> tuple[World, int]:
+    """The best world of more starts and so many generations, and how many were measured.
+
+    Fewer generations if it does not get better.
+    """
+    best, worlds, patience = start, 0, PATIENCE
+    genes = [drawn(start.genes.pair, rng) for _ in range(STARTS)]
+    for generation in range(1 + generations):
+        before = best
         for each in genes:
-            found, worlds = measure(candidate_of(each)), worlds + 1
-            score = math.inf if found.is_beyond else _score(candidate_of(each), found, objective)
-            if score > most:
-                best, work, most = each, found, score
-            if found.is_beyond:
-                return candidate_of(each), found, worlds
-        genes = [_changed(best, rng) for _ in range(CHILDREN)]
-    return candidate_of(best), work, worlds
+            if best.work.is_beyond:
+                return best, worlds
+            found, worlds = World(each, measure(candidate_of(each))), worlds + 1
+            best = max(best, found, key=lambda one: one.score(objective))
+        patience = PATIENCE if best is not before or not generation else patience - 1
+        if not patience:
+            break
+        genes = [_changed(best.genes, rng) for _ in range(CHILDREN)]
+    return best, worlds
 
 
-def search(pair: Pair, objective: str, seed: int, generations: int, seconds: float) -> Found:
-    """Climb, then judge what was found; no world takes more than these seconds of CPU."""
+def screen(pair: Pair, seed: int, seconds: float) -> Screened:
+    """Screen a pair; no world takes more than an eighth of these seconds of CPU."""
     began = _cpu_seconds()
-    candidate, work, worlds = climb(
-        pair,
+    found = screened(pair, seed, lambda each: beyond_empty(each, seconds / 8, "all"))
+    return replace(found, cpu_seconds=_cpu_seconds() - began)
+
+
+def search(found: Screened, objective: str, generations: int, seconds: float) -> Found:
+    """Climb, then judge what was found; no world takes more than these seconds of CPU."""
+    began, pair = _cpu_seconds(), found.pair
+    best, worlds = climb(
+        found.best(objective),
         objective,
-        seed,
+        random.Random(f"{found.seed} {pair} {objective}"),
         generations,
         lambda each: beyond_empty(each, seconds / 8, _counting(objective)),
     )
-    if work.is_beyond:
-        found = Found(pair, objective, candidate, work, work, factor=1, worlds=0)
+    candidate, work = candidate_of(best.genes), best.work
+    if work.is_beyond or 4**2 * getattr(work, objective) < _LEAST[objective]:
+        result = Found(pair, objective, candidate, work, work, factor=1, worlds=0)
     else:
-        found = judged(pair, objective, candidate, seconds)
-    return replace(found, worlds=found.worlds + worlds, cpu_seconds=_cpu_seconds() - began)
+        result = judged(pair, objective, candidate, seconds)
+    return replace(result, worlds=result.worlds + worlds, cpu_seconds=_cpu_seconds() - began)
 
 
 def judged(pair: Pair, objective: str, candidate: Candidate, seconds: float) -> Found:
@@ -172,12 +252,6 @@ def _changed(genes: _Genes, rng: random.Random) -> _Genes:
     for at in rng.sample(range(len(fields)), rng.randint(1, 3)):
         values[at] = rng.choice([each for each in range(len(fields[at][1])) if each != values[at]])
     return _Genes(genes.pair, tuple(values))
-
-
-def _score(candidate: Candidate, work: Work, objective: str) -> float:
-    """Work for each object."""
-    cost: int = getattr(work, objective)
-    return cost / (_FREE + sum(party.count for party in candidate.parties))
 
 
 def described(candidate: Candidate) -> str:

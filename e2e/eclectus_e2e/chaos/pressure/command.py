@@ -2,20 +2,28 @@
 
 import argparse
 import os
-import random
-import time
-from collections.abc import Iterator
+from collections import deque
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from itertools import count, product
+from itertools import count, repeat
 
-from eclectus_e2e.chaos.pressure.climbing import OBJECTIVES, PAIRS, Found, Pair, described, search
+from eclectus_e2e.chaos.pressure.climbing import (
+    OBJECTIVES,
+    PAIRS,
+    Found,
+    Pair,
+    Screened,
+    described,
+    in_order,
+    screen,
+    search,
+)
 from eclectus_e2e.chaos.pressure.kinds import KINDS
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.options import check_positive
 from eclectus_e2e.progress import Progress
 
 _MINUTES = 60.0
-_GENERATIONS = 5
+_GENERATIONS = 6
 _SECONDS = 20.0  # of CPU that a world may take
 _COLUMNS = "{:21} {:9} {:>5} {:>11} {:>6} {:>11} {:>10}  {}"
 _HEAD = _COLUMNS.format("pair", "objective", "grows", "calls", "s", "of another", "bytes each", "vector")
@@ -24,22 +32,24 @@ _HEAD = _COLUMNS.format("pair", "objective", "grows", "calls", "s", "of another"
 def pressure(arguments: list[str]) -> int:
     """Search for objects that cost the scheduler more than their number, over all pairs of kinds.
 
-    Worlds of two kinds of objects, drawn from a seed, are changed in small steps, and what costs more for
-    each object is kept: calls of functions in the longest step, calls until a plain pod of another tenant is
-    bound, and bytes. Then both numbers of objects are doubled twice. `grows` is the exponent of the cost at
-    the end: 1 is linear, 2 is a product, and 0 is a cost that is bounded; `over` is a step, or a memory,
-    beyond what any may cost. Counts and seconds are those of four times the vector, but for what is over.
+    Worlds of two kinds of objects, drawn from a seed, are changed in small steps, those of the costliest
+    pairs first, and what costs more for each object is kept: calls of functions in the longest step, calls
+    until a plain pod of another tenant is bound, and bytes. Then both numbers of objects are doubled twice.
+    `grows` is the exponent of the cost at the end: 1 is linear, 2 is a product, and 0 is a cost that is
+    bounded, or little; `over` is a step, or a memory, beyond what any may cost. Counts and seconds are those
+    of four times the vector, but for what is over or little.
     Exit code 0 when nothing is over or grows too fast: work and bytes faster than the objects, or what
     another tenant's pod costs at all.
     """
     options = _parsed(arguments)
-    climbs = _searched(options)
+    screens, climbs = _searched(options)
     found = _worst(climbs)
     print(_HEAD)
     for each in sorted(found, key=lambda each: (not each.is_finding, each.pair, each.objective)):
         print(line(each))
     bad = sum(each.is_finding for each in found)
-    worlds, seconds = (sum(getattr(each, name) for each in climbs) for name in ("worlds", "cpu_seconds"))
+    worlds = sum(each.worlds for each in climbs) + sum(len(each.worlds) for each in screens)
+    seconds = _cpu_seconds(screens, climbs)
     print(f"{bad or 'none'} of {len(found)} cost too much ({worlds:,} worlds, {seconds:.0f} s of CPU)")
     return 1 if bad else 0
 
@@ -63,7 +73,10 @@ def line(found: Found) -> str:
 def _parsed(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("eclectus_e2e pressure", description=pressure.__doc__)
     parser.add_argument(
-        "--minutes", type=float, default=_MINUTES, help="how long new climbs are begun (default: %(default)g)"
+        "--minutes",
+        type=float,
+        default=_MINUTES,
+        help="of CPU, after which no climb is begun (default: %(default)g)",
     )
     parser.add_argument("--climbs", type=int, help="so many climbs, however long they take")
     parser.add_argument("--seed", type=int, default=1, help="of the first round (default: %(default)s)")
@@ -72,7 +85,7 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--objectives", nargs="+", choices=OBJECTIVES, default=OBJECTIVES)
     parser.add_argument(
-        "--generations", type=int, default=_GENERATIONS, help="of a climb (default: %(default)s)"
+        "--generations", type=int, default=_GENERATIONS, help="of a climb at most (default: %(default)s)"
     )
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count(), help="climbs at a time (default: one a core)"
@@ -91,31 +104,36 @@ def _pair(text: str) -> Pair:
     return first, second
 
 
-def _climbs(options: argparse.Namespace) -> Iterator[tuple[Pair, str, int]]:
-    """Every pair and objective in an order that the seed draws, then again with the next seed."""
-    for seed in count(options.seed):
-        tasks = list(product(options.pairs, options.objectives))
-        random.Random(seed).shuffle(tasks)
-        yield from ((pair, objective, seed) for pair, objective in tasks)
-
-
-def _searched(options: argparse.Namespace) -> list[Found]:
-    """What each climb has found."""
-    ends_at, begun = time.monotonic() + 60 * options.minutes, 0
-    climbs, running, found = _climbs(options), set[Future[Found]](), list[Found]()
+def _searched(options: argparse.Namespace) -> tuple[list[Screened], list[Found]]:
+    """What each pair and each climb has cost: all of one seed, then of the next."""
+    screens, found, begun, seeds = list[Screened](), list[Found](), 0, count(options.seed)
     with Progress("pressure") as progress, ProcessPoolExecutor(options.jobs) as pool:
-        while True:
-            is_open = time.monotonic() < ends_at if options.climbs is None else begun < options.climbs
-            if is_open and len(running) < options.jobs:
-                running.add(pool.submit(search, *next(climbs), options.generations, _SECONDS))
-                begun += 1
-                continue
-            if not running:
-                return found
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            found += [future.result() for future in done]
+
+        def is_open() -> bool:
+            used = _cpu_seconds(screens, found)
             bad = sum(each.is_finding for each in _worst(found))
-            progress.update(f"{len(found)} climbs, {bad} cost too much")
+            progress.update(f"{len(found)} climbs, {bad} cost too much, {used:.0f} s of CPU")
+            return used < 60 * options.minutes and (options.climbs is None or begun < options.climbs)
+
+        while is_open():
+            drawn = list[Screened]()
+            for each in pool.map(screen, options.pairs, repeat(next(seeds)), repeat(_SECONDS)):
+                drawn.append(each)
+                progress.update(f"worlds of {len(drawn)} of {len(options.pairs)} pairs")
+            screens += drawn
+            waiting, running = deque(in_order(drawn, options.objectives)), set[Future[Found]]()
+            while running or (waiting and is_open()):
+                while waiting and len(running) < options.jobs and is_open():
+                    climb = waiting.popleft()
+                    running.add(pool.submit(search, *climb, options.generations, _SECONDS))
+                    begun += 1
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                found += [future.result() for future in done]
+    return screens, found
+
+
+def _cpu_seconds(screens: list[Screened], climbs: list[Found]) -> float:
+    return sum(each.cpu_seconds for each in screens) + sum(each.cpu_seconds for each in climbs)
 
 
 def _worst(found: list[Found]) -> list[Found]:

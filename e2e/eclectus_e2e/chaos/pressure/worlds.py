@@ -42,8 +42,8 @@ KEPT_MOST = 2**30  # bytes: the chart's limit of memory
 _TICK_SECONDS = 0.03  # of CPU between two looks at what a step has taken
 _AGAIN_SECONDS = 0.5  # of CPU until a step that was ended has left everything
 _STEPS_MOST = 60  # in which a world may come to rest; one that never does is measured by these
-Counting = Literal["calls", "bytes", "nothing"]
-"""What is counted in one run: either makes steps slower, so seconds are those of a run of its own."""
+Counting = Literal["calls", "bytes", "all", "nothing"]
+"""What is counted in one run: each makes steps slower, so seconds are those of a run of its own."""
 
 _FORK = multiprocessing.get_context("fork")
 
@@ -166,14 +166,15 @@ class _World:
         profile = Profile("eclectus", chosen, Rosella(), FifoLine(), Preemption())
         self._engine = Engine([profile], RosellaLearn())
         self._inbox = Inbox(10**9)
-        self._counting, self._now, self._ends_at = counting, 1.0, ends_at
+        self._counts_calls, self._counts_bytes = (counting in (each, "all") for each in ("calls", "bytes"))
+        self._now, self._ends_at = 1.0, ends_at
         self._calls: cProfile.Profile | None = None
         self._began, self._is_in_step = 0.0, False
         self.longest = self.beside = self.kept = 0
         self.seconds, self.is_over = 0.0, False
 
     async def play(self, candidate: Candidate) -> None:
-        if self._counting == "bytes":
+        if self._counts_bytes:
             tracemalloc.start()
         parties = candidate.parties[:: -1 if candidate.context["reversed"] else 1]
         await self._take(map(plain_node, range(NODES)))
@@ -193,7 +194,7 @@ class _World:
         for party in parties:  # one object of each has changed
             await self._take(KINDS[party.kind].make(party.shape, min(party.count, 1)))
         self.beside = await self._take([plain_pod("beside", OTHER)])
-        if self._counting == "bytes":
+        if self._counts_bytes:
             gc.collect()
             self.kept = tracemalloc.get_traced_memory()[0]
 
@@ -215,7 +216,7 @@ class _World:
     def _step(self, events: list[Event]) -> int:
         self._now += 0.001
         self._began, self._is_in_step = time.process_time(), True
-        if self._counting == "calls":
+        if self._counts_calls:
             self._calls = cProfile.Profile(subcalls=False)
             self._calls.enable()
         commands = self._engine.step(events, self._now)
