@@ -89,7 +89,7 @@ chaos: venv ## two schedulers and two operators on a simulated API server, netwo
 pressure: venv ## a search for objects that cost the scheduler more than their number, over all pairs of kinds: 60 minutes of CPU
 	@$(BIN)/python -m eclectus_e2e pressure $(PRESSURE)
 
-versions: venv ## a smoke run on each supported minor version of Kubernetes: 6 minutes; the first time 5 to 10 more for each (MINOR=1.35: one)
+versions: venv ## a smoke run on each supported minor version of Kubernetes: 6 minutes; the first time 5 to 10 more for each (MINOR=1.36: one)
 	@$(BIN)/python -m eclectus_e2e versions $(MINOR)
 
 manifests: venv ## write the derived files: manifests/, docs/reference/, the chart's table of values, the Dockerfiles

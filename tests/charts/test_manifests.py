@@ -33,7 +33,7 @@ def test_derived_files_are_up_to_date(path):
 
 def test_plain_yaml_is_valid_and_belongs_to_no_helm_release():
     for each in PLAIN:
-        kubernetes_validate.validate(each, "1.36", strict=True)
+        kubernetes_validate.validate(each, "1.37", strict=True)
     assert "helm" not in yaml.safe_dump_all(PLAIN).lower()
 
 
@@ -79,9 +79,9 @@ def test_examples_are_valid(path):
             assert shape_from(msgspec.convert(each, DagJob)).profiles == {"eclectus"}
             for stage in each["spec"]["stages"]:
                 pod = {"apiVersion": "v1", "kind": "Pod", **stage["template"]}
-                kubernetes_validate.validate(pod, "1.36", strict=True)
+                kubernetes_validate.validate(pod, "1.37", strict=True)
         else:
-            kubernetes_validate.validate(each, "1.36", strict=True)
+            kubernetes_validate.validate(each, "1.37", strict=True)
 
 
 def _schema(plural):

@@ -211,7 +211,7 @@ def test_probe_pods_neither_preempt_nor_trigger_the_autoscaler():
 def test_plain_yaml_adds_the_operator_and_nothing_else():
     plain = list(yaml.safe_load_all(operator_yaml()))
     for each in plain:
-        kubernetes_validate.validate(each, "1.36", strict=True)
+        kubernetes_validate.validate(each, "1.37", strict=True)
     rendered = {(each["kind"], each["metadata"]["name"]) for each in of_operator()}
     assert {(each["kind"], each["metadata"]["name"]) for each in plain} == rendered
     assert "helm" not in yaml.safe_dump_all(plain).lower()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from eclectus_e2e.testbed.controlplane.components import POD_GROUPS_VERSION
 from live_cluster import Admin, pod, wait
 from pod_groups import DEFINITION, coscheduling_pod_group, labelled, pod_group
 
@@ -28,7 +29,7 @@ def coscheduling(admin: Admin) -> Iterator[str]:
 @pytest.fixture
 def own(admin: Admin) -> str:
     """Where PodGroups of Kubernetes are created."""
-    version = "/apis/scheduling.k8s.io/v1alpha2"
+    version = f"/apis/{POD_GROUPS_VERSION}"
     if admin.get(f"{version}/podgroups") is None:
         pytest.skip("this cluster does not serve PodGroups")
     return f"{version}/namespaces/{admin.namespace}/podgroups"

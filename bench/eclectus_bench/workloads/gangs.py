@@ -1,7 +1,7 @@
 """Gangs: pods in PodGroups of `scheduling.k8s.io`, three in each, of which none may start without the others.
 
 The API server serves PodGroups behind the feature gate GenericWorkload, and kube-scheduler holds to them
-behind it and GangScheduling. No controller runs that would protect them.
+behind it too. No controller runs that would protect them.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from eclectus_bench.workloads.site import Run
 from eclectus_e2e.testbed.controlplane.components import POD_GROUPS_VERSION
 
 MEMBERS = 3
-KUBE_SCHEDULER_GATES = ("--feature-gates=GenericWorkload=true,GangScheduling=true",)
+KUBE_SCHEDULER_GATES = ("--feature-gates=GenericWorkload=true",)
 
 
 def member(name: str, scheduler: str, namespaces: Sequence[str]) -> Object:

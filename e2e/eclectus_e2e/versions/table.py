@@ -11,11 +11,11 @@ from eclectus_e2e.testbed.controlplane.build import (
 )
 
 # The newest patch of each when its module (e2e/versions/MINOR) was made.
-_OLDER = {"1.35": "v1.35.4", "1.34": "v1.34.4"}
+_OLDER = {"1.36": "v1.36.3", "1.35": "v1.35.4"}
 
 
 def minor_of(version: str) -> str:
-    """`1.36` of `v1.36.3`."""
+    """`1.37` of `v1.37.2`."""
     return version.removeprefix("v").rpartition(".")[0]
 
 

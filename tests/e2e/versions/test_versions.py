@@ -58,4 +58,4 @@ def test_a_check_that_fails_is_named_and_the_others_are_run(monkeypatch, capsys)
 def test_an_unknown_version_is_refused_with_the_known_ones(capsys):
     with pytest.raises(SystemExit):
         command.versions(["1.12"])
-    assert "1.12: choose from 1.36, 1.35, 1.34" in capsys.readouterr().err
+    assert "1.12: choose from 1.37, 1.36, 1.35" in capsys.readouterr().err

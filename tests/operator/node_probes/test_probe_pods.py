@@ -41,7 +41,7 @@ def probe_and_pod(work, **spec):
 @pytest.mark.parametrize("work", WORKS)
 def test_it_is_valid_kubernetes_pinned_unprivileged_and_bounded(work):
     _, body = probe_and_pod(work)
-    kubernetes_validate.validate(body, "1.36", strict=True)
+    kubernetes_validate.validate(body, "1.37", strict=True)
     spec = body["spec"]
     (term,) = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
         "nodeSelectorTerms"

@@ -4,6 +4,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 from eclectus.kubeclient.api_errors import MissingError, RejectedError
+from eclectus_e2e.testbed.controlplane.components import POD_GROUPS_VERSION
 from live_cluster import Admin, Scheduler, pod, wait
 from pod_groups import pod_group
 from secured_pages import page, token_of
@@ -15,7 +16,7 @@ STORAGE_CLASSES, VOLUMES = "/apis/storage.k8s.io/v1/storageclasses", f"{CORE}/pe
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 POLICIES = f"{ADMISSION}/validatingadmissionpolicies"
 POLICY_BINDINGS = f"{ADMISSION}/validatingadmissionpolicybindings"
-POD_GROUPS = f"/apis/scheduling.k8s.io/v1alpha2/namespaces/{NAMESPACE}/podgroups"
+POD_GROUPS = f"/apis/{POD_GROUPS_VERSION}/namespaces/{NAMESPACE}/podgroups"
 SPARING = "explain-sparing"  # the schedulerName of a profile that evicts nobody
 LEARNING = "explain-learning"  # and of one for which a dead node is the last choice
 PROFILES = [

@@ -21,13 +21,13 @@ from eclectus_e2e.progress import Progress
 from eclectus_e2e.testbed.controlplane.toolchain import go_program
 from eclectus_e2e.testbed.locks import file_lock
 
-KUBERNETES_VERSION = "v1.36.3"
+KUBERNETES_VERSION = "v1.37.2"
 PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 _VERSION = "k8s.io/component-base/version"
 
 
 def flags(version: str = KUBERNETES_VERSION) -> tuple[str, ...]:
-    """Flags of `go build`; `version` is that of Kubernetes, such as v1.36.3."""
+    """Flags of `go build`; `version` is that of Kubernetes, such as v1.37.2."""
     major, minor, _ = version.removeprefix("v").split(".")
     # Without -X clients see version v0.0.0-master; -s -w omits 140 MB of debug information.
     linker = (

@@ -10,7 +10,7 @@ from eclectus_e2e.testbed.controlplane.certificates import Authority, KeyPair
 from eclectus_e2e.testbed.controlplane.kubeconfig import write_kubeconfig
 
 LOOPBACK = "127.0.0.1"
-POD_GROUPS_VERSION = "scheduling.k8s.io/v1alpha2"  # of Kubernetes 1.36
+POD_GROUPS_VERSION = "scheduling.k8s.io/v1beta1"  # of Kubernetes 1.37
 
 
 @dataclass(frozen=True)

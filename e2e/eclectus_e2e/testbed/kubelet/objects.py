@@ -12,7 +12,7 @@ from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 Json = dict[str, Any]
 UNIT_WORK_SECONDS = 0.1  # of the operator's built-in benchmark: a unit takes about 0.1 s of one core
 LEASE_SECONDS = 40
-VERSION = "v1.36.3"
+VERSION = "v1.37.2"
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel"):

@@ -1,6 +1,6 @@
 """Whether a real kubelet would admit a pod; if not, with which reason and message.
 
-Follows pkg/kubelet/lifecycle/predicate.go of Kubernetes v1.36: resources first, then node affinity,
+Follows pkg/kubelet/lifecycle/predicate.go of Kubernetes v1.37: resources first, then node affinity,
 host ports, NoExecute taints; the first failure is reported. A reason `OutOf...` means that the node is
 over-committed, any other that a constraint is violated.
 """
