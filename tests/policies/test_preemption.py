@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 import pytest
+from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
 from eclectus.cluster import budgets as budgets_module
@@ -237,6 +238,25 @@ def test_where_evicting_all_of_lower_priority_does_not_help_it_says_what_still_r
         "1 No preemption victims found for incoming pod, "
         "1 node(s) didn't have free ports for the requested pod ports."
     )
+
+
+def test_a_pod_for_which_others_are_evicted_says_so_in_kube_schedulers_words() -> None:
+    world = world_of(make_node("n0", 2))
+    world.terminates_at_once = False
+    world.add(bound("low0", "n0"), bound("low1", "n0"))
+    world.add(make_task("a", priority=9), make_task("b", priority=9))
+    world.sleep(2)
+    assert {world.messages(name)[-1][1] for name in "ab"} == {
+        "0/1 nodes are available: 1 Insufficient cpu. preemption: "
+        "found a potential placement for pod on node n0, preempting 1 victims"
+    }
+
+
+def test_a_pod_that_another_process_has_nominated_says_nothing_of_victims() -> None:
+    world = world_of(make_node("n0", 1))
+    world.add(replace(bound("low", "n0"), deleting=True), make_task("high", priority=9, nominated="n0"))
+    world.sleep(2)
+    assert world.messages("high")[-1][1] == "0/1 nodes are available: 1 Insufficient cpu."
 
 
 def test_of_many_nodes_with_pods_of_lower_priority_only_some_are_examined_for_a_message() -> None:

@@ -23,7 +23,7 @@ from eclectus_e2e.testbed.processes import wait_for
 pytestmark = pytest.mark.live
 
 WAIT_SECONDS = 60.0
-POST_FILTER = re.compile(r" (?:(?:no new claims to deallocate, )?preemption: .*|not found)$")
+POST_FILTER = re.compile(r" (?:preemption: .*|not found)$")
 """What PostFilter plugins append in kube-scheduler; Eclectus has no preemption and appends nothing.
 
 `not found` comes from the resource-claim plugin, which has no state if a pod was refused before it ran.

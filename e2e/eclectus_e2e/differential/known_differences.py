@@ -28,11 +28,6 @@ NO_OUTCOME = KnownDifference(
     " and its error keeps preemption from being asked",
 )
 KNOWN_DIFFERENCES: dict[str, KnownDifference] = {
-    "no new claims": KnownDifference(
-        "kube-scheduler",
-        re.compile(r"no new claims to deallocate, "),
-        "the plugin of Dynamic Resource Allocation, which Eclectus does not have, says that it found none",
-    ),
     "not found": NO_OUTCOME,
     "never feasible": KnownDifference(
         "eclectus",

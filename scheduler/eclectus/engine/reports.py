@@ -53,8 +53,10 @@ class FitErrors:
     def __init__(self, state: State) -> None:
         self._state = state
         self.refusals = StaticRefusals(state.cluster)
-        # By spec, workload, priority, whether the pod may preempt, is nominated, and waits for its gang.
-        self._made: dict[tuple[Spec, str, int, bool, bool, bool], str] = {}
+        # By spec, workload, priority, whether the pod may preempt, is nominated, and waits for its gang:
+        # what is before the outcome of preemption, and all from there on.
+        self._made: dict[tuple[Spec, str, int, bool, bool, bool], tuple[str, str]] = {}
+        self._victims = Counter(state.evicted.values())  # by the uid of the pod that needs the room
         self.pods_examined = 0  # on nodes, for the outcome of preemption; a microsecond each
 
     def __len__(self) -> int:
@@ -74,11 +76,18 @@ class FitErrors:
             cluster = self._state.cluster
             refused = fit_error(task_class, cluster, self.refusals)
             preemption = self._preemption(task, task_class, refused.resolvable)
-            self._made[key] = refused.message + preemption + never_feasible(task_class, cluster)
-        return self._made[key]
+            self._made[key] = refused.message, preemption + never_feasible(task_class, cluster)
+        refusal, outcome = self._made[key]
+        return refusal + (self._evicting(task.uid) if is_nominated else "") + outcome
+
+    def _evicting(self, uid: str) -> str:
+        """Where how many others are evicted for a nominated pod; empty if none are."""
+        victims, node = self._victims[uid], self._state.placed.node_of(uid)
+        found = f"found a potential placement for pod on node {node}, preempting {victims} victims"
+        return f" preemption: {found}" if victims else ""
 
     def _preemption(self, task: Task, task_class: TaskClass, resolvable: Rows) -> str:
-        """The outcome of preemption, as kube-scheduler appends it; empty while pods make room for it.
+        """The outcome of preemption, as kube-scheduler appends it; empty for a nominated pod.
 
         `resolvable`: rows of the nodes on which the eviction of pods might help.
         """

@@ -61,11 +61,6 @@ def test_a_pinned_pod_must_be_there():
 @pytest.mark.parametrize(
     ("theirs", "ours", "name"),
     [
-        (
-            f"{TAINT} no new claims to deallocate,{NOT_HELPFUL}",
-            TAINT + NOT_HELPFUL,
-            "no new claims",
-        ),
         (f"{FULL} not found", FULL + NOT_HELPFUL, "not found"),
         (TAINT, f"{TAINT} No node, however empty, satisfies: taint team=a.", "never feasible"),
     ],
