@@ -188,10 +188,10 @@ def test_without_a_status_the_spec_counts() -> None:
     assert held(pod([box("a", cpu="1"), box("b", cpu="2")], status={})) == (("cpu", 3000),)
 
 
-def test_resized_sidecars_count_and_plain_init_containers_keep_their_spec() -> None:
+def test_resized_init_containers_count() -> None:
     seen = {"initContainerStatuses": [status("s", {"cpu": "3"}, {}), status("i", {"cpu": "9"}, {})]}
     inits = [box("s", sidecar=True, cpu="1"), box("i", cpu="1")]
-    assert held(pod([box("a", cpu="1")], inits, status=seen)) == (("cpu", 4000),)
+    assert held(pod([box("a", cpu="1")], inits, status=seen)) == (("cpu", 12_000),)
 
 
 def test_a_pod_level_resize_counts_the_maximum_of_all_three() -> None:
@@ -199,8 +199,38 @@ def test_a_pod_level_resize_counts_the_maximum_of_all_three() -> None:
     level = {"requests": {"cpu": "1"}}
     assert held(pod([box("a", memory="1Mi")], resources=level, status=seen)) == (
         ("cpu", 3000),
-        ("memory", MI),
+        ("memory", 1024 * MI),
     )
+
+
+def test_sums_are_compared_and_not_each_container() -> None:
+    """Since 1.37: one container shrinks while another grows, and each is counted at one time or the other."""
+    seen = {
+        "containerStatuses": [
+            status("a", {"cpu": "3"}, {"cpu": "3"}),
+            status("b", {"cpu": "1"}, {"cpu": "1"}),
+        ]
+    }
+    assert held(pod([box("a", cpu="1"), box("b", cpu="3")], status=seen)) == (("cpu", 4000),)
+
+
+def test_a_container_that_is_not_actuated_yet_counts_as_it_is_allocated() -> None:
+    seen = {"containerStatuses": [{"name": "a", "allocatedResources": {"cpu": "2"}}, {"name": "b"}]}
+    assert held(pod([box("a", cpu="1"), box("b", cpu="1")], status=seen)) == (("cpu", 3000),)
+
+
+def test_an_init_container_that_ends_counts_as_its_status_says_too() -> None:
+    seen = {"initContainerStatuses": [status("i", {"cpu": "5"}, {"cpu": "5"})]}
+    assert held(pod([box("a", cpu="1")], [box("i", cpu="2")], status=seen)) == (("cpu", 5000),)
+
+
+def test_what_the_status_says_of_the_pod_stands_for_all_its_containers() -> None:
+    seen = {
+        "resources": {"requests": {"cpu": "2"}},
+        "allocatedResources": {"cpu": "3"},
+        "containerStatuses": [status("a", {"cpu": "9"}, {"cpu": "9"})],
+    }
+    assert held(pod([box("a", cpu="1")], status=seen)) == (("cpu", 3000),)
 
 
 def test_held_is_set_only_if_it_differs_from_the_requests() -> None:

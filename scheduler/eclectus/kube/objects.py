@@ -272,7 +272,9 @@ class _ContainerState(ApiObject, frozen=True):  # at most one of the fields is s
     terminated: _Run | None = None
 
 
-class _ContainerStatus(ApiObject, frozen=True):
+class ContainerStatus(ApiObject, frozen=True):
+    """status.containerStatuses[]."""
+
     name: str
     state: _ContainerState = _ContainerState()
     resources: Requirements | None = None
@@ -295,8 +297,8 @@ class PodStatus(ApiObject, frozen=True):
     conditions: tuple[Condition, ...] = ()
     nominated_node_name: str = ""
     start_time: Time | None = None
-    container_statuses: tuple[_ContainerStatus, ...] = ()
-    init_container_statuses: tuple[_ContainerStatus, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
     resources: Requirements | None = None
     allocated_resources: Resources = field(default_factory=dict)
 

@@ -1,7 +1,7 @@
 """What a pod requests and what it holds on its node, computed as Kubernetes does.
 
 Sources: KEP-753 (sidecars), KEP-1287 (in-place resize), KEP-2837 (pod-level resources) and the package
-`component-helpers/resource` of Kubernetes 1.36, whose results these equal. Sums are in thousandths; amounts
+`component-helpers/resource` of Kubernetes 1.37, whose results these equal. Sums are in thousandths; amounts
 are rounded up to whole units once, at the end.
 
     running  = app containers + sidecars
@@ -19,14 +19,14 @@ that no scheduler counts; and the work must not grow with the exponent.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
 
 from eclectus.api.names import ROOM_ANNOTATION
-from eclectus.kube.objects import Container, Pod, PodSpec, Resources
+from eclectus.kube.objects import Container, ContainerStatus, Pod, PodSpec, PodStatus, Resources
 from eclectus.model.objects import Amounts
 
 MOST = 2**53 - 1
@@ -124,7 +124,7 @@ def requested(pod: Pod) -> Requested:
     spec = pod.spec
     apps = [_requests(container) for container in spec.containers]
     inits = [_requests(container) for container in spec.init_containers]
-    level = _pod_level_requests(spec)
+    level = _pod_level(_spec_requests(spec))
     total = _total(spec, apps, inits, level)
     # With pod-level requests, only a resource that nothing requests gets the default.
     default = (
@@ -141,26 +141,38 @@ def requested(pod: Pod) -> Requested:
 def held(pod: Pod) -> Amounts:
     """What a bound pod holds: the maximum of its spec, its allocation and what the kubelet has actuated.
 
+    Each is the sum over the containers; what the pod's status says of the pod stands for those of its status.
     While a resize is infeasible, the spec does not count. Raises FieldError.
     """
     spec, status = pod.spec, pod.status
     counts_spec = ("PodResizePending", "Infeasible") not in (
         (each.type, each.reason) for each in status.conditions
     )
-    known = {each.name: each for each in (*status.container_statuses, *status.init_container_statuses)}
+    known = {each.name: each for each in (*status.init_container_statuses, *status.container_statuses)}
 
-    def now(container: Container) -> Total:
-        own, seen = _requests(container), known.get(container.name)
-        if seen is None or seen.resources is None:
-            return own
-        return _maximum(own if counts_spec else {}, seen.resources.requests, seen.allocated_resources)
+    def summed(*read: _Read) -> Total:
+        """Of each container what its status says first, or else its spec."""
 
-    inits = [now(init) if init.sidecar else _requests(init) for init in spec.init_containers]
-    level = _pod_level_requests(spec)
+        def own(container: Container) -> Total:
+            seen = known.get(container.name)
+            said = next(filter(None, (each(seen) for each in read)), None) if seen is not None else None
+            if said is None:
+                return _requests(container) if counts_spec else {}
+            return parsed(said, f"status.containerStatuses[{container.name}].resources.requests")
+
+        return _summed(
+            spec, [own(each) for each in spec.containers], [own(each) for each in spec.init_containers]
+        )
+
+    total, of_pod = summed(), _pod_status(status)
+    for seen in of_pod if all(of_pod) else (summed(_actuated, _allocated), summed(_allocated)):
+        _raise_to(total, seen)
+    level = _pod_level(_spec_requests(spec))
     if level and status.resources is not None:
-        seen = _maximum(level if counts_spec else {}, status.resources.requests, status.allocated_resources)
-        level = {name: seen.get(name, 0) for name in level}
-    return amounts(_total(spec, [now(each) for each in spec.containers], inits, level))
+        level = level if counts_spec else {}
+        for seen in of_pod:
+            _raise_to(level, _pod_level(seen))
+    return amounts(_finished(spec, total, level))
 
 
 def amounts(total: Total, most: int = BEYOND_MOST) -> Amounts:
@@ -198,12 +210,20 @@ def counted(name: str) -> bool:
 
 
 def _total(spec: PodSpec, apps: Sequence[Total], inits: Sequence[Total], level: Total) -> Total:
+    return _finished(spec, _summed(spec, apps, inits), level)
+
+
+def _summed(spec: PodSpec, apps: Sequence[Total], inits: Sequence[Total]) -> Total:
     total: Total = {}
     for own in apps:
         _add(total, own)
     if inits:
         sidecars = (container.sidecar for container in spec.init_containers)
         _start_up(total, zip(sidecars, inits, strict=True))
+    return total
+
+
+def _finished(spec: PodSpec, total: Total, level: Total) -> Total:
     total.update(level)
     if spec.overhead:
         _add(total, parsed(spec.overhead, "spec.overhead"))
@@ -242,18 +262,33 @@ def _requests(container: Container) -> Total:
     return parsed(requests, f"containers[{container.name}].resources.requests") if requests else {}
 
 
-def _pod_level_requests(spec: PodSpec) -> Total:
-    if spec.resources is None:
-        return {}
-    level = parsed(spec.resources.requests, "spec.resources.requests")
-    return {n: level[n] for n in level if n in ("cpu", "memory") or n.startswith("hugepages-")}
+def _spec_requests(spec: PodSpec) -> Total:
+    return {} if spec.resources is None else parsed(spec.resources.requests, "spec.resources.requests")
 
 
-def _maximum(spec: Total, actuated: Resources, allocated: Resources) -> Total:
-    most = dict(spec)
-    _raise_to(most, parsed(actuated, "status.resources.requests"))
-    _raise_to(most, parsed(allocated, "status.allocatedResources"))
-    return most
+def _pod_level(total: Total) -> Total:
+    """Of the resources that a pod may ask for as a whole."""
+    return {n: total[n] for n in total if n in ("cpu", "memory") or n.startswith("hugepages-")}
+
+
+_Read = Callable[[ContainerStatus], Resources]
+
+
+def _actuated(seen: ContainerStatus) -> Resources:
+    return {} if seen.resources is None else seen.resources.requests
+
+
+def _allocated(seen: ContainerStatus) -> Resources:
+    return seen.allocated_resources
+
+
+def _pod_status(status: PodStatus) -> tuple[Total, Total]:
+    """What is actuated and what allocated for the pod as a whole; empty where its status does not say."""
+    actuated = {} if status.resources is None else status.resources.requests
+    return (
+        parsed(actuated, "status.resources.requests"),
+        parsed(status.allocated_resources, "status.allocatedResources"),
+    )
 
 
 # -- the notional requests of a probe pod ------------------------------------------------------------
