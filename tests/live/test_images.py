@@ -8,6 +8,7 @@ import pytest
 from msgspec import Raw, json
 
 from eclectus.kube import translate as images
+from eclectus.kube.constraints import unsupported
 from eclectus.kube.objects import decode_pod
 from eclectus.kube.translate import images_of_node, images_of_pod
 from eclectus.model.errors import MalformedError
@@ -31,6 +32,14 @@ def test_an_image_without_a_tag_is_the_latest(written: str, reported: str) -> No
     spec = {"containers": [{"name": "c", "image": written}], **containers}
     pod = decode_pod(Raw(json.encode({"metadata": {"name": "p"}, "spec": spec})))
     assert images_of_pod(pod) == ("init:1", reported)
+
+
+def test_an_image_volume_counts_as_a_container_does() -> None:
+    volumes = [{"name": "v", "image": {"reference": "data"}}, {"name": "w", "emptyDir": {}}]
+    spec = {"containers": [{"name": "c", "image": "web"}], "volumes": volumes}
+    pod = decode_pod(Raw(json.encode({"metadata": {"name": "p"}, "spec": spec})))
+    assert images_of_pod(pod) == ("web:latest", "data:latest")
+    assert unsupported(pod.spec) == ()
 
 
 def test_all_names_of_an_image_count_and_nodes_share_them_in_memory() -> None:

@@ -2,7 +2,7 @@
 
 A pod's volumes name claims, and each pod of a StatefulSet has claims of its own. Rules read what the claims
 amount to instead, so that such pods share a class: the node affinity and zones of bound volumes, and what
-unbound claims ask for. Messages are those of kube-scheduler 1.36.
+unbound claims ask for. Messages are those of kube-scheduler 1.37.
 
 A pod that waits is found by its claims, so that a claim that changes costs only the pods that use it.
 """

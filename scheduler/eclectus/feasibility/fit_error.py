@@ -1,6 +1,6 @@
 """Why a class fits on no node now, in kube-scheduler's words: autoscalers parse them, people search for them.
 
-Byte-compatible with the FitError of kube-scheduler 1.36:
+Byte-compatible with the FitError of kube-scheduler 1.37:
 
     0/<nodes> nodes are available: <count> <reason>, <count> <reason>…
 

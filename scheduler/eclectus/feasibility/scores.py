@@ -6,13 +6,12 @@ nodes that the pod fits on, and the same for all of them.
 NodeResourcesBalancedAllocation: how much the pod evens out, or unbalances, the use of cpu and memory.
 
 Utilisation is of requests alone, without defaults for containers that request nothing. A pod that requests
-neither has no such score. As in Kubernetes 1.36, a node with the pod is compared with it without the pod.
+neither has no such score. As in Kubernetes 1.37, a node with the pod is compared with it without the pod.
 
 ImageLocality: how much of the pod's images a node has already, by size.
 
 An image that few nodes have counts for less, so that pods do not gather where the first of them ran. Less
-than 23 MiB in all count as nothing, more than 1000 MiB for each container as that. Image volumes are
-left out.
+than 23 MiB in all count as nothing, more than 1000 MiB for each image as that.
 
 InterPodAffinity: how much the pods in a node's topology domains attract the pod or rather keep it away.
 
@@ -78,20 +77,20 @@ def _balance(allocatable: Ints, used: Ints) -> Ints:
 
 MIB = 2**20
 LEAST = 23 * MIB
-MOST_OF_A_CONTAINER = 1000 * MIB
+MOST_OF_AN_IMAGE = 1000 * MIB
 
 
 def image_locality(images: Iterable[tuple[Ints, int]], nodes: int, rows: int) -> Ints:
     """The score of so many rows.
 
-    `images`: for each container, init containers included, the size of its image on every row (0: not there)
-    and how many of all `nodes` have it.
+    `images`: of each container and image volume, the size of its image on every row (0: not there) and how
+    many of all `nodes` have it.
     """
-    total, containers = np.zeros(rows, dtype=np.int64), 0
+    total, count = np.zeros(rows, dtype=np.int64), 0
     for sizes, holders in images:
-        containers += 1
+        count += 1
         total += (sizes.astype(np.float64) * (holders / nodes if nodes else 0.0)).astype(np.int64)
-    most = MOST_OF_A_CONTAINER * max(containers, 1)
+    most = MOST_OF_AN_IMAGE * max(count, 1)
     return MOST * (np.clip(total, LEAST, most) - LEAST) // (most - LEAST)
 
 

@@ -333,7 +333,7 @@ _VOLUMES = {
             "This type of volume can be limited in number or bound to a zone.", _volume(field)
         )
         for field, name in _VOLUME_FIELDS.items()
-        if field not in ("name", "persistent_volume_claim", "ephemeral")
+        if field not in ("name", "persistent_volume_claim", "ephemeral", "image")
     },
 }
 

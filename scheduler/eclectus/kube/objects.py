@@ -130,12 +130,17 @@ class _PodResourceClaim(ApiObject, frozen=True):
     name: str = ""
 
 
+class _ImageSource(ApiObject, frozen=True):
+    reference: str = ""
+
+
 class Volume(ApiObject, frozen=True):
     """spec.volumes[], with the types of volumes that no rule knows."""
 
     name: str = ""
     persistent_volume_claim: _ClaimSource | None = None
     ephemeral: _Present | None = None
+    image: _ImageSource | None = None
     aws_elastic_block_store: _Present | None = None
     azure_disk: _Present | None = None
     azure_file: _Present | None = None

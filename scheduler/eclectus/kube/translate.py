@@ -341,9 +341,10 @@ _shared: dict[tuple[str, int], tuple[str, int]] = {}
 
 
 def images_of_pod(pod: Pod) -> tuple[str, ...]:
-    """The image of each container, init containers included, by the name that nodes report."""
-    containers = (*pod.spec.init_containers, *pod.spec.containers)
-    return tuple(_named(each.image) for each in containers[:MAX_IMAGES])
+    """The image of each container and image volume, by the name that nodes report."""
+    images = [each.image for each in (*pod.spec.init_containers, *pod.spec.containers)]
+    images += [each.image.reference for each in pod.spec.volumes if each.image is not None]
+    return tuple(map(_named, images[:MAX_IMAGES]))
 
 
 def images_of_node(raw: Raw) -> Images:

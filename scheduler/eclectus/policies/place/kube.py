@@ -1,11 +1,11 @@
 """kube-scheduler's default scores: seven plugins, each 0..100, added up by weight; ties are drawn.
 
-The weights are the defaults of kube-scheduler 1.36, and the scores its formulas (feasibility/scores): a node
+The weights are the defaults of kube-scheduler 1.37, and the scores its formulas (feasibility/scores): a node
 wins here if and only if it would there. As there, scores are relative to the nodes that the pod fits on now.
 
 Departures:
 - all nodes are scored, where kube-scheduler stops at a sample of them in clusters of more than 100;
-- image volumes and the scores of dynamic resource allocation are not counted;
+- the scores of dynamic resource allocation and of free storage are not counted;
 - a constraint on kubernetes.io/hostname counts the pods of all nodes with an equal value of this label.
 """
 
