@@ -224,7 +224,7 @@ def test_an_init_container_that_ends_counts_as_its_status_says_too() -> None:
     assert held(pod([box("a", cpu="1")], [box("i", cpu="2")], status=seen)) == (("cpu", 5000),)
 
 
-def test_what_the_status_says_of_the_pod_stands_for_all_its_containers() -> None:
+def test_what_the_status_says_of_the_pod_replaces_what_it_says_of_containers() -> None:
     seen = {
         "resources": {"requests": {"cpu": "2"}},
         "allocatedResources": {"cpu": "3"},

@@ -216,7 +216,7 @@ class Spec(Struct, frozen=True, gc=False, cache_hash=True):
     # Terms of other pods, preferred ones and those of required pod affinity, that match this pod.
     matched_preferences: tuple[PodAffinityTerm, ...] = ()
     enforced_affinity: tuple[Term, ...] | None = None  # of its profile: at least one must hold as well
-    images: tuple[str, ...] = ()  # of containers and image volumes, where its profile weighs them; with tag or digest
+    images: tuple[str, ...] = ()  # also of volumes, where its profile weighs them; with tag or digest
 
     @property
     def prefers_by_pods(self) -> bool:
