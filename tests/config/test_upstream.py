@@ -153,6 +153,14 @@ def test_without_its_plugin_there_is_no_preemption(plugins: Any) -> None:
     assert not found.notes
 
 
+def test_what_is_new_in_1_37_is_known() -> None:
+    """A plugin that is on by default, and an extension point of pod groups."""
+    assert not with_plugins(
+        filter={"enabled": [{"name": "NodeDeclaredFeatures"}]},
+        podGroupPostFilter={"disabled": [{"name": "*"}]},
+    ).notes
+
+
 def test_a_plugin_that_is_enabled_at_its_point_is_not_switched_off_by_all() -> None:
     both = {"disabled": [{"name": "*"}], "enabled": [{"name": "DefaultPreemption"}]}
     assert with_plugins(postFilter=both).document["profiles"] == [PROFILE]

@@ -16,7 +16,7 @@ _FLAGS = (
     "--minStartupPods=0",  # kube-system has no pods here
     "--node-schedulable-timeout=1m",  # by default half an hour
     "--dump-logs-on-failure=false",  # there are no containers with logs
-    "--ginkgo.skip=OffByDefault",  # alpha features, which the control plane has switched off
+    "--ginkgo.skip=OffByDefault",  # features that the control plane has switched off
     "--ginkgo.no-color",
     "--ginkgo.v",  # the log has the steps of every spec
     "--ginkgo.seed=1",  # the framework shuffles the specs

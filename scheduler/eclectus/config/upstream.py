@@ -98,7 +98,7 @@ Plugins = Mapping[str, PluginSet]
 
 ExtensionPoint = Literal[
     "preEnqueue", "queueSort", "preFilter", "filter", "postFilter", "preScore", "score", "reserve", "permit",
-    "preBind", "bind", "postBind", "multiPoint", "placementGenerate", "placementScore",
+    "preBind", "bind", "postBind", "multiPoint", "placementGenerate", "placementScore", "podGroupPostFilter",
 ]  # fmt: skip
 MULTI_POINT = "multiPoint"  # all extension points of a plugin
 
@@ -300,6 +300,7 @@ _WITHOUT_PART = (
     "VolumeBinding",
     "VolumeZone",
     "DynamicResources",
+    "NodeDeclaredFeatures",
     "NodeResourcesBalancedAllocation",
     "ImageLocality",
 )
