@@ -65,8 +65,8 @@ class Trial:
         self.allowed = {app: rng.randrange(2) for app in rng.sample("abc", 2)}
         self.cpu = f"{rng.choice([1500, 2500, 3500])}m"
 
-    def victims(self, plane: ControlPlane, name: str, scheduler: str) -> tuple[str, set[str]]:
-        """The node to which the preemptor is nominated, and the pods that are evicted there."""
+    def victims(self, plane: ControlPlane, name: str, scheduler: str) -> tuple[str, set[str], set[str]]:
+        """The node to which the preemptor is nominated, the pods evicted there, and what is said of it."""
         with Admin(plane.kubeconfig, name) as admin:
             for node in self.nodes:
                 admin.send("POST", "/api/v1/nodes", _node(node))
@@ -76,9 +76,10 @@ class Trial:
                 wait("a nomination", lambda: self._nominated(admin))
                 wait("victims", lambda: self._terminating(admin))
                 node = self._nominated(admin)
+                wait("an event says so", lambda: self._outcomes(admin))
                 # All victims of one preemptor are deleted at once; the last event says that they are.
                 wait("all are evicted", lambda: len(admin.events("Preempted")) == len(self._disrupted(admin)))
-                return node, self._terminating(admin)
+                return node, self._terminating(admin), self._outcomes(admin)
             finally:
                 for pod in admin.pods():
                     admin.send(
@@ -130,6 +131,10 @@ class Trial:
     def _nominated(self, admin: Admin) -> str:
         return str(admin.pods()["new"]["status"].get("nominatedNodeName", ""))
 
+    def _outcomes(self, admin: Admin) -> set[str]:
+        notes = (each["note"] for each in admin.events("FailedScheduling"))
+        return {note for note in notes if "found a potential placement" in note}
+
     def _disrupted(self, admin: Admin) -> set[str]:
         return {
             name
@@ -161,7 +166,7 @@ def _pod(name: str, node: str, cpu: str, priority_class: str, app: str) -> Any:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_same_pods_are_evicted(
+def test_the_same_pods_are_evicted_and_the_same_is_said_of_it(
     plane: ControlPlane, scheduler: Callable[[], Scheduler], seed: int
 ) -> None:
     trial = Trial(seed)
