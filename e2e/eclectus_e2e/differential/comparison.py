@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from eclectus_e2e.differential.case import Case
-from eclectus_e2e.differential.evictions import cost, nodes_of
-from eclectus_e2e.differential.known_differences import NO_OUTCOME, without_known
+from eclectus_e2e.differential.evictions import cost, has_pods_of_several_budgets, nodes_of
+from eclectus_e2e.differential.known_differences import NO_OUTCOME, ORDER_OF_BUDGETS, without_known
 from eclectus_e2e.differential.questions import SILENCE, Answer
 
 
@@ -65,9 +65,13 @@ def compare_pinned(node: str, ours: Answer) -> Difference | None:
     return Difference(Kind.NOT_THERE, f"fits on {node}", _text(ours))
 
 
-def compare_evictions(case: Case, theirs: Answer, ours: Answer) -> Difference | None:
+def compare_evictions(case: Case, theirs: Answer, ours: Answer, used: "Counter[str]") -> Difference | None:
     """As `compare`, where one of them has evicted pods; of victims that cost the same both may take any."""
-    return _difference(_kind_of_evictions(case, theirs, ours), theirs, ours)
+    kind = _kind_of_evictions(case, theirs, ours)
+    if kind in (Kind.VICTIMS, Kind.COST) and has_pods_of_several_budgets(case.objects):
+        used[ORDER_OF_BUDGETS] += 1
+        return None
+    return _difference(kind, theirs, ours)
 
 
 def _kind_of_evictions(case: Case, theirs: Answer, ours: Answer) -> Kind | None:

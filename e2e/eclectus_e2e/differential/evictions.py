@@ -42,6 +42,16 @@ def nodes_of(objects: Mapping[str, Object], victims: Iterable[str]) -> frozenset
     return frozenset(objects[path]["spec"]["nodeName"] for path in victims)
 
 
+def has_pods_of_several_budgets(objects: Mapping[str, Object]) -> bool:
+    """Whether more than one budget protects some pod."""
+    budgets = [(path, each) for path, each in objects.items() if "/poddisruptionbudgets/" in path]
+    return any(
+        sum(_protects(*budget, path, each) for budget in budgets) > 1
+        for path, each in objects.items()
+        if "/pods/" in path
+    )
+
+
 def _violating(objects: Mapping[str, Object], node: str, below: int) -> set[str]:
     """Paths of the pods on a node whose eviction violates a budget, if all of lower priority are evicted."""
     lower = [

@@ -108,9 +108,11 @@ class Comparer:
         by_scores, by_default = [await each for each in ours] if theirs.node else await asyncio.gather(*ours)
         self.totals.count(theirs, by_scores, by_default)
         self.totals.known.update([LEFT_PENDING] * theirs.left_pending)
-        if theirs.victims or by_scores.victims or by_default.victims:
-            return compare_evictions(case, theirs, by_scores) or compare_evictions(case, theirs, by_default)
         known = self.totals.known
+        if theirs.victims or by_scores.victims or by_default.victims:
+            return compare_evictions(case, theirs, by_scores, known) or compare_evictions(
+                case, theirs, by_default, known
+            )
         return (
             compare(theirs, by_scores, known, by_score=not theirs.scores or scored_alike(case.pod, known))
             or compare(theirs, by_default, known, by_score=False)

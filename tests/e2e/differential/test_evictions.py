@@ -1,5 +1,6 @@
 """Which evictions are called better, and which are called different."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -115,6 +116,14 @@ def answer(node: str, *victims: str) -> Answer:
     ],
 )
 def test_evictions(theirs: Answer, ours: Answer, kind: Kind | None) -> None:
-    found = compare_evictions(CASE, theirs, ours)
+    found = compare_evictions(CASE, theirs, ours, Counter())
     assert (found.kind if found else None) == kind
     assert not found or "n1 in place of a" in str(found) or "n3 in place of d" in str(found)
+
+
+def test_where_several_budgets_protect_a_pod_their_order_may_decide() -> None:
+    objects = {**CASE.objects, BUDGET: budget(0), f"{BUDGET}2": budget(1)}
+    used, case = Counter[str](), Case(objects, CASE.namespace, CASE.pod)
+    assert compare_evictions(case, answer("n1", "a"), answer("n1", "b"), used) is None
+    assert used == {"order of budgets": 1}
+    assert compare_evictions(case, answer("n1", "a"), answer("n2"), used) is not None
