@@ -56,7 +56,7 @@ KNOWN_SCORES: dict[str, KnownScore] = {
 
 LEFT_PENDING, ORDER_OF_BUDGETS = "left pending", "order of budgets"
 WHY = {
-    ORDER_OF_BUDGETS: "kube-scheduler looks at a pod's budgets in no certain order, up to one that is violated",
+    ORDER_OF_BUDGETS: "kube-scheduler spends the budgets of a pod in no certain order, up to a violated one",
     LEFT_PENDING: "kube-scheduler has evicted pods for it, and does not try it again when they have ended",
     **{name: each.why for name, each in KNOWN_DIFFERENCES.items()},
     **{name: each.why for name, each in KNOWN_SCORES.items()},
