@@ -54,7 +54,7 @@ PODS = st.builds(
     claims=st.sampled_from([(), (UsedClaim("data"),)]),
     node=st.sampled_from("nmo"),
 )
-LIMITS = st.builds(AttachLimits, st.sampled_from("nm"), st.just(((DRIVER, 3),)))
+LIMITS = st.builds(AttachLimits, st.sampled_from("nm"), st.just(((DRIVER, 3),)), st.just((DRIVER,)))
 ATTACHMENTS = st.builds(
     Attachment, st.sampled_from("ab"), st.sampled_from("nm"), st.just("v"), st.just(DRIVER)
 )

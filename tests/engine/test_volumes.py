@@ -22,6 +22,7 @@ from eclectus.model.commands import (
     VolumeStep,
 )
 from eclectus.model.events import (
+    AttachLimitsGone,
     AttachLimitsSeen,
     AttachmentGone,
     AttachmentSeen,
@@ -309,6 +310,56 @@ def test_what_an_explanation_says_of_free_storage(world: World) -> None:
     lacks = [{lack.what for lack in miss.lacks} for miss in nearest]
     assert len(lacks) == 3
     assert all("free storage for its claims" in each for each in lacks)
+
+
+# -- drivers that must be installed ----------------------------------------------------------------------
+
+NEEDED = StorageDriverSeen("csi.example", publishes_capacity=False, must_be_installed=True)
+
+
+def installed(node: str, *drivers: str, **limits: int) -> AttachLimitsSeen:
+    """The CSINode of a node with these drivers."""
+    return AttachLimitsSeen(AttachLimits(node, tuple(limits.items()), drivers))
+
+
+def test_a_node_without_a_driver_that_must_be_installed_gets_no_pod_of_it(world: World) -> None:
+    world.step(NEEDED, *seen(make_claim(volume="v"), make_volume(claim="data", driver="csi.example")))
+    world.step(*seen(make_claim("new")), installed("n0", "other.example"))
+    said = "0/3 nodes are available: 3 csi.example CSI driver is not installed on the node."
+    never = " No node, however empty, satisfies: CSI driver csi.example."
+    assert world.message(with_claims("a", "data")) == world.message(with_claims("b", "new")) == said + never
+    assert world.binds(installed("n1", "csi.example")) == {"a": "n1", "b": "n1"}
+
+
+def test_a_node_lacks_each_driver_or_room_for_one_more_volume(world: World) -> None:
+    world.step(NEEDED, StorageDriverSeen("d.example", publishes_capacity=False, must_be_installed=True))
+    for name, driver in (("one", "csi.example"), ("two", "d.example")):
+        volume = make_volume(f"v-{name}", claim=name, driver=driver)
+        world.step(*seen(make_claim(name, volume=f"v-{name}"), volume))
+    full = AttachLimits("n2", (("d.example", 0),), ("csi.example", "d.example"))
+    world.step(installed("n0", "d.example"), installed("n1", "csi.example"), AttachLimitsSeen(full))
+    assert world.message(with_claims("a", "one", "two")) == (
+        "0/3 nodes are available: 1 csi.example CSI driver is not installed on the node, "
+        "1 d.example CSI driver is not installed on the node, 1 node(s) exceed max volume count."
+    )
+
+
+@pytest.mark.parametrize(
+    "event",
+    [StorageDriverGone("csi.example"), StorageDriverSeen("csi.example", publishes_capacity=False)],
+)
+def test_a_driver_that_need_not_be_installed_any_more(world: World, event: Event) -> None:
+    world.step(NEEDED, *seen(make_claim()))
+    world.message(with_claims("a", "data"))
+    assert set(world.binds(event)) == {"a"}
+
+
+def test_drivers_of_a_node_that_comes_later_count_and_go_with_its_csi_node(world: World) -> None:
+    world.step(NEEDED, installed("late", "csi.example"), *seen(make_claim(), make_claim("more")))
+    world.message(with_claims("a", "data"))
+    assert world.binds(NodeSeen(make_node("late", cpu=4))) == {"a": "late"}
+    world.step(AttachLimitsGone("late"))
+    assert "4 csi.example CSI driver is not installed" in world.message(with_claims("b", "more"))
 
 
 # -- several claims ------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from eclectus.feasibility.scores import (
     pod_topology_spread,
     share_of_most,
     taint_toleration,
+    volume_binding,
     weight_of,
 )
 
@@ -81,6 +82,14 @@ def test_images_count_by_size_and_by_how_many_nodes_have_them() -> None:
     assert image_locality([(sizes, 1)], nodes=3, rows=3).tolist() == [0, 14, 65]
     # With a second container the same image is less of what there is to pull.
     assert image_locality([(sizes, 3), (whole(0, 0, 0), 0)], nodes=3, rows=3).tolist() == [0, 24, 100]
+
+
+def test_storage_that_stays_free_is_the_mean_of_the_classes_that_are_asked() -> None:
+    one = (whole(50, 0, 3, 101, 5), whole(100, 100, 8, 100, 0))  # requested on five nodes, and what there is
+    assert volume_binding([one], rows=5).tolist() == [50, 0, 63, 0, 0]
+    other = (whole(10, 10, 0, 100, 0), whole(40, 40, 0, 100, 0))
+    assert volume_binding([one, other], rows=5).tolist() == [63, 75, 63, 0, 0]
+    assert volume_binding([], rows=1).tolist() == [0]
 
 
 def test_a_small_image_and_no_image_are_the_same() -> None:

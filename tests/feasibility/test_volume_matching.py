@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from random import Random
 
@@ -48,6 +49,31 @@ def dumb_plan(
         else:
             return None
     return plan
+
+
+def dumb_score(
+    cluster: Cluster, claims: list[UnboundClaim], plan: list[int | None], name: str, published: Published
+) -> int:
+    """kube-scheduler's VolumeBinding: the mean over StorageClasses of what stays free of each."""
+    node = cluster.node(name)
+    assert node is not None
+    requested, there = Counter[str](), Counter[str]()
+    for claim, size in zip(claims, plan, strict=True):
+        if size is not None:
+            requested[claim.storage_class] += claim.size
+            there[claim.storage_class] += size
+    if not requested:
+        for claim in claims:
+            free = [
+                each.total
+                for each in published or ()
+                if each.storage_class == claim.storage_class and selects(each.nodes, dict(node.labels))
+            ]
+            if published is not None:
+                requested[claim.storage_class] += claim.size
+                there[claim.storage_class] = max(free)
+    scores = [0 if want > there[key] else 100 - 100 * want // there[key] for key, want in requested.items()]
+    return (2 * sum(scores) + len(scores)) // (2 * len(scores)) if scores else 0
 
 
 def dumb_has_storage(published: Published, claim: UnboundClaim, labels: dict[str, str]) -> bool:
@@ -106,14 +132,15 @@ def random_storage(rng: Random, cluster: Cluster) -> Published:
     """Free storage of zones and nodes that are selected in several ways, where the driver publishes it."""
     if rng.random() < 0.3:
         return None
-    cluster.volumes.storage.set_driver("csi.example", True)
+    cluster.volumes.storage.set_driver("csi.example", True, False)
     found = []
     for at in range(rng.randrange(16)):
         zone, host = Requirement("zone", "In", (rng.choice(ZONES),)), f"n{rng.randrange(14)}"
         of_node = Requirement("kubernetes.io/hostname", "In", (host,))
         others = Requirement("zone", "NotIn", (rng.choice(ZONES),))
         nodes = rng.choice([(zone,), (of_node,), (of_node, zone), (others,), (zone, others), ()])
-        found.append(FreeStorage(f"d/{at}", "zoned", rng.randrange(6) * GIB, nodes))
+        total = rng.randrange(20) * GIB
+        found.append(FreeStorage(f"d/{at}", "zoned", rng.randrange(6) * GIB, nodes, total))
         cluster.volumes.storage.set_free(found[-1])
     return found
 
@@ -139,11 +166,13 @@ def test_the_same_nodes_and_volumes_as_by_a_loop(seed: int) -> None:
     published = random_storage(rng, cluster)
     matching = VolumeMatching(cluster)
     where, is_short = matching.where(claims)
+    scores = matching.scores(claims)
     for name, row in cluster.rows.items():
         expected = dumb_plan(cluster, claims, name, published)
         assert where[row] == isinstance(expected, list), name
         assert is_short[row] == (expected == "short"), name
         if isinstance(expected, list):
+            assert scores[row] == dumb_score(cluster, claims, expected, name, published), name
             names = matching.plan(claims, row)
             assert [
                 cluster.volumes.storage.volumes[each].size if each else None for each in names
@@ -176,7 +205,7 @@ def test_masks_follow_volumes_nodes_and_decisions() -> None:
             case 3:
                 nodes = (Requirement("zone", "In", (rng.choice(ZONES),)),)
                 cluster.volumes.storage.set_free(FreeStorage("d/s", "zoned", rng.randrange(4), nodes))
-                cluster.volumes.storage.set_driver("csi.example", rng.random() < 0.8)
+                cluster.volumes.storage.set_driver("csi.example", rng.random() < 0.8, False)
             case _:
                 at = rng.randrange(14)
                 labels = {**named(f"n{at}"), "zone": rng.choice(ZONES)}

@@ -146,9 +146,10 @@ def test_a_storage_class() -> None:
     assert not storage_class_from(raw(provisioner="kubernetes.io/no-provisioner")).provisions
 
 
-def test_the_limits_of_a_csi_node() -> None:
+def test_the_limits_and_the_drivers_of_a_csi_node() -> None:
     drivers = [{"name": "b", "allocatable": {"count": 3}}, {"name": "a", "allocatable": {}}, {"name": "c"}]
-    assert attach_limits_from(raw({"drivers": drivers})) == AttachLimits("a", (("b", 3),))
+    expected = AttachLimits("a", (("b", 3),), ("a", "b", "c"))
+    assert attach_limits_from(raw({"drivers": drivers})) == expected
 
 
 @pytest.mark.parametrize(
@@ -172,13 +173,16 @@ IN_ZONE_1 = (Requirement("zone", "In", ("z1",)),)
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"capacity": "5Gi", "nodeTopology": ZONE_1}, FreeStorage("default/a", "late", 5 * 2**30, IN_ZONE_1)),
+        (
+            {"capacity": "5Gi", "nodeTopology": ZONE_1},
+            FreeStorage("default/a", "late", 5 * 2**30, IN_ZONE_1, 5 * 2**30),
+        ),
         (
             {"capacity": "5Gi", "maximumVolumeSize": "1Gi", "nodeTopology": ZONE_1},
-            FreeStorage("default/a", "late", 2**30, IN_ZONE_1),
+            FreeStorage("default/a", "late", 2**30, IN_ZONE_1, 5 * 2**30),
         ),
-        ({"capacity": 7, "nodeTopology": {}}, FreeStorage("default/a", "late", 7)),
-        ({"capacity": "1e40", "nodeTopology": {}}, FreeStorage("default/a", "late", MOST)),
+        ({"capacity": 7, "nodeTopology": {}}, FreeStorage("default/a", "late", 7, total=7)),
+        ({"capacity": "1e40", "nodeTopology": {}}, FreeStorage("default/a", "late", MOST, total=MOST)),
         ({"capacity": "5Gi"}, None),
         ({"nodeTopology": ZONE_1}, None),
         ({"capacity": "much", "nodeTopology": ZONE_1}, None),
@@ -193,7 +197,11 @@ def test_free_storage(fields: Any, expected: FreeStorage | None) -> None:
     [({"storageCapacity": True}, True), ({"storageCapacity": False}, False), ({}, False)],
 )
 def test_whether_a_driver_publishes_how_much_storage_is_free(spec: Any, publishes: bool) -> None:
-    assert storage_driver_from(raw(spec)) == ("a", publishes)
+    assert storage_driver_from(raw(spec)) == ("a", publishes, False)
+
+
+def test_whether_a_driver_must_be_installed() -> None:
+    assert storage_driver_from(raw({"preventPodSchedulingIfMissing": True})) == ("a", False, True)
 
 
 def test_the_claims_of_a_pod() -> None:

@@ -14,7 +14,15 @@ import dumb_scores
 from builders import make_engine, make_node, make_task
 from dumb_scores import Asked
 from eclectus.model.commands import Bind
-from eclectus.model.events import Event, NodeSeen, Resumed, TaskGone, TaskSeen
+from eclectus.model.events import (
+    Event,
+    FreeStorageSeen,
+    NodeSeen,
+    Resumed,
+    StorageDriverSeen,
+    TaskGone,
+    TaskSeen,
+)
 from eclectus.model.objects import (
     Node,
     PodAffinityTerm,
@@ -28,7 +36,9 @@ from eclectus.model.objects import (
     Toleration,
     WeightedTerm,
 )
+from eclectus.model.volumes import FreeStorage
 from eclectus.policies.place.kube import KubeScores
+from storage_objects import LATE, make_claim, named, seen, with_claims
 from worlds import World
 
 GIB, MIB = 2**30, 2**20
@@ -179,6 +189,26 @@ def test_images_are_worth_a_fuller_node() -> None:
 def test_images_are_wanted_only_where_they_weigh_something() -> None:
     assert make_engine(KubeScores()).needs["images"] == {"eclectus"}
     assert "images" not in make_engine(KubeScores(image_locality=0)).needs
+
+
+def test_storage_that_stays_free_is_worth_a_fuller_node_and_follows_what_is_published() -> None:
+    def free(node: str, gib: int) -> FreeStorageSeen:
+        on = (Requirement("kubernetes.io/hostname", "In", (node,)),)
+        return FreeStorageSeen(FreeStorage(node, "late", 2 * GIB, on, gib * GIB))
+
+    def placed(policy: KubeScores, *events: Event) -> str:
+        engine = make_engine(policy)
+        nodes = [make_node(name, labels=named(name)) for name in ("empty", "roomy")]
+        before = TaskSeen(make_task("before", node_name="roomy", cpu=1))
+        engine.step([*map(NodeSeen, nodes), *seen(LATE, make_claim()), before, Resumed()], 0.0)
+        engine.step([StorageDriverSeen("csi.example", publishes_capacity=True), *events], 1.0)
+        commands = engine.step([TaskSeen(with_claims("p", "data", cpu=1))], 2.0)
+        return next(each.node for each in commands if isinstance(each, Bind))
+
+    more = [free("empty", 2), free("roomy", 100)]
+    assert placed(KubeScores(), *more) == "roomy"
+    assert placed(KubeScores(volume_binding=0), *more) == "empty"
+    assert placed(KubeScores(), *more, free("empty", 100)) == "empty"
 
 
 @pytest.mark.parametrize("pods", [9, 10])

@@ -177,6 +177,30 @@ def test_a_volume_that_is_attached_counts_until_it_is_detached(admin, scheduler,
         admin.send("DELETE", ATTACHMENTS)
 
 
+def test_a_node_gets_a_pod_when_the_driver_that_must_be_there_is(admin, scheduler, storage):
+    driver = f"{storage}needed"
+    spec = {"attachRequired": False, "preventPodSchedulingIfMissing": True}
+    created = admin.send("POST", DRIVERS, {"metadata": {"name": driver}, "spec": spec})
+    if "preventPodSchedulingIfMissing" not in created["spec"]:
+        pytest.skip("this cluster has not the feature gate VolumeLimitScaling")
+    make_class(admin, f"{storage}needs", driver, "WaitForFirstConsumer")
+    admin.send("POST", claims_of(admin), claim("needs", f"{storage}needs"))
+    scheduler().wait_deciding()
+    admin.create([with_claim("needs-driver", "needs")])
+    missing = f"12 {driver} CSI driver is not installed on the node"
+    wait("it is refused", lambda: missing in (admin.condition("needs-driver") or {}).get("message", ""))
+    spec = {"drivers": [{"name": driver, "nodeID": "n04"}]}
+    admin.send("POST", CSI_NODES, {"metadata": {"name": "n04"}, "spec": spec})
+    try:
+        path = f"{claims_of(admin)}/needs"
+        wait(
+            "n04 is chosen",
+            lambda: admin.send("GET", path)["metadata"].get("annotations", {}).get(SELECTED_NODE) == "n04",
+        )
+    finally:
+        admin.send("DELETE", CSI_NODES)
+
+
 def test_volumes_are_made_where_storage_is_free(control_plane, admin, scheduler, storage):
     driver = f"{storage}driver"
     publishes = {"attachRequired": False, "podInfoOnMount": False, "storageCapacity": True}

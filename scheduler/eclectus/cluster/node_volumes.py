@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.cluster.changelog import ChangeLog
+from eclectus.cluster.changelog import ChangeLog, Rows
 from eclectus.cluster.memo import unfile
 from eclectus.cluster.storage import Reach, Storage
 from eclectus.model.objects import Task
@@ -31,12 +31,14 @@ class AttachedVolumes:
         self._holders: dict[AttachedVolume, dict[int, int]] = {}  # -> row -> claims and attachments
         self._attached: dict[str, Counts] = {}  # driver -> volumes on each row
         self._limits: dict[str, Counts] = {}  # driver -> the most volumes on each row
+        self._installed: dict[str, set[int]] = {}  # driver -> rows
 
     def detach(self) -> Self:
         """Itself, a shallow copy; from now on it shares nothing that changes with the original."""
         self._holders = {volume: dict(rows) for volume, rows in self._holders.items()}
         self._attached = {driver: counts.copy() for driver, counts in self._attached.items()}
         self._limits = {driver: counts.copy() for driver, counts in self._limits.items()}
+        self._installed = {driver: set(rows) for driver, rows in self._installed.items()}
         return self
 
     def hold(self, volume: AttachedVolume, row: int) -> None:
@@ -77,8 +79,20 @@ class AttachedVolumes:
                 self._limits[driver] = np.full(self._rows, NO_LIMIT)
             self._limits[driver][row] = count
 
+    def set_installed(self, row: int, drivers: Iterable[str]) -> bool:
+        """These CSI drivers, and no others, are installed on a row; whether they were others before."""
+        before = {driver for driver, rows in self._installed.items() if row in rows}
+        for driver in before.symmetric_difference(drivers):
+            self._installed.setdefault(driver, set()).symmetric_difference_update((row,))
+        return before != set(drivers)
+
+    def are_installed(self, driver: str, rows: Rows) -> NDArray[np.bool_]:
+        """Whether this CSI driver is installed on each of the rows."""
+        return np.isin(rows, list(self._installed.get(driver, ())))
+
     def resemble(self, row: int, other: int) -> None:
-        """The limits of a row are those of another one."""
+        """The limits and drivers of a row are those of another one."""
+        self.set_installed(row, [driver for driver, rows in self._installed.items() if other in rows])
         for counts in self._limits.values():
             counts[row] = counts[other]
 
@@ -287,24 +301,31 @@ def claim_keys(task: Task) -> Sequence[str]:
 
 
 class NodeVolumes:
-    """Volumes by row. `rows`: node name -> row; rows on which the counts change are recorded in `usage`."""
+    """Volumes by row. `rows`: node name -> row.
 
-    def __init__(self, rows: Mapping[str, int], usage: ChangeLog[int], capacity: int) -> None:
+    Rows on which the counts change are recorded in `usage`, those whose drivers do in `shape`.
+    """
+
+    def __init__(
+        self, rows: Mapping[str, int], usage: ChangeLog[int], shape: ChangeLog[int], capacity: int
+    ) -> None:
         self._rows = rows
-        self._usage = usage
+        self._usage, self._shape = usage, shape
         self.storage = Storage()
         self.attached = AttachedVolumes(capacity)
         self.claim_users = ClaimUsers(self.storage.attached_as, self.attached)
         self.attachments = Attachments(rows, self.storage.volumes, self.attached)
-        self.reach: dict[int, Reach] = {}  # where unbound claims get volumes; feasibility/volume_reaches.py
+        # Where unbound claims get volumes, and what finds it out: feasibility/volume_reaches.py.
+        self.reach: dict[int, Reach] = {}
+        self.matching: object = None
         self._limits: dict[str, AttachLimits] = {}  # by node, whether it has a row or not
 
-    def detach(self, rows: Mapping[str, int], usage: ChangeLog[int]) -> Self:
-        """Itself, a shallow copy, for copies of rows and log; they share nothing that nodes and pods change.
+    def detach(self, rows: Mapping[str, int], usage: ChangeLog[int], shape: ChangeLog[int]) -> Self:
+        """Itself, a shallow copy, for copies of rows and logs; they share nothing that nodes and pods change.
 
         What is known of claims and volumes is shared: nothing that happens to nodes and pods changes it.
         """
-        self._rows, self._usage, self._limits = rows, usage, dict(self._limits)
+        self._rows, self._usage, self._shape, self._limits = rows, usage, shape, dict(self._limits)
         self.attached = copy(self.attached).detach()
         self.claim_users = copy(self.claim_users).detach(self.attached)
         self.attachments = copy(self.attachments).detach(rows, self.attached)
@@ -312,8 +333,8 @@ class NodeVolumes:
         return self
 
     def set_attach_limits(self, limits: AttachLimits) -> None:
-        """How many volumes can be attached to a node; it need not have a row yet."""
-        if limits.limits:
+        """What can attach volumes to a node, and how many; it need not have a row yet."""
+        if limits.limits or limits.drivers:
             self._limits[limits.node] = limits
         else:
             self._limits.pop(limits.node, None)
@@ -321,6 +342,8 @@ class NodeVolumes:
         if row is not None:
             self.attached.set_limits(row, limits.limits)
             self._usage.record(row)
+            if self.attached.set_installed(row, limits.drivers):
+                self._shape.record(row)
 
     def set_attachment(self, attachment: Attachment) -> None:
         """Add or update a VolumeAttachment; neither its node nor its volume need be known yet."""
@@ -345,19 +368,21 @@ class NodeVolumes:
         self._record(self.claim_users.volume_changed(key))
 
     def open_row(self, row: int, name: str) -> None:
-        """A node that is new; its limits and its attachments may have been seen before it."""
+        """A node that is new; its drivers and its attachments may have been seen before it."""
         limits = self._limits.get(name)
         if limits is not None:
             self.attached.set_limits(row, limits.limits)
+            self.attached.set_installed(row, limits.drivers)
         self.attachments.node_changed(name)
 
     def close_row(self, row: int, name: str) -> None:
         """The node has no row any more."""
         self.attached.set_limits(row, ())
+        self.attached.set_installed(row, ())
         self.attachments.node_changed(name)
 
     def resemble(self, row: int, other: int) -> None:
-        """As many volumes fit on a row, and claims can get theirs there, as on another one."""
+        """As many volumes fit on a row, of the same drivers, and claims can get theirs, as on another one."""
         self.attached.resemble(row, other)
         for reach in self.reach.values():
             reach.resemble(row, other)

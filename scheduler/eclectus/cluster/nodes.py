@@ -55,7 +55,7 @@ class Cluster(ResourceTable):
         self.anti_affinity = HeldTerms()
         self.preferences = HeldTerms()
         self.pods = AlikePodGroups(self.anti_affinity, self.preferences)
-        self.volumes = NodeVolumes(self._rows, self.usage, rows)
+        self.volumes = NodeVolumes(self._rows, self.usage, self.shape, rows)
         self.service_changes = 0  # grows when a service takes or gives back room; written here only
         self.devices: Devices | None = None  # None until a node has any
         self._free_rows: list[int] = []
@@ -84,7 +84,7 @@ class Cluster(ResourceTable):
         self.taint_sets = self._taint_sets.sets
         self.labels, self.images = copy(self.labels).detach(), copy(self.images).detach()
         self.host_ports = copy(self.host_ports).detach()
-        self.volumes = copy(self.volumes).detach(self._rows, self.usage)
+        self.volumes = copy(self.volumes).detach(self._rows, self.usage, self.shape)
         self.devices = None if self.devices is None else copy(self.devices).detach()
         self.anti_affinity, self.preferences = HeldTerms(), HeldTerms()
         self.pods = self.pods.copy(self.anti_affinity, self.preferences)

@@ -48,6 +48,7 @@ class Storage:
         self._free: dict[str, FreeStorage] = {}
         self._free_of: dict[str, dict[str, FreeStorage]] = {}  # StorageClass -> key -> free storage of it
         self._publishing: set[str] = set()  # CSI drivers that publish how much storage is free
+        self.must_be_installed: set[str] = set()  # CSI drivers without which a node gets no pod with volumes
         self._decisions: dict[str, Decision] = {}
         self._taken: set[str] = set()  # names of volumes that are chosen and not yet seen as reserved
         self._changed: dict[str, None] = {}
@@ -119,12 +120,18 @@ class Storage:
             unfile(self._free_of, free.storage_class, key)
             self._classes_moved([free.storage_class])
 
-    def set_driver(self, name: str, publishes_capacity: bool) -> None:
-        """Whether this CSI driver publishes how much storage is free; one that is not known does not."""
-        if (name in self._publishing) == publishes_capacity:
-            return
-        self._publishing ^= {name}
-        self._classes_moved(each.name for each in self._classes.values() if each.provisioner == name)
+    def set_driver(self, name: str, publishes_capacity: bool, must_be_installed: bool) -> None:
+        """Whether this CSI driver publishes how much storage is free, and whether nodes must have it.
+
+        One that is not known does not, and need not be installed.
+        """
+        if (name in self._publishing) != publishes_capacity:
+            self._publishing ^= {name}
+            self._classes_moved(each.name for each in self._classes.values() if each.provisioner == name)
+        if (name in self.must_be_installed) != must_be_installed:
+            self.must_be_installed ^= {name}
+            for key in self._claims:
+                self._claim_changed(key)
 
     def _forget_volume(self, volume: Volume) -> None:
         self._available.get(volume.storage_class, {}).pop(volume.name, None)
@@ -243,14 +250,18 @@ class Places(NamedTuple):
 
 
 class Reach:
-    """`now`: as the volumes are now. `known`: as it was after the events of the last step."""
+    """`now`: as the volumes are now. `known`: as it was after the events of the last step.
 
-    __slots__ = ("claims", "known", "now")
+    `version`: another number when the volumes or the storage that the claims can get may be others.
+    """
+
+    __slots__ = ("claims", "known", "now", "version")
 
     def __init__(self, claims: tuple[UnboundClaim, ...], now: Places) -> None:
         self.claims = claims
         self.now = now
         self.known = now
+        self.version = 0
 
     def resemble(self, row: int, other: int) -> None:
         """The claims can get volumes on a row where they can on another one."""

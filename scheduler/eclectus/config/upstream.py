@@ -46,7 +46,7 @@ _OWN_LEASE = (
     "resourceNamespace here if the default does not do"
 )
 _CLAIMS = "pods with resource claims are refused; leave them to kube-scheduler"
-_VOLUMES = "a bind waits 600 s for its volumes, and nodes are not scored by them; leave it out"
+_VOLUMES = "a bind waits 600 s for its volumes, and storage is scored by what stays free; leave it out"
 _BALANCED = "balance is that of cpu and memory; leave it out"
 _PREFERRED_TERMS = "terms of pods on nodes always count, required ones with weight 1; leave it out"
 
@@ -314,6 +314,7 @@ SCORES: Mapping[str, tuple[str, int]] = {
     "NodeResourcesFit": ("nodeResourcesFit", 1),
     "NodeResourcesBalancedAllocation": ("balancedAllocation", 1),
     "ImageLocality": ("imageLocality", 1),
+    "VolumeBinding": ("volumeBinding", 1),
 }
 """Plugin that scores -> its weight among the settings of `place: kube`, and the default of kube-scheduler."""
 

@@ -446,8 +446,10 @@ def storage_handlers(cluster: Cluster) -> Mapping[type, Callable[[Any], None]]:
         events.StorageClassGone: lambda event: storage.drop_class(event.name),
         events.FreeStorageSeen: lambda event: storage.set_free(event.free),
         events.FreeStorageGone: lambda event: storage.drop_free(event.key),
-        events.StorageDriverSeen: lambda event: storage.set_driver(event.name, event.publishes_capacity),
-        events.StorageDriverGone: lambda event: storage.set_driver(event.name, False),
+        events.StorageDriverSeen: lambda event: storage.set_driver(
+            event.name, event.publishes_capacity, event.must_be_installed
+        ),
+        events.StorageDriverGone: lambda event: storage.set_driver(event.name, False, False),
         events.AttachLimitsSeen: lambda event: volumes.set_attach_limits(event.limits),
         events.AttachLimitsGone: lambda event: volumes.set_attach_limits(AttachLimits(event.node)),
         events.AttachmentSeen: lambda event: volumes.set_attachment(event.attachment),

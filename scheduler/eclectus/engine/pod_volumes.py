@@ -20,7 +20,7 @@ from eclectus.feasibility.rules.volumes import ZONE_LABELS
 from eclectus.feasibility.volume_reaches import Reaches, fits_claim
 from eclectus.model.commands import AwaitVolume, ReserveVolume, SelectNode, VolumeStep
 from eclectus.model.objects import NO_VOLUME_USE, Task, UnboundClaim, VolumeNeeds, VolumeUse
-from eclectus.model.volumes import READ_WRITE_ONCE_POD, Volume, VolumeClaim
+from eclectus.model.volumes import READ_WRITE_ONCE_POD, AttachedVolume, Volume, VolumeClaim
 
 NOT_BOUND = "pod has unbound immediate PersistentVolumeClaims"
 ZONE_SEPARATOR = "__"  # between the zones of a label of a volume that is in several
@@ -46,12 +46,15 @@ def resolve(storage: Storage, task: Task, is_shared: Callable[[str], bool]) -> R
     unbound = sorted((claim for claim in claims if not claim.is_bound), key=lambda claim: claim.size)
     volumes = [storage.volumes[claim.volume] for claim in bound]
     zoned = [each for each, claim in zip(volumes, bound, strict=True) if not own[claim.key]]
+    attached = {key: volume for key in own if (volume := storage.attached_as(key))}
+    drivers = {volume.driver for volume in attached.values()} & storage.must_be_installed
     needs = VolumeNeeds(
+        drivers=tuple(sorted(drivers)),
         affinity=tuple(dict.fromkeys(each.affinity for each in volumes if each.affinity is not None)),
         zones=tuple(dict.fromkeys(zone for each in zoned for zone in _zones(each))),
         unbound=tuple(_asked(storage, claim, is_shared) for claim in unbound),
     )
-    use = _use(storage, claims, is_shared, own)
+    use = _use(claims, attached, is_shared, own)
     return Resolved(needs, use, tuple(claim.key for claim in unbound))
 
 
@@ -116,10 +119,12 @@ def _zones(volume: Volume) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _use(
-    storage: Storage, claims: Sequence[VolumeClaim], is_shared: Callable[[str], bool], own: dict[str, bool]
+    claims: Sequence[VolumeClaim],
+    volumes: Mapping[str, AttachedVolume],
+    is_shared: Callable[[str], bool],
+    own: dict[str, bool],
 ) -> VolumeUse:
     shared = {claim.key for claim in claims if is_shared(claim.key)}
-    volumes = {claim.key: volume for claim in claims if (volume := storage.attached_as(claim.key))}
     exclusive = (
         claim.key
         for claim in claims

@@ -22,6 +22,9 @@ NodeResourcesFit, strategy LeastAllocated: the mean free share of cpu and memory
 
 A container without requests counts as 100m and 200 MiB. A resource of which a node has none is left out.
 
+VolumeBinding: the share of storage left free by the pod's claims, of the volumes that they would get or else
+of what their drivers have there; the mean over StorageClasses.
+
 NodeAffinity: the sum of the weights of preferred terms that hold on a node, as a share of the best.
 
 PodTopologySpread: the fewer pods a constraint with ScheduleAnyway counts in a node's domain, the better.
@@ -109,6 +112,17 @@ def least_allocated(allocatable: Ints, requested: Ints) -> Ints:
     shares = MOST * free // np.where(exists, allocatable, 1)
     score: Ints = shares.sum(axis=1) // np.maximum(exists.sum(axis=1), 1)
     return score
+
+
+def volume_binding(classes: Iterable[tuple[Ints, Ints]], rows: int) -> Ints:
+    """The score of so many rows. `classes`: of each StorageClass, what is requested and what there is."""
+    total, count = np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.int64)
+    for requested, there in classes:
+        left = MOST - MOST * requested // np.maximum(there, 1)
+        is_asked = requested > 0
+        total += np.where(is_asked & (requested <= there), left, 0)
+        count += is_asked
+    return np.floor(total / np.maximum(count, 1) + 0.5).astype(np.int64)
 
 
 Constraint = tuple[Ints, Ints | int, float]

@@ -29,7 +29,7 @@ from eclectus.cluster.storage import Moved, Places, Reach
 from eclectus.feasibility.rules import volumes
 from eclectus.feasibility.rules.nodes import any_term_holds, term_holds
 from eclectus.feasibility.rules.rule import Mask, Rule
-from eclectus.feasibility.scores import Ints
+from eclectus.feasibility.scores import Ints, volume_binding
 from eclectus.model.objects import Requirement, Spec, Task, Term, UnboundClaim, selects
 from eclectus.model.volumes import FreeStorage, StorageClass, Volume
 
@@ -48,7 +48,7 @@ EMPTY_FEW = 64  # groups without a volume, that are kept in any case
 
 
 class Candidates:
-    """`names` [groups] of volumes; `counts` [groups], how many; `rows` and `groups` [pairs].
+    """`names` [groups] of volumes; `counts`, how many, and `sizes`, bytes; `rows` and `groups` [pairs].
 
     A volume that is taken or becomes free again changes its group. Groups may be empty.
     """
@@ -65,6 +65,7 @@ class Candidates:
         self.names = [[volume.name for volume in group] for group in ordered]
         self._group_of = {name: number for number, names in enumerate(self.names) for name in names}
         self.counts = np.array([len(group) for group in ordered], dtype=np.int64)
+        self.sizes = np.array([min(each.size, EXACT) for each in self._samples], dtype=np.int64)
         self._empty = 0
         rows = [rows_of(volume.affinity) for volume in self._samples]
         self.rows = np.concatenate(rows) if rows else np.zeros(0, dtype=np.intp)
@@ -100,6 +101,7 @@ class Candidates:
         self.names.append([])
         self._empty += 1
         self.counts = np.append(self.counts, 0)
+        self.sizes = np.append(self.sizes, min(volume.size, EXACT))
         self.rows = np.append(self.rows, rows)
         self.groups = np.append(self.groups, np.full(len(rows), number))
         for claim, groups in self._matching.items():
@@ -138,13 +140,22 @@ _kind = attrgetter("size", "access_modes", "volume_mode", "attributes_class", "l
 """Volumes of one kind can replace each other."""
 
 NONE = -1  # no volume, however small
+EXACT = 2**53  # bytes; no more of one volume are counted for scores
 
 _Keys = tuple[str, ...]
 _Codes = tuple[int, ...]  # of the values of these labels
 
 
-def largest_volumes(cluster: Cluster, free: Iterable[FreeStorage]) -> Ints:
-    """How large a volume can be provisioned on each node, bytes, shape [capacity]; `NONE` where none can."""
+Amount = Callable[[FreeStorage], int]
+LARGEST: Amount = attrgetter("largest")
+TOTAL: Amount = attrgetter("total")
+
+
+def most_free(cluster: Cluster, free: Iterable[FreeStorage], amount: Amount) -> Ints:
+    """How much can be provisioned on each node, bytes, shape [capacity]; `NONE` where nothing can.
+
+    `amount`: what one object says of it; of several that select a node the one that says the most counts.
+    """
     rows = np.flatnonzero(cluster.present)
     found: Ints = np.full(cluster.capacity, NONE, dtype=np.int64)
     by_labels: dict[_Keys, list[FreeStorage]] = {}
@@ -153,22 +164,24 @@ def largest_volumes(cluster: Cluster, free: Iterable[FreeStorage]) -> Ints:
             by_labels.setdefault(keys, []).append(each)
         else:
             selected = rows[term_holds(cluster, Term(each.nodes), rows)] if each.nodes else rows
-            found[selected] = np.maximum(found[selected], each.largest)
+            found[selected] = np.maximum(found[selected], amount(each))
     for keys, alike in by_labels.items():
-        by_codes = dict(_by_codes(cluster, keys, alike))
+        by_codes = dict(_by_codes(cluster, keys, alike, amount))
         columns = [cluster.labels.column(key)[rows].tolist() for key in keys]
-        largest = [by_codes.get(codes, NONE) for codes in zip(*columns, strict=True)]
-        found[rows] = np.maximum(found[rows], largest)
+        most = [by_codes.get(codes, NONE) for codes in zip(*columns, strict=True)]
+        found[rows] = np.maximum(found[rows], most)
     return found
 
 
-def _by_codes(cluster: Cluster, keys: _Keys, free: Iterable[FreeStorage]) -> Iterator[tuple[_Codes, int]]:
-    """The largest volume by the codes of values of these labels; values that no node has are left out."""
+def _by_codes(
+    cluster: Cluster, keys: _Keys, free: Iterable[FreeStorage], amount: Amount
+) -> Iterator[tuple[_Codes, int]]:
+    """The most by the codes of values of these labels; values that no node has are left out."""
     known = [cluster.labels.codes(key) for key in keys]
-    for each in sorted(free, key=lambda one: one.largest):  # the largest remains
+    for each in sorted(free, key=amount):  # the largest remains
         values = {one.key: one.values[0] for one in each.nodes}
         if all(values[key] in codes for key, codes in zip(keys, known, strict=True)):
-            yield tuple(codes[values[key]] for key, codes in zip(keys, known, strict=True)), each.largest
+            yield tuple(codes[values[key]] for key, codes in zip(keys, known, strict=True)), amount(each)
 
 
 def _equal_labels(nodes: tuple[Requirement, ...]) -> _Keys | None:
@@ -198,9 +211,13 @@ class VolumeMatching:
         self._candidates: Memo[str, Candidates] = Memo(  # by StorageClass
             lambda name: Candidates(self._storage.available(name), self._rows.__getitem__)
         )
-        self._largest: dict[str, Ints] = {}  # by StorageClass, see `largest_volumes`
+        self._most_free: dict[str, dict[Amount, Ints]] = {}  # by StorageClass
         # StorageClass -> the least free storage that is enough, bytes -> where a volume can be made.
         self._provisioned: dict[str, dict[int, Places]] = {}
+
+    def is_of(self, cluster: Cluster) -> bool:
+        """Whether it answers for this cluster, which may be a copy of another one."""
+        return self._cluster is cluster
 
     def where(self, claims: Sequence[UnboundClaim]) -> Places:
         """The rows on which all of these claims of one pod, at least one, can get volumes.
@@ -217,17 +234,52 @@ class VolumeMatching:
                 found = Places(found.gets & places.gets, found.is_short | found.gets & places.is_short)
         return found
 
+    def scores(self, claims: Sequence[UnboundClaim]) -> Ints:
+        """VolumeBinding's score of the rows on which `where` is true, shape [capacity].
+
+        As in kube-scheduler what would be provisioned counts only where no claim gets a volume.
+        """
+        shape = (2, self._cluster.capacity)  # what is requested, and what there is
+        used = Used()
+        chosen, made = (defaultdict[str, Ints](lambda: np.zeros(shape, dtype=np.int64)) for _ in range(2))
+        for claim in sorted(claims, key=lambda each: not each.selected_node):
+            size, lacks = min(claim.size, EXACT), np.ones(shape[1], dtype=bool)
+            for rows, sizes in self._chosen(claim, used):
+                chosen[claim.storage_class][0, rows] += size
+                chosen[claim.storage_class][1, rows] += sizes
+                lacks[rows] = False
+            storage_class = self._storage.classes.get(claim.storage_class)
+            free = self._most_free_of(storage_class, TOTAL) if storage_class and size else None
+            if free is not None:
+                made[claim.storage_class][0, lacks] += size
+                made[claim.storage_class][1] = free
+        has_any = np.any([each[0] > 0 for each in chosen.values()], axis=0) if chosen else False
+        by_volumes, by_free = (volume_binding(each.values(), shape[1]) for each in (chosen, made))
+        return np.where(has_any, by_volumes, by_free)
+
+    def _chosen(self, claim: UnboundClaim, used: Used) -> Iterator[tuple[Rows, Ints | int]]:
+        """The rows on which the claim gets a volume that there is, and the sizes of these."""
+        node, volume = self._decided(claim)
+        if volume:
+            reserved = self._storage.volumes.get(volume)
+            if reserved is not None:
+                yield self._rows[reserved.affinity], min(reserved.size, EXACT)
+        elif not node:
+            candidates = self._candidates[claim.storage_class]
+            pairs = self._assign(candidates, claim, np.arange(len(candidates.rows)), used)
+            yield candidates.rows[pairs], candidates.sizes[candidates.groups[pairs]]
+
     def forget_nodes(self) -> None:
         """Nodes have come, gone or changed."""
         self._rows.clear()
         self._candidates.clear()
-        self._largest.clear()
+        self._most_free.clear()
         self._provisioned.clear()
 
     def follow_volumes(self, classes: Iterable[str], volumes: Collection[str]) -> None:
         """Of these StorageClasses free storage has changed, or free volumes, only those of these names."""
         for storage_class in classes:
-            self._largest.pop(storage_class, None)
+            self._most_free.pop(storage_class, None)
             self._provisioned.pop(storage_class, None)
             candidates = self._candidates.get(storage_class)
             if candidates is None:
@@ -301,7 +353,7 @@ class VolumeMatching:
         if storage_class is None or not storage_class.provisions:
             known = self._provisioned.setdefault("", {})
             return known.setdefault(ANY, Places(self._nowhere(), self._nowhere()))
-        largest = self._largest_of(storage_class) if claim.size else None
+        largest = self._most_free_of(storage_class, LARGEST) if claim.size else None
         enough = ANY if largest is None else int(largest.min(where=largest >= claim.size, initial=MORE))
         known = self._provisioned.setdefault(storage_class.name, {})
         if enough not in known:
@@ -310,12 +362,15 @@ class VolumeMatching:
             known[enough] = Places(reachable & has_enough, reachable & ~has_enough)
         return known[enough]
 
-    def _largest_of(self, storage_class: StorageClass) -> Ints | None:
+    def _most_free_of(self, storage_class: StorageClass, amount: Amount) -> Ints | None:
         """None where the driver does not say what is free."""
         free = self._storage.free_storage(storage_class)
-        if free is not None and storage_class.name not in self._largest:
-            self._largest[storage_class.name] = largest_volumes(self._cluster, free)
-        return None if free is None else self._largest[storage_class.name]
+        if free is None:
+            return None
+        known = self._most_free.setdefault(storage_class.name, {})
+        if amount not in known:
+            known[amount] = most_free(self._cluster, free, amount)
+        return known[amount]
 
     def _reachable(self, terms: tuple[Term, ...] | None) -> Mask:
         reachable = self._nowhere()
@@ -339,7 +394,7 @@ class Reaches:
     """A number for each different tuple of claims; a number is never given twice."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self.matching = VolumeMatching(cluster)
+        self.matching = cluster.volumes.matching = VolumeMatching(cluster)
         self._cluster = cluster
         self._numbers: dict[Unbound, int] = {}
         self._pods: dict[int, int] = {}  # number -> pods that wait
@@ -403,6 +458,7 @@ class Reaches:
         self.evaluated += 1
         reach = self._cluster.volumes.reach[number]
         before, reach.now = reach.now, self.matching.where(reach.claims)
+        reach.version += 1
         for row in np.flatnonzero(reach.now.gets != before.gets).tolist():
             self._cluster.usage.record(row)
 
@@ -434,8 +490,23 @@ def _concerns(moved: Moved, reach: Reach) -> bool:
     )
 
 
+def storage_scores(cluster: Cluster, spec: Spec) -> Ints:
+    """VolumeBinding's score of each row, for a pod with unbound claims."""
+    matching = cluster.volumes.matching
+    if not isinstance(matching, VolumeMatching) or not matching.is_of(cluster):  # this is a copy
+        matching = VolumeMatching(cluster)
+    return matching.scores(spec.volumes.unbound)
+
+
+def storage_version(cluster: Cluster, spec: Spec) -> int:
+    """Another number when these scores may be others; 0 for a pod that has none."""
+    reach = cluster.volumes.reach.get(spec.volumes.reach)
+    return 0 if reach is None else 1 + reach.version
+
+
 _PLUGINS: Sequence[tuple[Rule, ...]] = (
     (volumes.VOLUME_RESTRICTIONS,),
+    (volumes.DRIVERS,),
     (volumes.VOLUME_LIMITS,),
     (volumes.BOUND, volumes.UNBOUND_NOW, volumes.STORAGE_NOW),
     (volumes.VOLUME_ZONE,),
@@ -443,28 +514,34 @@ _PLUGINS: Sequence[tuple[Rule, ...]] = (
 VOLUME_RULES = tuple(rule for rules in _PLUGINS for rule in rules)
 
 
+def _asked(spec: Spec) -> Iterator[list[Rule]]:
+    """By plugin the rules that apply; what several drivers ask for, a rule for each, one after the other."""
+    for rules in _PLUGINS:
+        if volumes.DRIVERS in rules:
+            yield from ([rule] for rule in volumes.driver_rules(spec))
+        elif asked := [rule for rule in rules if rule.applies(spec)]:
+            yield asked
+
+
 def volume_refusals(
     spec: Spec, cluster: Cluster, rows: Rows
 ) -> Iterator[tuple[str, list[tuple[str, int]], Rows]]:
     """By plugin that reads something of the pod: its name, reasons with counts of nodes, the rows left."""
-    for rules in _PLUGINS:
-        asked = [rule for rule in rules if rule.applies(spec)]
+    for asked in _asked(spec):
         passing, refused = np.ones(len(rows), dtype=bool), list[tuple[str, int]]()
         for rule in asked if len(rows) else ():
             holds = rule.holds(cluster, spec, rows)
             refused.append((rule.reason, len(rows) - int(np.count_nonzero(holds))))
             passing &= holds
         rows = rows[passing]
-        if asked:
-            yield asked[0].plugin, refused, rows
+        yield asked[0].plugin, refused, rows
 
 
 def volume_reasons_without(
     spec: Spec, cluster: Cluster, row: int, removed: Collection[Task]
 ) -> tuple[str, ...]:
     """Those of the first plugin that refuses a row without these of its pods; empty if none does."""
-    for rules in _PLUGINS:
-        asked = [rule for rule in rules if rule.applies(spec)]
+    for asked in _asked(spec):
         refused = tuple(rule.reason for rule in asked if not rule.holds_without(cluster, spec, row, removed))
         if refused:
             return refused

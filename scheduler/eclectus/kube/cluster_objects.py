@@ -230,6 +230,7 @@ class _StorageCapacity(objects.ApiObject, frozen=True):
 
 class _CsiDriverSpec(objects.ApiObject, frozen=True):
     storage_capacity: bool | None = None
+    prevent_pod_scheduling_if_missing: bool | None = None
 
 
 FILESYSTEM = "Filesystem"
@@ -303,14 +304,16 @@ def storage_class_from(raw: bytes | Raw) -> model.StorageClass:
 
 
 def attach_limits_from(raw: bytes | Raw) -> model.AttachLimits:
-    """The limits that a CSINode states. Raises MalformedError naming the object and the field."""
+    """The drivers and limits that a CSINode states. Raises MalformedError naming the object and the field."""
     node = objects.decode(_CSI_NODE, "CSINode", raw)
+    drivers = (node.spec or _CsiNodeSpec()).drivers
     limits = (
         (driver.name, driver.allocatable.count)
-        for driver in (node.spec or _CsiNodeSpec()).drivers
+        for driver in drivers
         if driver.allocatable is not None and driver.allocatable.count is not None
     )
-    return model.AttachLimits(node.metadata.name, tuple(sorted(limits)))
+    names = (driver.name for driver in drivers)
+    return model.AttachLimits(node.metadata.name, tuple(sorted(limits)), tuple(sorted(names)))
 
 
 def attachment_from(raw: bytes | Raw) -> model.Attachment | None:
@@ -335,17 +338,22 @@ def free_storage_from(raw: bytes | Raw) -> model.FreeStorage | None:
     each = objects.decode(_STORAGE_CAPACITY, "CSIStorageCapacity", raw)
     stated = each.capacity if each.maximum_volume_size is None else each.maximum_volume_size
     largest = None if stated is None else _bytes(stated)
+    total = (None if each.capacity is None else _bytes(each.capacity)) or 0
     if largest is None or each.node_topology is None:
         return None
     key = objects.full_name(each.metadata.namespace, each.metadata.name)
     nodes = label_selector(each.node_topology)
-    return model.FreeStorage(key, each.storage_class_name, min(largest, MOST), nodes)
+    return model.FreeStorage(key, each.storage_class_name, min(largest, MOST), nodes, min(total, MOST))
 
 
-def storage_driver_from(raw: bytes | Raw) -> tuple[str, bool]:
-    """The name of a CSIDriver, and whether it publishes how much storage is free. Raises MalformedError."""
+def storage_driver_from(raw: bytes | Raw) -> tuple[str, bool, bool]:
+    """The name of a CSIDriver, whether it publishes how much storage is free, and whether nodes must have it.
+
+    Raises MalformedError.
+    """
     driver = objects.decode(_CSI_DRIVER, "CSIDriver", raw)
-    return driver.metadata.name, driver.spec is not None and bool(driver.spec.storage_capacity)
+    spec = driver.spec or _CsiDriverSpec()
+    return driver.metadata.name, bool(spec.storage_capacity), bool(spec.prevent_pod_scheduling_if_missing)
 
 
 def _size(resources: objects.Resources) -> int:

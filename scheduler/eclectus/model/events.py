@@ -151,10 +151,11 @@ class FreeStorageGone(Struct, frozen=True, gc=False, tag=True):
 
 
 class StorageDriverSeen(Struct, frozen=True, gc=False, tag=True):
-    """A CSIDriver exists: whether it publishes how much storage is free."""
+    """A CSIDriver exists: whether it publishes how much storage is free, and what it asks of nodes."""
 
     name: str
     publishes_capacity: bool
+    must_be_installed: bool = False  # on a node, before a pod with volumes of it may run there
 
 
 class StorageDriverGone(Struct, frozen=True, gc=False, tag=True):
@@ -164,13 +165,13 @@ class StorageDriverGone(Struct, frozen=True, gc=False, tag=True):
 
 
 class AttachLimitsSeen(Struct, frozen=True, gc=False, tag=True):
-    """How many volumes can be attached to a node, as its CSINode says."""
+    """Which drivers are installed on a node, and how many volumes can be attached, as its CSINode says."""
 
     limits: AttachLimits
 
 
 class AttachLimitsGone(Struct, frozen=True, gc=False, tag=True):
-    """The CSINode of a node no longer exists: no limits are known."""
+    """The CSINode of a node no longer exists: no drivers and no limits are known."""
 
     node: str
 

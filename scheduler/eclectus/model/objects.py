@@ -170,6 +170,7 @@ class VolumeNeeds(Struct, frozen=True, gc=False, cache_hash=True):
     is_blocked: bool = False  # no node will do before a claim or its volume changes
     affinity: tuple[tuple[Term, ...], ...] = ()  # of each bound volume at least one term must hold
     zones: tuple[tuple[str, tuple[str, ...]], ...] = ()  # (zone or region label, its values) of bound volumes
+    drivers: tuple[str, ...] = ()  # of CSI, that must be installed on the node; sorted
     unbound: tuple[UnboundClaim, ...] = ()  # the smallest first
     reach: int = -1  # number under which the cluster keeps where all of `unbound` can get volumes
 

@@ -90,10 +90,11 @@ class StorageClass(Struct, frozen=True, gc=False):
 
 
 class AttachLimits(Struct, frozen=True, gc=False):
-    """A CSINode, as last seen: how many volumes can be attached to the node of this name."""
+    """A CSINode, as last seen: what can attach volumes to the node of this name, and how many."""
 
     node: str
     limits: tuple[tuple[str, int], ...] = ()  # (driver, count); a driver that is missing has no limit
+    drivers: tuple[str, ...] = ()  # of CSI, that are installed there; sorted
 
 
 class Attachment(Struct, frozen=True, gc=False):
@@ -112,3 +113,4 @@ class FreeStorage(Struct, frozen=True, gc=False):
     storage_class: str
     largest: int  # bytes
     nodes: tuple[Requirement, ...] = ()  # on labels of nodes, all must hold; an empty one is every node
+    total: int = 0  # bytes, of all new volumes together

@@ -3,7 +3,8 @@
 Each has kube-scheduler's plugin name and words; table.py has their order.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -116,6 +117,39 @@ VOLUME_ZONE = Rule(
     condition="zones of its volumes",
 )
 
+# -- NodeVolumeLimits: the CSI driver of a volume is installed on the node, if it asks for that ----------
+# A CSIDriver does with `preventPodSchedulingIfMissing`; the CSINode says what is installed.
+
+NOT_INSTALLED = "CSI driver is not installed on the node"
+LIMITS_PLUGIN = "NodeVolumeLimits"
+
+
+def _has(driver: str, cluster: Cluster, rows: Rows) -> Mask:
+    return cluster.volumes.attached.are_installed(driver, rows)
+
+
+def _has_all(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
+    found: Mask = np.logical_and.reduce([_has(driver, cluster, rows) for driver in spec.volumes.drivers])
+    return found
+
+
+DRIVERS = Rule(
+    plugin=LIMITS_PLUGIN,
+    reason=f"a {NOT_INSTALLED}",
+    applies=lambda spec: bool(spec.volumes.drivers),
+    holds=_has_all,
+    after_room=True,
+    conditions=lambda spec: [(f"CSI driver {each}", partial(_has, each)) for each in spec.volumes.drivers],
+)
+
+
+def driver_rules(spec: Spec) -> Iterator[Rule]:
+    """DRIVERS for each driver by itself, with its name in kube-scheduler's words."""
+    for driver in spec.volumes.drivers:
+        has, reason = partial(_has, driver), f"{driver} {NOT_INSTALLED}"
+        yield replace(DRIVERS, reason=reason, holds=lambda cluster, _, rows, has=has: has(cluster, rows))
+
+
 # -- NodeVolumeLimits: a CSI driver can attach so many volumes to a node, as its CSINode says ------------
 # Volumes count that the claims of pods on the node name, and those that are attached to it. As in
 # kube-scheduler a volume of the pod to be placed that is attached to the node, and that no pod there uses,
@@ -155,7 +189,7 @@ def _limits_hold_without(cluster: Cluster, spec: Spec, row: int, removed: Collec
 
 
 VOLUME_LIMITS = Rule(
-    plugin="NodeVolumeLimits",
+    plugin=LIMITS_PLUGIN,
     reason="node(s) exceed max volume count",
     applies=lambda spec: bool(spec.volume_use.attached or spec.volume_use.attached_shared),
     holds=lambda cluster, spec, rows: _limits_hold(cluster, spec, rows, {}, ()),

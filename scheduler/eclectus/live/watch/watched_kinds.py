@@ -217,7 +217,7 @@ OTHER_STORAGE_KINDS = (
         kube.attach_limits_from,
         events.AttachLimitsSeen,
         events.AttachLimitsGone,
-        undefined="the number of volumes on a node is not limited",
+        undefined="the number of volumes on a node is not limited, and no CSI driver counts as installed",
     ),
     _named(
         "VolumeAttachment",

@@ -1,11 +1,12 @@
-"""kube-scheduler's default scores: seven plugins, each 0..100, added up by weight; ties are drawn.
+"""kube-scheduler's default scores: eight plugins, each 0..100, added up by weight; ties are drawn.
 
 The weights are the defaults of kube-scheduler 1.37, and the scores its formulas (feasibility/scores): a node
 wins here if and only if it would there. As there, scores are relative to the nodes that the pod fits on now.
 
 Departures:
 - all nodes are scored, where kube-scheduler stops at a sample of them in clusters of more than 100;
-- the scores of dynamic resource allocation and of free storage are not counted;
+- the score of dynamic resource allocation is not counted; of several CSIStorageCapacities for a node and a
+  StorageClass the greatest counts;
 - a constraint on kubernetes.io/hostname counts the pods of all nodes with an equal value of this label.
 """
 
@@ -30,6 +31,7 @@ from eclectus.feasibility.scores import (
 )
 from eclectus.feasibility.scores_by_pods import NodeGroups, range_of
 from eclectus.feasibility.task_class import TaskClass
+from eclectus.feasibility.volume_reaches import storage_scores, storage_version
 from eclectus.framework import Action, Bind, Place, PlaceTraits, Unschedulable, View
 from eclectus.framework.view import Ranking
 from eclectus.maths.numbers import Floats
@@ -45,6 +47,7 @@ class Ranges(NamedTuple):
     taints: int = 0  # the greatest number of taints not tolerated
     node_affinity: int = 0  # the greatest sum of weights
     images: Hashable = ()  # which nodes have them
+    storage: int = 0  # the version of what its claims can get
 
 
 def _weight(plugin: str) -> Setting:
@@ -62,6 +65,7 @@ class KubeScores(Place):
     node_resources_fit: int = setting(1, _weight("NodeResourcesFit, LeastAllocated"))
     balanced_allocation: int = setting(1, _weight("NodeResourcesBalancedAllocation"))
     image_locality: int = setting(1, _weight("ImageLocality, images that nodes have already"))
+    volume_binding: int = setting(1, _weight("VolumeBinding, storage that stays free"))
 
     @property
     def traits(self) -> PlaceTraits:
@@ -101,6 +105,9 @@ class KubeScores(Place):
             total += self.node_affinity * share_of_most(weights, ranges.node_affinity)
         if ranges.images:
             total += self.image_locality * task_class.kept(_image_scores, ranges.images, task_class)[rows]
+        if ranges.storage and self.volume_binding:
+            scores = task_class.kept(storage_scores, ranges.storage, task_class.cluster, task_class.spec)
+            total += self.volume_binding * scores[rows]
         return total
 
     def _by_pods(self, task_class: TaskClass, groups: NodeGroups) -> Ints:
@@ -136,6 +143,7 @@ def _ranges(task_class: TaskClass) -> Ranges:
         taints=_most(task_class, taints),
         node_affinity=0 if weights is None else _most(task_class, weights.refresh()),
         images=_image_versions(task_class),
+        storage=storage_version(task_class.cluster, task_class.spec),
     )
 
 
