@@ -1,4 +1,5 @@
-"""Random claims and volumes: bound, free of a volume, missing one, being deleted; attachments, and limits.
+"""Random claims and volumes: bound, free of a volume, missing one, being deleted; attachments, limits, and
+a driver that must be installed.
 
 No claim can get a volume from the pod that asks: the scheduler's steps before such a bind would change the
 cluster under the next question. tests/system/test_volumes.py has those.
@@ -38,7 +39,10 @@ _KINDS = (
 
 
 def make_storage(rng: Random, cluster: str, nodes: tuple[str, ...]) -> dict[str, Object]:
-    """Claims, volumes and attachments, with the cluster's name in theirs, and CSINodes; by their paths."""
+    """Claims, volumes and attachments, with the cluster's name in theirs, CSINodes, and perhaps their CSIDriver.
+
+    By the paths of the objects.
+    """
     objects: dict[str, Object] = {}
     for namespace in NAMESPACES:
         for at, kind in enumerate(rng.sample(_KINDS, rng.randint(0, 5))):
@@ -51,7 +55,11 @@ def make_storage(rng: Random, cluster: str, nodes: tuple[str, ...]) -> dict[str,
                 "metadata": {"name": node},
                 "spec": {"drivers": [driver]},
             }
-    return objects | _attachments(rng, cluster, objects, nodes)
+    objects |= _attachments(rng, cluster, objects, nodes)
+    if chance(rng, 50):
+        spec = {"attachRequired": True, "preventPodSchedulingIfMissing": chance(rng, 80)}
+        objects[f"/apis/storage.k8s.io/v1/csidrivers/{DRIVER}"] = {"metadata": {"name": DRIVER}, "spec": spec}
+    return objects
 
 
 def claims_of(objects: dict[str, Object], namespace: str) -> tuple[str, ...]:
