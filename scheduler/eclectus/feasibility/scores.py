@@ -114,7 +114,7 @@ def least_allocated(allocatable: Ints, requested: Ints) -> Ints:
     return score
 
 
-def volume_binding(classes: Iterable[tuple[Ints, Ints]], rows: int) -> Ints:
+def volume_binding(classes: Iterable[Iterable[Ints]], rows: int) -> Ints:
     """The score of so many rows. `classes`: of each StorageClass, what is requested and what there is."""
     total, count = np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.int64)
     for requested, there in classes:

@@ -518,7 +518,7 @@ def _asked(spec: Spec) -> Iterator[list[Rule]]:
     """By plugin the rules that apply; what several drivers ask for, a rule for each, one after the other."""
     for rules in _PLUGINS:
         if volumes.DRIVERS in rules:
-            yield from ([rule] for rule in volumes.driver_rules(spec))
+            yield from ([volumes.of_driver(driver)] for driver in spec.volumes.drivers)
         elif asked := [rule for rule in rules if rule.applies(spec)]:
             yield asked
 

@@ -39,7 +39,7 @@ _KINDS = (
 
 
 def make_storage(rng: Random, cluster: str, nodes: tuple[str, ...]) -> dict[str, Object]:
-    """Claims, volumes and attachments, with the cluster's name in theirs, CSINodes, and perhaps their CSIDriver.
+    """Claims, volumes and attachments, with the cluster's name in theirs, CSINodes, perhaps a CSIDriver.
 
     By the paths of the objects.
     """

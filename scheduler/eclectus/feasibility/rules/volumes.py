@@ -3,7 +3,7 @@
 Each has kube-scheduler's plugin name and words; table.py has their order.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -143,11 +143,13 @@ DRIVERS = Rule(
 )
 
 
-def driver_rules(spec: Spec) -> Iterator[Rule]:
-    """DRIVERS for each driver by itself, with its name in kube-scheduler's words."""
-    for driver in spec.volumes.drivers:
-        has, reason = partial(_has, driver), f"{driver} {NOT_INSTALLED}"
-        yield replace(DRIVERS, reason=reason, holds=lambda cluster, _, rows, has=has: has(cluster, rows))
+def of_driver(driver: str) -> Rule:
+    """DRIVERS for one driver, with its name in kube-scheduler's words."""
+
+    def holds(cluster: Cluster, _spec: Spec, rows: Rows) -> Mask:
+        return _has(driver, cluster, rows)
+
+    return replace(DRIVERS, reason=f"{driver} {NOT_INSTALLED}", holds=holds)
 
 
 # -- NodeVolumeLimits: a CSI driver can attach so many volumes to a node, as its CSINode says ------------
