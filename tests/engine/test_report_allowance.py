@@ -69,7 +69,7 @@ def test_the_youngest_speaks_for_its_class_so_that_few_reports_keep_it_known() -
 def test_a_class_whose_reported_pod_is_bound_gets_another_one() -> None:
     reports = ReportSchedule()
     reports.allowance.sent("bind", 0.0)
-    reports.allowance.answered("bind", 8.0)
+    reports.allowance.answered("bind", 8.0, 8.0)
     for at, uid in enumerate("abc"):
         reports.add(uid, 8.0 + at / 10, "class")
     assert reports.next_due() == 9.0
@@ -109,9 +109,17 @@ def test_the_grace_grows_with_the_time_of_an_answer_up_to_its_limit() -> None:
     for seconds in (0.01, 0.3, 60.0):
         for bind in range(200):
             allowance.sent(str(bind), 0.0)
-            allowance.answered(str(bind), seconds)
+            allowance.answered(str(bind), seconds, seconds)
         graces.append(allowance.grace)
     assert graces == [GRACE_SECONDS, pytest.approx(6.0, rel=0.01), GRACE_SECONDS_MOST]
+
+
+def test_an_answer_that_waits_only_for_the_next_step_is_not_slow() -> None:
+    allowance = ReportSchedule().allowance
+    for step in range(0, 200, 10):
+        allowance.sent("bind", float(step))
+        allowance.answered("bind", float(step), step + 10.0)
+    assert allowance.grace == GRACE_SECONDS
 
 
 @pytest.mark.parametrize("answer", [0.0, 0.1, 1.0])

@@ -87,7 +87,7 @@ class ReportAllowance:
 
     def __init__(self) -> None:
         self._sent: dict[str, float] = {}  # uid -> when its bind was sent, seconds
-        self._mean = 0.0  # until a bind is answered, seconds
+        self._mean = 0.0  # for which binds were unanswered, seconds
         self._answered_at = -inf  # the last time, seconds
         self._left, self._as_of = REPORTS_SAVED, 0.0
         self.grace = GRACE_SECONDS  # for which a pod waits before it is reported, while reports are limited
@@ -96,14 +96,18 @@ class ReportAllowance:
         """A bind of this pod is sent."""
         self._sent[uid] = now
 
-    def answered(self, uid: str, now: float) -> None:
-        """The pod is bound, its bind was refused, or it is gone; no effect if none was sent."""
+    def answered(self, uid: str, before: float, now: float) -> None:
+        """The pod is bound, its bind was refused, or it is gone; no effect if none was sent.
+
+        `before`: the time of the last step, in which it was unanswered. Only until then has it certainly been
+        so: where nothing happens for long, the answer has waited for this step.
+        """
         sent = self._sent.pop(uid, None)
         if sent is not None:
             self._answered_at = now
             self._left += SHARE
-            if now > sent or self._mean:
-                self._mean += (now - sent - self._mean) / ANSWERS
+            if before > sent or self._mean:
+                self._mean += (before - sent - self._mean) / ANSWERS
                 self.grace = min(max(GRACE_BINDS * self._mean, GRACE_SECONDS), GRACE_SECONDS_MOST)
 
     def is_limited(self, now: float) -> bool:

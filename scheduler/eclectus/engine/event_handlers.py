@@ -320,7 +320,7 @@ class EventHandlers:
             self._nominations.forget(uid)
         state.eviction_ended(uid)
         if state.placed.confirm(uid):
-            state.reports.allowance.answered(uid, state.now)
+            state.reports.allowance.answered(uid, state.before, state.now)
         state.placed.remove(uid)
 
     # -- specs that depend on more than the pod --------------------------------------------------
@@ -391,7 +391,7 @@ class EventHandlers:
         if uid in self._nominations.withdrawn:
             self._nominations.forget(uid)
         if state.placed.confirm(uid):
-            state.reports.allowance.answered(uid, state.now)
+            state.reports.allowance.answered(uid, state.before, state.now)
             if task is not None:
                 state.count_attempts("scheduled", task.profile)
 
@@ -400,7 +400,7 @@ class EventHandlers:
         nominated = state.placed.forget(event.uid, event.node)
         if nominated is None:
             return
-        state.reports.allowance.answered(event.uid, state.now)
+        state.reports.allowance.answered(event.uid, state.before, state.now)
         state.volumes.bind_ended(event.uid)
         state.gangs.bind_refused(event.uid)
         task = state.pending.get(event.uid)

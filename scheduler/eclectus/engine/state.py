@@ -157,7 +157,7 @@ class State:
             name: each.order for name, each in self.profiles.items() if "binds" in each.order.traits.needs
         }
         self.learn = learn
-        self.now = 0.0  # the time of the step, seconds
+        self.now = self.before = 0.0  # the times of the step and of the one before, seconds
         self.cluster = Cluster()
         self.node_queues = NodeQueues(self.cluster)
         self.deferrals = Deferrals(self.cluster)
@@ -229,7 +229,7 @@ class State:
 
     def begin_step(self, now: float) -> None:
         """A step begins at this time, seconds."""
-        self.now, self.view = now, replace(self.view, now=now)
+        self.before, self.now, self.view = self.now, now, replace(self.view, now=now)
         if self.accounts.pricing is not None:
             self.accounts.pricing.update(now)
 

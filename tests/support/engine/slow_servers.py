@@ -13,6 +13,8 @@ from eclectus.model.events import BindConfirmed, Event, NodeSeen, Resumed, TaskS
 from eclectus.model.objects import Node, Task
 from eclectus.policies.place.allocation import LeastAllocated
 
+BUSY_SECONDS = 0.02  # between two steps, at most
+
 
 class SlowServer:
     """Binds are answered after `answer` seconds; then a pod runs for a time, and its end is seen at once."""
@@ -48,8 +50,10 @@ class SlowServer:
         return [report.name for at, report in self.reports if at >= since]
 
     def _next(self) -> float:
+        """The engine steps all the time: on a real cluster there is always some event."""
         wake = self.engine.next_step_at()
-        return min(self._due[0][0] if self._due else inf, inf if wake is None else wake)
+        due = self._due[0][0] if self._due else inf
+        return min(due, self.now + BUSY_SECONDS, inf if wake is None else wake)
 
     def _step(self, events: list[Event]) -> None:
         for command in self.engine.step(events, self.now):
