@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import orjson
 
 from eclectus.policies.table import PLACE
-from eclectus_bench import decisions, engine, match, plans, preemption, simulator, startup
+from eclectus_bench import decisions, engine, match, plans, preemption, requests, simulator, startup
 from eclectus_bench.course import options as command_line
 from eclectus_bench.course.sizes import Course
 from eclectus_bench.decisions import DecisionCost
@@ -55,6 +55,8 @@ def main(arguments: Sequence[str]) -> int:
     ruled = _measure_rules(course.rules) if options.only in (None, "rules") else []
     planned = _measure_plans(course.plans) if options.only in (None, "plans") else []
     simulated = _measure_simulator(course) if options.only in (None, "simulator") else None
+    if options.only in (None, "requests"):
+        print("\n" + "\n".join(requests.lines(requests.measure(course.requests))), flush=True)
     result = _measure_match(course.match) if _wants_plane(options, "match") else None
     rows = _measure_workloads(options.rows, course.workloads) if _wants_plane(options, "workloads") else []
     if _wants_plane(options, "preemption"):

@@ -75,6 +75,15 @@ def test_on_a_control_plane_both_schedulers_are_compared(output: Path) -> None:
     assert all(row["kube_scheduler"] > 0 < row["eclectus"] for row in report["comparisons"])
 
 
+def test_requests_are_measured_beside_those_of_a_general_client(
+    output: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quick(output, "--only", "requests")
+    printed = capsys.readouterr().out
+    assert re.search(r"1 in flight: transport \d+, aiohttp \d+\n", printed)
+    assert re.search(r"32 in flight: transport \d+, aiohttp \d+\n", printed)
+
+
 @pytest.mark.live
 def test_on_a_control_plane_the_time_to_the_first_bind_is_measured(
     output: Path, capsys: pytest.CaptureFixture[str]

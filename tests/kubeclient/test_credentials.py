@@ -3,6 +3,7 @@ import base64
 import json
 import ssl
 import sys
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -80,7 +81,7 @@ def test_a_refused_token_is_renewed_and_the_request_sent_again(server, answers, 
 
     async def work():
         async with server.context() as context:
-            context.client.credentials = load()
+            context.client.credentials = replace(load(), endpoint=context.client.credentials.endpoint)
             await context.client.get("/x")
 
     asyncio.run(work())
@@ -97,7 +98,7 @@ def test_a_refused_token_that_cannot_be_renewed_is_an_error_of_the_request(serve
 
     async def work():
         async with server.context() as context:
-            context.client.credentials = Credentials(Endpoint(""), renew=renew)
+            context.client.credentials = Credentials(context.client.credentials.endpoint, renew=renew)
             with pytest.raises(UnauthenticatedError):
                 await context.client.get("/x")
             return await context.client.get("/x")
@@ -183,7 +184,9 @@ def test_requests_that_are_refused_together_renew_the_token_once(server, answers
 
     async def work():
         async with server.context(seconds=10) as context:
-            context.client.credentials = Credentials(Endpoint(""), {"Authorization": "Bearer old"}, renew)
+            context.client.credentials = Credentials(
+                context.client.credentials.endpoint, {"Authorization": "Bearer old"}, renew
+            )
             await asyncio.gather(*(context.client.get("/x") for _ in range(50)))
 
     asyncio.run(work())

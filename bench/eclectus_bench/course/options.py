@@ -13,6 +13,7 @@ PARTS = (
     "rules",
     "plans",
     "simulator",
+    "requests",
     "match",
     "workloads",
     "preemption",

@@ -19,6 +19,7 @@ class Course:
     plans: plans.Course
     tasks: int  # of the simulator
     counted: int  # tasks of which the simulator's bytecodes are counted
+    requests: int  # of each client, in each round
     match: Sizes
     workloads: workloads.Sizes
     preemption: preemption.Sizes
@@ -33,6 +34,7 @@ FULL = Course(
     plans=plans.FULL,
     tasks=1_000_000,
     counted=simulator.COUNTED_TASKS,
+    requests=10_000,
     match=Sizes(nodes=5_000, pods=5_000, pairs=3, stream_seconds=15.0),
     workloads=workloads.Sizes(nodes=5_000, pairs=3, pods=None, standing=4_000, waiting=10_000),
     preemption=preemption.Sizes(nodes=5_000, preemptors=2_000),
@@ -48,6 +50,7 @@ QUICK = Course(
     plans=plans.QUICK,
     tasks=10_000,
     counted=150,
+    requests=64,
     match=Sizes(nodes=100, pods=300, pairs=1, stream_seconds=3.0),
     workloads=workloads.Sizes(nodes=100, pairs=1, pods=50, standing=4_000, waiting=100),
     preemption=preemption.Sizes(nodes=50, preemptors=20),

@@ -65,7 +65,9 @@ COMMANDS = {
 }
 """Command -> its module in `eclectus.cli`, which is imported when the command is used."""
 
-LIVE_PACKAGES = ("aiohttp", "cryptography", "kubernetes", "orjson", "prometheus_client", "uvloop")
+LIVE_PACKAGES = (
+    *("aiohttp", "cryptography", "httptools", "kubernetes", "orjson", "prometheus_client", "uvloop"),
+)
 """Packages that only the extra `live` brings: what reads a cluster needs them, and simulations do not."""
 
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from eclectus.engine.counters import QueueCounts
 from eclectus.engine.effects import Effects
-from eclectus.engine.event_handlers import EventHandlers
+from eclectus.engine.event_handlers import EventHandlers, LearnerFeed
 from eclectus.engine.gang_attempts import GangTurns
-from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.node_dispatch import NodeDispatch
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.placement import Placement

@@ -6,6 +6,7 @@ about storage the pods that use it are resolved again at the end of the events o
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from math import inf
 from operator import attrgetter
 from typing import Any
@@ -13,7 +14,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.pod_specs.anti_affinity_matches import anti_affinity_matches, preference_matches
 from eclectus.engine.pod_specs.default_spread import DefaultSpreading
@@ -21,9 +21,10 @@ from eclectus.engine.pod_specs.late_pods import LatePods
 from eclectus.engine.pod_specs.namespaces import NamespaceSelectors
 from eclectus.engine.pod_volumes import PodVolumes
 from eclectus.engine.state import ForeignPod, State
-from eclectus.framework import Profile
+from eclectus.framework import Completion, Profile
 from eclectus.model import events
-from eclectus.model.objects import Task
+from eclectus.model.learned import LearnedNode
+from eclectus.model.objects import Amounts, Task
 from eclectus.model.volumes import AttachLimits
 
 
@@ -113,6 +114,72 @@ class WaitingSpecs:
                 yield from matches.changed()
         if self._node_volumes.storage.has_news or self._node_volumes.reach:
             yield from map(self._volumes.resolved, self._volumes.changed())
+
+
+class LearnerFeed:
+    """Informs the learner of nodes, completions, arrivals, starts and departures of tasks.
+
+    A learner that does not need an optional hook is not called for it. An exception in a learner becomes a
+    Fault; it costs the learner one piece of information, and nothing else anything.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._learn = state.learn
+        self._call = partial(state.guarded, state.learn)
+        self._needs = state.learn.traits.needs
+        self._probe_validity = state.probe_validity
+
+    def node_recalled(self, learned: LearnedNode) -> None:
+        """What was learned of a node before, or by another process."""
+        if learned.node in self._state.cluster.rows:
+            self._call(self._learn.recall, replace(learned, at=min(learned.at, self._state.now)))
+
+    def task_arrived(self, task: Task) -> None:
+        """A task that ends is pending here, or was bound by another scheduler; once a task."""
+        if "task arrivals" in self._needs:
+            self._call(self._learn.arrived, task.workload, self._state.now)
+
+    def task_on_node(self, task: Task) -> None:
+        """The task was seen on its node and is counted there."""
+        for uid in self._probe_validity.observe(task):
+            self._task_left(uid)
+        if "start times" not in self._needs or task.phase != "Running" or task.spec.long_running:
+            return
+        row = self._state.cluster.rows.get(task.node)
+        if row is not None and task.uid not in self._probe_validity:
+            self._call(self._learn.started, task.uid, row, task.workload, self._state.now, _requests(task))
+
+    def task_ended(self, task: Task) -> None:
+        """The task has ended. Its time is a sample unless it failed or was an invalid probe."""
+        is_sample = task.phase == "Succeeded" and task.uid not in self._probe_validity
+        if is_sample and task.started is not None and task.finished is not None:
+            state, seconds = self._state, task.finished - task.started
+            row = state.cluster.rows.get(state.placed.node_of(task.uid))
+            if row is not None and seconds > 0:
+                requests, is_probe = _requests(task), task.spec.probe
+                bound_at = state.placed.bound_at(task.uid)
+                turnaround = None if bound_at is None or is_probe else state.now - bound_at - seconds
+                done = Completion(
+                    row, task.workload, seconds, state.now, requests, is_probe, task.uid, turnaround
+                )
+                self._call(self._learn.observe, done)
+                if not is_probe:
+                    state.service_times.observe(task.workload, seconds)
+
+    def task_gone(self, uid: str) -> None:
+        """The task has ended or was deleted."""
+        self._probe_validity.remove(uid)
+        self._task_left(uid)
+
+    def _task_left(self, uid: str) -> None:
+        if "task ends" in self._needs:
+            self._call(self._learn.left, uid, self._state.now)
+
+
+def _requests(task: Task) -> Amounts:
+    """What distinguishes tasks of one workload; a probe with zero requests does the work of a task."""
+    return task.notional_requests or task.spec.requests
 
 
 # For which a pod with terms has found no room, when others are late; then another has its turn.

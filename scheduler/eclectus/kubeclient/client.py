@@ -1,4 +1,4 @@
-"""HTTP requests to the API server: one keep-alive pool, a time limit on every request.
+"""Requests to the API server: what is sent, a time limit on each, and what an answer or none means.
 
 `ApiClient` exchanges bytes, for callers that decode into their own types; `ObjectApi` exchanges JSON
 objects. Lists are read in pages of a bounded number of objects and of bytes.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -16,7 +17,6 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-import aiohttp
 import msgspec
 
 from eclectus.api.common import NOT_JSON, ListMeta, read_json
@@ -30,12 +30,12 @@ from eclectus.kubeclient.api_errors import (
     error_from,
 )
 from eclectus.kubeclient.credentials import RENEWAL_SECONDS, Credentials
+from eclectus.kubeclient.transport import Answer, Body, NoConnectionError, Request, TooLongError, Transport
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE = "application/strategic-merge-patch+json"
 METADATA_LIST = f"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
-CONNECT_SECONDS = 5.0  # an API server that accepts no connection for this long counts as down
 Query = Mapping[str, str]
 Object = dict[str, Any]
 
@@ -51,23 +51,14 @@ async def connected(
 
     `advice`: what the messages say to do where RBAC forbids a request; by default to users of a command.
     """
-    endpoint = credentials.endpoint
-    session = aiohttp.ClientSession(
-        endpoint.url + "/",
-        # limit=0: callers bound what is in flight, and a bind must not wait for a connection behind a watch.
-        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=75),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        headers={"User-Agent": user_agent, "Accept-Encoding": "identity"},
-        trust_env=False,
-        proxy=endpoint.proxy,
-    )
-    async with session:
-        renewal = asyncio.create_task(_renew_forever(credentials), name="token")
-        try:
-            yield ApiClient(session, credentials, seconds, advice)
-        finally:
-            renewal.cancel()
-            await asyncio.gather(renewal, return_exceptions=True)
+    transport = Transport(user_agent)
+    renewal = asyncio.create_task(_renew_forever(credentials), name="token")
+    try:
+        yield ApiClient(transport, credentials, seconds, advice)
+    finally:
+        transport.close()
+        renewal.cancel()
+        await asyncio.gather(renewal, return_exceptions=True)
 
 
 @dataclass(eq=False)
@@ -79,7 +70,7 @@ class ApiClient:
     asked before a request is sent again with renewed credentials.
     """
 
-    session: aiohttp.ClientSession
+    transport: Transport
     credentials: Credentials
     seconds: float
     advice: str
@@ -111,73 +102,50 @@ class ApiClient:
 
         Raises ApiError; TooLargeError for an answer of more than `most_bytes`.
         """
-        limit = aiohttp.ClientTimeout(total=seconds or self.seconds, connect=CONNECT_SECONDS)
-        headers = {"Content-Type": content_type, "Accept": accept}
-        options: dict[str, Any] = {"params": query, "timeout": limit}
-        if body is not None:
-            options["data"] = msgspec.json.encode(body)
-
-        async def exchange() -> tuple[int, Mapping[str, str], bytes]:
-            with self._translated_errors(f"{method} {path}"):
-                async with self._request(method, path, headers, **options) as response:
-                    whole = response.read() if most_bytes is None else _read(response, most_bytes)
-                    answer = await whole
-            if response.status != 401:
-                self.credentials.trouble.succeeded("the API server answers again")
-            return response.status, response.headers, answer
-
+        headers = f"Content-Type: {content_type}\r\nAccept: {accept}\r\n"
+        content = None if body is None else msgspec.json.encode(body)
+        request, limit = Request(method, path, query, headers, content), seconds or self.seconds
         renewals = self.credentials.renewals
-        status, answered, answer = await exchange()
-        if status == 401:  # refused before it was handled, so it is safe to repeat
+        answer = await self._exchange(request, limit, most_bytes)
+        if answer.status == 401:  # refused before it was handled, so it is safe to repeat
             await _renew(self.credentials, renewals)
             if not self.may_repeat():
                 raise NotDoneError(f"{method} {path}", message="refused, and not sent again")
-            status, answered, answer = await exchange()
-        if status >= 400:
-            raise self._refusal(f"{method} {path}", status, answer, answered)
+            answer = await self._exchange(request, limit, most_bytes)
+        if answer.status >= 400:
+            raise self._refusal(f"{method} {path}", answer.status, answer.body, answer.headers)
+        return answer.body
+
+    async def _exchange(self, request: Request, seconds: float, most_bytes: int | None) -> Answer:
+        credentials, what = self.credentials, f"{request.method} {request.path}"
+        with self.translated_errors(what):
+            try:
+                answer = await self.transport.exchange(
+                    credentials.endpoint, credentials.headers, request, seconds=seconds, most_bytes=most_bytes
+                )
+            except TooLongError as error:
+                message = f"the answer has more than {most_bytes} bytes"
+                raise TooLargeError(what, message=message) from error
+        if answer.status != 401:
+            credentials.trouble.succeeded("the API server answers again")
         return answer
 
     @asynccontextmanager
-    async def stream(self, path: str, query: Query, *, silence: float) -> AsyncIterator[aiohttp.StreamReader]:
+    async def stream(self, path: str, query: Query, *, silence: float) -> AsyncIterator[Body]:
         """A watch's body as it arrives. Raises ApiError; UnsureError after `silence` seconds of nothing."""
-        limit = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=silence)
-        what, headers = f"WATCH {path}", {"Content-Type": JSON, "Accept": JSON}
-        renewals = self.credentials.renewals
-        with self._translated_errors(what):
-            async with self._request(
-                "GET", path, headers, params=query, timeout=limit, read_bufsize=2**20
-            ) as response:
-                if response.status >= 400:
-                    if response.status == 401:
-                        await _renew(self.credentials, renewals)
-                    raise self._refusal(what, response.status, await response.read(), response.headers)
-                yield response.content
-
-    @asynccontextmanager
-    async def web_socket(
-        self, path: str, query: Query, protocol: str
-    ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
-        """A connection whose messages have the form of this protocol. Raises ApiError while it is opened."""
-        what = f"GET {path}"
-        try:
-            with self._translated_errors(what):
-                async with asyncio.timeout(self.seconds):
-                    opened = await self.session.ws_connect(
-                        path.lstrip("/"),
-                        params=query,
-                        protocols=(protocol,),
-                        headers=self.credentials.headers,
-                        ssl=self.credentials.endpoint.tls or True,
-                        server_hostname=self.credentials.endpoint.server_name,
-                    )
-        except UnsureError as error:
-            refused = error.__cause__
-            if isinstance(refused, aiohttp.WSServerHandshakeError):
-                answered: Mapping[str, str] = refused.headers or {}
-                raise error_from(what, refused.status, b"", answered, self.advice) from refused
-            raise
-        async with opened:
-            yield opened
+        what, credentials = f"WATCH {path}", self.credentials
+        request = Request("GET", path, query, f"Accept: {JSON}\r\n")
+        renewals = credentials.renewals
+        with self.translated_errors(what):
+            opened = self.transport.stream(
+                credentials.endpoint, credentials.headers, request, silence=silence
+            )
+            async with opened as (status, headers, body):
+                if status >= 400:
+                    if status == 401:
+                        await _renew(credentials, renewals)
+                    raise self._refusal(what, status, await body.read(), headers)
+                yield body
 
     def _refusal(self, what: str, status: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
         error = error_from(what, status, body, headers, self.advice)
@@ -187,28 +155,17 @@ class ApiClient:
         return error
 
     @contextmanager
-    def _translated_errors(self, what: str) -> Iterator[None]:
+    def translated_errors(self, what: str) -> Iterator[None]:
         """The transport's exceptions as ApiError: a request without a connection was never sent."""
         try:
             yield
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            kind, why = _problem(error, self.credentials.source or "the kubeconfig")
+        except NoConnectionError as error:
+            kind, why = _problem(error.__cause__, self.credentials.source or "the kubeconfig")
             problem = f"the API server at {self.credentials.endpoint.url} cannot be reached: {why}"
             self.credentials.trouble.failed(kind, problem)
             raise NotDoneError(what, message=problem, is_logged=True) from error
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise UnsureError(what, message=f"no answer: {error or type(error).__name__}") from error
-
-    def _request(self, method: str, path: str, headers: dict[str, str], **options: Any) -> Any:
-        return self.session.request(
-            method,
-            path.lstrip("/"),
-            headers={**self.credentials.headers, **headers},
-            ssl=self.credentials.endpoint.tls or True,  # not the connector's: certificates are replaced
-            server_hostname=self.credentials.endpoint.server_name,
-            allow_redirects=False,  # a token is sent to no other address than the one it was given for
-            **options,
-        )
+        except (TimeoutError, OSError) as error:
+            raise UnsureError(what, message=f"no answer: {str(error) or type(error).__name__}") from error
 
 
 @dataclass(frozen=True)
@@ -246,18 +203,6 @@ class ObjectApi:
             raise UnsureError(f"{method} {path}", message=message) from error
 
 
-async def _read(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
-    """The body. Raises TooLargeError, with not much more than so many bytes read."""
-    parts, left = list[bytes](), most_bytes
-    async for part in response.content.iter_any():
-        left -= len(part)
-        if left < 0:
-            what = f"{response.method} {response.url.path}"
-            raise TooLargeError(what, message=f"the answer has more than {most_bytes} bytes")
-        parts.append(part)
-    return b"".join(parts)
-
-
 async def _renew_forever(credentials: Credentials) -> None:
     while True:
         await asyncio.sleep(RENEWAL_SECONDS)
@@ -290,25 +235,24 @@ def _unauthenticated(credentials: Credentials) -> str:
     return f"the API server at {credentials.endpoint.url} does not accept {by}: {advice}"
 
 
-def _problem(error: aiohttp.ClientError | TimeoutError, source: str) -> tuple[str, str]:
+def _problem(error: BaseException | None, source: str) -> tuple[str, str]:
     """(kind, sentence) for an error before the request was sent."""
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return _certificate(error.certificate_error, source)
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return _certificate(error, source)
+    if isinstance(error, (socket.gaierror, UnicodeError)):
         return "dns", f"its name cannot be resolved: correct `server` in {source}, or the DNS"
-    if isinstance(error, aiohttp.ClientConnectorSSLError):
-        return "tls", f"no TLS connection ({error.os_error}): does `server` in {source} name the right port?"
+    if isinstance(error, ssl.SSLError):
+        return "tls", f"no TLS connection ({error}): does `server` in {source} name the right port?"
     if isinstance(error, TimeoutError):
         cause = f"is it running, and does no firewall block `server` of {source}?"
         return "timeout", f"it accepts no connection: {cause}"
-    number = getattr(error, "errno", None)
-    if number == errno.ECONNREFUSED:
+    if f"[Errno {errno.ECONNREFUSED}]" in str(error):  # of one address or of all that the name has
         return "refused", f"connection refused: is it running there, and is `server` in {source} right?"
-    return f"errno {number}", f"{error}: is `server` in {source} right?"
+    return f"errno {getattr(error, 'errno', None)}", f"{error}: is `server` in {source} right?"
 
 
-def _certificate(error: Exception, source: str) -> tuple[str, str]:
-    code = error.verify_code if isinstance(error, ssl.SSLCertVerificationError) else 0
+def _certificate(error: ssl.SSLCertVerificationError, source: str) -> tuple[str, str]:
+    code = error.verify_code
     if code == _EXPIRED:
         return "expired", "its certificate has expired: renew it, or correct the clock of this machine"
     if code == _NOT_YET_VALID:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,7 @@ from eclectus.cli.cluster_commands import REQUEST_SECONDS
 from eclectus.config.what_if import AS_POLICY, WHAT_IF, read_question
 from eclectus.explain.what_if import Question
 from eclectus.kubeclient.addresses import is_loopback
+from eclectus.kubeclient.api_errors import UnsureError, error_from
 from eclectus.kubeclient.election import LeaderServer, leader_server, lease_from
 from eclectus.model.errors import QuestionError
 
@@ -169,8 +170,38 @@ async def forwarded(client: ApiClient, namespace: str, pod: str, port: int) -> A
     The caller needs `get`, from Kubernetes 1.35 on also `create`, of `pods/portforward` in the namespace.
     """
     path = f"/api/v1/namespaces/{namespace}/pods/{pod}/portforward"
-    async with client.web_socket(path, {"ports": str(port)}, PROTOCOL) as remote, Forward(remote) as forward:
+    async with _web_socket(client, path, {"ports": str(port)}) as remote, Forward(remote) as forward:
         yield forward
+
+
+@asynccontextmanager
+async def _web_socket(
+    client: ApiClient, path: str, query: Mapping[str, str]
+) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+    """A connection whose messages have the form of the protocol. Raises ApiError while it is opened."""
+    import aiohttp
+
+    what, credentials = f"GET {path}", client.credentials
+    endpoint = credentials.endpoint
+    session = aiohttp.ClientSession(f"{endpoint.url}/", trust_env=False, proxy=endpoint.proxy)
+    async with session:
+        try:
+            with client.translated_errors(what):
+                async with asyncio.timeout(client.seconds):
+                    opened = await session.ws_connect(
+                        path.lstrip("/"),
+                        params=query,
+                        protocols=(PROTOCOL,),
+                        headers=credentials.headers,
+                        ssl=endpoint.tls or True,
+                        server_hostname=endpoint.server_name,
+                    )
+        except aiohttp.WSServerHandshakeError as error:
+            raise error_from(what, error.status, b"", error.headers or {}, client.advice) from error
+        except aiohttp.ClientError as error:
+            raise UnsureError(what, message=f"no answer: {error}") from error
+        async with opened:
+            yield opened
 
 
 OR_SERVER = "or name its server with --server URL"
