@@ -248,6 +248,17 @@ def test_a_connection_that_is_to_be_closed_is():
     assert server.connections == 2
 
 
+def test_what_nobody_has_asked_for_ends_the_connection():
+    """As a server's 408 for a connection that rests: the next request must not take it for its answer."""
+    server = Server(OK + b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")
+
+    async def work(client):
+        assert await client.get("/x") == b"{}"
+        return await client.send("POST", "/x", {})
+
+    assert asked(server, work) == b"{}"
+
+
 def test_an_answer_that_is_too_long_is_given_up():
     async def work(client):
         with pytest.raises(TooLargeError):

@@ -228,8 +228,8 @@ class _Connection(asyncio.Protocol):
     async def exchange(self, data: bytes, deadline: float, most_bytes: int | None) -> Answer:
         """Send a request; the whole answer. Raises OSError, TimeoutError, TooLongError."""
         loop = asyncio.get_running_loop()
-        answer = self._answer = loop.create_future()
-        self._left, self.has_answered = most_bytes, False
+        answer: asyncio.Future[Answer] = loop.create_future()
+        self._answer, self._left, self.has_answered = answer, most_bytes, False
         timer = loop.call_at(deadline, self._fail, TimeoutError())
         self.transport.write(data)
         try:
@@ -264,7 +264,10 @@ class _Connection(asyncio.Protocol):
         self._owner.opened(self)
 
     def data_received(self, data: bytes) -> None:
-        """Some of the answer."""
+        """Some of the answer. What nobody has asked for ends the connection: the next answer would be wrong."""
+        if self._answer is None and self._body is None:
+            self.abort()
+            return
         self.has_answered = True
         try:
             self._parser.feed_data(data)
