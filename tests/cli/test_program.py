@@ -119,12 +119,12 @@ current-context: x
 @pytest.mark.parametrize("command", ["pending", "speeds", "dag", "explain pod/p", "version"])
 def test_without_the_extra_for_clusters_a_command_says_which_to_install(tmp_path, command):
     (tmp_path / "kubeconfig").write_text(CONFIG)
-    code = "import sys; sys.modules['aiohttp'] = None; from eclectus.cli.main import main; main()"
+    code = "import sys; sys.modules['httptools'] = None; from eclectus.cli.main import main; main()"
     words = [*command.split(), "--kubeconfig", str(tmp_path / "kubeconfig")]
     run = [sys.executable, "-c", code, *words]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    problem = "this command needs the package aiohttp: from a checkout, pip install '.[live]' brings it"
+    problem = "this command needs the package httptools: from a checkout, pip install '.[live]' brings it"
     assert done.stderr == f"error: {problem}\n"
 
 

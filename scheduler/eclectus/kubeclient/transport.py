@@ -99,9 +99,10 @@ class Transport:
         self, endpoint: Endpoint, credentials: Mapping[str, str], request: Request, *, silence: float
     ) -> AsyncIterator[tuple[int, dict[str, str], Body]]:
         """Status, headers and the body as it comes; TimeoutError after `silence` seconds of nothing."""
-        connection = await self._connected(endpoint, CONNECT_SECONDS)
+        data = self._bytes_of(endpoint, credentials, request)
+        connection = self._rested(endpoint) or await self._connected(endpoint, CONNECT_SECONDS)
         try:
-            body = connection.stream(self._bytes_of(endpoint, credentials, request), silence)
+            body = connection.stream(data, silence)
             await body.wait_for_head()
             yield body.status, Answer(body.status, body.raw_headers, b"").headers, body
         finally:
@@ -281,6 +282,7 @@ class _Connection(asyncio.Protocol):
         if error is None and self.has_answered and not self._is_framed:
             self.on_message_complete()
         self._fail(error or ConnectionResetError("the connection was closed"))
+        del self._parser  # which refers to this: together they would be left to the garbage collector
 
     # -- called by the parser ----------------------------------------------------------------------
 
@@ -320,8 +322,9 @@ class _Connection(asyncio.Protocol):
             self._body.end(None)
         elif self._answer is not None:
             answer, self._answer = self._answer, None
+            parts, self._parts = self._parts, []  # a connection that rests holds nothing
             if not answer.done():
-                answer.set_result(Answer(status, self._headers, b"".join(self._parts)))
+                answer.set_result(Answer(status, self._headers, b"".join(parts)))
             if self._parser.should_keep_alive() and not self.is_lost:
                 self.rests_since = asyncio.get_running_loop().time()
                 self._owner.rests(self)
@@ -330,6 +333,7 @@ class _Connection(asyncio.Protocol):
 
     def _fail(self, error: Exception) -> None:
         """Nothing more is expected."""
+        self._parts = []
         if self._body is not None:
             self._body.end(error)
         if self._answer is not None:
