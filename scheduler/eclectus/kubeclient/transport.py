@@ -265,7 +265,7 @@ class _Connection(asyncio.Protocol):
         self._owner.opened(self)
 
     def data_received(self, data: bytes) -> None:
-        """Some of the answer. What nobody has asked for ends the connection: the next answer would be wrong."""
+        """Some of the answer. Unasked, it ends the connection, lest the next request takes it for its own."""
         if self._answer is None and self._body is None:
             self.abort()
             return
