@@ -14,6 +14,7 @@ from eclectus.model.events import Event, TaskSeen
 from eclectus.model.objects import Task
 from eclectus.policies import table
 from eclectus.sim.base.machine import InvariantError, StuckError
+from eclectus.sim.runs import build_world
 from eclectus.sim.world.judge import forbidden
 from eclectus.sim.world.world import World
 from policy_choices import profile_with
@@ -108,6 +109,15 @@ def test_every_hop_of_the_network_costs_its_delay() -> None:
     (run,) = runs(scenario(cluster=delayed, workload=sized, measure={"tasks": 5, "warmUp": 0}), [1])
     assert run.wait.mean == pytest.approx(2.0)  # the pod is seen, the bind arrives
     assert run.response.mean == pytest.approx(8.0)
+
+
+@pytest.mark.parametrize("learn", ["rosella", "truth"])
+def test_the_turnaround_that_is_learned_is_that_of_two_hops(learn: str) -> None:
+    delayed = {"groups": [{"count": 2, "slots": 2}], "networkDelay": "250ms"}
+    asked = scenario(cluster=delayed, workload=poisson(0.5), profiles=place("rosella", learn=learn))
+    world = build_world(asked, asked.profiles[0], seed=1)
+    world.run()
+    assert world.engine.learn.turnaround("any") == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
