@@ -30,6 +30,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.maths.numbers import Arithmetic, Floats, Value, sum_of_products
+from eclectus.maths.shrinkage import (
+    LEAST_NODES,
+    LEAST_SHAPE,
+    LEAST_VARIATION,
+    between_variance,
+    estimates,
+    node_weights,
+)
 
 Marks = NDArray[np.bool_]
 SWEEPS = 3  # alternations in each refresh; few suffice, since they start from the last result
@@ -132,21 +140,46 @@ class RatioMatrix:
             self.seconds *= share
         return share
 
-    def speed_given(self, prior: Floats, rows: slice) -> Floats:
-        """f of these rows with p instead of 1 as their prior: (k + n) / (k / p + T), T = sum_c S_ic / m_c.
+    def speed_given(self, prior: Floats | float, weight: Floats | float, rows: slice) -> Floats:
+        """f of these rows with p instead of 1 as their prior and k' instead of k as its weight.
 
-        So f is multiplied by a number between p and 1: p without samples, nearer to 1 the more there are.
+        (k' + n) / (k' / p + T), T = sum_c S_ic / m_c: p without samples, nearer to n / T the more there are.
         """
-        k, spent = self.prior_samples, self._spent[rows]
-        given: Floats = self.factor[rows] * ((k + spent) / (k / prior[rows] + spent))
+        given: Floats = (weight + self.samples[rows]) / (weight / prior + self._spent[rows])
         return given
 
-    def rate_given(self, speed: Floats, rows: slice) -> Floats:
-        """The rates of these rows with these speeds instead of f; shape [workloads, rows]."""
-        k = self.prior_samples
-        expected = k * self.size[:, None] / speed + self.seconds[:, rows]
-        given: Floats = (k + self.count[:, rows]) / expected
+    def rate_given(self, speed: Floats, weight: Floats, rows: slice) -> Floats:
+        """The rates of these rows with these speeds and weights of each workload; shape [workloads, rows]."""
+        expected = weight * self.size[:, None] / speed + self.seconds[:, rows]
+        given: Floats = (weight + self.count[:, rows]) / expected
         return given
+
+    def cell_given(
+        self, workload: int, row: int, prior: float, weight: float, pair_weight: float
+    ) -> tuple[float, float]:
+        """The same of one cell: its node's speed, and its rate."""
+        speed = (weight + self.samples.item(row)) / (weight / prior + self._spent.item(row))
+        expected = pair_weight * self.size.item(workload) / speed + self.seconds.item(workload, row)
+        return speed, (pair_weight + self.count.item(workload, row)) / expected
+
+    def node_weights(self, variation: Floats) -> Floats:
+        """The weight of the common speed for each row (maths/shrinkage.py); `variation`: C^2 by workload."""
+        of_work = self.count.sum(axis=1)
+        total = float(of_work.sum())
+        mean = float(sum_of_products(of_work, variation)) / total if total > 0.0 else 1.0
+        return node_weights(self.samples, self._spent, mean, self.prior_samples)
+
+    def pair_variance(self, workload: int, variation: float) -> float | None:
+        """tau^2 of what is special about the nodes for a workload; None where too little is known.
+
+        Only nodes count that have run other work as often: their speed is not that of this workload.
+        """
+        mine, least = self.count[workload], LEAST_SHAPE * max(variation, LEAST_VARIATION)
+        rows = np.flatnonzero((mine >= least) & (self.samples >= 2.0 * mine))
+        if len(rows) < LEAST_NODES:
+            return None
+        expected = self.size.item(workload) / self.factor[rows]
+        return between_variance(estimates(mine[rows], self.seconds[workload, rows] / expected, variation))
 
     def refresh(self) -> None:
         """Fit sizes and node factors to all samples and compute every rate: O(C N)."""

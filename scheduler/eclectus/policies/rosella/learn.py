@@ -53,6 +53,7 @@ PAPER = {
         "half_life": 1e9,
         "prior_samples": 0.1,
         "untried_share": 1.0,
+        "shrink": False,
         "alarm_threshold": 1000.0,
         "spare_share": 0.1,
     }
@@ -150,6 +151,11 @@ class RosellaLearn(Learn):
         least=0.1,
         most=100,
     )
+    shrink: bool = setting(
+        True,
+        "believe a node's speed only as far as nodes differ by more than their samples explain",
+        why="where all nodes are equal, pods would wait for those that were fast by chance",
+    )
     untried_share: float = setting(
         0.5,
         "effective rate of a node for a workload that it has never run, as a share of the expected rate",
@@ -223,7 +229,9 @@ class RosellaLearn(Learn):
         self.load, self.occupancy, self.tally = Load(self.capacity), Occupancy(), Tally()
         test = Sensitivity(self.alarm_slack, self.alarm_threshold)
         new_rates = partial(Rates, self.prior_samples, self.half_life, self.window, test, self.tally)
-        self.namespaces = KnowledgeByNamespace(new_rates, self.untried_share, self.most_workloads)
+        self.namespaces = KnowledgeByNamespace(
+            new_rates, self.untried_share, self.shrink, self.most_workloads
+        )
         self._failure_detector = FailureDetector(self.certainty, self.spare_share, self.half_life)
         self._names: dict[int, str] = {}  # by row
         self._rows: dict[str, int] = {}

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from eclectus.cluster.scalars import read_only
 from eclectus.framework import Speeds
 from eclectus.maths.numbers import Floats
-from eclectus.maths.service_rates import NEGLIGIBLE, RatioMatrix, Votes, prior, vote
+from eclectus.maths.service_rates import NEGLIGIBLE, Votes, prior, vote
+from eclectus.maths.shrinkage import prior_weight, untried_share
 from eclectus.maths.turnaround import Turnarounds, with_turnaround
 from eclectus.model.learned import NodeState
 from eclectus.model.objects import EVERYBODY, namespace_of
@@ -147,9 +148,13 @@ class Liveness:
 class EffectiveRates:
     """Rates by node, for all workloads together and for each; between two fits single rows are updated."""
 
-    def __init__(self, matrix: RatioMatrix, untried_share: float) -> None:
-        self._matrix = matrix
-        self._untried_share = untried_share
+    def __init__(self, rates: Rates, untried_share: float, is_shrunk: bool) -> None:
+        self._rates = rates
+        self._matrix = rates.matrix
+        self._least_share, self._is_shrunk = untried_share, is_shrunk
+        self._weight: Floats = np.zeros(0)  # of the common speed, in samples, by row
+        self._pair_weight: Floats = np.zeros((0, 1))  # of a node's speed, by workload
+        self._untried_share: Floats = np.zeros((0, 1))  # by workload
         self._rate: Floats = np.ones((1, 0))  # row 0: all workloads together; then one row for each workload
         self._prior: Floats | None = None  # of the nodes' speeds, from other namespaces
         self._turnaround: Floats = np.zeros((0, 1))  # of each workload, seconds
@@ -176,6 +181,7 @@ class EffectiveRates:
         `share` and `prior` have shape [rows]; without others it is None. `turnaround` [workloads].
         """
         self._prior, self._turnaround, self._epoch = prior, turnaround[:, None], epoch
+        self._weigh()
         factor, rate = self._believed(slice(None))
         if self._rate.shape != (shape := (len(rate) + 1, len(factor))):
             self._rate = np.empty(shape)
@@ -197,22 +203,39 @@ class EffectiveRates:
 
     def update_cell(self, workload: int, row: int) -> None:
         """Compute the rate of one cell again, of a node whose share is 1."""
-        if self._prior is None:
-            factor, rate = self._matrix.factor.item(row), self._matrix.rate.item(workload, row)
-        else:
-            factors, rates = self._believed(slice(row, row + 1))
-            factor, rate = factors.item(0), rates.item(workload, 0)
+        prior = 1.0 if self._prior is None else self._prior.item(row)
+        factor, rate = self._matrix.cell_given(
+            workload, row, prior, self._weight.item(row), self._pair_weight.item(workload)
+        )
         rate = with_turnaround(rate, self._turnaround.item(workload))
         self._rate[0, row], self._rate[workload + 1, row] = factor, rate
         self._raise_bound(max(factor, rate))
 
     def _believed(self, rows: slice) -> tuple[Floats, Floats]:
         """Speeds and rates of these rows, with what others know of them."""
-        matrix = self._matrix
-        if self._prior is None:
-            return matrix.factor[rows], matrix.rate[:, rows]
-        speed = matrix.speed_given(self._prior, rows)
-        return speed, matrix.rate_given(speed, rows)
+        prior = 1.0 if self._prior is None else self._prior[rows]
+        speed = self._matrix.speed_given(prior, self._weight[rows], rows)
+        return speed, self._matrix.rate_given(speed, self._pair_weight, rows)
+
+    def _weigh(self) -> None:
+        """How far nodes differ, and how differently workloads rank them."""
+        matrix, workloads = self._matrix, len(self._matrix.rate)
+        least = matrix.prior_samples
+        self._weight = np.full(len(matrix.factor), least)
+        self._pair_weight = np.full((workloads, 1), least)
+        self._untried_share = np.full((workloads, 1), self._least_share)
+        if not self._is_shrunk:
+            return
+        variation = np.array([self._rates.variation(index) for index in range(workloads)])
+        self._weight = matrix.node_weights(variation)
+        common = float(np.median(self._weight)) if len(self._weight) else least
+        for index in range(workloads):
+            between = matrix.pair_variance(index, variation.item(index))
+            if between is None:  # it is not known apart from the nodes' speeds
+                self._pair_weight[index] = common
+            else:
+                self._pair_weight[index] = prior_weight(variation.item(index), between, least)
+                self._untried_share[index] = untried_share(between, self._least_share)
 
     def _discounts(self, rows: slice) -> Floats:
         """What the rates of all workloads on these rows are multiplied by: less than 1 where untried."""
@@ -232,11 +255,11 @@ class EffectiveRates:
 class Knowledge:
     """`rates` and `liveness` are its own; `agreed` and `prior` are what others know, None without others."""
 
-    def __init__(self, rates: Rates, untried_share: float) -> None:
+    def __init__(self, rates: Rates, untried_share: float, is_shrunk: bool) -> None:
         self.rates = rates
         self.liveness = Liveness()
         self.runs_work = False  # whether a task of it has ended that is no probe
-        self.effective_rates = EffectiveRates(rates.matrix, untried_share)
+        self.effective_rates = EffectiveRates(rates, untried_share, is_shrunk)
         self.agreed: Floats | None = None  # shares of the nodes that hold for all namespaces
         self.prior: Floats | None = None  # of the nodes' speeds
 
@@ -357,10 +380,12 @@ KNOWING_SAMPLES = 2.0  # weight of the samples from which on a namespace knows a
 class KnowledgeByNamespace:
     """By name; EVERYBODY is always there. `most` is the number of workloads of all of them together."""
 
-    def __init__(self, make_rates: Callable[[], Rates], untried_share: float, most: int) -> None:
+    def __init__(
+        self, make_rates: Callable[[], Rates], untried_share: float, is_shrunk: bool, most: int
+    ) -> None:
         self.turnarounds = Turnarounds()
         self._make_rates = make_rates
-        self._untried_share = untried_share
+        self._untried_share, self._is_shrunk = untried_share, is_shrunk
         self._kinds = Kinds(most)
         self._rows: set[int] = set()  # of all nodes
         self._capacity = 0
@@ -406,7 +431,7 @@ class KnowledgeByNamespace:
             del self._by_name[name]
 
     def _new(self) -> Knowledge:
-        space = Knowledge(self._make_rates(), self._untried_share)
+        space = Knowledge(self._make_rates(), self._untried_share, self._is_shrunk)
         for row in self._rows:
             space.add_node(row, self._capacity)
         space.rates.fade(self._weighed_at)

@@ -1,0 +1,84 @@
+"""How far nodes differ at all, and so how far an estimate of one of them is to be believed: empirical Bayes.
+
+R. DerSimonian, N. Laird, "Meta-analysis in clinical trials", 1986, split what estimates y_i with variances
+v_i differ by into what their samples explain and the rest, the variance between nodes:
+
+    w_i = 1 / v_i,   y = sum w_i y_i / sum w_i,   Q = sum w_i (y_i - y)^2
+    tau^2 = max(0, (Q - (N - 1)) / (sum w_i - sum w_i^2 / sum w_i))
+
+Here y_i is the logarithm of a node's speed. The mean of n times with squared coefficient of variation C^2 is
+taken as that of a gamma distribution of shape a = n / C^2, whose logarithm has the mean -1 / 2a and the
+variance 1 / (a - 1/2), nearly. A speed from n samples is then weighed against the common one as if that had
+
+    k = C^2 / tau^2    samples
+
+so equal nodes are believed to be equal, however many samples say by chance that they are not, and where nodes
+differ much a few samples suffice (B. Efron, C. Morris, "Stein's estimation rule and its competitors", 1973).
+One node that differs while all others are equal would be drawn to these. As in Efron and Morris' limited
+translation, it is believed for itself once it is further from them than the largest of N errors is likely to
+be, sqrt(2 ln N) of its standard errors.
+"""
+
+from math import exp, log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from eclectus.maths.numbers import Floats
+
+LEAST_NODES = 3  # with samples, to say how far nodes differ
+LEAST_SHAPE = 1.0  # n / C^2 of the estimates that say it
+OUTLIER_SHAPE = 4.0  # and of a node that is believed for itself: fewer samples are often far from their mean
+LEAST_VARIATION = 0.01  # of C^2: tasks of one length vary by more than is known of them
+MOST_PRIOR = 1e6  # samples: as good as any number
+
+
+class Estimates(NamedTuple):
+    """Logarithms of speeds and their variances; arrays have shape [nodes]."""
+
+    logs: Floats
+    variances: Floats
+
+
+def estimates(samples: Floats, relative_seconds: Floats, variation: float) -> Estimates:
+    """Of nodes with so many samples, which took so long in all for what is expected of one to take 1."""
+    shape = samples / max(variation, LEAST_VARIATION)
+    logs = np.log(samples / relative_seconds) - 0.5 / shape
+    return Estimates(logs, 1.0 / (shape - 0.5))
+
+
+def between_variance(found: Estimates) -> float:
+    """tau^2 of DerSimonian and Laird."""
+    weights = 1.0 / found.variances
+    total = weights.sum()
+    mean = (weights * found.logs).sum() / total
+    excess = (weights * (found.logs - mean) ** 2).sum() - (len(weights) - 1)
+    return max(0.0, float(excess / (total - (weights**2).sum() / total)))
+
+
+def prior_weight(variation: float, between: float, least: float) -> float:
+    """k, the weight of the common speed in samples; `least`: what it has where nodes differ much."""
+    variation = max(variation, LEAST_VARIATION)
+    return max(least, min(variation / between, MOST_PRIOR)) if between > 0.0 else MOST_PRIOR
+
+
+def node_weights(samples: Floats, relative_seconds: Floats, variation: float, least: float) -> Floats:
+    """k of each node; `least` of all where too few nodes have samples, and of those that differ for sure."""
+    found = np.full(len(samples), least)
+    known = np.flatnonzero(samples >= LEAST_SHAPE * max(variation, LEAST_VARIATION))
+    if len(known) < LEAST_NODES:
+        return found
+    of_known = estimates(samples[known], relative_seconds[known], variation)
+    found[:] = prior_weight(variation, between_variance(of_known), least)
+    error = np.abs(of_known.logs - np.median(of_known.logs)) / np.sqrt(of_known.variances)
+    is_sure = samples[known] >= OUTLIER_SHAPE * max(variation, LEAST_VARIATION)
+    found[known[is_sure & (error > sqrt(2.0 * log(len(known))))]] = least
+    return found
+
+
+def untried_share(between: float, least: float) -> float:
+    """What a node counts with for a workload that it has never run, where workloads rank nodes differently.
+
+    Two standard deviations of what is special about a pair of them, but not less than `least`.
+    """
+    return max(least, exp(-2.0 * sqrt(between)))

@@ -1,0 +1,89 @@
+"""Equal nodes are believed to be equal, and different ones to differ."""
+
+from math import inf, log
+
+import numpy as np
+import pytest
+
+from eclectus.maths.shrinkage import (
+    MOST_PRIOR,
+    between_variance,
+    estimates,
+    node_weights,
+    prior_weight,
+    untried_share,
+)
+
+SEEDS = range(20)
+
+
+def times(speeds, samples, seed, variation=1.0):
+    """The total of so many gamma times on each node, expected 1 at speed 1."""
+    shape = samples / variation
+    return np.random.default_rng(seed).gamma(shape, variation, len(speeds)) / np.asarray(speeds)
+
+
+def believed(speeds, samples, seed, variation=1.0, least=1.0):
+    """The speeds after shrinkage."""
+    seconds, counts = times(speeds, samples, seed, variation), np.full(len(speeds), float(samples))
+    weight = node_weights(counts, seconds, variation, least)
+    return (weight + counts) / (weight + seconds)
+
+
+def spread(speeds):
+    return float(np.log(speeds).std())
+
+
+def test_of_estimates_that_differ_as_their_samples_explain_nothing_is_left():
+    found = estimates(np.full(1000, 16.0), times(np.ones(1000), 16, seed=1), 1.0)
+    assert between_variance(found) == pytest.approx(0.0, abs=0.005)
+
+
+def test_the_variance_between_nodes_is_found():
+    rng = np.random.default_rng(2)
+    speeds = np.exp(rng.normal(0.0, 0.5, 2000))
+    found = estimates(np.full(2000, 16.0), times(speeds, 16, seed=3), 1.0)
+    assert between_variance(found) == pytest.approx(0.25, rel=0.15)
+
+
+@pytest.mark.parametrize(("nodes", "samples"), [(12, 8), (300, 2), (300, 16), (3000, 16)])
+def test_equal_nodes_come_together(nodes, samples):
+    raw = [spread(samples / times(np.ones(nodes), samples, seed)) for seed in SEEDS]
+    shrunk = [spread(believed(np.ones(nodes), samples, seed)) for seed in SEEDS]
+    assert np.mean(shrunk) < 0.2 * np.mean(raw)
+
+
+@pytest.mark.parametrize("samples", [8, 16, 64])
+def test_speeds_of_one_to_eight_stay_what_they_are(samples):
+    speeds = np.array([1.0, 2.0, 4.0, 8.0] * 3)
+    own = [np.log(samples / times(speeds, samples, seed) / speeds).std() for seed in SEEDS]
+    shrunk = [np.log(believed(speeds, samples, seed) / speeds).std() for seed in SEEDS]
+    assert np.mean(shrunk) < 1.15 * np.mean(own)
+
+
+@pytest.mark.parametrize("factor", [1 / 8, 8.0])
+def test_one_node_that_differs_from_all_others_is_believed(factor):
+    speeds = np.ones(300)
+    speeds[7] = factor
+    for seed in SEEDS:
+        found = believed(speeds, 16, seed)
+        assert abs(log(found[7] / factor)) < 0.8
+        assert spread(np.delete(found, 7)) < 0.12
+
+
+def test_too_few_nodes_say_nothing():
+    counts, seconds = np.array([50.0, 50.0, 0.0]), np.array([50.0, 5.0, 0.0])
+    assert node_weights(counts, seconds, 1.0, 1.0).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_the_weight_is_between_the_least_and_the_most():
+    assert prior_weight(1.0, 0.0, 1.0) == MOST_PRIOR
+    assert prior_weight(1.0, 0.25, 1.0) == 4.0
+    assert prior_weight(1.0, 100.0, 1.0) == 1.0
+    assert prior_weight(0.0, inf, 0.1) == 0.1
+
+
+def test_untried_nodes_count_less_only_as_far_as_workloads_rank_nodes_differently():
+    assert untried_share(0.0, 0.5) == 1.0
+    assert 0.8 < untried_share(0.01, 0.5) < 1.0
+    assert untried_share(1.0, 0.5) == 0.5
