@@ -14,6 +14,9 @@ variance 1 / (a - 1/2), nearly. A speed from n samples is then weighed against t
 
 so equal nodes are believed to be equal, however many samples say by chance that they are not, and where nodes
 differ much a few samples suffice (B. Efron, C. Morris, "Stein's estimation rule and its competitors", 1973).
+
+Where little is known, what the samples do not explain may be more than it seems: Q counts as larger by two
+standard deviations of what it has where all nodes are equal, so that nodes are drawn together only on evidence.
 One node that differs while all others are equal would be drawn to these. As in Efron and Morris' limited
 translation, it is believed for itself once it is further from them than the largest of N errors is likely to
 be, sqrt(2 ln N) of its standard errors.
@@ -31,6 +34,7 @@ LEAST_SHAPE = 1.0  # n / C^2 of the estimates that say it
 OUTLIER_SHAPE = 4.0  # and of a node that is believed for itself: fewer samples are often far from their mean
 LEAST_VARIATION = 0.01  # of C^2: tasks of one length vary by more than is known of them
 MOST_PRIOR = 1e6  # samples: as good as any number
+DEVIATIONS = 2.0  # of Q, that tau^2 may be larger by
 
 
 class Estimates(NamedTuple):
@@ -47,12 +51,13 @@ def estimates(samples: Floats, relative_seconds: Floats, variation: float) -> Es
     return Estimates(logs, 1.0 / (shape - 0.5))
 
 
-def between_variance(found: Estimates) -> float:
-    """tau^2 of DerSimonian and Laird."""
+def between_variance(found: Estimates, deviations: float = DEVIATIONS) -> float:
+    """tau^2 of DerSimonian and Laird, with so many standard deviations of Q more."""
     weights = 1.0 / found.variances
     total = weights.sum()
     mean = (weights * found.logs).sum() / total
-    excess = (weights * (found.logs - mean) ** 2).sum() - (len(weights) - 1)
+    free = len(weights) - 1
+    excess = (weights * (found.logs - mean) ** 2).sum() - free + deviations * sqrt(2.0 * free)
     return max(0.0, float(excess / (total - (weights**2).sum() / total)))
 
 

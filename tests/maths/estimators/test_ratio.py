@@ -176,7 +176,7 @@ def teach(learn: RosellaLearn, row: int, seconds: float, at: float, workload: st
 
 
 def test_the_window_drops_exactly_the_older_samples() -> None:
-    long, short = learner(window=8), learner(window=8)
+    long, short = learner(window=8, shrink=False), learner(window=8, shrink=False)
     for at in range(100):
         teach(long, 0, 1000.0 if at < 92 else 2.0, at)
         teach(long, 1, 4.0, at)

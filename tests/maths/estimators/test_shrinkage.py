@@ -36,21 +36,25 @@ def spread(speeds):
 
 def test_of_estimates_that_differ_as_their_samples_explain_nothing_is_left():
     found = estimates(np.full(1000, 16.0), times(np.ones(1000), 16, seed=1), 1.0)
-    assert between_variance(found) == pytest.approx(0.0, abs=0.005)
+    assert between_variance(found, 0.0) == pytest.approx(0.0, abs=0.005)
+    assert 0.0 < between_variance(found) < 0.01
 
 
 def test_the_variance_between_nodes_is_found():
     rng = np.random.default_rng(2)
     speeds = np.exp(rng.normal(0.0, 0.5, 2000))
     found = estimates(np.full(2000, 16.0), times(speeds, 16, seed=3), 1.0)
-    assert between_variance(found) == pytest.approx(0.25, rel=0.15)
+    assert between_variance(found, 0.0) == pytest.approx(0.25, rel=0.15)
 
 
-@pytest.mark.parametrize(("nodes", "samples"), [(12, 8), (300, 2), (300, 16), (3000, 16)])
-def test_equal_nodes_come_together(nodes, samples):
+@pytest.mark.parametrize(
+    ("nodes", "samples", "share"), [(12, 16, 0.6), (300, 2, 0.4), (300, 16, 0.25), (3000, 16, 0.15)]
+)
+def test_equal_nodes_come_together(nodes, samples, share):
+    """The more of them there are, the closer."""
     raw = [spread(samples / times(np.ones(nodes), samples, seed)) for seed in SEEDS]
     shrunk = [spread(believed(np.ones(nodes), samples, seed)) for seed in SEEDS]
-    assert np.mean(shrunk) < 0.2 * np.mean(raw)
+    assert np.mean(shrunk) < share * np.mean(raw)
 
 
 @pytest.mark.parametrize("samples", [8, 16, 64])
