@@ -13,7 +13,7 @@ from short_scenarios import runs
 
 def taught(**settings: float) -> School:
     """Ten equal nodes: all have run `a`, only the first five `b`; and one new node."""
-    school = School(rows=11, **settings)
+    school = School(rows=11, **{"shrink": False, **settings})
     school.draw = lambda: 1.0
     school.teach(40, {"a": 2.0}, list(range(10)))
     school.teach(40, {"b": 6.0}, list(range(5)))
@@ -28,6 +28,10 @@ def test_a_node_counts_with_half_its_speed_for_an_untried_workload() -> None:
     assert rate[5:10] == pytest.approx(0.5 / 6, rel=0.01)
     assert rate[10] == pytest.approx(1 / 6, rel=0.01)
     assert taught().rate("a") == pytest.approx(0.5, rel=0.01)
+
+
+def test_where_workloads_are_seen_to_rank_nodes_alike_an_untried_one_hardly_counts_less() -> None:
+    assert 0.75 / 6 < taught(shrink=True).rate("b")[7] < 1 / 6
 
 
 def test_one_sample_replaces_the_reduced_rate() -> None:

@@ -34,6 +34,7 @@ from eclectus.maths.shrinkage import (
     LEAST_NODES,
     LEAST_SHAPE,
     LEAST_VARIATION,
+    Estimates,
     between_variance,
     estimates,
     node_weights,
@@ -172,14 +173,16 @@ class RatioMatrix:
     def pair_variance(self, workload: int, variation: float) -> float | None:
         """tau^2 of what is special about the nodes for a workload; None where too little is known.
 
-        Only nodes count that have run other work as often: their speed is not that of this workload.
+        On nodes that have run other work as well: how their speeds for the two differ.
         """
-        mine, least = self.count[workload], LEAST_SHAPE * max(variation, LEAST_VARIATION)
-        rows = np.flatnonzero((mine >= least) & (self.samples >= 2.0 * mine))
+        least = LEAST_SHAPE * max(variation, LEAST_VARIATION)
+        mine, seconds = self.count[workload], self.seconds[workload] / self.size.item(workload)
+        rows = np.flatnonzero((mine >= least) & (self.samples - mine >= least))
         if len(rows) < LEAST_NODES:
             return None
-        expected = self.size.item(workload) / self.factor[rows]
-        return between_variance(estimates(mine[rows], self.seconds[workload, rows] / expected, variation))
+        own = estimates(mine[rows], seconds[rows], variation)
+        rest = estimates((self.samples - mine)[rows], (self._spent - seconds)[rows], variation)
+        return between_variance(Estimates(own.logs - rest.logs, own.variances + rest.variances))
 
     def refresh(self) -> None:
         """Fit sizes and node factors to all samples and compute every rate: O(C N)."""

@@ -15,8 +15,8 @@ variance 1 / (a - 1/2), nearly. A speed from n samples is then weighed against t
 so equal nodes are believed to be equal, however many samples say by chance that they are not, and where nodes
 differ much a few samples suffice (B. Efron, C. Morris, "Stein's estimation rule and its competitors", 1973).
 
-Where little is known, what the samples do not explain may be more than it seems: Q counts as larger by two
-standard deviations of what it has where all nodes are equal, so that nodes are drawn together only on evidence.
+Where little is known, what the samples do not explain may be more than it seems: Q counts as larger by two of
+the standard deviations that it has where all nodes are equal, so nodes are drawn together on evidence only.
 One node that differs while all others are equal would be drawn to these. As in Efron and Morris' limited
 translation, it is believed for itself once it is further from them than the largest of N errors is likely to
 be, sqrt(2 ln N) of its standard errors.
