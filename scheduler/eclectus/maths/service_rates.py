@@ -271,6 +271,7 @@ PRIOR_SAMPLES = 16.0  # weight of the initial values, in samples
 MIN_SPREAD = 0.25  # so that changes far below a factor of 2 raise no alarm
 NORMAL_MEAN_ABS = 0.7979  # E|z|
 OUTLIER = 4.0  # spreads
+EXPONENTIAL_SPREAD = 1.2825  # of ln of an exponential time
 MAX_VARIATION = 25.0  # of C^2; larger values come from single tasks
 
 
@@ -279,7 +280,7 @@ class Spread:
     """Location, spread and variation of one workload."""
 
     location: float = -0.5772  # location and spread: of ln of an exponential time
-    spread: float = 1.2825
+    spread: float = EXPONENTIAL_SPREAD
     _first: float = 1.0
     _second: float = 2.0
     _samples: int = 0
@@ -288,6 +289,11 @@ class Spread:
     def variation(self) -> float:
         """C^2, from 0 to MAX_VARIATION."""
         return min(max(self._second / self._first**2 - 1.0, 0.0), MAX_VARIATION)
+
+    @property
+    def usual_variation(self) -> float:
+        """C^2, but little more than exponential times of this spread have: a change of speed moves it less."""
+        return min(self.variation, 1.25 * (self.spread / EXPONENTIAL_SPREAD) ** 2)
 
     def score(self, relative: float) -> float:
         """The score z of a relative time > 0, which is then taken into the estimates."""

@@ -31,7 +31,7 @@ from eclectus.maths.numbers import Floats
 
 LEAST_NODES = 3  # with samples, to say how far nodes differ
 LEAST_SHAPE = 1.0  # n / C^2 of the estimates that say it
-OUTLIER_SHAPE = 4.0  # and of a node that is believed for itself: fewer samples are often far from their mean
+OUTLIER_SHAPE = 3.0  # and of a node that is believed for itself: fewer samples are often far from their mean
 LEAST_VARIATION = 0.01  # of C^2: tasks of one length vary by more than is known of them
 MOST_PRIOR = 1e6  # samples: as good as any number
 DEVIATIONS = 2.0  # of Q, that tau^2 may be larger by

@@ -226,7 +226,7 @@ class EffectiveRates:
         self._untried_share = np.full((workloads, 1), self._least_share)
         if not self._is_shrunk:
             return
-        variation = np.array([self._rates.variation(index) for index in range(workloads)])
+        variation = self._rates.usual_variations()
         self._weight = matrix.node_weights(variation)
         common = float(np.median(self._weight)) if len(self._weight) else least
         for index in range(workloads):

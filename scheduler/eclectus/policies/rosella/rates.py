@@ -528,6 +528,10 @@ class Rates:
         """C^2 of the relative times of a workload."""
         return self._spread[workload].variation
 
+    def usual_variations(self) -> Floats:
+        """C^2 of each workload by its spread; shape [workloads]."""
+        return np.array([spread.usual_variation for spread in self._spread])
+
     def confidence(self, workload: int, row: int) -> float:
         """The probability that the rate of the cell is within a third of the truth."""
         count = self.matrix.count.item(workload, row)
