@@ -292,7 +292,7 @@ class Spread:
 
     @property
     def usual_variation(self) -> float:
-        """C^2, at most a quarter more than exponential times of this spread have, which a change moves less."""
+        """C^2, at most a quarter more than exponential times of this spread have: that is steadier."""
         return min(self.variation, 1.25 * (self.spread / EXPONENTIAL_SPREAD) ** 2)
 
     def score(self, relative: float) -> float:
