@@ -14,12 +14,31 @@ from msgspec import Raw, json
 from msgspec.structs import replace
 
 from builders import make_engine
-from eclectus.kube.cluster_objects import selected_by_labels
+from eclectus.kube.cluster_objects import (
+    claim_from,
+    free_storage_from,
+    selected_by_labels,
+    storage_class_from,
+    storage_driver_from,
+    volume_from,
+)
 from eclectus.kube.objects import decode_node, decode_pod
 from eclectus.kube.translate import images_of_node, images_of_pod, node_from, task_from
 from eclectus.model.commands import Bind
-from eclectus.model.events import NodeSeen, PodSelectorSeen, Resumed, TaskSeen
+from eclectus.model.events import (
+    Event,
+    FreeStorageSeen,
+    NodeSeen,
+    PodSelectorSeen,
+    Resumed,
+    StorageClassSeen,
+    StorageDriverSeen,
+    TaskSeen,
+    VolumeClaimSeen,
+    VolumeSeen,
+)
 from eclectus.model.objects import Node, Task
+from eclectus.model.volumes import Volume
 from eclectus.policies.place.kube import KubeScores
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from live_cluster import Admin, wait
@@ -158,7 +177,80 @@ CASES: dict[str, tuple[list[Any], list[Any], dict[str, Any]]] = {  # nodes, pods
         there("image-2", 1, cpu="100m"),
         pod("image", cpu="100m", image="large:1"),
     ),
+    "volume": (
+        [node("volume-1"), node("volume-2")],
+        there("volume-2", 1, cpu="1"),
+        pod(
+            "volume", cpu="100m", volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "volume"}}]
+        ),
+    ),
+    "storage": (
+        [node("storage-1"), node("storage-2")],
+        there("storage-2", 1, cpu="1"),
+        pod(
+            "storage",
+            cpu="100m",
+            volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "storage"}}],
+        ),
+    ),
 }
+
+# -- storage: for one claim there are volumes, and for the other what its driver says is free ------------
+
+STORAGE, DRIVER = "/apis/storage.k8s.io/v1", "scores.example.com"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+
+
+def on_node(name: str) -> dict[str, Any]:
+    term = {"matchExpressions": [{"key": HOST, "operator": "In", "values": [name]}]}
+    return {"required": {"nodeSelectorTerms": [term]}}
+
+
+def create_storage(admin: Admin) -> None:
+    """Of both the fuller node has more: 100Gi instead of 2Gi for 1Gi."""
+    for name, provisioner in (("volume", "kubernetes.io/no-provisioner"), ("storage", DRIVER)):
+        mode = {"provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer"}
+        admin.send("POST", f"{STORAGE}/storageclasses", {"metadata": {"name": name}, **mode})
+        asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        body = {"metadata": {"name": name}, "spec": {"storageClassName": name, **asked}}
+        admin.send("POST", f"/api/v1/namespaces/{admin.namespace}/persistentvolumeclaims", body)
+    spec = {"attachRequired": False, "podInfoOnMount": False, "storageCapacity": True}
+    admin.send("POST", f"{STORAGE}/csidrivers", {"metadata": {"name": DRIVER}, "spec": spec})
+    for at, amount in ((1, "2Gi"), (2, "100Gi")):
+        labels = {"nodeTopology": {"matchLabels": {HOST: f"storage-{at}"}}, "storageClassName": "storage"}
+        body = {"metadata": {"name": f"free-{at}"}, "capacity": amount, **labels}
+        admin.send("POST", f"{STORAGE}/namespaces/{admin.namespace}/csistoragecapacities", body)
+        spec = {
+            "storageClassName": "volume",
+            "accessModes": ["ReadWriteOnce"],
+            "capacity": {"storage": amount},
+            "local": {"path": "/data"},
+            "nodeAffinity": on_node(f"volume-{at}"),
+        }
+        admin.send("POST", "/api/v1/persistentvolumes", {"metadata": {"name": f"v-{at}"}, "spec": spec})
+    wait("volumes are free", lambda: all(each.is_available for each in volumes_of(admin)))
+
+
+def volumes_of(admin: Admin) -> list[Volume]:
+    return [volume_from(each) for each in listed(admin, "/api/v1/persistentvolumes")]
+
+
+def storage_of(admin: Admin) -> list[Event]:
+    """What there is of storage now."""
+    namespaced = f"namespaces/{admin.namespace}"
+    claims = listed(admin, f"/api/v1/{namespaced}/persistentvolumeclaims")
+    capacities = map(free_storage_from, listed(admin, f"{STORAGE}/{namespaced}/csistoragecapacities"))
+    return [
+        *(StorageClassSeen(storage_class_from(each)) for each in listed(admin, f"{STORAGE}/storageclasses")),
+        *(StorageDriverSeen(*storage_driver_from(each)) for each in listed(admin, f"{STORAGE}/csidrivers")),
+        *map(VolumeSeen, volumes_of(admin)),
+        *(VolumeClaimSeen(claim_from(each)) for each in claims),
+        *(FreeStorageSeen(each) for each in capacities if each is not None),
+    ]
+
+
+def listed(admin: Admin, path: str) -> list[Raw]:
+    return [Raw(json.encode(each)) for each in admin.send("GET", path)["items"]]
 
 
 class Compared:
@@ -172,33 +264,35 @@ class Compared:
             spec = {"selector": {"app": name}, "ports": [{"port": 80}]}
             body = {"metadata": {"name": name}, "spec": spec}
             admin.send("POST", f"/api/v1/namespaces/{admin.namespace}/services", body)
+        create_storage(admin)
+        self.storage = storage_of(admin)
         admin.create([pod for _, placed, _ in CASES.values() for pod in placed])
         plane.start_kube_scheduler()
         admin.create([asks for _, _, asks in CASES.values()])
         wait("kube-scheduler has bound all", lambda: all(_node_of(admin, name) for name in CASES))
         self.theirs = {name: _node_of(admin, name) for name in CASES}
-        listed = admin.send("GET", "/api/v1/nodes")["items"]
-        self.nodes = [_node_from(Raw(json.encode(each))) for each in listed]
+        self.nodes = [_node_from(each) for each in listed(admin, "/api/v1/nodes")]
         self.pods = {name: _task_from(each) for name, each in admin.pods().items()}
-        services = admin.send("GET", f"/api/v1/namespaces/{admin.namespace}/services")["items"]
-        self.services = [
-            PodSelectorSeen(selected_by_labels("Service", Raw(json.encode(each)))) for each in services
-        ]
+        services = listed(admin, f"/api/v1/namespaces/{admin.namespace}/services")
+        self.services = [PodSelectorSeen(selected_by_labels("Service", each)) for each in services]
 
     def ours(self, name: str) -> set[str]:
         """Our nodes with several draws among equals."""
         placed = [TaskSeen(task) for other, task in self.pods.items() if other not in CASES]
-        asks = replace(self.pods[name], node="", profile="eclectus", phase="Pending")
+        asks = replace(self.pods[name], node="", nominated="", profile="eclectus", phase="Pending")
         found = set()
         for seed in SEEDS:
             engine = make_engine(KubeScores(), seed=seed)
-            before = [*map(NodeSeen, self.nodes), *self.services, *placed]
+            before = [*map(NodeSeen, self.nodes), *self.services, *self.storage, *placed]
             commands = engine.step([*before, TaskSeen(asks), Resumed()], 0.0)
             found |= {each.node for each in commands if isinstance(each, Bind)}
         return found
 
 
 def _node_of(admin: Admin, name: str) -> str:
+    if name == "storage":  # nobody provisions, so the pod is never bound
+        claim = admin.send("GET", f"/api/v1/namespaces/{admin.namespace}/persistentvolumeclaims/{name}")
+        return str(claim["metadata"].get("annotations", {}).get(SELECTED_NODE, ""))
     return str(admin.pods()[name]["spec"].get("nodeName", ""))
 
 
