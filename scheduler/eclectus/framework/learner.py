@@ -33,12 +33,13 @@ class Speeds:
     `rate`: tasks a second that one slot serves, its turnaround included (maths/turnaround.py); shape
     [capacity], read-only. `most`: an upper bound of all rates.
     `epoch` changes whenever all rows may have changed at once; a single row changes only together with an
-    entry in the cluster's usage change log.
+    entry in the cluster's usage change log. `differ`: whether nodes are known to differ.
     """
 
     rate: NDArray[np.float64]
     most: float
     epoch: int
+    differ: bool = True
 
 
 class LearnedCell(Struct, frozen=True, gc=False):

@@ -35,7 +35,6 @@ from eclectus.maths.shrinkage import (
     LEAST_SHAPE,
     LEAST_VARIATION,
     Estimates,
-    between_variance,
     estimates,
     node_weights,
 )
@@ -163,15 +162,18 @@ class RatioMatrix:
         expected = pair_weight * self.size.item(workload) / speed + self.seconds.item(workload, row)
         return speed, (pair_weight + self.count.item(workload, row)) / expected
 
-    def node_weights(self, variation: Floats) -> Floats:
-        """The weight of the common speed for each row (maths/shrinkage.py); `variation`: C^2 by workload."""
+    def node_weights(self, variation: Floats) -> tuple[Floats, bool]:
+        """The weight of the common speed for each row (maths/shrinkage.py), and whether rows differ for sure.
+
+        `variation`: C^2 by workload.
+        """
         of_work = self.count.sum(axis=1)
         total = float(of_work.sum())
         mean = float(sum_of_products(of_work, variation)) / total if total > 0.0 else 1.0
         return node_weights(self.samples, self._spent, mean, self.prior_samples)
 
-    def pair_variance(self, workload: int, variation: float) -> float | None:
-        """tau^2 of what is special about the nodes for a workload; None where too little is known.
+    def pair_estimates(self, workload: int, variation: float) -> Estimates | None:
+        """What is special about the nodes for a workload; None where too little is known.
 
         On nodes that have run other work as well: how their speeds for the two differ.
         """
@@ -182,7 +184,7 @@ class RatioMatrix:
             return None
         own = estimates(mine[rows], seconds[rows], variation)
         rest = estimates((self.samples - mine)[rows], (self._spent - seconds)[rows], variation)
-        return between_variance(Estimates(own.logs - rest.logs, own.variances + rest.variances))
+        return Estimates(own.logs - rest.logs, own.variances + rest.variances)
 
     def refresh(self) -> None:
         """Fit sizes and node factors to all samples and compute every rate: O(C N)."""

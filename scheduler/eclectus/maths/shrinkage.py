@@ -31,7 +31,7 @@ from eclectus.maths.numbers import Floats
 
 LEAST_NODES = 3  # with samples, to say how far nodes differ
 LEAST_SHAPE = 1.0  # n / C^2 of the estimates that say it
-OUTLIER_SHAPE = 3.0  # and of a node that is believed for itself: fewer samples are often far from their mean
+OUTLIER_SHAPE = 4.0  # and of a node that is believed for itself: fewer samples are often far from their mean
 LEAST_VARIATION = 0.01  # of C^2: tasks of one length vary by more than is known of them
 MOST_PRIOR = 1e6  # samples: as good as any number
 DEVIATIONS = 2.0  # of Q, that tau^2 may be larger by
@@ -61,24 +61,34 @@ def between_variance(found: Estimates, deviations: float = DEVIATIONS) -> float:
     return max(0.0, float(excess / (total - (weights**2).sum() / total)))
 
 
+def differ(found: Estimates) -> bool:
+    """Whether the estimates differ by more than chance: Q is above N - 1 by two standard deviations."""
+    return between_variance(found, -DEVIATIONS) > 0.0
+
+
 def prior_weight(variation: float, between: float, least: float) -> float:
     """k, the weight of the common speed in samples; `least`: what it has where nodes differ much."""
     variation = max(variation, LEAST_VARIATION)
     return max(least, min(variation / between, MOST_PRIOR)) if between > 0.0 else MOST_PRIOR
 
 
-def node_weights(samples: Floats, relative_seconds: Floats, variation: float, least: float) -> Floats:
-    """k of each node; `least` of all where too few nodes have samples, and of those that differ for sure."""
+def node_weights(
+    samples: Floats, relative_seconds: Floats, variation: float, least: float
+) -> tuple[Floats, bool]:
+    """k of each node, and whether nodes differ for sure.
+
+    `least` of all where too few nodes have samples, which are taken to differ, and of outliers.
+    """
     found = np.full(len(samples), least)
     known = np.flatnonzero(samples >= LEAST_SHAPE * max(variation, LEAST_VARIATION))
     if len(known) < LEAST_NODES:
-        return found
+        return found, True
     of_known = estimates(samples[known], relative_seconds[known], variation)
     found[:] = prior_weight(variation, between_variance(of_known), least)
     error = np.abs(of_known.logs - np.median(of_known.logs)) / np.sqrt(of_known.variances)
     is_sure = samples[known] >= OUTLIER_SHAPE * max(variation, LEAST_VARIATION)
     found[known[is_sure & (error > sqrt(2.0 * log(len(known))))]] = least
-    return found
+    return found, differ(of_known)
 
 
 def untried_share(between: float, least: float) -> float:

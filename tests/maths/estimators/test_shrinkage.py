@@ -26,7 +26,7 @@ def times(speeds, samples, seed, variation=1.0):
 def believed(speeds, samples, seed, variation=1.0, least=1.0):
     """The speeds after shrinkage."""
     seconds, counts = times(speeds, samples, seed, variation), np.full(len(speeds), float(samples))
-    weight = node_weights(counts, seconds, variation, least)
+    weight, _ = node_weights(counts, seconds, variation, least)
     return (weight + counts) / (weight + seconds)
 
 
@@ -75,9 +75,17 @@ def test_one_node_that_differs_from_all_others_is_believed(factor):
         assert spread(np.delete(found, 7)) < 0.12
 
 
+@pytest.mark.parametrize(("speeds", "samples"), [([1.0] * 300, 10), ([1.0, 2.0, 4.0, 8.0] * 3, 6)])
+def test_whether_nodes_differ_is_seen(speeds, samples):
+    counts = np.full(len(speeds), float(samples))
+    found = [node_weights(counts, times(speeds, samples, seed), 1.0, 1.0)[1] for seed in SEEDS]
+    assert sum(found) >= 19 if max(speeds) > 1.0 else sum(found) <= 2
+
+
 def test_too_few_nodes_say_nothing():
     counts, seconds = np.array([50.0, 50.0, 0.0]), np.array([50.0, 5.0, 0.0])
-    assert node_weights(counts, seconds, 1.0, 1.0).tolist() == [1.0, 1.0, 1.0]
+    weights, is_sure = node_weights(counts, seconds, 1.0, 1.0)
+    assert (weights.tolist(), is_sure) == ([1.0, 1.0, 1.0], True)
 
 
 def test_the_weight_is_between_the_least_and_the_most():

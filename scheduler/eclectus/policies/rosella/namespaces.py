@@ -19,7 +19,7 @@ from eclectus.cluster.scalars import read_only
 from eclectus.framework import Speeds
 from eclectus.maths.numbers import Floats
 from eclectus.maths.service_rates import NEGLIGIBLE, Votes, prior, vote
-from eclectus.maths.shrinkage import prior_weight, untried_share
+from eclectus.maths.shrinkage import between_variance, differ, prior_weight, untried_share
 from eclectus.maths.turnaround import Turnarounds, with_turnaround
 from eclectus.model.learned import NodeState
 from eclectus.model.objects import EVERYBODY, namespace_of
@@ -155,6 +155,8 @@ class EffectiveRates:
         self._weight: Floats = np.zeros(0)  # of the common speed, in samples, by row
         self._pair_weight: Floats = np.zeros((0, 1))  # of a node's speed, by workload
         self._untried_share: Floats = np.zeros((0, 1))  # by workload
+        # Whether nodes differ for sure; the workloads for which they do, each in its own way.
+        self._nodes_differ, self._pairs_differ = True, set[int]()
         self._rate: Floats = np.ones((1, 0))  # row 0: all workloads together; then one row for each workload
         self._prior: Floats | None = None  # of the nodes' speeds, from other namespaces
         self._turnaround: Floats = np.zeros((0, 1))  # of each workload, seconds
@@ -172,7 +174,8 @@ class EffectiveRates:
         found = self._speeds.get(index)
         if found is None:
             rate = self._rate[0 if index is None else index + 1]
-            found = self._speeds[index] = Speeds(read_only(rate), self._most, self._epoch)
+            is_sure = self._nodes_differ or index in self._pairs_differ
+            found = self._speeds[index] = Speeds(read_only(rate), self._most, self._epoch, is_sure)
         return found
 
     def rebuild(self, share: Floats, prior: Floats | None, turnaround: Floats, epoch: int) -> None:
@@ -224,18 +227,22 @@ class EffectiveRates:
         self._weight = np.full(len(matrix.factor), least)
         self._pair_weight = np.full((workloads, 1), least)
         self._untried_share = np.full((workloads, 1), self._least_share)
+        self._pairs_differ.clear()
         if not self._is_shrunk:
             return
         variation = self._rates.usual_variations()
-        self._weight = matrix.node_weights(variation)
+        self._weight, self._nodes_differ = matrix.node_weights(variation)
         common = float(np.median(self._weight)) if len(self._weight) else least
         for index in range(workloads):
-            between = matrix.pair_variance(index, variation.item(index))
-            if between is None:  # it is not known apart from the nodes' speeds
+            pairs = matrix.pair_estimates(index, variation.item(index))
+            if pairs is None:  # it is not known apart from the nodes' speeds
                 self._pair_weight[index] = common
-            else:
-                self._pair_weight[index] = prior_weight(variation.item(index), between, least)
-                self._untried_share[index] = untried_share(between, self._least_share)
+                continue
+            between = between_variance(pairs)
+            self._pair_weight[index] = prior_weight(variation.item(index), between, least)
+            self._untried_share[index] = untried_share(between, self._least_share)
+            if differ(pairs):
+                self._pairs_differ.add(index)
 
     def _discounts(self, rows: slice) -> Floats:
         """What the rates of all workloads on these rows are multiplied by: less than 1 where untried."""

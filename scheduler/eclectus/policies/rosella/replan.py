@@ -23,6 +23,8 @@ could be another one (PlaceTraits.defers_until_change).
   beside work that may run there because of a plan, and a deferral counts for nothing but the wait of
   others.
 
+While nodes are not known to differ (maths/shrinkage.py), none is waited for because it looks faster.
+
 The time a task is deferred is bounded: a task that was deferred while nodes had room takes the best of
 those once it has waited as long as it would run there. So a wrong estimate can at most double a task's time
 (the bound of the ski-rental problem). Once the first deferred task of a class has reached that bound, no
@@ -47,6 +49,7 @@ from functools import partial
 from itertools import islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eclectus.cluster.scalars import read_only
 from eclectus.framework import (
@@ -209,7 +212,7 @@ class Replan:
             return Unschedulable(task)
         row, cost = with_room
         busy = self._best_busy(view, task_class, costs, row)
-        if busy is None or busy[1] >= cost:
+        if busy is None or busy[1] + _by_chance(costs, row, busy[0]) >= cost:
             return Bind(task, row)
         run_seconds = 1.0 / max(costs.speeds.rate.item(row), DEAD_RATE)
         since = view.deferred_since.get(task.uid, view.now)
@@ -234,8 +237,10 @@ class Replan:
         theta = self._weight.of(view, task_class, row)
         rows = task_class.waitable_rows
         rows = rows[~task_class.fit_beside_held(rows)]
-        service, pace = costs.of_many.service(rows), costs.of_many.release_pace(rows)
-        return worth_waiting(theta, task_class.overflow[rows], pace, service, cost)
+        service = costs.of_many.service(rows) + _by_chance(costs, row, rows)
+        return worth_waiting(
+            theta, task_class.overflow[rows], costs.of_many.release_pace(rows), service, cost
+        )
 
     def _best_with_room(
         self, view: View, task_class: TaskClass, costs: ClassCosts
@@ -275,6 +280,15 @@ class Replan:
             preference_weight=self._preference_weight,
             version=(demand.version, view.node_prices().epoch),
         )
+
+
+def _by_chance(costs: ClassCosts, row: int, rows: int | NDArray[np.intp]) -> float | Floats:
+    """Seconds by which these rows look faster than `row`, as long as nodes are not known to differ."""
+    if costs.speeds.differ:
+        return 0.0
+    rate = costs.speeds.rate
+    gain: Floats = 1.0 / np.maximum(rate[row], DEAD_RATE) - 1.0 / np.maximum(rate[rows], DEAD_RATE)
+    return np.maximum(gain, 0.0)
 
 
 def _has_room(task_class: TaskClass) -> bool:
