@@ -10,7 +10,6 @@ import re
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
-from difflib import get_close_matches
 from math import isfinite
 from pathlib import Path
 from reprlib import Repr
@@ -41,6 +40,8 @@ def nearest(name: object, known: list[str], outside: Sequence[str] = (), where: 
 
     `outside` are names that are known at another place; `where` says which.
     """
+    from difflib import get_close_matches  # a configuration without an error does not need it
+
     spelled = name if isinstance(name, str) else ""
     close = get_close_matches(spelled, [*known, *outside], n=1, cutoff=0.5)
     if close and close[0] not in known:
