@@ -18,6 +18,7 @@ from accepted_fields import IN_ANY_RUN, Node, later, nodes, pods
 from accepted_pods import Pod
 from eclectus.cluster.resources import FIRST_COLUMNS, MOST_HELD
 from eclectus.config.profiles import read_learner, read_profiles
+from eclectus.engine.agenda import GRACE_SECONDS_MOST
 from eclectus.engine.engine import Engine
 from eclectus.live.watch.reflector import ObjectStore
 from eclectus.live.watch.watched_kinds import WatchedPods, nodes_kind, pods_kind
@@ -33,7 +34,7 @@ PROFILES = [
     {"order": {"policy": "sjf"}, "place": {"policy": "tetris"}},
     {"order": {"policy": "drf"}, "place": {"policy": "least-allocated"}, "learn": {"policy": "none"}},
 ]
-LATER = 3.0  # seconds: by now every pod that waits has a report
+LATER = GRACE_SECONDS_MOST + 5.0  # by now every pod that waits has a report: no bind is answered meanwhile
 
 
 class Cluster:
