@@ -38,6 +38,7 @@ def test_the_rules_have_the_order_of_kube_scheduler() -> None:
         "TaintToleration",
         "NodeAffinity",  # that of the profile
         "NodeAffinity",
+        "NodeVolumeLimits",  # of a driver that must be installed
         "VolumeBinding",
         "VolumeBinding",
         "VolumeBinding",
@@ -97,6 +98,7 @@ def test_no_rule_reads_a_field_by_which_classes_may_differ_and_share(
                 affinity=((Term((Requirement("zone", "Exists"),)),),),
                 zones=(("zone", ("z1",)),),
                 unbound=(UnboundClaim("late"),),
+                drivers=("csi",),
             ),
             volume_use=VolumeUse(exclusive=("n/c",), attached=(("csi", 1),)),
             enforced_affinity=(Term((Requirement("zone", "Exists"),)),),

@@ -20,7 +20,7 @@ from pod_objects import PAUSE
 SERIAL = {"first": 1, "second": 2}
 ROOT = "scheduler/eclectus/"
 BIND_FILES_MOST = 44
-COMPLETION_FILES_MOST = 33
+COMPLETION_FILES_MOST = 34
 CONFIGURATION = """
 apiVersion: eclectus.dev/v1alpha1
 kind: SchedulerConfiguration

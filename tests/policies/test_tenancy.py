@@ -87,6 +87,19 @@ def test_many_samples_leave_little_to_others() -> None:
     assert school.rate(WORK) / before == pytest.approx(np.ones(10), abs=0.03)
 
 
+def test_of_equal_nodes_others_say_no_more_than_of_different_ones() -> None:
+    """Where nodes are found to be equal the common speed weighs much; what others say of them does not."""
+    school = School(rows=6, seed=3)
+    school.teach(60, {WORK: 10.0})
+    before = school.rate(WORK).copy()
+    for tenant in ("evil-1", "evil-2"):
+        for _ in range(20):
+            for row in range(6):
+                school.end(row, 1.0 if row == 0 else 100.0, f"{tenant}/w", after=0.01)
+    school.wait(2.0)
+    assert school.rate(WORK) / before == pytest.approx(np.ones(6), rel=0.05)
+
+
 def test_a_new_namespace_begins_with_what_the_others_agree_on() -> None:
     school = taught()
     for _ in range(6):

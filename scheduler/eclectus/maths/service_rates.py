@@ -143,9 +143,12 @@ class RatioMatrix:
     def speed_given(self, prior: Floats | float, weight: Floats | float, rows: slice) -> Floats:
         """f of these rows with p instead of 1 as their prior and k' instead of k as its weight.
 
-        (k' + n) / (k' / p + T), T = sum_c S_ic / m_c: p without samples, nearer to n / T the more there are.
+        (k' + n) / (k' - k + k / p + T), T = sum_c S_ic / m_c. Only k of it is of speed p, so that what others
+        say counts no more where nodes are found to be equal; the rest is of the common speed.
         """
-        given: Floats = (weight + self.samples[rows]) / (weight / prior + self._spent[rows])
+        k = self.prior_samples
+        expected = weight - k + k / prior + self._spent[rows]
+        given: Floats = (weight + self.samples[rows]) / expected
         return given
 
     def rate_given(self, speed: Floats, weight: Floats, rows: slice) -> Floats:
@@ -158,7 +161,8 @@ class RatioMatrix:
         self, workload: int, row: int, prior: float, weight: float, pair_weight: float
     ) -> tuple[float, float]:
         """The same of one cell: its node's speed, and its rate."""
-        speed = (weight + self.samples.item(row)) / (weight / prior + self._spent.item(row))
+        k = self.prior_samples
+        speed = (weight + self.samples.item(row)) / (weight - k + k / prior + self._spent.item(row))
         expected = pair_weight * self.size.item(workload) / speed + self.seconds.item(workload, row)
         return speed, (pair_weight + self.count.item(workload, row)) / expected
 

@@ -27,12 +27,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eclectus.maths.numbers import Floats
+from eclectus.maths.numbers import Floats, upper_median
 
 LEAST_NODES = 3  # with samples, to say how far nodes differ
 LEAST_SHAPE = 1.0  # n / C^2 of the estimates that say it
 OUTLIER_SHAPE = 4.0  # and of a node that is believed for itself: fewer samples are often far from their mean
 LEAST_VARIATION = 0.01  # of C^2: tasks of one length vary by more than is known of them
+LEAST_SECONDS = 1e-9  # of relative time: what is left of sums after subtractions may be 0
 MOST_PRIOR = 1e6  # samples: as good as any number
 DEVIATIONS = 2.0  # of Q, that tau^2 may be larger by
 
@@ -47,7 +48,7 @@ class Estimates(NamedTuple):
 def estimates(samples: Floats, relative_seconds: Floats, variation: float) -> Estimates:
     """Of nodes with so many samples, which took so long in all for what is expected of one to take 1."""
     shape = samples / max(variation, LEAST_VARIATION)
-    logs = np.log(samples / relative_seconds) - 0.5 / shape
+    logs = np.log(samples / np.maximum(relative_seconds, LEAST_SECONDS)) - 0.5 / shape
     return Estimates(logs, 1.0 / (shape - 0.5))
 
 
@@ -85,7 +86,7 @@ def node_weights(
         return found, True
     of_known = estimates(samples[known], relative_seconds[known], variation)
     found[:] = prior_weight(variation, between_variance(of_known), least)
-    error = np.abs(of_known.logs - np.median(of_known.logs)) / np.sqrt(of_known.variances)
+    error = np.abs(of_known.logs - upper_median(of_known.logs)) / np.sqrt(of_known.variances)
     is_sure = samples[known] >= OUTLIER_SHAPE * max(variation, LEAST_VARIATION)
     found[known[is_sure & (error > sqrt(2.0 * log(len(known))))]] = least
     return found, differ(of_known)

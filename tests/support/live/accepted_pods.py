@@ -5,7 +5,7 @@ The truth is computed from the amounts, not from their texts, by a plain simulat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,34 +96,41 @@ class Pod:
 
     def requests(self) -> dict[str, int]:
         """What it requests, in the units that are counted."""
-        return self._total([box.requests for box in self.apps], [box.requests for box in self.inits])
+        return self._total([{box.name: box.requests for box in self._boxes}])
 
     def holds(self) -> dict[str, int]:
-        """What it holds on its node."""
-        inits = [self._now(box) if box.is_sidecar else box.requests for box in self.inits]
-        return self._total([self._now(box) for box in self.apps], inits)
+        """What it holds on its node: the largest of three sums over its containers, as in Kubernetes 1.37."""
+        spec = {} if self.is_infeasible else {box.name: box.requests for box in self._boxes}
+        actuated, allocated = dict(spec), dict(spec)
+        for box in self._boxes:
+            if box.seen is not None:
+                first, second = box.seen
+                actuated[box.name] = first or second or spec.get(box.name, {})
+                allocated[box.name] = second or spec.get(box.name, {})
+        return self._total([spec, actuated, allocated])
 
-    def _now(self, box: Box) -> Named:
-        if box.seen is None:
-            return box.requests
-        return _largest([*([] if self.is_infeasible else [box.requests]), *box.seen])
+    @property
+    def _boxes(self) -> tuple[Box, ...]:
+        return (*self.apps, *self.inits)
 
-    def _total(self, apps: list[Named], inits: list[Named]) -> dict[str, int]:
-        total = {}
-        for name in {name for part in (*apps, *inits, self.level, self.overhead) for name in part}:
+    def _total(self, every: list[dict[str, Named]]) -> dict[str, int]:
+        """The largest sum of each resource; `every`: by container."""
+        total, parts = {}, [part for each in every for part in each.values()]
+        for name in {name for part in (*parts, self.level, self.overhead) for name in part}:
             is_of_pod = name in self.level and (name in ("cpu", "memory") or name.startswith("hugepages-"))
-            peak = _value(self.level, name) if is_of_pod else self._peak(name, apps, inits)
+            peak = _value(self.level, name) if is_of_pod else max(self._peak(name, each) for each in every)
             total[name] = counted(name, peak + _value(self.overhead, name))
         return {name: amount for name, amount in total.items() if amount}
 
-    def _peak(self, name: str, apps: list[Named], inits: list[Named]) -> int:
+    def _peak(self, name: str, parts: dict[str, Named]) -> int:
         """The most that runs at one moment of its life."""
         sidecars, moments = 0, []
-        for box, requests in zip(self.inits, inits, strict=True):
-            moments.append(sidecars + _value(requests, name))
+        for box in self.inits:
+            own = _value(parts.get(box.name, {}), name)
+            moments.append(sidecars + own)
             if box.is_sidecar:
-                sidecars += _value(requests, name)
-        return max([*moments, sidecars + sum(_value(requests, name) for requests in apps)])
+                sidecars += own
+        return max([*moments, sidecars + sum(_value(parts.get(box.name, {}), name) for box in self.apps)])
 
 
 def written(named: Named) -> dict[str, str]:
@@ -138,11 +145,3 @@ def counted(name: str, thousandths: int) -> int:
 
 def _value(named: Named, name: str) -> int:
     return named[name][1] if name in named else 0
-
-
-def _largest(every: Iterable[Named]) -> Named:
-    most: dict[str, Amount] = {}
-    for named in every:
-        for name, amount in named.items():
-            most[name] = max(most.get(name, ("", 0)), amount, key=lambda one: one[1])
-    return most

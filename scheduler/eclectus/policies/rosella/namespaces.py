@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from eclectus.cluster.scalars import read_only
 from eclectus.framework import Speeds
-from eclectus.maths.numbers import Floats
+from eclectus.maths.numbers import Floats, upper_median
 from eclectus.maths.service_rates import NEGLIGIBLE, Votes, prior, vote
 from eclectus.maths.shrinkage import between_variance, differ, prior_weight, untried_share
 from eclectus.maths.turnaround import Turnarounds, with_turnaround
@@ -232,7 +232,7 @@ class EffectiveRates:
             return
         variation = self._rates.usual_variations()
         self._weight, self._nodes_differ = matrix.node_weights(variation)
-        common = float(np.median(self._weight)) if len(self._weight) else least
+        common = upper_median(self._weight) if len(self._weight) else least
         for index in range(workloads):
             pairs = matrix.pair_estimates(index, variation.item(index))
             if pairs is None:  # it is not known apart from the nodes' speeds
