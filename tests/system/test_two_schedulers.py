@@ -102,7 +102,7 @@ def test_both_learn_the_same_of_all_pods_and_one_that_died_is_forgotten(admin, p
     # The same samples, but with times observed by two watches, of which one may be late: six samples a node.
     learned = [each.learned() for each in pair]
     assert learned[0] == pytest.approx(learned[1], rel=1 / 3)
-    assert mean(learned[0].values()) == pytest.approx(mean(learned[1].values()), rel=0.1)
+    assert mean(learned[0].values()) == pytest.approx(mean(learned[1].values()), rel=0.2)
     for rates in learned:
         fast, slow = (mean(rates[node] for node in group if node in rates) for group in (FAST, SLOW))
         assert fast / slow == pytest.approx(4.0, rel=1 / 3)
