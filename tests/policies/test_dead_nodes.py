@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.framework import Place
+from eclectus.framework import Place, Speeds
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.pss import Proportional
 from eclectus.policies.rosella import Rosella
@@ -63,6 +65,33 @@ def test_a_dead_node_is_the_last_choice_and_no_task_waits_for_ever_beside_it(way
     assert set(there.placed().values()) == {"live"}
     there.sleep(151.0)
     assert sorted(there.placed().values()) == ["dead", "dead", "live", "live"]
+
+
+class Alike(ExactSpeeds):
+    """Nodes are not known to differ; `silent`: rates below 1 are because nodes are silent, not by chance."""
+
+    def __init__(self, rates: dict[str, float], *, silent: bool) -> None:
+        super().__init__(rates)
+        self._silent = silent
+
+    def speeds(self, workload: str) -> Speeds:
+        share = self._rate if self._silent else np.ones_like(self._rate)
+        return replace(super().speeds(workload), differ=False, share=share)
+
+
+@pytest.mark.parametrize(
+    ("learn", "is_used"),
+    [
+        (ExactSpeeds({"fast": 1.0, "slow": 0.2}), False),
+        (Alike({"fast": 1.0, "slow": 0.2}, silent=True), False),
+        (Alike({"fast": 1.0, "slow": 0.2}, silent=False), True),
+    ],
+    ids=["a slow node", "a silent node", "one that looks slow by chance"],
+)
+def test_nodes_are_waited_for_that_are_faster_but_not_by_chance(learn: ExactSpeeds, is_used: bool) -> None:
+    there = World(make_engine(Rosella(), learn), *(make_node(name, cpu=2) for name in ("fast", "slow")))
+    there.add(*numbered(3))
+    assert ("slow" in there.placed().values()) == is_used
 
 
 @pytest.mark.parametrize("way", WAYS)

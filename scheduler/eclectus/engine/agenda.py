@@ -156,7 +156,7 @@ class ReportSchedule:
         self._of_class: dict[Hashable, OrderedDict[str, None]] = {}  # their uids, in the same order
         self._silent = OrderedDict[Hashable, None]()  # classes among these of which no pod is reported
         self._reporting: dict[str, Hashable] = {}  # uid -> class, of pods that wait after their first report
-        self._voices = Counter[Hashable]()  # how many of those a class has
+        self._reported_pods = Counter[Hashable]()  # how many of those a class has
         self._others = DueTimes[str]()
         self.first: Mapping[str, object] = self._first  # by uid
         self.others: Mapping[str, object] = self._others.keys  # by uid
@@ -196,7 +196,7 @@ class ReportSchedule:
             pods = self._of_class.get(class_key)
             if pods is None:
                 pods = self._of_class[class_key] = OrderedDict()
-                if class_key not in self._voices:
+                if class_key not in self._reported_pods:
                     self._silent[class_key] = None
             pods[uid] = None
 
@@ -214,7 +214,7 @@ class ReportSchedule:
         if is_limited:
             grace = self.allowance.grace
             in_advance = min(self.allowance.left(now, REPORTS_IN_ADVANCE), most - len(due))
-            due += [(now, self._take_first(uid, is_limited)) for uid in self._unheard(now, in_advance)]
+            due += [(now, self._take_first(uid, is_limited)) for uid in self._due_in_advance(now, in_advance)]
             most = min(most, len(due) + self.allowance.left(now))
         while len(due) < most and self._first:
             uid, (since, _) = next(iter(self._first.items()))
@@ -225,7 +225,7 @@ class ReportSchedule:
             due.append((at, self._others.take()[1]))
         return [uid for _, uid in sorted(due)]
 
-    def _unheard(self, now: float, most: int) -> list[str]:
+    def _due_in_advance(self, now: float, most: int) -> list[str]:
         """The youngest pods of classes of which none is reported; at most so many."""
         found = list[str]()
         for key in list(islice(self._silent, CLASSES_IN_TURN)):
@@ -246,7 +246,7 @@ class ReportSchedule:
         class_key = self._first[uid][1]
         self._leave_first(uid)
         self._reporting[uid] = class_key
-        self._voices[class_key] += 1
+        self._reported_pods[class_key] += 1
         self._silent.pop(class_key, None)
         if is_limited:
             self.allowance.spend()
@@ -292,9 +292,9 @@ class ReportSchedule:
         self._others.discard(uid)
         class_key = self._reporting.pop(uid, None)
         if class_key is not None:
-            self._voices[class_key] -= 1
-            if not self._voices[class_key]:
-                del self._voices[class_key]
+            self._reported_pods[class_key] -= 1
+            if not self._reported_pods[class_key]:
+                del self._reported_pods[class_key]
                 if class_key in self._of_class:
                     self._silent[class_key] = None
 

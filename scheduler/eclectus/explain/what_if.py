@@ -170,7 +170,9 @@ class KnownSpeeds(framework.Learn):
         rate = np.concatenate((known.rate, np.full(missing, typical)))
         for row, other in self.like.items():
             rate[row] = rate[other]
-        return framework.Speeds(read_only(rate), max(known.most, typical), known.epoch, known.differ)
+        return framework.Speeds(
+            read_only(rate), max(known.most, typical), known.epoch, known.differ, known.share
+        )
 
     def turnaround(self, workload: str) -> float:
         """That of the learner."""

@@ -33,13 +33,16 @@ class Speeds:
     `rate`: tasks a second that one slot serves, its turnaround included (maths/turnaround.py); shape
     [capacity], read-only. `most`: an upper bound of all rates.
     `epoch` changes whenever all rows may have changed at once; a single row changes only together with an
-    entry in the cluster's usage change log. `differ`: whether nodes are known to differ.
+    entry in the cluster's usage change log. `differ`: whether nodes are known to differ by more than chance,
+    apart from `share`, the part of its learned speed with which a silent or dead node counts; shape
+    [capacity], None where that is all of it on every node.
     """
 
     rate: NDArray[np.float64]
     most: float
     epoch: int
     differ: bool = True
+    share: NDArray[np.float64] | None = None
 
 
 class LearnedCell(Struct, frozen=True, gc=False):

@@ -94,7 +94,7 @@ class Elector:
                     _log.error("lost the lease to %r", holder, extra={"holder": holder})
                     self.lost.set()
                     return
-                self._wait_late()
+                self._log_late()
                 await asyncio.sleep(self.settings.retry_period)
             else:
                 await asyncio.sleep(self.settings.retry_period * self.rng.uniform(1.0, JITTER))
@@ -168,7 +168,7 @@ class Elector:
         method, path = ("PUT", f"{path}/{self.settings.name}") if lease.version else ("POST", path)
         return lease_from(await self.api.send(method, path, body, seconds=self._request_seconds))
 
-    def _wait_late(self) -> None:
+    def _log_late(self) -> None:
         """Say once that nothing is written until the Lease is renewed."""
         if not self._is_late:
             deadline = self.settings.renew_deadline

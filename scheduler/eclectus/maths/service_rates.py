@@ -146,25 +146,21 @@ class RatioMatrix:
         (k' + n) / (k' - k + k / p + T), T = sum_c S_ic / m_c. Only k of it is of speed p, so that what others
         say counts no more where nodes are found to be equal; the rest is of the common speed.
         """
-        k = self.prior_samples
-        expected = weight - k + k / prior + self._spent[rows]
-        given: Floats = (weight + self.samples[rows]) / expected
+        given: Floats = _speed(self.prior_samples, weight, prior, self.samples[rows], self._spent[rows])
         return given
 
     def rate_given(self, speed: Floats, weight: Floats, rows: slice) -> Floats:
         """The rates of these rows with these speeds and weights of each workload; shape [workloads, rows]."""
-        expected = weight * self.size[:, None] / speed + self.seconds[:, rows]
-        given: Floats = (weight + self.count[:, rows]) / expected
+        given: Floats = _rate(weight, self.size[:, None] / speed, self.count[:, rows], self.seconds[:, rows])
         return given
 
     def cell_given(
         self, workload: int, row: int, prior: float, weight: float, pair_weight: float
     ) -> tuple[float, float]:
-        """The same of one cell: its node's speed, and its rate."""
-        k = self.prior_samples
-        speed = (weight + self.samples.item(row)) / (weight - k + k / prior + self._spent.item(row))
-        expected = pair_weight * self.size.item(workload) / speed + self.seconds.item(workload, row)
-        return speed, (pair_weight + self.count.item(workload, row)) / expected
+        """The same of one cell: its node's speed, and its rate. In plain floats, which are much faster."""
+        speed = _speed(self.prior_samples, weight, prior, self.samples.item(row), self._spent.item(row))
+        count, seconds = self.count.item(workload, row), self.seconds.item(workload, row)
+        return speed, _rate(pair_weight, self.size.item(workload) / speed, count, seconds)
 
     def node_weights(self, variation: Floats) -> tuple[Floats, bool]:
         """The weight of the common speed for each row (maths/shrinkage.py), and whether rows differ for sure.
@@ -213,6 +209,16 @@ class RatioMatrix:
         np.divide(k * self.size[workloads, None], self.factor, out=rate)
         np.add(rate, self.seconds[workloads], out=rate)
         np.divide(k + self.count[workloads], rate, out=rate)
+
+
+def _speed(k: float, weight: Any, prior: Any, samples: Any, spent: Any) -> Any:
+    """`speed_given`, of numbers or arrays."""
+    return (weight + samples) / (weight - k + k / prior + spent)
+
+
+def _rate(weight: Any, expected_seconds: Any, count: Any, seconds: Any) -> Any:
+    """`rate_given`, of numbers or arrays."""
+    return (weight + count) / (weight * expected_seconds + seconds)
 
 
 def _with_row(table: NDArray[Any], row: Any) -> NDArray[Any]:

@@ -65,9 +65,8 @@ class EventRecorder:
         # Events are written without the Lease too: they say what has been done.
         self._persistence = Persistence(context.rng, lambda: True, least_pause=0.2, slot=slot)
         self._buckets = TokenBuckets()
-        self._failed: dict[
-            str, dict[str, Any]
-        ] = {}  # by uid: the unwritten FailedScheduling, empty if dropped
+        # By uid the FailedScheduling that is not written yet.
+        self._failed: dict[str, dict[str, Any]] = {}
         self.workers: Pool[dict[str, Any]] = Pool("events", in_flight, self._write)
 
     def scheduled(self, bind: Bind, relaxed: str = "") -> None:

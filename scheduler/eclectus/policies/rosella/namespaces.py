@@ -157,6 +157,7 @@ class EffectiveRates:
         self._untried_share: Floats = np.zeros((0, 1))  # by workload
         # Whether nodes differ for sure; the workloads for which they do, each in its own way.
         self._nodes_differ, self._pairs_differ = True, set[int]()
+        self._share: Floats = np.ones(0)  # of its learned speed with which a row counts
         self._rate: Floats = np.ones((1, 0))  # row 0: all workloads together; then one row for each workload
         self._prior: Floats | None = None  # of the nodes' speeds, from other namespaces
         self._turnaround: Floats = np.zeros((0, 1))  # of each workload, seconds
@@ -175,7 +176,8 @@ class EffectiveRates:
         if found is None:
             rate = self._rate[0 if index is None else index + 1]
             is_sure = self._nodes_differ or index in self._pairs_differ
-            found = self._speeds[index] = Speeds(read_only(rate), self._most, self._epoch, is_sure)
+            rates, share = read_only(rate), read_only(self._share)
+            found = self._speeds[index] = Speeds(rates, self._most, self._epoch, is_sure, share)
         return found
 
     def rebuild(self, share: Floats, prior: Floats | None, turnaround: Floats, epoch: int) -> None:
@@ -184,6 +186,7 @@ class EffectiveRates:
         `share` and `prior` have shape [rows]; without others it is None. `turnaround` [workloads].
         """
         self._prior, self._turnaround, self._epoch = prior, turnaround[:, None], epoch
+        self._share = share.copy()
         self._weigh()
         factor, rate = self._believed(slice(None))
         if self._rate.shape != (shape := (len(rate) + 1, len(factor))):
@@ -199,6 +202,7 @@ class EffectiveRates:
     def update_row(self, row: int, share: float) -> None:
         """Compute the rates of one node again."""
         rows = slice(row, row + 1)
+        self._share[row] = share
         factor, rate = self._believed(rows)
         self._rate[0, row] = factor[0] * share
         self._rate[1:, rows] = with_turnaround(self._discounts(rows) * rate * share, self._turnaround)

@@ -283,10 +283,13 @@ class Replan:
 
 
 def _by_chance(costs: ClassCosts, row: int, rows: int | NDArray[np.intp]) -> float | Floats:
-    """Seconds by which these rows look faster than `row`, as long as nodes are not known to differ."""
-    if costs.speeds.differ:
+    """Seconds by which these rows look faster than `row`, as long as nodes are not known to differ.
+
+    0 where `row` is silent or dead: that is no chance.
+    """
+    rate, share = costs.speeds.rate, costs.speeds.share
+    if costs.speeds.differ or (share is not None and share.item(row) < 1.0):
         return 0.0
-    rate = costs.speeds.rate
     gain: Floats = 1.0 / np.maximum(rate[row], DEAD_RATE) - 1.0 / np.maximum(rate[rows], DEAD_RATE)
     return np.maximum(gain, 0.0)
 
