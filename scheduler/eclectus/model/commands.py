@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from eclectus.model.job import JobPlan
 from eclectus.model.objects import NO_GRANT, Grant
+from eclectus.model.pool import PoolRecord
 
 
 class Renominate(Struct, frozen=True, gc=False, tag=True):
@@ -129,6 +130,13 @@ class RecordPlan(Struct, frozen=True, gc=False, tag=True):
     plan: JobPlan
 
 
+class RecordPool(Struct, frozen=True, gc=False, tag=True):
+    """Write what is measured of this Pool into its status. Not answered; the watch shows it."""
+
+    name: str
+    record: PoolRecord
+
+
 class Fault(Struct, frozen=True, gc=False, tag=True):
     """A policy asked for an action that is not allowed, or raised: a defect to log and count."""
 
@@ -136,4 +144,4 @@ class Fault(Struct, frozen=True, gc=False, tag=True):
     message: str
 
 
-Command = Bind | Report | Nominate | Evict | RecordPlan | Fault
+Command = Bind | Report | Nominate | Evict | RecordPlan | RecordPool | Fault

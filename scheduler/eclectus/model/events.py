@@ -5,6 +5,7 @@ from msgspec import Struct
 from eclectus.model.job import Job
 from eclectus.model.learned import LearnedNode
 from eclectus.model.objects import Budget, Gang, GangKey, Node, Pairs, PodSelector, Task
+from eclectus.model.pool import Pool
 from eclectus.model.volumes import AttachLimits, Attachment, FreeStorage, StorageClass, Volume, VolumeClaim
 
 
@@ -212,6 +213,18 @@ class GangGone(Struct, frozen=True, gc=False, tag=True):
     key: GangKey
 
 
+class PoolSeen(Struct, frozen=True, gc=False, tag=True):
+    """A Pool exists, as given. One that cannot be valid by itself is not seen, and counts as gone."""
+
+    pool: Pool
+
+
+class PoolGone(Struct, frozen=True, gc=False, tag=True):
+    """A Pool no longer exists."""
+
+    name: str
+
+
 class LoadSeen(Struct, frozen=True, gc=False, tag=True):
     """The measured load of nodes: (node, share of its cpu in use, 0..1). Of others nothing is known."""
 
@@ -244,6 +257,8 @@ _OfDrivers = StorageDriverSeen | StorageDriverGone | AttachLimitsSeen | AttachLi
 _OfBudgets = BudgetSeen | BudgetGone
 _OfSelectors = NamespaceSeen | NamespaceGone | PodSelectorSeen | PodSelectorGone
 _OfJobs = GangSeen | GangGone | JobSeen | JobGone
-_OfObjects = _OfNodes | _OfPods | _OfClaims | _OfStorage | _OfDrivers | _OfBudgets | _OfSelectors | _OfJobs
+_OfPools = PoolSeen | PoolGone
+_OfCluster = _OfNodes | _OfPods | _OfBudgets | _OfSelectors | _OfJobs | _OfPools
+_OfObjects = _OfCluster | _OfClaims | _OfStorage | _OfDrivers
 
 Event = _OfObjects | Resumed | Paused

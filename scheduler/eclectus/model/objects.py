@@ -247,6 +247,7 @@ class Task(Struct, frozen=True, gc=False):
     stage: str = ""  # of a DAG job: which stage the pod says it belongs to
     gates: tuple[str, ...] = ()
     labels: Pairs = ()
+    pool: str = ""  # the path of its pool, `research/vision`: set by the engine; empty where it has none
     anti_affinity_terms: tuple[PodAffinityTerm, ...] = ()  # of pods that it keeps out of its domains
     claims: tuple[UsedClaim, ...] = ()
     gang: GangKey | None = None  # the PodGroup with whose other pods it starts
