@@ -140,6 +140,8 @@ def _in_child(candidate: Candidate, seconds: float, counting: Counting, out: Con
     resource.setrlimit(resource.RLIMIT_CPU, (int(2 * seconds) + 5, int(2 * seconds) + 6))
     world = _World(order_of(candidate), counting, time.process_time() + seconds)
     signal.signal(signal.SIGPROF, world.tick)
+    gc.freeze()
+    gc.disable()  # between steps only: when it comes depends on the parent, and its callbacks are counted
     try:
         signal.setitimer(signal.ITIMER_PROF, _TICK_SECONDS, _TICK_SECONDS)
         asyncio.run(world.play(candidate))
@@ -203,6 +205,7 @@ class _World:
         for event in events:
             self._check_limit()
             self._inbox.put(event)
+        gc.collect()
         total, steps = self._step(await self._inbox.take(0.0)), 1
         while len(self._inbox) or (steps < _STEPS_MOST and self._is_due()):
             total += self._step(await self._inbox.take(0.0) if len(self._inbox) else [])
