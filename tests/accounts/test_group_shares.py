@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from builders import make_cluster, make_engine, make_node, make_task
-from eclectus.accounts.accounts import GroupShares, JobWork
+from eclectus.accounts.accounts import JobWork
+from eclectus.accounts.group_shares import GroupShares
 from eclectus.framework import Order, OrderTraits
 from eclectus.model.objects import Task
 from eclectus.policies.order.drf import DominantShare

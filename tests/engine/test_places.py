@@ -18,11 +18,14 @@ from eclectus.model.events import (
     Event,
     NodeGone,
     NodeSeen,
+    PoolGone,
+    PoolSeen,
     Resumed,
     TaskGone,
     TaskSeen,
 )
 from eclectus.model.objects import PodAffinityTerm, Requirement, Task
+from eclectus.model.pool import Pool, PoolAmounts
 from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.place.power_of_two import Uniform
 from gangs import group, key, no_group
@@ -40,6 +43,11 @@ class Moody(FifoOrder):
         if self.fails:
             raise ValueError("not today")
         return super().key(task, serial)
+
+
+def limited(pods: int) -> Pool:
+    """The pool of all these pods, which may hold so many."""
+    return Pool("default", max_share=PoolAmounts((("pods", pods),)))
 
 
 def _walk(seed: int) -> None:
@@ -87,6 +95,8 @@ def _walk(seed: int) -> None:
                 lambda: BindConfirmed(uid, node),
                 lambda: NodeSeen(make_node("n1", cpu=rng.choice((1, 1, 4)))),
                 lambda: NodeGone("n1"),
+                *(lambda: PoolSeen(limited(rng.choice((0, 0, 9)))),) * 4,
+                lambda: PoolGone("default"),
                 lambda: group(minimum=rng.choice((1, 2, 2))),
                 no_group,
             )

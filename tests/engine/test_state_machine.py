@@ -18,6 +18,7 @@ from dag_engine_machine import DagEngineMachine
 from eclectus.engine import scheduling_cycle
 from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.order.fifo import FifoOrder
+from eclectus.policies.order.pools import FairPools
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.fit import BestFit
 from eclectus.policies.place.power_of_two import PowerOfTwo
@@ -39,10 +40,12 @@ WAYS = {
     "committed-lines": (partial(Rosella, replan=False, compare="sed"), EXACT, NoRelief),
     "least-allocated": (LeastAllocated, LEARNED, Preemption),
     "two-choices": (PowerOfTwo, LEARNED, Preemption),
+    "pools": (BestFit, LEARNED, Preemption),
     "carbyne": (BestFit, LEARNED, Preemption),
     "carbyne-bounded": (Rosella, EXACT, NoRelief),
 }
 ORDERS = {
+    "pools": FairPools,
     "carbyne": partial(Carbyne, altruism=0.5, reserve_after=5.0),
     "carbyne-bounded": partial(Carbyne, overhang="bounded", reserve_after=1.0),
 }
@@ -56,7 +59,7 @@ def run_machine(way: str, examples: int, steps: int, derandomize: bool, **more: 
         "relieve": relieve,
         "order": staticmethod(ORDERS.get(way, FifoOrder)),
     }
-    machine = DagEngineMachine if way in ORDERS else EngineMachine
+    machine = DagEngineMachine if way.startswith("carbyne") else EngineMachine
     how = settings(
         max_examples=examples,
         stateful_step_count=steps,

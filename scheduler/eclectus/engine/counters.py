@@ -49,6 +49,7 @@ class QueueCounts:
 
     active: int
     backoff: int
+    held_back: int  # pods that a limit of their pool keeps waiting, those of `order: pools` aside
     unschedulable: int
     arriving: int  # pods whose specs are completed in a later step
     gated: int

@@ -164,6 +164,9 @@ def _validate_nominate(state: State, refused: Refused, nominate: Nominate) -> No
         raise PolicyError(f"{task} is nominated to node {state.placed.node_of(task.uid)} already")
     if not state.view.task_class(task).scalars.feasible[row]:
         raise PolicyError(f"node {state.cluster.names[row]} may never run {task}")
+    limit = state.pools.limit_on(task)
+    if limit is not None:
+        raise PolicyError(f"no room is held for {task}: {limit}")
 
 
 def _validate_evict(state: State, refused: Refused, evict: Evict) -> None:

@@ -74,10 +74,8 @@ class Engine:
 
     def _decide(self, now: float) -> None:
         state = self._state
-        # 2. Pods whose back-off is over become pending again.
-        if state.backoff.waiting:
-            for uid in state.backoff.take_due(now):
-                state.enqueue(state.pending[uid], "BackoffComplete")
+        # 2. Pods whose back-off is over become pending again, and those whose pools have got room.
+        state.return_pods()
         if now >= self._recheck_at:
             self._recheck_at = now + RECHECK_SECONDS
             self._placement.recheck()
@@ -114,6 +112,10 @@ class Engine:
         # 8. What is planned for DAG jobs is written, when it has changed.
         if state.plan_records.orders:
             state.record_plans()
+        #    So is what is measured of Pools.
+        if state.pools.tree:
+            state.record_pools()
+            at = min(at, state.pool_records.next_due)
         at = self._next_due(min(at, state.waiting_times.next_due, state.plan_records.next_due))
         self._next_step_at = at if at < inf else None
 
@@ -142,6 +144,8 @@ class Engine:
             at = min(at, state.backoff.next_due())
         if state.gangs.retries:
             at = min(at, state.gangs.next_due())
+        if state.held_back.may_start:
+            at = now
         return now if state.gangs.changed else min(at, self._event_handlers.change_at)
 
     def _lead(self, leads: bool) -> None:
@@ -170,6 +174,7 @@ class Engine:
         return QueueCounts(
             active=len(queues) - unschedulable,
             backoff=places["backOff"],
+            held_back=places["heldBack"],
             unschedulable=unschedulable,
             arriving=places["arriving"],
             gated=places["gated"],

@@ -7,6 +7,7 @@ about storage the pods that use it are resolved again at the end of the events o
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from math import inf
 from operator import attrgetter
 from typing import Any
@@ -20,11 +21,12 @@ from eclectus.engine.pod_specs.default_spread import DefaultSpreading
 from eclectus.engine.pod_specs.late_pods import LatePods
 from eclectus.engine.pod_specs.namespaces import NamespaceSelectors
 from eclectus.engine.pod_volumes import PodVolumes
+from eclectus.engine.quota import PoolMembers
 from eclectus.engine.state import ForeignPod, State
 from eclectus.framework import Completion, Profile
 from eclectus.model import events
 from eclectus.model.learned import LearnedNode
-from eclectus.model.objects import Amounts, Task
+from eclectus.model.objects import Amounts, Pairs, Task
 from eclectus.model.volumes import AttachLimits
 
 
@@ -189,7 +191,7 @@ TOMBSTONES_MOST = 10_000  # events are late by seconds, not by more pods than th
 _SET_ASIDE = frozenset({"arriving", "gated", "deleting"})
 # What the queues and the rules look at: a pod that changes in nothing else keeps its place.
 _scheduling_fields = attrgetter(
-    "spec", "priority", "workload", "gates", "profile", "job", "stage", "estimate", "path", "gang"
+    "spec", "priority", "workload", "gates", "profile", "job", "stage", "estimate", "path", "gang", "pool"
 )
 
 
@@ -203,6 +205,8 @@ class EventHandlers:
         self._profile_rules = ProfileRules(state.profiles.values())
         self._selectors = NamespaceSelectors()
         self._specs = WaitingSpecs(state.profiles.values(), state.cluster, state.pending, state.volumes)
+        self._members = PoolMembers(state.pools, lambda: chain(state.pending.values(), state.placed.tasks()))
+        self._has_pools = state.pools.tree.__bool__
         spread, jobs = self._specs.default_spread, state.accounts.jobs
         self._foreign_pending = state.foreign_pending
         self._change_at = 0.0
@@ -226,8 +230,10 @@ class EventHandlers:
             **storage_handlers(state.cluster),
             events.PodSelectorSeen: lambda event: spread.set(event.selector),
             events.PodSelectorGone: lambda event: spread.remove(event.kind, event.namespace, event.name),
-            events.NamespaceSeen: lambda event: self._selectors.relabel(event.name, event.labels),
-            events.NamespaceGone: lambda event: self._selectors.relabel(event.name, None),
+            events.NamespaceSeen: lambda event: self._relabel(event.name, event.labels),
+            events.NamespaceGone: lambda event: self._relabel(event.name, None),
+            events.PoolSeen: lambda event: self._members.see(event.pool),
+            events.PoolGone: lambda event: self._members.drop(event.name),
             events.GangSeen: lambda event: state.gangs.set(event.gang),
             events.GangGone: lambda event: state.gangs.remove(event.key),
             events.JobSeen: lambda event: None if jobs is None else jobs.see(event.job),
@@ -295,7 +301,7 @@ class EventHandlers:
             if task.uid in self._foreign_pending:  # arrives only now: its scheduler may never have bound it
                 del self._foreign_pending[task.uid]
                 self._arrived(task)
-            state.placed.set(task, task.node, state.now)
+            state.placed.set(self._in_pool(task), task.node, state.now)
             self._learner.task_on_node(task)
         else:
             self._foreign(task)
@@ -332,12 +338,13 @@ class EventHandlers:
             return  # late: a bound pod never becomes unbound
         self._foreign_pending[task.uid] = ForeignPod(task.namespace, task.name, task.profile)
         if task.nominated and not task.deleting:
-            self._state.placed.set(task, task.nominated, self._state.now)
+            self._state.placed.set(self._in_pool(task), task.nominated, self._state.now)
         else:
             self._state.placed.remove(task.uid)
 
     def _pending(self, task: Task) -> None:
         """A pending pod of ours, completed unless it is being deleted: into the queue where it belongs."""
+        task = self._in_pool(task)
         state, uid = self._state, task.uid
         before = state.set_pending(task)
         place = None if before is None else state.places.of(uid)
@@ -358,11 +365,30 @@ class EventHandlers:
         if task.nominated or state.placed.nominated:
             self._nominations.observe(task)
 
+    def _relabel(self, namespace: str, labels: Pairs | None) -> None:
+        self._selectors.relabel(namespace, labels)
+        self._members.relabel(namespace, labels)
+
+    def _in_pool(self, task: Task) -> Task:
+        return self._members.resolved(task) if task.pool or self._has_pools() else task
+
+    def _regroup(self, uid: str) -> None:
+        """The pod may be in another pool now."""
+        state, task = self._state, self._state.pending.get(uid)
+        if task is not None and self._in_pool(task) is not task:
+            if state.places.of(uid) == "arriving":
+                state.set_pending(self._in_pool(task))
+            else:
+                self._pending(task)
+        on_node = state.placed.task(uid)
+        if on_node is not None and self._in_pool(on_node) is not on_node:
+            state.placed.set(self._in_pool(on_node), state.placed.node_of(uid), state.now)
+
     def _completed_later(self, task: Task) -> None:
         """A pending pod of ours whose namespace has no fuel: until it has, the pod is as it was before."""
         state, uid = self._state, task.uid
         if uid not in state.pending:
-            state.set_pending(task)
+            state.set_pending(self._in_pool(task))
             self._arrived(task)
             state.set_aside(uid, "arriving")
         self._specs.late.add(task)
@@ -393,7 +419,12 @@ class EventHandlers:
     # -- specs that depend on more than the pod --------------------------------------------------
 
     def bring_specs_up_to_date(self) -> None:
-        """Complete pods whose terms select other namespaces now, late ones, and those with another spec."""
+        """Complete pods whose terms select other namespaces now, late ones, and those with another spec.
+
+        And move pods to other pools.
+        """
+        for uid in self._members.take() if self._members.is_changing else ():
+            self._regroup(uid)
         for task in self._selectors.take_changed() if self._selectors.has_news else ():
             self._task_seen(task)
         late = self._specs.late
@@ -432,7 +463,9 @@ class EventHandlers:
 
     @property
     def may_decide(self) -> bool:
-        """Whether the terms of all pods agree on the labels of namespaces."""
+        """Whether the terms of all pods agree on the labels of namespaces, and all are in their pools."""
+        if self._members.is_moving:
+            return False
         return not (self._selectors.has_news and self._selectors.changing)  # what changes is news
 
     @property
@@ -440,7 +473,8 @@ class EventHandlers:
         """Whether more specs are to be brought up to date in the next step."""
         late = self._specs.late
         is_due = bool(late.tasks) and late.are_due
-        return is_due or self._selectors.has_news or self._specs.default_spread.has_news
+        has_news = self._selectors.has_news or self._specs.default_spread.has_news
+        return is_due or has_news or self._members.is_changing
 
     # -- answers of the API server ----------------------------------------------------------------------
 

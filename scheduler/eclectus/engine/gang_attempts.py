@@ -18,6 +18,7 @@ from heapq import nsmallest
 from itertools import islice
 from typing import NamedTuple
 
+from eclectus.accounts.pools import Headroom, Limit
 from eclectus.engine.effects import Effects
 from eclectus.engine.gangs import MEMBERS_MOST, Failure, WaitingGang, in_turn
 from eclectus.engine.nominations import Nominations
@@ -112,6 +113,10 @@ class GangAttempts:
         state.class_queues.answer(pending, turn.queue, turn.serial)
         state.end_turn(gang)
         outer.removed += len(members)  # so that a step is bounded, whatever comes of them
+        limit = self._limit_on(members, gang.needed)
+        if limit is not None:
+            self._hold_back(profile, gang, limit)
+            return
         is_overdue, needed = self._is_overdue(profile, gang), gang.needed
         transaction = Transaction(state)
         if is_overdue or profile.place.traits.joins_node_queues:
@@ -124,6 +129,21 @@ class GangAttempts:
         placed = transaction.commit()
         state.counters.placed_by_limit += len(placed) if is_overdue else 0
         state.gangs.succeeded(gang, placed)
+
+    def _limit_on(self, members: Sequence[Task], needed: int) -> Limit | None:
+        """What keeps so many of the pods from starting together; None where their pools have room."""
+        headroom = Headroom(self._state.pools)
+        limits = [headroom.limit_on(task) for task in members]
+        return None if limits.count(None) >= needed else next(each for each in limits if each is not None)
+
+    def _hold_back(self, profile: Profile, gang: WaitingGang, limit: Limit) -> None:
+        """The gang is tried again after its back-off."""
+        state = self._state
+        if state.now >= gang.explain_at:
+            failure = Failure(0, gang.needed, str(limit), is_beside_room=False, is_limited=True)
+            state.gangs.explained(gang, failure, state.now)
+        state.count_attempts("unschedulable", profile.scheduler_name, gang.needed)
+        state.gangs.failed(gang, state.now, is_beside_room=False)
 
     def _is_overdue(self, profile: Profile, gang: WaitingGang) -> bool:
         """Whether attempts have failed beside room for as long as a pod may wait there."""
@@ -175,9 +195,11 @@ class GangAttempts:
 
     def _place(self, members: Sequence[Task], needed: int, transaction: Transaction) -> LeftOut | None:
         """Place each pod on the best node that has room for it."""
-        full: dict[ClassKey, Task] = {}
+        state, full = self._state, dict[ClassKey, Task]()
         for task in members:
             key = (task.spec, task.workload)
+            if state.pools.limit_on(task) is not None:
+                continue
             row = None if key in full else self._best.row_for(key)
             if row is None:
                 full.setdefault(key, task)
@@ -263,6 +285,10 @@ class GangCycle(SchedulingCycle):
         """The task is left out, and no other one of its class is offered."""
         self.offered.pop(task.uid).pending.is_closed = True
         self._leave_out(task, message)
+
+    def _hold_back(self, held: Offered, limit: Limit) -> None:
+        """The task is left out."""
+        self._leave_out(held.task, str(limit))
 
     def _leave_out(self, task: Task, message: str) -> None:
         if self.left_out is None:

@@ -28,6 +28,7 @@ class Failure(NamedTuple):
     needed: int  # pods that had to get a node in the attempt
     why: str  # what kept another one from a node
     is_beside_room: bool  # a node had room for that one, and the policy did not take it
+    is_limited: bool = False  # a limit of its pool kept it from starting
 
 
 def in_turn(task: Task) -> tuple[float, float, str]:

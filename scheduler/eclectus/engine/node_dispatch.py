@@ -50,7 +50,7 @@ class NodeDispatch:
         """Add the task to the node queue of this row, and dispatch the queue."""
         state = self._state
         is_next = task.profile in self._first_come and row not in self._queues
-        if is_next and self._fits((task.spec, task.workload), row):
+        if is_next and self._fits((task.spec, task.workload), row) and not self._is_held_back(task):
             state.bind(task, row)  # an empty queue, and the task fits: no queue need be formed
             return
         state.enqueue_at_nodes(state.node_queues.enqueue(task, row, state.now))
@@ -64,6 +64,23 @@ class NodeDispatch:
             state.bind(state.node_queues.dequeue(reservation, row), row)
 
     def _next(self, row: int) -> Reservation | None:
+        """The next reservation whose task fits and may start in its pool."""
+        while (reservation := self._next_fitting(row)) is not None:
+            if not self._is_held_back(reservation.head):
+                return reservation
+        return None
+
+    def _is_held_back(self, task: Task) -> bool:
+        """Whether a limit of its pool keeps the task from starting: then it leaves its node queue."""
+        state = self._state
+        limit = state.pools.limit_on(task)
+        if limit is None:
+            return False
+        state.leave(task.uid)
+        state.hold_back(task, limit)
+        return True
+
+    def _next_fitting(self, row: int) -> Reservation | None:
         """The next reservation if its task fits. Usually nothing fits, and the Line policy is not asked."""
         queue = self._queues.get(row)
         if not queue:

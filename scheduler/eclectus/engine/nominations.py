@@ -34,14 +34,16 @@ class Nominations:
         self.withdrawn: Mapping[str, str] = self._withdrawn
 
     def observe(self, task: Task) -> None:
-        """A pending pod of ours was seen. No room is held for a part of a gang."""
+        """A pending pod of ours was seen. No room is held for a part of a gang, nor beyond a pool's limit."""
         uid = task.uid
         if task.gates or task.deleting or self._state.gangs.keeps(task):
             if self._placed.is_nominated(uid):
                 self._placed.remove(uid)
         elif self._placed.is_nominated(uid):  # its requests or labels may have changed
             self._placed.set(task, self._placed.node_of(uid), self._state.now)
-        elif task.nominated and task.nominated != self._withdrawn.get(uid):
+        elif not task.nominated or task.nominated == self._withdrawn.get(uid):
+            return
+        elif self._state.pools.limit_on(task) is None:
             self._placed.set(task, task.nominated, self._state.now)
 
     def bind_refused(self, task: Task, node: str, nominated: str) -> None:
@@ -153,7 +155,12 @@ class Nominations:
             row = self.row_held_for_lower(task, nodes)
             if row is None:
                 return
-            self.bind(task, row)
+            limit = self._state.pools.limit_on(task)
+            if limit is None:
+                self.bind(task, row)
+            else:
+                self._state.leave(task.uid)
+                self._state.hold_back(task, limit)
 
     def row_held_for_lower(self, task: Task, nodes: Iterable[str] | None = None) -> int | None:
         """One of the nodes, by default of all, where room for the pod is held for lower priorities alone."""

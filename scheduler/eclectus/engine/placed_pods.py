@@ -99,6 +99,11 @@ class PlacedPods:
         tasks = (placed.task for placed in self._placed.values() if placed.task.name == name)
         return next((task for task in tasks if task.namespace == namespace), None)
 
+    def task(self, uid: str) -> Task | None:
+        """A pod that holds room, as last seen; None if it holds none."""
+        placed = self._placed.get(uid)
+        return None if placed is None else placed.task
+
     def tasks(self) -> Iterator[Task]:
         """All pods that hold room."""
         return (placed.task for placed in self._placed.values())
@@ -178,7 +183,7 @@ class PlacedPods:
                 self._cluster.held.record(row)
             elif task.priority != before.priority:
                 self._cluster.usage.record(row)
-        if (task.labels, task.job, task.stage) != (before.labels, before.job, before.stage):
+        if _is_grouped_otherwise(before, task):
             for account in self._accounts:
                 account.regroup(task)
 
@@ -260,6 +265,11 @@ def _is_counted_otherwise(before: _Placed, after: _Placed) -> bool:
     one, other = before.task, after.task
     is_alike = (one.deleting, one.labels, one.namespace) == (other.deleting, other.labels, other.namespace)
     return before.is_nominated != after.is_nominated or not is_alike
+
+
+def _is_grouped_otherwise(before: Task, task: Task) -> bool:
+    is_labelled = (task.labels, task.job, task.stage) != (before.labels, before.job, before.stage)
+    return is_labelled or task.pool != before.pool
 
 
 def _holds_the_same(before: Task, after: Task) -> bool:

@@ -13,7 +13,7 @@ from eclectus.engine.effects import Effects
 from eclectus.engine.gang_attempts import GangAttempts
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.queues.class_queues import PendingClass
-from eclectus.engine.queues.waits import DeferredClasses, WithheldClasses
+from eclectus.engine.queues.waits import DeferredClasses, WithheldClasses, may_withhold
 from eclectus.engine.scheduling_cycle import CycleSlices, SchedulingCycle
 from eclectus.engine.state import State
 from eclectus.framework import Action, Place, Profile
@@ -38,7 +38,7 @@ class Placement:
         self._slices = CycleSlices()
         self._faults_before = 0  # the cycle began
         self._withheld = WithheldClasses(state.class_queues, state.profiles)
-        self._withholds = any(each.order.traits.withholds for each in state.profiles.values())
+        self._withholds = any(may_withhold(each.order) for each in state.profiles.values())
         self._deferred = DeferredClasses(state.view, state.class_queues, state.deferrals, state.profiles)
 
     @property

@@ -101,8 +101,13 @@ class Relief:
 
     def _without_room(self, task_class: TaskClass, tasks: Iterable[Task]) -> list[Task]:
         """Those for which no room is held, highest priority first; none where a node has room for them."""
-        is_nominated = self._state.placed.is_nominated
-        waiting = () if task_class.fits_now_count else (each for each in tasks if not is_nominated(each.uid))
+        is_nominated, limit_on = self._state.placed.is_nominated, self._state.pools.limit_on
+        waiting: Iterable[Task] = ()
+        if not task_class.fits_now_count:
+            without = (each for each in tasks if not is_nominated(each.uid))
+            waiting = (
+                each for each in without if limit_on(each) is None
+            )  # no room made helps beyond a limit
         return sorted(waiting, key=lambda task: -task.priority)
 
     def _ask(

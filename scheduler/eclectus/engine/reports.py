@@ -186,7 +186,9 @@ def gang_message(
         return "Unschedulable", f"{gang.key}: no room for the {together}; for one of them: {why}"
     if gang.failure is None:
         return "WaitingForGang", f"{gang.key}: waiting for the turn of the {together}"
-    placed, needed, why, is_beside_room = gang.failure
+    placed, needed, why, is_beside_room, is_limited = gang.failure
+    if is_limited:
+        return "WaitingForQuota", f"{gang.key}: {why}; {together}"
     reason: ReportReason = "WaitingForNode" if is_beside_room else "Unschedulable"
     room = f"room for {placed} of the {needed} pods that start together"
     return reason, f"{gang.key}: {room}; for another: {why}"
@@ -298,10 +300,19 @@ class Explanations:
             if state.places.of(uid) in IN_A_GANG:
                 reason, message = gang_message(state, uid, fit_errors, state.view.task_class)
             else:
-                self._expect(task, estimates)
-                reason, message = self._explain(task, fit_errors)
+                reason, message = self._explain_pod(task, fit_errors, estimates)
             state.report(task, reason, message)
             reports.add(uid, state.now)
+
+    def _explain_pod(
+        self, task: Task, fit_errors: FitErrors, estimates: StepEstimates
+    ) -> tuple[ReportReason, str]:
+        """Of a pod that waits for itself. An autoscaler must add no nodes for a quota, room or not."""
+        limit = self._state.pools.limit_on(task)
+        if limit is not None:
+            return "WaitingForQuota", str(limit)
+        self._expect(task, estimates)
+        return self._explain(task, fit_errors)
 
     def _expect(self, task: Task, estimates: StepEstimates) -> None:
         """Estimate, once, how long a pod will wait for which no node has room."""

@@ -13,8 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from eclectus.accounts.pools import Limit
 from eclectus.engine.queues.class_queues import ClassQueues, PendingClass, PendingKey, SortedClassQueue
 from eclectus.engine.queues.cycle_order import CycleOrder, Found, PathCycleOrder, accounts_of
+from eclectus.engine.queues.waits import may_withhold
 from eclectus.engine.state import State
 from eclectus.framework import ClassQueue, PendingTasks, Profile, Wait
 from eclectus.model.objects import Grant, Task
@@ -128,7 +130,7 @@ class SchedulingCycle(PendingTasks):
         # A single queue: the Order need not be asked.
         first = classes[0]
         is_single = len(classes) == 1 and len(first.queues) == 1 and first.gang is None
-        is_single = is_single and not profile.order.traits.withholds
+        is_single = is_single and not may_withhold(profile.order)
         self._only = (first, next(iter(first.queues.values()))) if is_single else None
         self._given: dict[SortedClassQueue, PendingClass] = {}  # what `queues` has given
         self.offered: dict[str, Offered] = {}
@@ -180,6 +182,9 @@ class SchedulingCycle(PendingTasks):
         """Take the head of a queue; where the cycle was cut, the first that was not deferred before that."""
         while (entry := pending.take(queue)) is not None:
             _, serial, task = entry
+            if task.pool and (limit := self._state.pools.limit_on(task)) is not None:
+                self._hold_back(Offered(task, pending, queue, serial), limit)
+                continue
             if not self._is_resumed or task.uid not in pending.waits:
                 self.offered[task.uid] = Offered(task, pending, queue, serial)
                 return task
@@ -234,7 +239,11 @@ class SchedulingCycle(PendingTasks):
             self._state.deferrals.discard(task.uid)
 
     def place(self, task: Task, row: int, grant: Grant) -> None:
-        """The task is bound to the node of this row."""
+        """The task is bound to the node of this row, unless its pool has got full since it was offered."""
+        limit = self._state.pools.limit_on(task) if task.pool else None
+        if limit is not None:
+            self._hold_back(self.offered.pop(task.uid), limit)
+            return
         self.remove(task)
         volumes = self._state.volumes
         if task.uid in volumes.waiting:
@@ -243,6 +252,12 @@ class SchedulingCycle(PendingTasks):
             self.removed += volumes.reaches.evaluated - evaluated
         else:
             self._state.bind(task, row, grant)
+
+    def _hold_back(self, held: Offered, limit: Limit) -> None:
+        """A limit of its pool keeps the task from starting: it leaves its class queue."""
+        self.removed += 1
+        self._queues.answer(held.pending, held.queue, held.serial)
+        self._state.hold_back(held.task, limit)
 
     def defer(self, task: Task, wait: Wait) -> None:
         """The task waits, for a node or for none: it stays in its class queue, whose class stays active."""

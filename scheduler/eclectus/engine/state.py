@@ -13,6 +13,7 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     gangs           pods that wait to be placed together
     backoff         pods whose last attempt failed
     evicted         pods for which an eviction was sent, as long as they exist
+    held_back       pods that a limit of their pool keeps waiting
     spared          pods of which evictions were refused lately
     budgets         PodDisruptionBudgets
     relief          classes of refused tasks, and when Relieve policies are asked about them
@@ -24,6 +25,7 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     expected_waits  pods without room, and how long each was expected to wait
     service_times   run times of each kind of work
     accounts        what is counted for policies that ask for it
+    pool_records    what is measured of Pools, and when it is written
     plan_records    plans of DAG jobs, and when they are written
     counters        counts for metrics
 """
@@ -36,6 +38,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from eclectus.accounts.accounts import Accounts
+from eclectus.accounts.pools import Limit
 from eclectus.cluster.budgets import Budgets
 from eclectus.cluster.nodes import Cluster
 from eclectus.engine.agenda import Backoff, ReliefSchedule, ReportSchedule, WaitingTimes
@@ -44,9 +47,11 @@ from eclectus.engine.gangs import Gangs, WaitingGang
 from eclectus.engine.placed_pods import AssumedBind, Binds, PlacedPods, ProbeValidity
 from eclectus.engine.plan_records import PlanRecords
 from eclectus.engine.pod_volumes import PodVolumes
+from eclectus.engine.pool_records import PoolRecords
 from eclectus.engine.queues.class_queues import ClassQueues, Queued
 from eclectus.engine.queues.node_queues import NodeQueues
 from eclectus.engine.queues.waits import Deferrals
+from eclectus.engine.quota import HeldBack
 from eclectus.feasibility.task_class import ClassCache
 from eclectus.framework import Learn, Policy, Profile, View, groupings_of, needs_of
 from eclectus.maths.backlog_wait import ServiceTimes
@@ -55,7 +60,16 @@ from eclectus.model.objects import NO_GRANT, ClassKey, GangKey, Grant, Reservati
 
 T = TypeVar("T")
 PodPlace = Literal[
-    "arriving", "deleting", "gated", "gang", "lead", "classQueue", "nodeQueue", "backOff", "assumed"
+    "arriving",
+    "deleting",
+    "gated",
+    "gang",
+    "lead",
+    "classQueue",
+    "nodeQueue",
+    "heldBack",
+    "backOff",
+    "assumed",
 ]
 
 MOVES: Final[Mapping[PodPlace | None, frozenset[PodPlace | None]]] = {  # None: the pod is not pending here
@@ -66,9 +80,23 @@ MOVES: Final[Mapping[PodPlace | None, frozenset[PodPlace | None]]] = {  # None: 
     "gang": frozenset({None, "deleting", "gated", "gang", "lead", "classQueue", "backOff", "assumed"}),
     "lead": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff"}),
     "classQueue": frozenset(
-        {None, "arriving", "deleting", "gated", "gang", "classQueue", "nodeQueue", "backOff", "assumed"}
+        {
+            None,
+            "arriving",
+            "deleting",
+            "gated",
+            "gang",
+            "classQueue",
+            "nodeQueue",
+            "heldBack",
+            "backOff",
+            "assumed",
+        }
     ),
-    "nodeQueue": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff", "assumed"}),
+    "nodeQueue": frozenset(
+        {None, "deleting", "gated", "gang", "classQueue", "heldBack", "backOff", "assumed"}
+    ),
+    "heldBack": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff"}),
     "backOff": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff", "assumed"}),
     "assumed": frozenset({None, "deleting", "gated", "backOff"}),
 }
@@ -88,6 +116,7 @@ class Places:
     lead        is in a class queue for its whole gang             Queued
     classQueue  waits for its turn, for room, or for a time        Queued
     nodeQueue   waits at one node or several                       Reservation
+    heldBack    waits for room in its pool                         -
     backOff     failed, and is tried again later                   when, seconds
     assumed     has a node, and its bind is under way              -
 
@@ -136,7 +165,9 @@ SPARED_SECONDS = 30.0  # for which a pod is no victim after a second refusal, do
 SPARED_SECONDS_MOST = 300.0  # up to this
 
 FailureReason = Literal["Unschedulable", "SchedulerError"]
-ReportReason = Literal["Unschedulable", "SchedulerError", "WaitingForNode", "WaitingForGang"]
+ReportReason = Literal[
+    "Unschedulable", "SchedulerError", "WaitingForNode", "WaitingForGang", "WaitingForQuota"
+]
 
 
 class ForeignPod(NamedTuple):
@@ -176,6 +207,9 @@ class State:
         self.service_times = ServiceTimes()
         self.needs = needs_of(profiles, learn)
         self.accounts = Accounts(self.cluster, self.needs, groupings_of(profiles, self.fault))
+        self.pools = self.accounts.pools
+        self.held_back = HeldBack(self.pools)
+        self.pool_records = PoolRecords(self.pools)
         self.plan_records = PlanRecords(profiles, self.accounts.jobs, self.counters.plans, self.fault)
         self.placed = PlacedPods(self.cluster, self.accounts.of_placed)
         self._evicted: dict[str, str] = {}
@@ -199,6 +233,7 @@ class State:
             "lead": self._leave_class_queue,
             "classQueue": self._leave_class_queue,
             "nodeQueue": lambda uid, reservation: self.node_queues.discard(reservation, uid),
+            "heldBack": lambda uid, _: self.held_back.discard(uid),
             "backOff": lambda uid, _: self.backoff.discard(uid),
         }
         self._commands: list[Command] = []
@@ -223,6 +258,7 @@ class State:
             pricing=self.accounts.pricing,
             arrivals=self.accounts.arrivals,
             known_jobs=self.accounts.jobs,
+            pools=self.accounts.pools,
         )
 
     # -- the step --------------------------------------------------------------------------------
@@ -268,6 +304,30 @@ class State:
                 self.gangs.let_go(task)
             self.reports.add(task.uid, self.now, queued.pending, at_once=queued.pending.never_feasible)
             self.waiting_times.add(task, self.now)
+
+    def hold_back(self, task: Task, limit: Limit) -> None:
+        """The pod, which has left its queue, waits until its pool has room."""
+        uid = task.uid
+        self.waiting_times.discard(uid)
+        if self.deferrals.since:
+            self.deferrals.discard(uid)
+        if uid in self.expected_waits.open:
+            self.expected_waits.discard(uid)
+        if self.gangs.pods:
+            self.gangs.discard(uid)
+        self.places.move(uid, "heldBack")
+        self.held_back.add(task, limit)
+        self.reports.add(uid, self.now, limit.pool)
+        self.count_attempts("unschedulable", task.profile)
+
+    def return_pods(self) -> None:
+        """Pods whose back-off is over, and those whose pools have room now, wait in their queues again."""
+        if self.backoff.waiting:
+            for uid in self.backoff.take_due(self.now):
+                self.enqueue(self._pending[uid], "BackoffComplete")
+        if self.held_back.may_start:
+            for task in self.held_back.take_ready():
+                self.enqueue(self._pending[task.uid], "PoolChange")
 
     def enqueue_lead(self, lead: Task, event: str) -> None:
         """Put the lead of a gang into a class queue of its own, where it waits for the turn of the gang."""
@@ -474,6 +534,10 @@ class State:
     def record_plans(self) -> None:
         """Write what is planned for DAG jobs, where it has changed."""
         self._commands.extend(self.plan_records.due(self.view))
+
+    def record_pools(self) -> None:
+        """Write what is measured of Pools, where it has changed."""
+        self._commands.extend(self.pool_records.due(self.now))
 
     def fault(self, policy: Policy, message: str) -> None:
         """A policy has failed or asked for an action that was refused."""

@@ -40,15 +40,20 @@ class WaitLimit:
             row = self._row_for(task)
             if row is None:
                 return
+            if self._state.pools.limit_on(task) is not None:
+                continue  # beside those that were placed just now
             self._nominations.bind(task, row)
             self._state.counters.placed_by_limit += 1
 
     def _has_room(self, waits: ProfileWaits, class_key: ClassKey) -> bool:
         """Whether a node has room for the pod of the highest priority, to which most room is free."""
-        return self._row_for(max(self._pods(waits, class_key), key=attrgetter("priority"))) is not None
+        first = max(self._pods(waits, class_key), key=attrgetter("priority"), default=None)
+        return first is not None and self._row_for(first) is not None
 
     def _pods(self, waits: ProfileWaits, class_key: ClassKey) -> Iterator[Task]:
-        return (self._state.pending[uid] for uid in waits.of_class(class_key))
+        """Those of the class that may start in their pools: room that a limit forbids is not theirs."""
+        pods = (self._state.pending[uid] for uid in waits.of_class(class_key))
+        return (task for task in pods if self._state.pools.limit_on(task) is None)
 
     def _row_for(self, task: Task) -> int | None:
         """The best node with room, or one on which room is held only for pods of lower priority."""

@@ -189,6 +189,8 @@ def state_of(state: State, task: Task) -> explanation.WaitingState:
     if place != "classQueue":
         return "gang" if place == "lead" else place
     queued = state.places.queued(uid)
+    if state.pools.limit_on(task) is not None:
+        return "heldBack"
     if reports.withheld(state, uid) is not None:
         return "withheld"
     if queued is not None and queued.pending.unschedulable_since is not None:
@@ -214,6 +216,9 @@ def waiting(state: State, task: Task, task_class: TaskClass, now: float) -> expl
             _, until = state.places.entry(task.uid)
             reason = "its last attempt failed, and it is tried again after a back-off"
             found = explanation.Waiting(reason, next_check=max(until - now, 0.0))
+        case "heldBack":
+            limit = state.pools.limit_on(task)
+            found = explanation.Waiting("its pool has room for it now" if limit is None else str(limit))
         case "gang":
             found = _in_gang(state, task, now)
         case "nodeQueue":

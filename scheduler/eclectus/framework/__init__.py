@@ -6,6 +6,7 @@ imported from here, the values that these are made of included. docs/policies.md
 """
 
 from eclectus.accounts.node_prices import NodePrices
+from eclectus.accounts.pools import Pools, pool_group
 from eclectus.cluster.changelog import AnyRows, ChangeLog, Rows
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.actions import (
@@ -56,9 +57,9 @@ from eclectus.model.settings import REQUIRED, Setting, setting
 __all__ = [
     "NEEDS", "REQUIRED", "Action", "Amounts", "AnyRows", "Bind", "ChangeLog", "ClassKey", "ClassQueue",
     "Completion", "Defer", "Enqueue", "Evict", "Floats", "JobPlan", "JobPlanner", "Learn", "LearnedCell",
-    "Line", "LineTraits", "Need", "NodePrices", "Nominate", "Order", "OrderTraits", "PendingTasks", "Place",
-    "PlaceTraits", "Policy", "Profile", "ProfileSettings", "Ranking", "Reason", "Refused", "ReliefAction",
-    "Relieve", "RelieveTraits", "Reservation", "ReserveMany", "Rows", "Setting", "SettingsError", "Spec",
-    "Speeds", "Task", "TaskClass", "Traits", "Unschedulable", "View", "Wait", "Weigh", "groupings_of",
-    "needs_of", "setting",
+    "Line", "LineTraits", "Need", "NodePrices", "Nominate", "Order", "OrderTraits", "PendingTasks",
+    "Place", "PlaceTraits", "Policy", "Pools", "Profile", "ProfileSettings", "Ranking", "Reason",
+    "Refused", "ReliefAction", "Relieve", "RelieveTraits", "Reservation", "ReserveMany", "Rows",
+    "Setting", "SettingsError", "Spec", "Speeds", "Task", "TaskClass", "Traits", "Unschedulable", "View",
+    "Wait", "Weigh", "groupings_of", "needs_of", "pool_group", "setting",
 ]  # fmt: skip

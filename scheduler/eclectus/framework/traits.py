@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 Need = Literal[
-    "shares", "work", "prices", "arrivals", "jobs", "images", "budgets", "spread objects",
+    "shares", "pools", "work", "prices", "arrivals", "jobs", "images", "budgets", "spread objects",
     "binds", "task arrivals", "start times", "task ends",
 ]  # fmt: skip
 
 NEEDS: Mapping[Need, str] = {
     "shares": "`view.shares(self)`: what each group of `counted_by` holds",
+    "pools": "`view.pools` in ranks: prefixes are pools, and none is offered that is at its limit",
     "work": "`view.work_left`: the work of each job that has not begun",
     "prices": "`view.node_prices()` and `view.is_long`: how scarce nodes are",
     "arrivals": "`view.arrivals`: how many tasks of each class arrive",

@@ -202,6 +202,7 @@ def queue_metrics(counts: QueueCounts) -> Iterator[Metric]:
         "active": counts.active,
         "arriving": counts.arriving,
         "backoff": counts.backoff,
+        "quota": counts.held_back,
         "unschedulable": counts.unschedulable,
         "gated": counts.gated,
         "gang": counts.in_gangs,

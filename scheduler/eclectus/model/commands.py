@@ -88,7 +88,7 @@ class Report(Struct, frozen=True, gc=False, tag=True):
     namespace: str
     name: str
     profile: str
-    reason: Literal["Unschedulable", "SchedulerError", "WaitingForNode", "WaitingForGang"]
+    reason: Literal["Unschedulable", "SchedulerError", "WaitingForNode", "WaitingForGang", "WaitingForQuota"]
     message: str
 
 

@@ -21,6 +21,7 @@ WaitingState = Literal[
     "unschedulable",
     "nodeQueue",
     "gang",
+    "heldBack",
     "backOff",
     "arriving",
     "gated",
@@ -35,6 +36,7 @@ PodState = WaitingState | Literal["binding", "bound", "otherScheduler", "unknown
 - unschedulable: no node has room for it, or a policy has refused it;
 - nodeQueue: it waits in the queue of one node or of several;
 - gang: it is to be placed together with the other pods of its PodGroup;
+- heldBack: a limit of its pool keeps it from starting, whether nodes have room or not;
 - backOff: an attempt has failed, and the next one is due later;
 - binding: its bind was sent and is not answered yet;
 - otherScheduler: it waits for a schedulerName that this scheduler does not serve;

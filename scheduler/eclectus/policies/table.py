@@ -18,6 +18,7 @@ from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.order.h_drf import HierarchicalShare
 from eclectus.policies.order.phoenix import FewestNodesFirst
+from eclectus.policies.order.pools import FairPools
 from eclectus.policies.order.sjf import ShortestJob
 from eclectus.policies.order.srtf import LeastWorkLeft
 from eclectus.policies.place.allocation import LeastAllocated, MostAllocated, RequestedToCapacityRatio
@@ -49,6 +50,7 @@ ORDER: dict[str, type[Order]] = {
     "h-drf": HierarchicalShare,
     "phoenix": FewestNodesFirst,
     "carbyne": Carbyne,
+    "pools": FairPools,
 }
 
 PLACE: dict[str, type[Place]] = {

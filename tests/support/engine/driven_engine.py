@@ -12,7 +12,7 @@ from eclectus.model.objects import Task
 from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.relieve.preemption import Preemption
 from eclectus.policies.rosella import Rosella, RosellaLearn
-from engine_invariants import no_pod_is_lost
+from engine_invariants import binds_keep_the_limits, no_pod_is_lost
 from model_server import ModelServer
 
 LIMIT_SECONDS = make_profile().settings.wait_limit or 0.0
@@ -56,7 +56,9 @@ class DrivenEngine:
 
     def engine_only(self, events: list[Event]) -> None:
         """The engine receives events that change nothing in the cluster."""
-        self.server.accept(self.engine.step(events, self.now), self.now)
+        commands = self.engine.step(events, self.now)
+        binds_keep_the_limits(self.engine, commands)
+        self.server.accept(commands, self.now)
 
     def run_until_idle(self) -> None:
         """Deliver and answer everything, until nothing has happened for longer than a pod may wait."""
@@ -110,6 +112,11 @@ class DrivenEngine:
 
         A pod in a node queue was not refused, so nobody is evicted for it.
         """
-        places = self.engine._state.places
+        state = self.engine._state
         evicts = self.relieve is Preemption
-        no_pod_is_lost(self.server, lambda task: evicts and places.of(task.uid) != "nodeQueue")
+
+        def may_evict(task: Task) -> bool:
+            return evicts and state.places.of(task.uid) != "nodeQueue"
+
+        limited = {uid for uid, task in state.pending.items() if state.pools.limit_on(task) is not None}
+        no_pod_is_lost(self.server, may_evict, limited)

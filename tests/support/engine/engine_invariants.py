@@ -6,11 +6,12 @@ Each function compares an engine with `Delivered` (model_server.py): what the ev
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
 from eclectus.engine.engine import Engine
+from eclectus.model.commands import Bind, Command
 from eclectus.model.objects import HostPort, Task
 from judge import refusal
 from model_server import Delivered, ModelServer
@@ -27,6 +28,7 @@ def every_waiting_pod_is_in_one_queue(engine: Engine, known: Delivered) -> None:
         "lead": {task.uid for task in queued if state.places.of(task.uid) == "lead"},
         "nodeQueue": {task.uid for task in at_nodes},
         "gang": {task.uid for task in held if state.places.of(task.uid) != "lead"},
+        "heldBack": set(state.held_back._of),
         "backOff": set(state.backoff._due._valid),
     }
     found: dict[str, set[str]] = {}
@@ -38,6 +40,40 @@ def every_waiting_pod_is_in_one_queue(engine: Engine, known: Delivered) -> None:
     waiting = {uid for place, uids in found.items() if place not in ("assumed", "deleting") for uid in uids}
     assert waiting == {task.uid for task in known.waiting()}
     assert engine.queue_counts().counters.missed_activations == 0
+
+
+def pools_hold_what_their_pods_hold(engine: Engine, known: Delivered) -> None:
+    """Every pool and prefix holds what its pods on nodes hold, and as many jobs run as these are of."""
+    state = engine._state
+    held, jobs = dict[str, Counter[str]](), dict[str, set[str]]()
+    for task in state.placed.tasks():
+        parts = task.pool.split("/") if task.pool else []
+        for path in ("/".join(parts[: at + 1]) for at in range(len(parts))):
+            held.setdefault(path, Counter()).update(_held(task))
+            jobs.setdefault(path, set()).add(task.job or task.uid)
+    assert bool(held) <= bool(state.pools.tree), "pods are in pools although there are none"
+    assert state.pools._running == {path: len(each) for path, each in jobs.items()}
+    for path, amounts in held.items():
+        assert Counter(state.pools.usage.held(path)) == amounts, path
+    if not state.pools.tree:
+        return
+    on_nodes = {task.uid for task in state.placed.tasks()}
+    waiting = [task for task in state.pending.values() if task.uid not in on_nodes]
+    may_run = [task for task in waiting if not task.gates and not task.deleting]
+    assert state.pools.usage.waiting("").get("pods", 0) == len([task for task in may_run if task.pool])
+
+
+def binds_keep_the_limits(engine: Engine, commands: Sequence[Command]) -> None:
+    """No pool in which a pod was just bound holds more than it may."""
+    state = engine._state
+    for bind in commands:
+        task = state.placed.task(bind.uid) if isinstance(bind, Bind) else None
+        for bound in () if task is None or not task.pool else state.pools.bounds_of(task.pool):
+            held = state.pools.usage.held(bound.path)
+            over = {name: held.get(name, 0) for name, most in bound.most.items() if held.get(name, 0) > most}
+            assert not any(name in {"pods", *dict(task.spec.requests)} for name in over), f"{bound}: {over}"
+            assert bound.jobs is None or state.pools.running_jobs(bound.path) <= bound.jobs, str(bound)
+            assert not bound.suspended, str(bound)
 
 
 def the_arrays_match_the_delivered_events(engine: Engine, known: Delivered) -> None:
@@ -92,12 +128,20 @@ def the_counts_of_jobs_match_the_delivered_events(engine: Engine, known: Deliver
             assert set(stage.waiting) == {task.uid for task in own} & waiting - holding, stage.stage.name
 
 
-def no_pod_is_lost(server: ModelServer, may_evict: Callable[[Task], bool]) -> None:
-    """Whatever is believed: after so much time a pod waits only where no feasible node has room."""
+def no_pod_is_lost(
+    server: ModelServer, may_evict: Callable[[Task], bool], limited: Collection[str] = ()
+) -> None:
+    """Whatever is believed: after so much time a pod waits only where no feasible node has room.
+
+    Or for its pool: `limited` has the uids of these, which say so.
+    """
     for task in server.delivered.waiting():
         if task.gates:
             continue
         assert task.reported, f"{task} waits and has no report"
+        if task.uid in limited:
+            assert task.gang is not None or "pool " in task.reported, f"{task}: {task.reported}"
+            continue
         known = server.delivered
         if task.gang is not None and not known.is_complete(task.gang):
             continue  # tests/engine/test_random_gangs.py says when it may wait

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 import engine_invariants as invariants
 from builders import amounts, make_node, make_task
 from driven_engine import DrivenEngine
-from eclectus.model.events import BudgetSeen, Paused, Resumed, TaskSeen
+from eclectus.model.events import BudgetSeen, Paused, PoolGone, PoolSeen, Resumed, TaskSeen
 from eclectus.model.objects import (
     Budget,
     Gang,
@@ -25,8 +25,15 @@ from eclectus.model.objects import (
     Task,
     Toleration,
 )
+from eclectus.model.pool import NO_AMOUNTS, POOL_LABEL, Pool, PoolAmounts
 from gangs import key
 from judge import refusal
+
+
+def pods(most: int) -> PoolAmounts:
+    """So many pods."""
+    return PoolAmounts((("pods", most),))
+
 
 POD_FIELDS = st.sampled_from(
     [
@@ -56,6 +63,16 @@ NODE_FIELDS = st.fixed_dictionaries(
         "unschedulable": st.sampled_from([False, False, False, True]),
     }
 )
+POOL_FIELDS = st.fixed_dictionaries(
+    {
+        "max_share": st.sampled_from([NO_AMOUNTS, pods(0), pods(1), pods(3), PoolAmounts((), 50.0)]),
+        "min_share": st.sampled_from([NO_AMOUNTS, pods(2)]),
+        "running_jobs_most": st.sampled_from([None, None, 1, 2]),
+        "suspended": st.sampled_from([False, False, False, True]),
+        "weight": st.sampled_from([0.0, 1.0, 3.0]),
+        "policy": st.sampled_from(["fifo", "fair", "sjf", "srtf"]),
+    }
+)
 PICK = st.integers(0, 1000)
 
 
@@ -80,7 +97,7 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
     @initialize()
     def initialise(self) -> None:
         self.set_up()
-        self.serial = 0
+        self.serial, self.pools = 0, set[str]()
         self.server.put_node(make_node("first", cpu=2))
         self.start()
 
@@ -97,7 +114,7 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
                 created=self.now,
                 priority=priority,
                 gates=gates,
-                labels=(("app", app),),
+                labels=(("app", app), *((POOL_LABEL, "team"),) * (self.serial % 2)),
                 **_with_rules(fields, app),
             )
         )
@@ -124,6 +141,20 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
     @precondition(lambda self: self.server.gangs)
     def drop_gang(self, pick: int) -> None:
         self.step([self.server.drop_gang(list(self.server.gangs)[pick % len(self.server.gangs)])])
+
+    @rule(name=st.sampled_from(["default", "team", "all"]), fields=POOL_FIELDS)
+    def put_pool(self, name: str, fields: dict[str, object]) -> None:
+        """The pool of the namespace, one that pods may ask for, or the parent of that."""
+        self.pools.add(name)
+        parent = "all" if name == "team" else ""
+        self.step([PoolSeen(Pool(name, parent=parent, namespaces=("default",), **fields))])
+
+    @rule(pick=PICK)
+    @precondition(lambda self: self.pools)
+    def drop_pool(self, pick: int) -> None:
+        name = self._pick(sorted(self.pools), pick)
+        self.pools.discard(name)
+        self.step([PoolGone(name)])
 
     @rule(pick=PICK)
     def delete(self, pick: int) -> None:
@@ -257,6 +288,7 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
         while applied and self.server.reliefs_in_flight:
             self.server.write_relief(refused=False)
         self.server.lost_binds, self.server.reliefs_in_flight = [], []
+        self.pools.clear()
         self.start()
 
     # -- invariants --------------------------------------------------------------------------------
@@ -270,11 +302,17 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
         invariants.the_arrays_match_the_delivered_events(self.engine, self.server.delivered)
 
     @invariant()
+    def pools_hold_what_their_pods_hold(self) -> None:
+        invariants.pools_hold_what_their_pods_hold(self.engine, self.server.delivered)
+
+    @invariant()
     def tentative_room_is_that_of_node_queues_and_deferrals(self) -> None:
         invariants.tentative_room_is_that_of_node_queues_and_deferrals(self.engine)
 
     def teardown(self) -> None:
         if hasattr(self, "server"):
+            while self.pools:  # no limit keeps a pod waiting at the end
+                self.drop_pool(0)
             self.end_all()
 
     # -- helpers -------------------------------------------------------------------------------------

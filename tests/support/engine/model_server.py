@@ -29,6 +29,8 @@ from eclectus.model.events import (
     NodeGone,
     NodeSeen,
     NominateRefused,
+    PoolGone,
+    PoolSeen,
     TaskGone,
     TaskSeen,
 )
@@ -58,6 +60,8 @@ class Delivered:
                 self.nodes[node.name] = node
             case NodeGone(name):
                 self.nodes.pop(name, None)
+            case PoolSeen() | PoolGone():
+                pass  # what is in which pool, the invariants ask the engine
             case JobSeen() | JobGone() | GangSeen() | GangGone():
                 self._job_or_gang(event)
             case TaskSeen(task) if task.ended:

@@ -52,6 +52,7 @@ STATES: Mapping[explanation.PodState, str] = {
     "unschedulable": "unschedulable",
     "nodeQueue": "waits in the queue of a node",
     "gang": "waits to be placed together with its pod group",
+    "heldBack": "waits for room in its pool",
     "backOff": "backs off after a failed attempt",
     "arriving": "waits until its namespace may have another pod completed",
     "gated": "gated",

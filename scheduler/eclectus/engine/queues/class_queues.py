@@ -178,7 +178,7 @@ class PendingClass:
         accounts: Sequence[ChangeLog[str]],
         *,
         by_path: bool,
-        rank_prefix: Callable[[str], tuple[float, ...]] | None = None,
+        rank_prefix: Callable[[str], tuple[float, ...] | Wait] | None = None,
     ) -> RankedHeads[SortedClassQueue]:
         """The queues by the rank of their heads: a heap that is made when it is first needed.
 

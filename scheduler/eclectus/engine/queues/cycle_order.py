@@ -12,7 +12,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from eclectus.accounts.accounts import prefixes
+from eclectus.accounts.group_shares import prefixes
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.engine.queues.class_queues import GroupIndex, PendingClass, SortedClassQueue
 from eclectus.engine.queues.head_heap import PathHeap, RankedHeads, Value
@@ -265,6 +265,8 @@ def accounts_of(order: Order, view: View) -> list[ChangeLog[str]]:
     accounts, needs = [], order.traits.needs
     if "shares" in needs:
         accounts.append(view.shares(order).changes)
+    if "pools" in needs:
+        accounts.append(view.pools.changes)
     if "work" in needs and view.job_work is not None:
         accounts.append(view.job_work.changes)
     own = order.changes(view)
@@ -283,8 +285,12 @@ def ranks_of(
     return pending.ranks(value, accounts, by_path=traits.ranks_by_path, rank_prefix=rank_prefix)
 
 
-def rank_of_prefix(order: Order, view: View, pending: PendingClass, prefix: str) -> tuple[float, ...]:
-    """The rank of a prefix for tasks of a class."""
+def rank_of_prefix(order: Order, view: View, pending: PendingClass, prefix: str) -> tuple[float, ...] | Wait:
+    """The rank of a prefix for tasks of a class; a Wait where it is a pool that is at its limit for them."""
+    if "pools" in order.traits.needs:
+        limit = view.pools.limit_at(prefix, pending.class_key[0].requests)
+        if limit is not None:
+            return Wait(Reason(str(limit)))
     return tuple(order.rank_prefix(view, prefix, pending.class_key[0]))
 
 

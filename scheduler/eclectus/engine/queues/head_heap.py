@@ -5,7 +5,7 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Any, Generic, TypeVar
 
-from eclectus.accounts.accounts import SEPARATOR, prefixes
+from eclectus.accounts.group_shares import SEPARATOR, prefixes
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.cluster.memo import unfile
 from eclectus.framework import ClassQueue, Wait
@@ -56,7 +56,7 @@ class ValueHeap(Generic[T]):
 class _Level(ValueHeap[Any]):
     """What is below one prefix of paths: items, and further prefixes."""
 
-    def __init__(self, name: str, parent: ValueHeap[Any], rank: tuple[float, ...]) -> None:
+    def __init__(self, name: str, parent: ValueHeap[Any], rank: tuple[float, ...] | Wait) -> None:
         super().__init__()
         self.name = name
         self.parent = parent
@@ -68,14 +68,21 @@ class PathHeap(Generic[T]):
 
     The value of an item is what is compared before all levels, then a tuple with what is compared at its own
     level, then what decides among equals. Each prefix puts its rank before that of what is below it, so a
-    prefix of another rank costs one entry for each level above it, however many items are below.
+    prefix of another rank costs one entry for each level above it, however many items are below. What is
+    below a prefix with a Wait instead of a rank takes no part.
     """
 
-    def __init__(self, rank: Callable[[str], tuple[float, ...]]) -> None:
+    def __init__(self, rank: Callable[[str], tuple[float, ...] | Wait]) -> None:
         self.rank = rank  # of a prefix
         self._top = ValueHeap[Any]()
         self._levels: dict[str, _Level] = {}  # by prefix
         self._level_of: dict[T, ValueHeap[Any]] = {}
+        self._withheld: dict[str, None] = {}  # prefixes
+
+    @property
+    def withholds(self) -> bool:
+        """Whether a prefix has no rank."""
+        return bool(self._withheld)
 
     def prefixes_of(self, changed: Iterable[str] | None) -> Iterable[str]:
         """The prefixes whose rank may have changed, where these groups have; None: all."""
@@ -128,9 +135,13 @@ class PathHeap(Generic[T]):
         """What is below a level has changed: so may have the values of all levels above."""
         while isinstance(level, _Level):
             first, parent = level.first(), level.parent
+            self._withheld.pop(level.name, None)
             if first is None:
                 parent.discard(level)
                 del self._levels[level.name]
+            elif isinstance(level.rank, Wait):
+                parent.discard(level)
+                self._withheld[level.name] = None
             else:
                 before_all, levels, *last = first[0]
                 value = (before_all, (level.rank, *levels), *last)
@@ -191,7 +202,7 @@ class RankedHeads(HeadHeap[Q]):
         logs: Sequence[ChangeLog[str]],
         *,
         by_path: bool = False,
-        rank_prefix: Callable[[str], tuple[float, ...]] | None = None,
+        rank_prefix: Callable[[str], tuple[float, ...] | Wait] | None = None,
     ) -> None:
         """`by_path`: groups are paths, and a rank also depends on the accounts of their prefixes.
 
@@ -209,6 +220,11 @@ class RankedHeads(HeadHeap[Q]):
         self._withheld: dict[Q, Wait] = {}
         self.withheld: Mapping[Q, Wait] = self._withheld
         self.touch_all()
+
+    @property
+    def withholds(self) -> bool:
+        """Whether a queue, or a prefix with queues below it, is withheld."""
+        return bool(self._withheld) or (self.paths is not None and self.paths.withholds)
 
     def touch(self, queue: Q) -> None:
         """The queue is new, or the value of its head may have changed."""

@@ -273,6 +273,11 @@ class DeferredClasses:
 LEAST_SECONDS = 0.01  # between two steps for tasks that are withheld
 
 
+def may_withhold(order: Order) -> bool:
+    """Whether tasks of an Order may have no rank: by its answer, or because their pool is at its limit."""
+    return order.traits.withholds or "pools" in order.traits.needs
+
+
 class _OfProfile:
     """The withheld classes of one profile."""
 
@@ -292,7 +297,7 @@ class WithheldClasses:
         self._profiles = {
             name: _OfProfile(profile.order)
             for name, profile in profiles.items()
-            if profile.order.traits.withholds
+            if may_withhold(profile.order)
         }
         self.next_until = inf  # when the first is to be asked about again, seconds; written here only
 
@@ -344,7 +349,7 @@ class WithheldClasses:
             return
         ranks = ranks_of(pending, each.order, view, accounts_of(each.order, view))
         ranks.refresh()
-        if not ranks.withheld:
+        if not ranks.withholds:
             return
         each.until[pending] = ranks.next_until
         if ranks.first() is None and not pending.waits:

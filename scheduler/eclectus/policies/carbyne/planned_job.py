@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.accounts.accounts import GroupShares
+from eclectus.accounts.group_shares import GroupShares
 from eclectus.accounts.known_jobs import KnownJob, StageCounts
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import PODS

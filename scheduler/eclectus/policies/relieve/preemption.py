@@ -116,6 +116,8 @@ class Preemption(Relieve):
         for task in refused.tasks:
             if not may_outrank(task.priority, view.placed.lowest_priority):
                 return  # the tasks behind it have no higher priority
+            if view.pools.limit_on(task) is not None:
+                continue  # with room held for those before it
             found = self._table(task).best(view, view.task_class(task), enough)
             if found is None or found[1].is_room_free:
                 return  # nor would other tasks of the class find a node where eviction helps

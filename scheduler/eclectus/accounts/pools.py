@@ -1,0 +1,487 @@
+"""Pools: the tree that cluster admins state, which pod is in which, what each holds and may hold.
+
+The tree belongs to the engine and not to one profile's Order: whatever places a pod, it asks `limit_on`
+before, so no pool ever holds more than its maximum by a decision of this scheduler. Orders rank by it.
+
+A pod's pool is a path of names from the root, `research/vision`, and always one without children:
+
+- the pool that its label names, if that pool admits the namespace. A label alone gives no rights: where the
+  pool does not admit the namespace, or does not exist, the label counts for nothing;
+- else the pool that the namespace's own label names, which only cluster admins set. If there is no such pool,
+  or it is not valid, the pods are in `recovery`, so that they neither stand still nor pass for others;
+- else `default/<namespace>`.
+
+`default` and `recovery` exist without a Pool object; one of these names gives them weight, shares and limits.
+A pool whose parents do not lead to the root, or form a cycle, is not valid. While there is no Pool at all, no
+pod is in one, and nothing is counted. Nor are pods with a priority of the system's own ever in one.
+
+Departure from the Hadoop Fair Scheduler: each resource is divided on its own, as pods that are next to start
+are compared by the one of which they request the largest part.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from math import floor
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from eclectus.accounts.group_shares import SEPARATOR, GroupShares, prefixes
+from eclectus.cluster.changelog import ChangeLog
+from eclectus.cluster.nodes import Cluster
+from eclectus.cluster.resources import PODS
+from eclectus.maths.pool_shares import level_shares
+from eclectus.model.objects import Amounts, Task, selects
+from eclectus.model.pool import NO_AMOUNTS, POOL_LABEL, Pool, PoolAmounts
+
+DEFAULT, RECOVERY = "default", "recovery"
+SYSTEM_PRIORITY = 2_000_000_000  # of system-cluster-critical: such pods stand above the tree
+DEPTH_MOST = 8  # levels of pools: each costs every bind and every end of a pod
+
+_Amounts = Mapping[str, int]
+
+
+class Limit(Struct, frozen=True, gc=False):
+    """Why a pod may not start in its pool now: the first pool on its path that has no room for it.
+
+    `resource`: empty where the pool is suspended; `jobs` where so many jobs run already.
+    """
+
+    pool: str
+    resource: str = ""
+    held: int = 0
+    most: int = 0
+
+    def __str__(self) -> str:
+        if not self.resource:
+            return f"pool {self.pool} is suspended"
+        if self.resource == JOBS:
+            return f"pool {self.pool} runs {self.held} of at most {self.most} jobs"
+        unit = "m" if self.resource == "cpu" else ""
+        return f"pool {self.pool} holds {self.held}{unit} of at most {self.most}{unit} {self.resource}"
+
+
+JOBS = "jobs"
+
+
+class Bound(Struct, frozen=True, gc=False):
+    """What a pool may hold."""
+
+    path: str
+    most: _Amounts
+    jobs: int | None
+    suspended: bool
+
+    def limit(self, held: _Amounts, more: Amounts) -> Limit | None:
+        """The first resource of which it would hold too much with these amounts more."""
+        if self.suspended:
+            return Limit(self.path)
+        for name, amount in more:
+            most = self.most.get(name)
+            if most is not None and held.get(name, 0) + amount > most:
+                return Limit(self.path, name, held.get(name, 0), most)
+        return None
+
+
+class PoolTree:
+    """The Pools that there are: their paths, who may use them, and their amounts."""
+
+    def __init__(self) -> None:
+        self._pools: dict[str, Pool] = {}
+        self._paths: dict[str, str] = {}  # by name, of those that are valid
+        self._by_path: dict[str, Pool] = {}
+        self._children: dict[str, list[str]] = {}  # path -> paths, of pools with an object
+        self.namespaces: dict[str, Mapping[str, str]] = {}  # labels, by name
+
+    def __bool__(self) -> bool:
+        return bool(self._pools)
+
+    def __iter__(self) -> Iterator[Pool]:
+        return iter(self._pools.values())
+
+    def of_name(self, name: str) -> Pool | None:
+        """The Pool of this name; None if there is none."""
+        return self._pools.get(name)
+
+    def of_path(self, path: str) -> Pool | None:
+        """The Pool of this path; None for one without an object."""
+        return self._by_path.get(path)
+
+    def path_of(self, name: str) -> str | None:
+        """The path of a Pool; None if there is none of this name, or it is not valid."""
+        return self._paths.get(name)
+
+    def set(self, pool: Pool) -> None:
+        """The Pool is as given from now on."""
+        self._pools[pool.name] = pool
+        self._rebuild()
+
+    def remove(self, name: str) -> None:
+        """The Pool does not exist any more; no error if it is not known."""
+        if self._pools.pop(name, None) is not None:
+            self._rebuild()
+
+    def _rebuild(self) -> None:
+        found = ((name, self._path(name)) for name in self._pools)
+        self._paths = {name: path for name, path in found if path}
+        self._by_path = {path: self._pools[name] for name, path in self._paths.items()}
+        self._children = {}
+        for path in self._by_path:
+            self._children.setdefault(_parent(path), []).append(path)
+
+    def _path(self, name: str) -> str:
+        """The path of a Pool; empty if it does not lead to the root."""
+        names = list[str]()
+        while name and name not in names and name in self._pools and len(names) < DEPTH_MOST:
+            names.append(name)
+            name = "" if name in (DEFAULT, RECOVERY) else self._pools[name].parent
+        return "" if name else SEPARATOR.join(reversed(names))
+
+    def pool_of(self, task: Task) -> str:
+        """The path of the pool that a pod is in; empty if there are no Pools, or it stands above them."""
+        if not self._pools or task.priority >= SYSTEM_PRIORITY:
+            return ""
+        labels = self.namespaces.get(task.namespace, {})
+        asked = next((value for key, value in task.labels if key == POOL_LABEL), "")
+        if asked and (path := self._admitting(asked, task.namespace, labels)):
+            return path
+        named = labels.get(POOL_LABEL, "")
+        if named:
+            path = self._paths.get(named, "")
+            return path if path and path not in self._children and named != DEFAULT else RECOVERY
+        return f"{DEFAULT}{SEPARATOR}{task.namespace}"
+
+    def _admitting(self, name: str, namespace: str, labels: Mapping[str, str]) -> str:
+        """The path of this pool if pods of the namespace may be in it; otherwise empty."""
+        path = self._paths.get(name, "")
+        if not path or path in self._children or name == DEFAULT:
+            return ""
+        if labels.get(POOL_LABEL) == name:
+            return path
+        pool = self._pools[name]
+        is_selected = pool.selector is not None and selects(pool.selector, labels)
+        return path if namespace in pool.namespaces or is_selected else ""
+
+
+class Pools:
+    """What pools hold, wait for and may hold: an account that counts pods by pool and job."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.tree = PoolTree()
+        self._cluster = cluster
+        self._usage = GroupShares(cluster, pool_group, _no_fault, by_path=True)
+        self._running: dict[str, int] = {}  # path -> jobs of which a pod holds room
+        self._bounds: dict[
+            str, tuple[Bound, ...]
+        ] = {}  # by path: of it and the pools above, if they have any
+        self._has_bounds = False
+        self._amounts: dict[tuple[str, str], _Amounts] = {}  # that are stated, by path and field
+        self._shape_cursor = -1
+        self.freed: dict[
+            str, None
+        ] = {}  # pools that hold less than before, or may hold more; taken by others
+
+    # -- the tree ------------------------------------------------------------------------------------
+
+    def set(self, pool: Pool) -> None:
+        """The Pool is as given from now on."""
+        self.tree.set(pool)
+        self._changed()
+
+    def remove(self, name: str) -> None:
+        """The Pool does not exist any more."""
+        self.tree.remove(name)
+        self._changed()
+
+    def _changed(self) -> None:
+        """Limits, weights or minima are others: all that was derived of them is derived anew."""
+        self._forget_amounts()
+        self._has_bounds = any(
+            pool.max_share or pool.suspended or pool.running_jobs_most is not None for pool in self.tree
+        )
+        self._usage.changes.record_all()
+        self.freed.update(dict.fromkeys(self._usage.paths()))
+
+    # -- what is counted -----------------------------------------------------------------------------
+
+    @property
+    def changes(self) -> ChangeLog[str]:
+        """The groups whose amounts have changed: `pool/job`."""
+        return self._usage.changes
+
+    @property
+    def usage(self) -> GroupShares:
+        """What each group and prefix holds and waits for."""
+        return self._usage
+
+    def running_jobs(self, path: str) -> int:
+        """How many jobs of a pool have a pod that holds room; a pod without a job is one of its own."""
+        return self._running.get(path, 0)
+
+    def hold(self, task: Task) -> None:
+        """Count a pod that holds room on a node."""
+        if task.pool:
+            group = pool_group(task)
+            if not self._usage.held(group):
+                self._count_job(group, 1)
+            self._usage.hold(task)
+
+    def release(self, uid: str) -> None:
+        """The pod holds nothing any more; no error if it is in no pool."""
+        group = self._usage.group_of(uid)
+        if group is not None:
+            self._usage.release(uid)
+            if not self._usage.held(group):
+                self._count_job(group, -1)
+            self.freed.update(dict.fromkeys(prefixes(group)))
+
+    def regroup(self, task: Task) -> None:
+        """The pod may be in another pool, or of another job."""
+        if self._usage.group_of(task.uid) != (pool_group(task) if task.pool else None):
+            self.release(task.uid)
+            self.hold(task)
+
+    def wait(self, task: Task) -> None:
+        """A pending pod that may run was seen."""
+        if task.pool:
+            self._usage.wait(task)
+        else:
+            self._usage.leave(task.uid)
+
+    def leave(self, uid: str) -> None:
+        """The pod is not pending, or may not run now."""
+        self._usage.leave(uid)
+
+    def _count_job(self, group: str, sign: int) -> None:
+        for path in prefixes(group):
+            self._running[path] = self._running.get(path, 0) + sign
+            if not self._running[path]:
+                del self._running[path]
+
+    # -- limits --------------------------------------------------------------------------------------
+
+    def limit_on(self, task: Task) -> Limit | None:
+        """Why a pod may not start now, by the limits of its pools; None where it may.
+
+        A pod that is counted already holds what it needs: one that is nominated may start.
+        """
+        if not self._has_bounds or not task.pool:
+            return None
+        return Headroom(self).limit_on(task)
+
+    def limit_at(self, path: str, requests: Amounts) -> Limit | None:
+        """Why nothing that requests this may start in a pool, by its own limits alone; of any job."""
+        if not self._has_bounds:
+            return None
+        bound = next((each for each in self.bounds_of(path) if each.path == path), None)
+        return None if bound is None else bound.limit(self._usage.held(path), (*requests, (PODS, 1)))
+
+    def bounds_of(self, path: str) -> tuple[Bound, ...]:
+        """What limits a pool: itself, then those above it, as far as they state limits."""
+        self._follow_nodes()
+        found = self._bounds.get(path)
+        if found is None:
+            on_the_way = (self._bound(each) for each in (path, *reversed(list(prefixes(path)))))
+            found = self._bounds[path] = tuple(each for each in on_the_way if each is not None)
+        return found
+
+    def _bound(self, path: str) -> Bound | None:
+        pool = self.tree.of_path(path)
+        if pool is None or not (pool.max_share or pool.suspended or pool.running_jobs_most is not None):
+            return None
+        return Bound(path, self.most_of(path), pool.running_jobs_most, pool.suspended)
+
+    # -- amounts that are stated -----------------------------------------------------------------------
+
+    def most_of(self, path: str) -> _Amounts:
+        """What a pool may hold at most by its own statement: resource -> amount."""
+        return self._stated(path, "max_share")
+
+    def least_of(self, path: str) -> _Amounts:
+        """The minimum share of a pool: resource -> amount."""
+        return self._stated(path, "min_share")
+
+    def _stated(self, path: str, field: str) -> _Amounts:
+        self._follow_nodes()
+        known = self._amounts.get((path, field))
+        if known is None:
+            pool = self.tree.of_path(path)
+            stated: PoolAmounts = NO_AMOUNTS if pool is None else getattr(pool, field)
+            known = self._amounts[path, field] = self._in_numbers(path, stated)
+        return known
+
+    def _follow_nodes(self) -> None:
+        """Percentages are of what nodes offer."""
+        if self._cluster.shape.head != self._shape_cursor:
+            self._shape_cursor = self._cluster.shape.head
+            self._forget_amounts()
+
+    def _forget_amounts(self) -> None:
+        self._bounds.clear()
+        self._amounts.clear()
+
+    def _in_numbers(self, path: str, stated: PoolAmounts) -> _Amounts:
+        """Stated amounts; percentages are of what the parent may hold, whole numbers and rounded down."""
+        found = dict(stated.amounts)
+        if stated.percent is not None:
+            for name in self._usage.totals:
+                if name not in found:
+                    found[name] = floor(self._size(_parent(path), name) * stated.percent / 100)
+        return found
+
+    def _size(self, path: str, resource: str) -> float:
+        """What a pool may hold at most of a resource: by its own maximum, or else its parent's."""
+        while path:
+            most = self.most_of(path).get(resource)
+            if most is not None:
+                return most
+            path = _parent(path)
+        return self._usage.totals.get(resource, 0.0)
+
+    def weight_of(self, path: str) -> float:
+        """The weight of a pool among its siblings; 1 of one without an object."""
+        pool = self.tree.of_path(path)
+        return 1.0 if pool is None else pool.weight
+
+    # -- shares ----------------------------------------------------------------------------------------
+
+    def demand_of(self, path: str) -> _Amounts:
+        """What a pool holds and its waiting pods request, no more than its maximum."""
+        demand = Counter(self._usage.held(path)) + Counter(self._usage.waiting(path))
+        most = self.most_of(path)
+        return {name: min(amount, most.get(name, amount)) for name, amount in demand.items()}
+
+    def lacks_minimum(self, path: str) -> bool:
+        """Whether a pool holds less of some resource than its minimum, and needs more."""
+        held, demand = self._usage.held(path), self.demand_of(path)
+        least = self.least_of(path).items()
+        return any(held.get(name, 0) < min(amount, demand.get(name, 0)) for name, amount in least)
+
+    def part_of_minimum(self, path: str, requests: Amounts) -> float:
+        """The least part that a pool has of its minimum, of what is requested; 1 where it has all it needs.
+
+        It needs no more than its minimum, and than it holds and its waiting pods request.
+        """
+        least = self.least_of(path)
+        if not least:
+            return 1.0
+        held, demand = self._usage.held(path), self.demand_of(path)
+        parts = [1.0]
+        for name, _ in (*requests, (PODS, 1)):
+            needed = min(least.get(name, 0), demand.get(name, 0))
+            if held.get(name, 0) < needed:
+                parts.append(held.get(name, 0) / least[name])
+        return min(parts)
+
+    def shares(self) -> dict[str, dict[str, float]]:
+        """What each pool with demand is entitled to: path -> resource -> amount. O(pools x resources)."""
+        pools = sorted({path for group in self._usage.paths() for path in prefixes(group)})
+        demands = self._demands(pools)
+        children: dict[str, list[str]] = {}
+        for path in pools:  # a parent is sorted before its children
+            children.setdefault(_parent(path), []).append(path)
+        shares: dict[str, dict[str, float]] = {"": dict(self._free_totals())}
+        for path in ("", *pools):
+            self._divide(shares, path, children.get(path, ()), demands)
+        del shares[""]
+        return shares
+
+    def _demands(self, pools: Sequence[str]) -> dict[str, _Amounts]:
+        """What each pool can use: below a maximum what its children can."""
+        demands: dict[str, Counter[str]] = {}
+        for path in reversed(pools):
+            demand = demands.get(path)
+            if demand is None:  # without children
+                demand = demands[path] = Counter(self._usage.held(path)) + Counter(self._usage.waiting(path))
+            for name, most in self.most_of(path).items():
+                demand[name] = min(demand[name], most)
+            if parent := _parent(path):
+                demands[parent] = demands.get(parent, Counter()) + demand
+        return {path: dict(demand) for path, demand in demands.items()}
+
+    def _divide(
+        self,
+        shares: dict[str, dict[str, float]],
+        parent: str,
+        paths: Sequence[str],
+        demands: Mapping[str, _Amounts],
+    ) -> None:
+        """Divide what a pool is entitled to among its children, each resource on its own."""
+        minima, weights = [self.least_of(path) for path in paths], [self.weight_of(path) for path in paths]
+        shares.update((path, {}) for path in paths)
+        for name in sorted({name for path in paths for name in demands[path]}):
+            divided = level_shares(
+                shares[parent].get(name, 0.0),
+                [demands[path].get(name, 0) for path in paths],
+                [each.get(name, 0) for each in minima],
+                weights,
+            )
+            for path, share in zip(paths, divided, strict=True):
+                shares[path][name] = share
+
+    def _free_totals(self) -> Mapping[str, float]:
+        """What nodes offer, without what pods hold that are in no pool."""
+        in_pools, cluster = self._usage.held(""), self._cluster
+        found = {}
+        for name, total in self._usage.totals.items():
+            column = cluster.columns.get(name)
+            used = 0.0 if column is None else float(cluster.used[:, column].sum())
+            found[name] = max(total - max(used - in_pools.get(name, 0), 0.0), 0.0)
+        return found
+
+
+class Headroom:
+    """What pools may still hold if pods start that are asked about here, one after the other."""
+
+    def __init__(self, pools: Pools) -> None:
+        self._pools = pools
+        self._more: dict[str, Counter[str]] = {}  # path -> amounts of those that may start
+        self._jobs: dict[str, dict[str, None]] = {}  # path -> their jobs that do not run yet
+
+    def limit_on(self, task: Task) -> Limit | None:
+        """Why a pod may not start beside those before; None where it may, and then it counts."""
+        if not task.pool or self._pools.usage.group_of(task.uid) is not None:
+            return None
+        bounds, wanted = self._pools.bounds_of(task.pool), (*task.spec.requests, (PODS, 1))
+        for bound in bounds:
+            held = self._pools.usage.held(bound.path)
+            more = self._more.get(bound.path)
+            found = bound.limit(held if more is None else more + Counter(held), wanted)
+            if found is not None and found.resource:  # as of now, whatever is to start besides
+                found = replace(found, held=held.get(found.resource, 0))
+            if found is None and bound.jobs is not None:
+                found = self._limit_of_jobs(bound.path, bound.jobs, pool_group(task))
+            if found is not None:
+                return found
+        for bound in bounds:
+            self._count(bound.path, wanted, pool_group(task))
+        return None
+
+    def _limit_of_jobs(self, path: str, most: int, group: str) -> Limit | None:
+        jobs = self._jobs.get(path, {})
+        running = self._pools.running_jobs(path)
+        if running + len(jobs) < most or group in jobs or self._pools.usage.held(group):
+            return None
+        return Limit(path, JOBS, running, most)
+
+    def _count(self, path: str, amounts: Amounts, group: str) -> None:
+        more = self._more.setdefault(path, Counter())
+        for name, amount in amounts:
+            more[name] += amount
+        if not self._pools.usage.held(group):
+            self._jobs.setdefault(path, {})[group] = None
+
+
+def _no_fault(message: str) -> None:
+    raise AssertionError(message)  # `pool_group` is no policy's
+
+
+def _parent(path: str) -> str:
+    return path.rpartition(SEPARATOR)[0]
+
+
+def pool_group(task: Task) -> str:
+    """The path by which a pod is counted: its pool, then its job, or itself where it has none."""
+    return f"{task.pool}{SEPARATOR}{task.job or task.uid}" if task.pool else ""
