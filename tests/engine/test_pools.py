@@ -13,7 +13,7 @@ from eclectus.framework import Profile
 from eclectus.model.commands import RecordPool
 from eclectus.model.events import GangSeen, NamespaceSeen, PoolGone, PoolSeen, TaskSeen
 from eclectus.model.objects import Gang, Requirement, Task
-from eclectus.model.pool import POOL_LABEL, Pool, PoolAmounts
+from eclectus.model.pool import Pool, PoolAmounts
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.order.fifo import FifoOrder
@@ -44,8 +44,7 @@ def pool_world(*pools: Pool, cpu: float = 10, **roles: Any) -> World:
 
 def pod(name: str, pool: str = "", cpu: float = 1, **fields: Any) -> Task:
     """A pod of the namespace `default` that asks for a pool, if it is given."""
-    labels = ((POOL_LABEL, pool),) if pool else ()
-    return make_task(name, cpu, **{"labels": labels, "created": float(len(name)), **fields})
+    return make_task(name, cpu, **{"asked_pool": pool, "created": float(len(name)), **fields})
 
 
 def mine(name: str, **fields: Any) -> Pool:
@@ -90,7 +89,7 @@ def test_a_pool_selects_namespaces_by_their_labels() -> None:
 
 def test_a_namespace_names_its_pool_and_its_pods_recover_from_its_loss() -> None:
     world = pool_world(Pool("team"))
-    world.step(NamespaceSeen("default", ((POOL_LABEL, "team"),)))
+    world.step(NamespaceSeen("default", pool="team"))
     world.add(pod("a"))
     assert pool_of(world, "a") == "team"
     world.step(PoolGone("team"), PoolSeen(Pool("other")))
@@ -102,7 +101,7 @@ def test_a_namespace_names_its_pool_and_its_pods_recover_from_its_loss() -> None
 def test_pools_that_form_a_cycle_or_lack_a_parent_are_not_valid() -> None:
     world = pool_world(Pool("a", parent="b"), Pool("b", parent="a"), Pool("c", parent="gone"), mine("d"))
     for name in "abc":
-        world.step(NamespaceSeen("default", ((POOL_LABEL, name),)))
+        world.step(NamespaceSeen("default", pool=name))
         world.add(pod(f"p{name}"))
         assert pool_of(world, f"p{name}") == "recovery"
 

@@ -11,6 +11,7 @@ COUNTERS.plans.lent_seconds = {"memory": 2.0**30, "cpu": 1500.0}
 COUNTS = QueueCounts(
     active=1,
     backoff=2,
+    held_back=15,
     unschedulable=3,
     arriving=13,
     gated=4,
@@ -33,6 +34,7 @@ def test_the_engines_counts_have_kube_schedulers_shapes():
     for line in (
         'eclectus_pending_pods{queue="backoff"} 2.0',
         'eclectus_pending_pods{queue="gang"} 10.0',
+        'eclectus_pending_pods{queue="quota"} 15.0',
         'eclectus_schedule_attempts_total{profile="eclectus",result="scheduled"} 3.0',
         'eclectus_queue_incoming_pods_total{event="PodAdd",queue="active"} 5.0',
         "eclectus_pod_scheduled_after_flush_total 0.0",

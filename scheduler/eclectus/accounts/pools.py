@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from math import floor
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,8 +34,8 @@ from eclectus.cluster.changelog import ChangeLog
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import PODS
 from eclectus.maths.pool_shares import level_shares
-from eclectus.model.objects import Amounts, Task, selects
-from eclectus.model.pool import NO_AMOUNTS, POOL_LABEL, Pool, PoolAmounts
+from eclectus.model.objects import Amounts, Pairs, Task, selects
+from eclectus.model.pool import NO_AMOUNTS, Pool, PoolAmounts
 
 DEFAULT, RECOVERY = "default", "recovery"
 SYSTEM_PRIORITY = 2_000_000_000  # of system-cluster-critical: such pods stand above the tree
@@ -85,6 +86,16 @@ class Bound(Struct, frozen=True, gc=False):
         return None
 
 
+class PoolNamespace(NamedTuple):
+    """What of a namespace decides in which pools its pods may be."""
+
+    labels: Pairs = ()
+    pool: str = ""  # that it names by its own label
+
+
+UNKNOWN_NAMESPACE = PoolNamespace()
+
+
 class PoolTree:
     """The Pools that there are: their paths, who may use them, and their amounts."""
 
@@ -93,7 +104,7 @@ class PoolTree:
         self._paths: dict[str, str] = {}  # by name, of those that are valid
         self._by_path: dict[str, Pool] = {}
         self._children: dict[str, list[str]] = {}  # path -> paths, of pools with an object
-        self.namespaces: dict[str, Mapping[str, str]] = {}  # labels, by name
+        self.namespaces: dict[str, PoolNamespace] = {}  # by name
 
     def __bool__(self) -> bool:
         return bool(self._pools)
@@ -143,26 +154,22 @@ class PoolTree:
         """The path of the pool that a pod is in; empty if there are no Pools, or it stands above them."""
         if not self._pools or task.priority >= SYSTEM_PRIORITY:
             return ""
-        labels = self.namespaces.get(task.namespace, {})
-        asked = next((value for key, value in task.labels if key == POOL_LABEL), "")
-        if asked and (path := self._admitting(asked, task.namespace, labels)):
+        namespace = self.namespaces.get(task.namespace, UNKNOWN_NAMESPACE)
+        if task.asked_pool and (path := self._admitting(task.asked_pool, task.namespace, namespace)):
             return path
-        named = labels.get(POOL_LABEL, "")
-        if named:
-            path = self._paths.get(named, "")
-            return path if path and path not in self._children and named != DEFAULT else RECOVERY
+        if namespace.pool:
+            path = self._paths.get(namespace.pool, "")
+            return path if path and path not in self._children and namespace.pool != DEFAULT else RECOVERY
         return f"{DEFAULT}{SEPARATOR}{task.namespace}"
 
-    def _admitting(self, name: str, namespace: str, labels: Mapping[str, str]) -> str:
+    def _admitting(self, name: str, namespace: str, known: PoolNamespace) -> str:
         """The path of this pool if pods of the namespace may be in it; otherwise empty."""
         path = self._paths.get(name, "")
         if not path or path in self._children or name == DEFAULT:
             return ""
-        if labels.get(POOL_LABEL) == name:
-            return path
         pool = self._pools[name]
-        is_selected = pool.selector is not None and selects(pool.selector, labels)
-        return path if namespace in pool.namespaces or is_selected else ""
+        is_selected = pool.selector is not None and selects(pool.selector, dict(known.labels))
+        return path if known.pool == name or namespace in pool.namespaces or is_selected else ""
 
 
 class Pools:

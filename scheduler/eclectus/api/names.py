@@ -15,6 +15,7 @@ NODE_PROFILES_PATH = f"/apis/{API_VERSION}/{NODE_PROFILES}"
 OPERATOR = f"{GROUP}/operator"  # reporting controller of the operator's events
 
 # On pods of users.
+POOL_LABEL = f"{GROUP}/pool"  # the name of the Pool that it asks for; on a namespace, that of its pods
 CLASS_LABEL = f"{GROUP}/class"  # class of work, where the images do not tell
 ESTIMATED_SECONDS = f"{GROUP}/estimated-seconds"  # expected run time on an average node
 PATH_SECONDS = f"{GROUP}/path-seconds"  # longest chain of work from the pod's start to the end of its job

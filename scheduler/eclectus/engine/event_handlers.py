@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from eclectus.accounts.pools import PoolNamespace
 from eclectus.cluster.nodes import Cluster
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.pod_specs.anti_affinity_matches import anti_affinity_matches, preference_matches
@@ -26,7 +27,7 @@ from eclectus.engine.state import ForeignPod, State
 from eclectus.framework import Completion, Profile
 from eclectus.model import events
 from eclectus.model.learned import LearnedNode
-from eclectus.model.objects import Amounts, Pairs, Task
+from eclectus.model.objects import Amounts, Task
 from eclectus.model.volumes import AttachLimits
 
 
@@ -230,8 +231,8 @@ class EventHandlers:
             **storage_handlers(state.cluster),
             events.PodSelectorSeen: lambda event: spread.set(event.selector),
             events.PodSelectorGone: lambda event: spread.remove(event.kind, event.namespace, event.name),
-            events.NamespaceSeen: lambda event: self._relabel(event.name, event.labels),
-            events.NamespaceGone: lambda event: self._relabel(event.name, None),
+            events.NamespaceSeen: self._namespace_seen,
+            events.NamespaceGone: self._namespace_gone,
             events.PoolSeen: lambda event: self._members.see(event.pool),
             events.PoolGone: lambda event: self._members.drop(event.name),
             events.GangSeen: lambda event: state.gangs.set(event.gang),
@@ -365,9 +366,13 @@ class EventHandlers:
         if task.nominated or state.placed.nominated:
             self._nominations.observe(task)
 
-    def _relabel(self, namespace: str, labels: Pairs | None) -> None:
-        self._selectors.relabel(namespace, labels)
-        self._members.relabel(namespace, labels)
+    def _namespace_seen(self, event: events.NamespaceSeen) -> None:
+        self._selectors.relabel(event.name, event.labels)
+        self._members.see_namespace(event.name, PoolNamespace(event.labels, event.pool))
+
+    def _namespace_gone(self, event: events.NamespaceGone) -> None:
+        self._selectors.relabel(event.name, None)
+        self._members.see_namespace(event.name, None)
 
     def _in_pool(self, task: Task) -> Task:
         return self._members.resolved(task) if task.pool or self._has_pools() else task

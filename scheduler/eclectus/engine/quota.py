@@ -13,10 +13,18 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from eclectus.accounts.pools import JOBS, Headroom, Limit, Pools, pool_group
+from eclectus.accounts.pools import (
+    JOBS,
+    UNKNOWN_NAMESPACE,
+    Headroom,
+    Limit,
+    PoolNamespace,
+    Pools,
+    pool_group,
+)
 from eclectus.cluster.memo import unfile
 from eclectus.engine.queues.head_heap import ValueHeap
-from eclectus.model.objects import Amounts, Pairs, Task
+from eclectus.model.objects import Amounts, Task
 from eclectus.model.pool import Pool
 
 PODS_MOST = 1_000  # that are looked at in one step
@@ -50,9 +58,12 @@ class PoolMembers:
         """The Pool is gone."""
         self._change(("Pool", name), lambda: self._remove(name))
 
-    def relabel(self, namespace: str, labels: Pairs | None) -> None:
-        """The labels of a namespace; None: it is gone."""
-        self._change(("Namespace", namespace), lambda: self._relabel(namespace, labels))
+    def see_namespace(self, name: str, namespace: PoolNamespace | None) -> None:
+        """What is known of a namespace; None: it is gone."""
+        if self._pools.tree:
+            self._change(("Namespace", name), lambda: self._set_namespace(name, namespace))
+        else:
+            self._note_namespace(name, namespace)
 
     @property
     def is_moving(self) -> bool:
@@ -103,15 +114,17 @@ class PoolMembers:
             self._pools.remove(name)
             self._look_at_all()
 
-    def _relabel(self, namespace: str, labels: Pairs | None) -> None:
-        known = self._pools.tree.namespaces
-        before, after = known.get(namespace, {}), dict(labels or ())
-        if labels is None:
-            known.pop(namespace, None)
+    def _set_namespace(self, name: str, namespace: PoolNamespace | None) -> None:
+        before = self._pools.tree.namespaces.get(name, UNKNOWN_NAMESPACE)
+        self._note_namespace(name, namespace)
+        if before != (namespace or UNKNOWN_NAMESPACE):
+            self._left |= dict.fromkeys(each.uid for each in self._pods() if each.namespace == name)
+
+    def _note_namespace(self, name: str, namespace: PoolNamespace | None) -> None:
+        if namespace is None:
+            self._pools.tree.namespaces.pop(name, None)
         else:
-            known[namespace] = after
-        if self._pools.tree and before != after:
-            self._left |= dict.fromkeys(each.uid for each in self._pods() if each.namespace == namespace)
+            self._pools.tree.namespaces[name] = namespace
 
     def _look_at_all(self) -> None:
         self._left = dict.fromkeys(task.uid for task in self._pods())

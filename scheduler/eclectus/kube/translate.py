@@ -126,6 +126,7 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
         stage=meta.labels.get(names.STAGE_LABEL, ""),
         gates=tuple(gate.name for gate in spec.scheduling_gates),
         labels=constraints.pairs(meta.labels),
+        asked_pool=meta.labels.get(names.POOL_LABEL, ""),
         anti_affinity_terms=translated.own_anti_affinity,
         claims=_claims(pod) if spec.volumes else (),
         gang=_gang_key(pod),

@@ -29,8 +29,7 @@ preemption_attempts | counter | attempts | -
 preemption_victims | counter | pods | -
     Pods whose eviction was sent.
 pending_pods | gauge | pods | queue
-    Pending pods by queue: active, backoff, unschedulable, gated, line (of a node), gang, arriving,
-    quota (of a pool).
+    Pending pods by queue: active, backoff, unschedulable, gated, line (of a node), gang, quota, arriving.
 nominated_pods | gauge | pods | -
     Pods that wait for a node on which room is held for them: after preemption, or a node kept free.
 cache_size | gauge | objects | type

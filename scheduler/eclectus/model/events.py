@@ -81,6 +81,7 @@ class NamespaceSeen(Struct, frozen=True, gc=False, tag=True):
 
     name: str
     labels: Pairs = ()
+    pool: str = ""  # the name of the Pool of its pods; empty: it names none
 
 
 class NamespaceGone(Struct, frozen=True, gc=False, tag=True):

@@ -247,6 +247,7 @@ class Task(Struct, frozen=True, gc=False):
     stage: str = ""  # of a DAG job: which stage the pod says it belongs to
     gates: tuple[str, ...] = ()
     labels: Pairs = ()
+    asked_pool: str = ""  # the name of the Pool that it asks for; whether it may is for the engine to say
     pool: str = ""  # the path of its pool, `research/vision`: set by the engine; empty where it has none
     anti_affinity_terms: tuple[PodAffinityTerm, ...] = ()  # of pods that it keeps out of its domains
     claims: tuple[UsedClaim, ...] = ()

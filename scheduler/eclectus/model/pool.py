@@ -6,8 +6,6 @@ from msgspec import Struct
 
 from eclectus.model.objects import Amounts, Selector
 
-POOL_LABEL = "eclectus.dev/pool"
-"""Of a pod: the pool that it asks for. Of a namespace: the pool of its pods."""
 LeafPolicy = Literal["fifo", "fair", "sjf", "srtf"]
 
 

@@ -25,7 +25,7 @@ from eclectus.model.objects import (
     Task,
     Toleration,
 )
-from eclectus.model.pool import NO_AMOUNTS, POOL_LABEL, Pool, PoolAmounts
+from eclectus.model.pool import NO_AMOUNTS, Pool, PoolAmounts
 from gangs import key
 from judge import refusal
 
@@ -114,7 +114,8 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
                 created=self.now,
                 priority=priority,
                 gates=gates,
-                labels=(("app", app), *((POOL_LABEL, "team"),) * (self.serial % 2)),
+                labels=(("app", app),),
+                asked_pool=("", "team")[self.serial % 2],
                 **_with_rules(fields, app),
             )
         )

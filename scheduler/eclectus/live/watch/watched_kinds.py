@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from eclectus.api import names
 from eclectus.api.dag_job import DagJob, PlanStatus
 from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS
 from eclectus.framework import Need
@@ -148,7 +149,8 @@ def _parts(key: str) -> tuple[str, str]:
 
 def _namespace(head: Head) -> Event:
     """A namespace that is being deleted counts while it exists."""
-    return events.NamespaceSeen(head.metadata.name, pairs(head.metadata.labels))
+    labels = head.metadata.labels
+    return events.NamespaceSeen(head.metadata.name, pairs(labels), labels.get(names.POOL_LABEL, ""))
 
 
 # -- which pods others select ----------------------------------------------------------------------
