@@ -30,8 +30,9 @@ from eclectus.framework import (
     ReserveMany,
     View,
 )
-from eclectus.model.events import JobSeen, TaskSeen
+from eclectus.model.events import JobSeen, PoolSeen, TaskSeen
 from eclectus.model.objects import Preference, Requirement, Reservation, Task, Term
+from eclectus.model.pool import Pool
 from eclectus.policies import table
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import Uniform
@@ -206,6 +207,8 @@ class AllAtOnce(LeastAllocated):
 def binds(order: Order, place: Place) -> list[str]:
     """The pods in the order in which they are bound to a node that has room for all."""
     world = World(make_engine(place, order=order), make_node(cpu=99))
+    if "pools" in order.traits.needs:
+        world.step(PoolSeen(Pool("default")))
     world.add(*tasks())
     return [bind.name for bind in world.binds]
 

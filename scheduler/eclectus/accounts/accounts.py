@@ -148,5 +148,10 @@ class Accounts:
         demand = () if self.pricing is None else (self.pricing.demand,)
         jobs = () if self.jobs is None else (self.jobs,)
         by_path = [each for each in self.shares.values() if each.by_path]
-        self.of_pending: tuple[Account, ...] = (*demand, *jobs, *by_path, self.pools)
-        self.of_placed: tuple[Account, ...] = (*self.shares.values(), *demand, *jobs, self.pools)
+        self.of_pending: list[Account] = [*demand, *jobs, *by_path]
+        self.of_placed: list[Account] = [*self.shares.values(), *demand, *jobs]
+
+    def count_pools(self) -> None:
+        """Count for pools from now on: there is one."""
+        self.of_pending.append(self.pools)
+        self.of_placed.append(self.pools)

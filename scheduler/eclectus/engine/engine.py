@@ -113,7 +113,7 @@ class Engine:
         if state.plan_records.orders:
             state.record_plans()
         #    So is what is measured of Pools.
-        if state.pools.tree:
+        if state.has_pools:
             state.record_pools()
             at = min(at, state.pool_records.next_due)
         at = self._next_due(min(at, state.waiting_times.next_due, state.plan_records.next_due))
@@ -144,7 +144,7 @@ class Engine:
             at = min(at, state.backoff.next_due())
         if state.gangs.retries:
             at = min(at, state.gangs.next_due())
-        if state.held_back.may_start:
+        if state.has_pools and state.held_back.may_start:
             at = now
         return now if state.gangs.changed else min(at, self._event_handlers.change_at)
 

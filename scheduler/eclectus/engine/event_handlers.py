@@ -207,7 +207,6 @@ class EventHandlers:
         self._selectors = NamespaceSelectors()
         self._specs = WaitingSpecs(state.profiles.values(), state.cluster, state.pending, state.volumes)
         self._members = PoolMembers(state.pools, lambda: chain(state.pending.values(), state.placed.tasks()))
-        self._has_pools = state.pools.tree.__bool__
         spread, jobs = self._specs.default_spread, state.accounts.jobs
         self._foreign_pending = state.foreign_pending
         self._change_at = 0.0
@@ -233,7 +232,7 @@ class EventHandlers:
             events.PodSelectorGone: lambda event: spread.remove(event.kind, event.namespace, event.name),
             events.NamespaceSeen: self._namespace_seen,
             events.NamespaceGone: self._namespace_gone,
-            events.PoolSeen: lambda event: self._members.see(event.pool),
+            events.PoolSeen: self._pool_seen,
             events.PoolGone: lambda event: self._members.drop(event.name),
             events.GangSeen: lambda event: state.gangs.set(event.gang),
             events.GangGone: lambda event: state.gangs.remove(event.key),
@@ -366,6 +365,10 @@ class EventHandlers:
         if task.nominated or state.placed.nominated:
             self._nominations.observe(task)
 
+    def _pool_seen(self, event: events.PoolSeen) -> None:
+        self._state.use_pools()
+        self._members.see(event.pool)
+
     def _namespace_seen(self, event: events.NamespaceSeen) -> None:
         self._selectors.relabel(event.name, event.labels)
         self._members.see_namespace(event.name, PoolNamespace(event.labels, event.pool))
@@ -375,7 +378,7 @@ class EventHandlers:
         self._members.see_namespace(event.name, None)
 
     def _in_pool(self, task: Task) -> Task:
-        return self._members.resolved(task) if task.pool or self._has_pools() else task
+        return self._members.resolved(task) if self._state.has_pools else task
 
     def _regroup(self, uid: str) -> None:
         """The pod may be in another pool now."""
@@ -428,8 +431,9 @@ class EventHandlers:
 
         And move pods to other pools.
         """
-        for uid in self._members.take() if self._members.is_changing else ():
-            self._regroup(uid)
+        if self._state.has_pools:
+            for uid in self._members.take():
+                self._regroup(uid)
         for task in self._selectors.take_changed() if self._selectors.has_news else ():
             self._task_seen(task)
         late = self._specs.late
@@ -469,7 +473,7 @@ class EventHandlers:
     @property
     def may_decide(self) -> bool:
         """Whether the terms of all pods agree on the labels of namespaces, and all are in their pools."""
-        if self._members.is_moving:
+        if self._state.has_pools and self._members.is_moving:
             return False
         return not (self._selectors.has_news and self._selectors.changing)  # what changes is news
 
@@ -479,7 +483,7 @@ class EventHandlers:
         late = self._specs.late
         is_due = bool(late.tasks) and late.are_due
         has_news = self._selectors.has_news or self._specs.default_spread.has_news
-        return is_due or has_news or self._members.is_changing
+        return is_due or has_news or (self._state.has_pools and self._members.is_changing)
 
     # -- answers of the API server ----------------------------------------------------------------------
 

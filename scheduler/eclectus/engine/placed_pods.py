@@ -16,7 +16,7 @@ as possible. In the simulator such a probe is killed at that moment (sim/world/p
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from math import inf
 from typing import NamedTuple, Self
@@ -45,9 +45,9 @@ class _Placed(Struct, frozen=True, gc=False):
 class PlacedPods:
     """Every pod that holds room on a node, whether the node is known yet or not."""
 
-    def __init__(self, cluster: Cluster, accounts: Iterable[Account] = ()) -> None:
+    def __init__(self, cluster: Cluster, accounts: Sequence[Account] = ()) -> None:
         self._cluster = cluster
-        self._accounts = tuple(accounts)
+        self._accounts = accounts  # others may be added to them
         self._placed: dict[str, _Placed] = {}
         self._on: dict[str, dict[str, None]] = defaultdict(dict)  # node name -> uids, in order of arrival
         self._nominated: dict[str, dict[str, None]] = defaultdict(dict)

@@ -16,7 +16,6 @@ from msgspec import Struct
 from eclectus.accounts.pools import Limit
 from eclectus.engine.queues.class_queues import ClassQueues, PendingClass, PendingKey, SortedClassQueue
 from eclectus.engine.queues.cycle_order import CycleOrder, Found, PathCycleOrder, accounts_of
-from eclectus.engine.queues.waits import may_withhold
 from eclectus.engine.state import State
 from eclectus.framework import ClassQueue, PendingTasks, Profile, Wait
 from eclectus.model.objects import Grant, Task
@@ -130,7 +129,8 @@ class SchedulingCycle(PendingTasks):
         # A single queue: the Order need not be asked.
         first = classes[0]
         is_single = len(classes) == 1 and len(first.queues) == 1 and first.gang is None
-        is_single = is_single and not may_withhold(profile.order)
+        traits = profile.order.traits
+        is_single = is_single and not traits.withholds and "pools" not in traits.needs
         self._only = (first, next(iter(first.queues.values()))) if is_single else None
         self._given: dict[SortedClassQueue, PendingClass] = {}  # what `queues` has given
         self.offered: dict[str, Offered] = {}

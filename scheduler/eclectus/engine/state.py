@@ -208,6 +208,7 @@ class State:
         self.needs = needs_of(profiles, learn)
         self.accounts = Accounts(self.cluster, self.needs, groupings_of(profiles, self.fault))
         self.pools = self.accounts.pools
+        self.has_pools = False  # whether there is a Pool, or was one; written by `use_pools` only
         self.held_back = HeldBack(self.pools)
         self.pool_records = PoolRecords(self.pools)
         self.plan_records = PlanRecords(profiles, self.accounts.jobs, self.counters.plans, self.fault)
@@ -274,6 +275,12 @@ class State:
         commands, self._commands = self._commands, []
         return commands
 
+    def use_pools(self) -> None:
+        """There is a Pool: until the first one, pools cost nothing."""
+        if not self.has_pools:
+            self.has_pools = True
+            self.accounts.count_pools()
+
     # -- pending pods ----------------------------------------------------------------------------
 
     def set_pending(self, task: Task) -> Task | None:
@@ -325,7 +332,7 @@ class State:
         if self.backoff.waiting:
             for uid in self.backoff.take_due(self.now):
                 self.enqueue(self._pending[uid], "BackoffComplete")
-        if self.held_back.may_start:
+        if self.has_pools and self.held_back.may_start:
             for task in self.held_back.take_ready():
                 self.enqueue(self._pending[task.uid], "PoolChange")
 
