@@ -1,8 +1,8 @@
 """Compares the permissions that RBAC objects grant with the requests in an audit log.
 
-`granted` lists the permissions of rendered RBAC objects, `requests` the requests of a user in the API
-server's audit log. A request that no permission covers was forbidden; a permission that covers no request is
-superfluous.
+`granted` lists the permissions that rendered RBAC objects give to an account, `requests` the requests of a
+user in the API server's audit log. A request that no permission covers was forbidden; a permission that
+covers no request is superfluous.
 """
 
 import json
@@ -31,12 +31,15 @@ class Permission:
 
 
 def granted(objects: Iterable[Object]) -> set[Permission]:
-    """The permissions on resources of all Roles and ClusterRoles in `objects`."""
+    """The permissions on resources of all Roles and ClusterRoles to which a binding in `objects` binds."""
+    objects = list(objects)
+    bindings = [each for each in objects if each["kind"] in ("RoleBinding", "ClusterRoleBinding")]
+    bound = {(each["roleRef"]["kind"], each["roleRef"]["name"], _namespace(each)) for each in bindings}
     found = set()
     for role in objects:
-        if role["kind"] in ("Role", "ClusterRole"):
+        if (role["kind"], role["metadata"]["name"], _namespace(role)) in bound:
             for rule in (each for each in role["rules"] if "resources" in each):
-                found |= _flattened(rule, role["metadata"].get("namespace", ""))
+                found |= _flattened(rule, _namespace(role))
     return found
 
 
@@ -59,6 +62,10 @@ def forbidden(permissions: set[Permission], requested: set[Permission]) -> set[P
 def superfluous(permissions: set[Permission], requested: set[Permission]) -> set[Permission]:
     """The permissions that cover no request."""
     return {one for one in permissions if not any(one.covers(each) for each in requested)}
+
+
+def _namespace(each: Object) -> str:
+    return str(each["metadata"].get("namespace", ""))
 
 
 def _flattened(rule: Object, namespace: str) -> set[Permission]:

@@ -1,13 +1,14 @@
 """One operator process: it takes part in the election and, while it leads, runs kopf in threads of their own.
 
-NodeProbes have one thread, and DagJobs, whose pods are in all namespaces, another, because one kopf watches
-the same namespaces and labels for all kinds. kopf cancels everything else in its loop when it ends, so the
-election and the health server have another loop. A process that loses the Lease exits: a new process starts
-from what the API server says.
+NodeProbes have one thread, DagJobs, whose pods are in all namespaces, another, and Pools, which have no pods,
+a third, because one kopf watches the same namespaces and labels for all kinds. kopf cancels everything else
+in its loop when it ends, so the election and the health server have another loop. A process that loses the
+Lease exits: a new process starts from what the API server says.
 
 Only `on.event` handlers are used. kopf writes nothing for them, no annotation and no finalizer, so nothing
 ever keeps an object from being deleted. A lost event costs at most `look_seconds`, since the controller syncs
-then anyway. kopf spends milliseconds on each event, so only NodeProbes, DagJobs and their pods are watched.
+then anyway. kopf spends milliseconds on each event, so only NodeProbes, DagJobs, their pods, and Pools are
+watched.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ from typing import Any, cast
 import kopf
 from typing_extensions import override
 
-from eclectus.api.names import DAG_JOB_LABEL, DAG_JOBS, GROUP, NODE_PROBES, PROBES_CLAIM, VERSION
+from eclectus.api.names import DAG_JOB_LABEL, DAG_JOBS, GROUP, NODE_PROBES, POOLS, PROBES_CLAIM, VERSION
 from eclectus.api.node_probe import selector
 from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.api_errors import ADD_TO_CLUSTER_ROLE, ApiError, MissingError
@@ -41,10 +42,11 @@ from eclectus_operator.login import WatchLogin, credentials, login
 from eclectus_operator.metrics import Metrics
 from eclectus_operator.node_probes.probe_controller import RETRY_SECONDS, ProbeController
 from eclectus_operator.operator_context import Gated, NotLeadingError, OperatorContext
+from eclectus_operator.pools.pool_controller import PoolController
 from eclectus_operator.settings import REQUEST_SECONDS, LeaseSettings, ServerSettings, Settings
 
 # NodeProbes belong to no namespace: of two installations each would start every probe, and end the other's.
-# One installation also runs all DagJobs.
+# One installation also runs all DagJobs, and writes the conditions of all Pools.
 PROBES = Claim(
     PROBES_CLAIM,
     "running the probes and DAG jobs of this cluster",
@@ -63,7 +65,7 @@ async def run(settings: Settings, lease: LeaseSettings, server: ServerSettings) 
         api = ObjectApi(client)
         identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         leadership = Leadership(api, identity, lease.election, Random(), [PROBES])
-        metrics, kinds = Metrics(), [probes, dag_jobs] if settings.dag_jobs else [probes]
+        metrics, kinds = Metrics(), [probes, pools, *([dag_jobs] if settings.dag_jobs else [])]
 
         def on_end() -> None:
             loop.call_soon_threadsafe(ended.set)
@@ -113,15 +115,18 @@ HUNG_SECONDS = 120.0  # beyond look_seconds, until a controller that does not sy
 BATCH_SECONDS = 0.2  # events that arrive together cause one sync
 
 
+Controller = ProbeController | DagController | PoolController
+
+
 @dataclass(frozen=True)
 class Kind:
     """What one loop runs."""
 
     name: str  # of the loop
     plural: str  # of the custom resource that is watched
-    pod_selector: str  # label selector of the pods that are watched
+    pod_selector: str  # label selector of the pods that are watched; empty: none are
     where: dict[str, Any]  # arguments of kopf.operator: the namespaces that are watched
-    controller: Callable[[OperatorContext], ProbeController | DagController]
+    controller: Callable[[OperatorContext], Controller]
 
 
 def probes(settings: Settings) -> Kind:
@@ -133,6 +138,11 @@ def probes(settings: Settings) -> Kind:
 def dag_jobs(settings: Settings) -> Kind:
     """The DagJobs of the cluster, whose pods are in all namespaces."""
     return Kind("dag-jobs", DAG_JOBS, DAG_JOB_LABEL, {"clusterwide": True}, DagController)
+
+
+def pools(_settings: Settings) -> Kind:
+    """The Pools of the cluster."""
+    return Kind(POOLS, POOLS, "", {"clusterwide": True}, PoolController)
 
 
 class SyncLoop(threading.Thread):
@@ -161,7 +171,7 @@ class SyncLoop(threading.Thread):
         self._trigger = asyncio.Event()
         self._generations: dict[str, int] = {}  # by uid, of the objects whose specs are obeyed
         self._task: asyncio.Task[None] | None = None
-        self._controller: ProbeController | DagController | None = None  # to be used in kopf's loop alone
+        self._controller: Controller | None = None  # to be used in kopf's loop alone
         self._synced_at = time.monotonic()
 
     @override
@@ -202,7 +212,8 @@ class SyncLoop(threading.Thread):
         kopf.on.startup(registry=registry)(self._start)
         kopf.on.cleanup(registry=registry)(self._end)
         kopf.on.event(GROUP, VERSION, self._kind.plural, registry=registry)(self._on_object)
-        kopf.on.event("", "v1", "pods", registry=registry)(self._on_pod)
+        if self._kind.pod_selector:
+            kopf.on.event("", "v1", "pods", registry=registry)(self._on_pod)
         return registry
 
     async def _on_object(self, event: Any, **_: Any) -> None:
@@ -218,15 +229,16 @@ class SyncLoop(threading.Thread):
         self._notice(meta["namespace"], meta.get("labels", {}).get(DAG_JOB_LABEL, ""))
 
     def _notice(self, namespace: str, name: str) -> None:
-        """Ask for a sync after an event of a NodeProbe or of a DagJob of this name, or of a pod.
+        """Ask for a sync after an event of a NodeProbe or Pool, of a DagJob of this name, or of a pod.
 
         An event says only which job it is about: the sync of that job reads what has happened. Without a
         controller yet it is dropped: that lists everything first.
         """
-        if isinstance(self._controller, DagController) and name:
+        if isinstance(self._controller, DagController):
+            if not name:
+                return
             self._controller.notice((namespace, name))
-            self._trigger.set()
-        elif isinstance(self._controller, ProbeController):
+        if self._controller is not None:
             self._trigger.set()
 
     async def _start(self, settings: kopf.OperatorSettings, **_: Any) -> None:
@@ -276,14 +288,15 @@ def configure(settings: kopf.OperatorSettings, pod_selector: str) -> None:
     settings.watching.client_timeout = WATCH_SECONDS + SILENT_SECONDS
     settings.watching.connect_timeout = REQUEST_SECONDS
     settings.watching.inactivity_timeout = SILENT_SECONDS
-    settings.watching.label_selectors["", "v1", "pods"] = pod_selector
+    if pod_selector:
+        settings.watching.label_selectors["", "v1", "pods"] = pod_selector
     settings.networking.request_timeout = 60.0
     settings.scanning.disabled = True  # it needs rights to namespaces and definitions
     settings.peering.standalone = True  # of two operators with one priority, kopf's peering stops both
     settings.posting.enabled = False  # the controller writes the events
 
 
-async def _sync(controller: ProbeController | DagController) -> float:
+async def _sync(controller: Controller) -> float:
     """Seconds until the next sync."""
     try:
         return await controller.sync()

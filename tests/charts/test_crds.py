@@ -1,4 +1,4 @@
-"""The chart's CustomResourceDefinitions of NodeProbe, NodeProfile and DagJob."""
+"""The chart's CustomResourceDefinitions of NodeProbe, NodeProfile, DagJob and Pool."""
 
 import pytest
 import yaml
@@ -19,14 +19,14 @@ def definitions(values=None):
 def test_the_chart_contains_the_files_unchanged():
     written = {one["spec"]["names"]["kind"]: one["spec"] for one in map(_read, FILES)}
     assert {kind: each["spec"] for kind, each in definitions().items()} == written
-    assert written.keys() == {"DagJob", "NodeProbe", "NodeProfile"}
+    assert written.keys() == {"DagJob", "NodeProbe", "NodeProfile", "Pool"}
 
 
 def test_they_are_kept_on_uninstall_unless_disabled():
     kept = {each["metadata"]["annotations"]["helm.sh/resource-policy"] for each in definitions().values()}
     assert kept == {"keep"}
     given = definitions({"crds": {"keep": False}})
-    assert [each["metadata"]["annotations"] for each in given.values()] == [{}, {}, {}]
+    assert [each["metadata"]["annotations"] for each in given.values()] == [{}, {}, {}, {}]
 
 
 def test_a_second_release_can_leave_them_out():

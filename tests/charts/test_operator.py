@@ -30,6 +30,9 @@ TABLE = {
     Permission("eclectus.dev", "nodeprofiles", "create"),
     Permission("eclectus.dev", "nodeprofiles", "get"),
     Permission("eclectus.dev", "nodeprofiles/status", "patch"),
+    Permission("eclectus.dev", "pools", "list"),
+    Permission("eclectus.dev", "pools", "watch"),
+    Permission("eclectus.dev", "pools/status", "patch"),
     Permission("authentication.k8s.io", "tokenreviews", "create"),
     Permission("authorization.k8s.io", "subjectaccessreviews", "create"),
     Permission("", "pods", "create", namespace=NAMESPACE),
@@ -148,7 +151,7 @@ def test_the_roles_for_users_let_them_create_dag_jobs_where_they_may_create_pods
             key.rpartition("-")[2]: each["rules"]
             for each in roles
             for key in each["metadata"]["labels"]
-            if "aggregate-to" in key
+            if "aggregate-to" in key and ":dagjobs-" in each["metadata"]["name"]
         }
 
     values = {"operator": {"enabled": True, "dagJobs": {"enabled": True}}}

@@ -54,6 +54,9 @@ TABLE = {
     Permission("", "pods/binding", "create"),
     Permission("", "pods/status", "patch"),
     Permission("events.k8s.io", "events", "create"),
+    Permission("eclectus.dev", "pools", "list"),
+    Permission("eclectus.dev", "pools", "watch"),
+    Permission("eclectus.dev", "pools/status", "patch"),
     Permission("", "nodes", "get"),
     Permission("eclectus.dev", "nodeprobes", "list"),
     Permission("eclectus.dev", "nodeprobes/status", "patch"),
@@ -110,9 +113,10 @@ def test_without_leader_election_leases_are_not_permitted():
     assert granted(render(values)) == {each for each in TABLE if each.resource != "leases"}
 
 
-def test_without_profiles_eclectus_objects_are_not_permitted():
+def test_without_profiles_their_objects_are_not_permitted():
     values = {"config": {"nodeProfiles": {"enabled": False}}}
-    remaining = {each for each in TABLE if each.group != "eclectus.dev"} - {Permission("", "nodes", "get")}
+    kept = {each for each in TABLE if each.group != "eclectus.dev" or each.resource.startswith("pools")}
+    remaining = kept - {Permission("", "nodes", "get")}
     assert granted(render(values)) == remaining
 
 
@@ -141,9 +145,7 @@ def test_roles_are_bound_to_the_schedulers_account_alone(kind):
     bindings = [each for each in render() if each["kind"] == kind]
     account = [{"kind": "ServiceAccount", "name": "eclectus", "namespace": NAMESPACE}]
     assert all(each["subjects"] == account for each in bindings)
-    roles = [
-        each for each in render() if each["kind"] == kind.removesuffix("Binding") and not is_readers(each)
-    ]
+    roles = [each for each in render() if each["kind"] == kind.removesuffix("Binding") and not is_users(each)]
     assert [each["roleRef"]["name"] for each in bindings] == [each["metadata"]["name"] for each in roles]
     places = [[each["metadata"].get("namespace", "") for each in part] for part in (bindings, roles)]
     assert places[0] == places[1]
@@ -151,6 +153,22 @@ def test_roles_are_bound_to_the_schedulers_account_alone(kind):
 
 def is_readers(each):
     return each["metadata"]["name"].endswith(":metrics-reader")
+
+
+def is_users(each):
+    return each["metadata"]["name"].rpartition(":")[2] in ("metrics-reader", "pools-admin", "pools-view")
+
+
+def test_pools_may_be_read_by_viewers_of_the_cluster_and_changed_by_nobody_unless_bound():
+    roles = {each["metadata"]["name"].rpartition(":")[2]: each for each in render() if is_users(each)}
+    view, admin = roles["pools-view"], roles["pools-admin"]
+    assert view["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-view"] == "true"
+    assert not any("aggregate" in label for label in admin["metadata"]["labels"])
+    assert [each["resources"] for each in (*view["rules"], *admin["rules"])] == [["pools"], ["pools"]]
+    assert view["rules"][0]["verbs"] == ["get", "list", "watch"]
+    assert {"create", "delete", "patch", "update"} <= set(admin["rules"][0]["verbs"])
+    bound = {each["roleRef"]["name"] for each in render() if each["kind"] == "ClusterRoleBinding"}
+    assert bound.isdisjoint(each["metadata"]["name"] for each in roles.values())
 
 
 def test_metrics_and_speeds_may_be_read_by_the_named_readers_alone():

@@ -8,7 +8,7 @@ import pytest
 from eclectus.api.dag_job import PlanStatus
 from eclectus.live.inbox import Inbox
 from eclectus.live.watch.watched_kinds import PlanState
-from eclectus.live.write.status_patches import PLANS_IN_FLIGHT
+from eclectus.live.write.status_patches import RECORDS_IN_FLIGHT
 from eclectus.model.commands import RecordPlan
 from eclectus.model.job import JobPlan
 from outboxes import outbox_of
@@ -139,9 +139,9 @@ def test_few_are_in_flight(server, answers, until):
     async def work():
         async with working(server, many) as (outbox, _):
             outbox.accept([record(uid=uid) for uid in many])
-            await until(lambda: server.count(PATCH) == PLANS_IN_FLIGHT)
+            await until(lambda: server.count(PATCH) == RECORDS_IN_FLIGHT)
             for _ in range(20):
                 await asyncio.sleep(0)
             return server.count(PATCH)
 
-    assert asyncio.run(work()) == PLANS_IN_FLIGHT
+    assert asyncio.run(work()) == RECORDS_IN_FLIGHT

@@ -14,11 +14,11 @@ from eclectus_operator import __main__ as program
 from eclectus_operator import program as process
 from eclectus_operator.__main__ import main
 from eclectus_operator.metrics import Metrics
-from eclectus_operator.program import SyncLoop, dag_jobs, probes
+from eclectus_operator.program import SyncLoop, dag_jobs, pools, probes
 from eclectus_operator.settings import LeaseSettings, ServerSettings, Settings
 
 
-@pytest.mark.parametrize("kind", [probes, dag_jobs])
+@pytest.mark.parametrize("kind", [probes, dag_jobs, pools])
 @pytest.mark.long
 def test_it_runs_as_a_user_without_a_name(monkeypatch, caplog, kind):
     """As in a container: the images' user is a number that /etc/passwd does not list."""

@@ -11,8 +11,8 @@ pod. A pod belongs to a job if its controller is the job, by uid; which task it 
 
 The template is the user's, and the pod gets nothing more than it: it is created in the job's own namespace,
 where Pod Security, quotas and admission apply to it as to any other pod. Set are the name, the labels and
-annotations of Eclectus, the controller, `restartPolicy: Never`, a schedulerName where there is none, and in
-each container the variable TASK_INDEX where it has none of that name.
+annotations of Eclectus, the controller, `restartPolicy: Never`, the job's pool and a schedulerName where the
+template names none, and in each container the variable TASK_INDEX where it has none of that name.
 """
 
 import hashlib
@@ -142,6 +142,7 @@ class NewPod:
             names.TASK_INDEX_LABEL: str(self.index),
             names.ATTEMPT_LABEL: str(self.attempt),
         }
+        pool = {names.POOL_LABEL: self.job.spec.pool} if self.job.spec.pool else {}
         annotations = {**given.get("annotations", {}), **estimates}
         if self.memory_factors:
             annotations[names.MEMORY_FACTORS] = factors_text(self.memory_factors)
@@ -151,7 +152,7 @@ class NewPod:
             "metadata": {
                 "name": self.name,
                 "namespace": meta.namespace,
-                "labels": {**given.get("labels", {}), **labels},
+                "labels": {**pool, **given.get("labels", {}), **labels},
                 "annotations": annotations,
                 "ownerReferences": [controlled_by(names.DAG_JOB, meta.name, meta.uid)],
                 **({"finalizers": given["finalizers"]} if given.get("finalizers") else {}),

@@ -3,6 +3,8 @@
 Nothing else in the code spells the group's name; `tests/house/test_names.py` holds that.
 """
 
+from eclectus.model import pool as _pool
+
 GROUP = "eclectus.dev"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
@@ -10,9 +12,14 @@ API_VERSION = f"{GROUP}/{VERSION}"
 NODE_PROBE, NODE_PROBES = "NodeProbe", "nodeprobes"  # kind and resource
 NODE_PROFILE, NODE_PROFILES = "NodeProfile", "nodeprofiles"
 DAG_JOB, DAG_JOBS = "DagJob", "dagjobs"
+POOL, POOLS = "Pool", "pools"
 NODE_PROBES_PATH = f"/apis/{API_VERSION}/{NODE_PROBES}"
 NODE_PROFILES_PATH = f"/apis/{API_VERSION}/{NODE_PROFILES}"
+POOLS_PATH = f"/apis/{API_VERSION}/{POOLS}"
 OPERATOR = f"{GROUP}/operator"  # reporting controller of the operator's events
+
+# On pods of users, and on namespaces.
+POOL_LABEL = _pool.POOL_LABEL  # the name of a Pool; spelled there because the engine reads it itself
 
 # On pods of users.
 POOL_LABEL = f"{GROUP}/pool"  # the name of the Pool that it asks for; on a namespace, that of its pods

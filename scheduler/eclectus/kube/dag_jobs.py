@@ -17,7 +17,7 @@ from eclectus.api.dag_job import DagJob, PlanStatus, Stage, StageStatus
 from eclectus.api.names import DAG_JOB, ESTIMATED_SECONDS
 from eclectus.kube import objects
 from eclectus.kube.objects import ApiObject, Metadata, Pod, PodSpec, decode, full_name
-from eclectus.kube.requests import MOST, FieldError
+from eclectus.kube.requests import MOST, FieldError, quantities
 from eclectus.kube.translate import MAX_SECONDS, spec_from, workload_of
 from eclectus.model.errors import MalformedError
 from eclectus.model.job import Job, JobPlan, JobStage
@@ -96,13 +96,13 @@ def plan_status(plan: JobPlan, before: PlanStatus | None = None) -> dict[str, An
     """
     before = before or PlanStatus()
     return {
-        "share": _quantities(plan.share, before.share),
+        "share": quantities(plan.share, before.share),
         "finishSeconds": None if plan.finish_seconds is None else rounded(plan.finish_seconds),
         "deadline": None if plan.deadline is None else micro_time_text(plan.deadline),
         "slips": plan.slips,
         "slipSeconds": rounded(plan.slip_seconds),
-        "lent": _quantities(plan.lent, before.lent),
-        "borrowed": _quantities(plan.borrowed, before.borrowed),
+        "lent": quantities(plan.lent, before.lent),
+        "borrowed": quantities(plan.borrowed, before.borrowed),
         "reservedNode": plan.reserved_node or None,
         "lentSeconds": _numbers(plan.lent_seconds),
         "borrowedSeconds": _numbers(plan.borrowed_seconds),
@@ -178,12 +178,6 @@ def _with_progress(stage: JobStage, known: Mapping[str, StageStatus]) -> JobStag
         succeeded=min(max(status.succeeded, 0), stage.tasks),
         seconds=None if estimate is None else min(max(estimate, 0.0), MAX_SECONDS[ESTIMATED_SECONDS]),
     )
-
-
-def _quantities(amounts: Amounts, before: Mapping[str, object]) -> dict[str, str | None]:
-    """Amounts as quantities; null for a resource that had one before."""
-    gone: dict[str, str | None] = dict.fromkeys(before)
-    return gone | {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in amounts}
 
 
 def _numbers(amounts: Amounts) -> dict[str, float]:

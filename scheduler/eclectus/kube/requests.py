@@ -184,6 +184,12 @@ def amounts(total: Total, most: int = BEYOND_MOST) -> Amounts:
     return tuple((name, min(amount, most)) for name, amount in whole if amount)
 
 
+def quantities(amounts: Iterable[tuple[str, int]], before: Iterable[str] = ()) -> dict[str, str | None]:
+    """Amounts as quantities; null, for a merge patch, for each resource of `before` that is gone."""
+    gone: dict[str, str | None] = dict.fromkeys(before)
+    return gone | {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in amounts}
+
+
 def parsed(resources: Resources, field: str) -> Total:
     """A resource list in thousandths, without the names that a scheduler ignores. Raises FieldError."""
     total = {}
@@ -303,8 +309,7 @@ _FIELD = f"metadata.annotations[{ROOM_ANNOTATION}]"
 
 def room_annotation(room: Amounts) -> str:
     """The value of the annotation: a resource list in JSON."""
-    quantities = {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in room}
-    return msgspec.json.encode(quantities).decode()
+    return msgspec.json.encode(quantities(room)).decode()
 
 
 def annotated_room(annotations: Mapping[str, str]) -> Amounts:
@@ -313,9 +318,9 @@ def annotated_room(annotations: Mapping[str, str]) -> Amounts:
     if text is None:
         return ()
     try:
-        quantities = msgspec.json.decode(text, type=dict[str, str | int | float])
+        found = msgspec.json.decode(text, type=dict[str, str | int | float])
     except msgspec.DecodeError as error:
         raise FieldError(_FIELD, f"{text[:80]!r} is not a resource list in JSON: {error}") from error
-    for name in quantities.keys() - SHARED:
+    for name in found.keys() - SHARED:
         raise FieldError(_FIELD, f"{name[:80]!r} is not allowed; it must be one of {', '.join(SHARED)}")
-    return amounts(parsed(quantities, _FIELD))
+    return amounts(parsed(found, _FIELD))

@@ -58,7 +58,7 @@ bind_conflicts | counter | binds | reason
 uncertain_binds | counter | binds | -
     Binds whose answer was lost, so that the pod was read to find out the result.
 outbox_depth | gauge | requests | queue
-    Requests that wait or are in flight: binds, volumes, conditions, evictions, events, plans.
+    Requests that wait or are in flight: binds, volumes, conditions, evictions, events, plans, pools.
 dropped_events | counter | events | reason
     Kubernetes events that were dropped instead of written.
 malformed_objects | counter | objects | kind
@@ -69,6 +69,8 @@ node_profile_writes | counter | writes | result
     Writes of NodeProfile objects: written, refused, failed.
 plan_writes | counter | writes | result
     Writes of plans into the status of DagJobs: written, refused, failed, gone (with the job).
+pool_writes | counter | writes | result
+    Writes of what is measured into the status of Pools: written, refused, failed, gone (with the Pool).
 load_signal_queries | counter | queries | result
     Queries for the measured load of nodes: answered, failed.
 load_signal_nodes | gauge | nodes | -

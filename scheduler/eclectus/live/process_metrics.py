@@ -155,6 +155,7 @@ class Metrics:
         self.watch_restarts = registered(Counter, "watch_restarts", registry)
         self.profile_writes = registered(Counter, "node_profile_writes", registry)
         self.plan_writes = registered(Counter, "plan_writes", registry)
+        self.pool_writes = registered(Counter, "pool_writes", registry)
         self.load_queries = registered(Counter, "load_signal_queries", registry)
         self.load_nodes = registered(Gauge, "load_signal_nodes", registry)
         registry.register(AtScrape(build_info))

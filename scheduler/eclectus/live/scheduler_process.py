@@ -58,7 +58,7 @@ from eclectus.live.load_signal import LoadSignal
 from eclectus.live.loop import Loop, StepObserver, Watchdog
 from eclectus.live.process_metrics import Context, PodLatency, PodTrace, register_collectors
 from eclectus.live.watch.reflector import Reflector
-from eclectus.live.watch.watched_kinds import WatchedDagJobs, WatchedPods, watched_kinds
+from eclectus.live.watch.watched_kinds import WatchedDagJobs, WatchedPods, WatchedPools, watched_kinds
 from eclectus.live.write.binder import MARGIN_SECONDS
 from eclectus.live.write.outbox import Known, Outbox
 from eclectus.model.events import Paused, Resumed
@@ -358,7 +358,7 @@ def build(
     watchdog = Watchdog()
     shared = frozenset(settings.tenancy.shared_workloads)
     pods = WatchedPods(is_ours, shared, engine.needs.get("images", frozenset()))
-    jobs = WatchedDagJobs(is_ours, shared)
+    jobs, pools = WatchedDagJobs(is_ours, shared), WatchedPools()
     register_collectors(context.metrics.registry, engine, clock.now, settings.metrics)
     election = settings.leader_election
     leadership = _leadership(election, names, lease_api, context, advertised=advertised, watchdog=watchdog)
@@ -370,11 +370,12 @@ def build(
         take_ignored=pods.take_ignored,
         unmet_preferences=partial(engine.read, unmet_by),
         plan_state=jobs.plan_states.get,
+        pool_state=pools.pool_states.get,
         leader_since=leadership.since,
     )
     instance = f"eclectus-{socket.gethostname()}"[:128]
     outbox = Outbox(context, inbox, known, holds_lease, settings.client_connection, instance=instance)
-    kinds = watched_kinds(engine.needs, pods, jobs, known.claims)
+    kinds = watched_kinds(engine.needs, pods, jobs, pools, known.claims)
     latency = PodLatency(is_ours, context.metrics.sli_seconds)
     return Parts(
         inbox=inbox,

@@ -9,6 +9,7 @@ from eclectus.api.names import (
     JOB_WORK_SECONDS,
     MEMORY_FACTORS,
     PATH_SECONDS,
+    POOL_LABEL,
     STAGE_LABEL,
     TASK_INDEX_LABEL,
 )
@@ -54,6 +55,16 @@ def test_the_template_keeps_its_own_fields():
     assert body["spec"]["containers"] == spec["containers"]
     assert body["metadata"]["labels"]["team"] == "t"
     assert body["metadata"]["labels"][STAGE_LABEL] == "a", "the operator's labels win"
+
+
+@pytest.mark.parametrize(
+    ("of_job", "of_template", "expected"),
+    [("night", {}, "night"), ("night", {POOL_LABEL: "day"}, "day"), ("", {}, None)],
+)
+def test_pods_belong_to_the_jobs_pool_unless_the_template_names_one(of_job, of_template, expected):
+    template = {"metadata": {"labels": of_template}, "spec": {"containers": [{"name": "c"}]}}
+    body = made(stored(dag_job(stages=[stage("a", template=template)], pool=of_job)), 0, 0)
+    assert body["metadata"]["labels"].get(POOL_LABEL) == expected
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.live.inbox import Inbox
 from eclectus.live.process_metrics import Context
-from eclectus.live.watch.watched_kinds import ClaimStates, ConditionState, Ignored, PlanState
+from eclectus.live.watch.watched_kinds import ClaimStates, ConditionState, Ignored, PlanState, PoolState
 from eclectus.live.write.outbox import Known, Outbox
 
 IN_FLIGHT = 4
@@ -27,6 +27,7 @@ def outbox_of(
     unmet: Callable[[str], Sequence[str]] = lambda uid: (),
     connection: ClientConnectionSettings = CONNECTION,
     jobs: Mapping[str, PlanState] = NOTHING,
+    pools: Mapping[str, PoolState] = NOTHING,
     bind_seconds: float = 0.2,
     claims: ClaimStates | None = None,
 ) -> Outbox:
@@ -36,6 +37,7 @@ def outbox_of(
         take_ignored=ignored.get,
         unmet_preferences=unmet,
         plan_state=jobs.get,
+        pool_state=pools.get,
         claims=ClaimStates() if claims is None else claims,
     )
     settings = replace(connection, request_timeout=bind_seconds)

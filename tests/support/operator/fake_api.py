@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from eclectus.api.common import time_text
-from eclectus.api.names import API_VERSION, DAG_JOBS, NODE_PROBES_PATH, NODE_PROFILES_PATH
+from eclectus.api.names import API_VERSION, DAG_JOBS, NODE_PROBES_PATH, NODE_PROFILES_PATH, POOLS
 from eclectus.kubeclient.api_errors import ConflictError, MissingError
 
 Object = dict[str, Any]
@@ -25,7 +25,7 @@ PROFILES = NODE_PROFILES_PATH
 ALL_DAG_JOBS = f"/apis/{API_VERSION}/{DAG_JOBS}"
 
 
-LISTED = ("nodes", "pods", "nodeprobes", "events", DAG_JOBS)
+LISTED = ("nodes", "pods", "nodeprobes", "events", DAG_JOBS, POOLS)
 
 
 class Crash(BaseException):

@@ -14,13 +14,15 @@ from msgspec.structs import replace
 
 from eclectus.api import names
 from eclectus.api.dag_job import DagJob, PlanStatus
-from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS
+from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS, POOL, POOLS, POOLS_PATH
+from eclectus.api.pool import PoolStatus
 from eclectus.framework import Need
 from eclectus.kube import cluster_objects as kube
 from eclectus.kube import translate
 from eclectus.kube.constraints import ignored, pairs
 from eclectus.kube.dag_jobs import Shape, decode_dag_job, job_from, shape_from
 from eclectus.kube.objects import Head, Pod, decode_head, decode_node, decode_pod, full_name
+from eclectus.kube.pools import decode_pool, minimum_problem, pool_from
 from eclectus.live.watch.reflector import ObservedObject, WatchedKind
 from eclectus.model import events
 from eclectus.model.errors import MalformedError
@@ -33,15 +35,21 @@ _NOT_PLACED = "pods whose volumes need them are not placed"
 _NOT_COMPARED = "free storage is not compared"
 _NO_GROUPS = "pods that name such a PodGroup wait"
 _NO_JOBS = "jobs are not planned; install the chart's definition of DagJob (crds.install=true)"
+_NO_POOLS = "there are none"
 
 
 def watched_kinds(
-    needs: Collection[Need], pods: WatchedPods, jobs: WatchedDagJobs, claims: ClaimStates
+    needs: Collection[Need],
+    pods: WatchedPods,
+    jobs: WatchedDagJobs,
+    pools: WatchedPools,
+    claims: ClaimStates,
 ) -> list[WatchedKind]:
     """All kinds but those that policies do not need: the account need not be allowed to read these."""
     kinds = [
         nodes_kind(with_images="images" in needs),
         _named("Namespace", "/api/v1/namespaces", decode_head, _namespace, events.NamespaceGone),
+        pools_kind(pools),
         *POD_SELECTOR_KINDS,
         *storage_kinds(claims),
         *POD_GROUP_KINDS,
@@ -75,6 +83,14 @@ def jobs_kind(jobs: WatchedDagJobs) -> WatchedKind:
     """DagJobs, where an Order plans them."""
     path, key = f"/apis/{API_VERSION}/{DAG_JOBS}", partial(key_by_uid, DAG_JOB)
     return WatchedKind(DAG_JOBS, path, key, jobs.observe, jobs.gone, need="jobs", undefined=_NO_JOBS)
+
+
+def pools_kind(pools: WatchedPools) -> WatchedKind:
+    """Pools. A cluster that does not define them has none, which is nothing to warn about."""
+    key = partial(_key, POOL)
+    return WatchedKind(
+        POOLS, POOLS_PATH, key, pools.observe, pools.gone, undefined=_NO_POOLS, is_expected=False
+    )
 
 
 def nodes_kind(*, with_images: bool = False) -> WatchedKind:
@@ -416,7 +432,7 @@ def refine(
     return seen_running, seen_running + run
 
 
-# -- what writes need to know of jobs and claims ----------------------------------------------------
+# -- what writes need to know of jobs, pools and claims ---------------------------------------------
 
 
 class PlanState(Struct, frozen=True, gc=False):
@@ -474,6 +490,38 @@ class WatchedDagJobs:
             problem = error
         self._shapes[uid] = generation, shape
         return shape, problem
+
+
+class PoolState(Struct, frozen=True, gc=False):
+    """What a patch of the measured part of a Pool's status needs to know of it."""
+
+    resource_version: str
+    status: PoolStatus
+
+
+class WatchedPools:
+    """Pools, keyed by name. One that cannot be read is reported, and counts as gone."""
+
+    def __init__(self) -> None:
+        self.pool_states: dict[str, PoolState] = {}  # name -> of each Pool that counts
+
+    def observe(self, raw: Raw, _now: float) -> ObservedObject:
+        """PoolSeen, or PoolGone for one that does not count."""
+        name, version = _key(POOL, raw)
+        try:
+            decoded = decode_pool(raw)
+            pool = pool_from(decoded)
+            if wrong := minimum_problem(pool):
+                raise MalformedError(POOL, name, "spec.minShare", wrong)
+        except MalformedError as error:
+            return ObservedObject(name, version, self.gone(name), problem=error)
+        self.pool_states[name] = PoolState(version, decoded.status)
+        return ObservedObject(name, version, events.PoolSeen(pool))
+
+    def gone(self, key: str) -> Event:
+        """The Pool is deleted, or does not count any more."""
+        self.pool_states.pop(key, None)
+        return events.PoolGone(key)
 
 
 class ClaimState(Struct, frozen=True, gc=False):

@@ -1,10 +1,10 @@
 """The engine's commands on their way to the API server; the answers go to the inbox.
 
 Most requests in flight are reserved for binds. Binds with steps before them and evictions have a few of their
-own. Conditions, plans of DAG jobs and events share one limit (`_beside_binds`): where the API server is short
-of CPU, whatever it does for them a bind waits for. A pod costs at most two writes on its way to a node, a
-condition and a bind, and its events; one for which others are evicted also its nomination, and two for each
-victim.
+own. Conditions, plans of DAG jobs, what is measured of Pools and events share one limit (`_beside_binds`):
+where the API server is short of CPU, whatever it does for them a bind waits for. A pod costs at most two
+writes on its way to a node, a condition and a bind, and its events; one for which others are evicted also its
+nomination, and two for each victim.
 
 Binds that wait for volumes may take minutes. Each namespace has a number of its own of them: pods that name a
 StorageClass of which no volume is ever made keep none of another namespace waiting.
@@ -25,13 +25,23 @@ from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.kubeclient.timing import elapsed
 from eclectus.live.inbox import Inbox
 from eclectus.live.process_metrics import Context
-from eclectus.live.watch.watched_kinds import ClaimStates, ConditionState, Ignored, PlanState
+from eclectus.live.watch.watched_kinds import ClaimStates, ConditionState, Ignored, PlanState, PoolState
 from eclectus.live.write.binder import Binder, VolumeSteps
 from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.live.write.evictor import Evictor
-from eclectus.live.write.status_patches import Conditions, Nominator, Plans
+from eclectus.live.write.status_patches import Conditions, MeasuredPools, Nominator, Plans
 from eclectus.live.write.write_queues import Persistence, Pool, Slots
-from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, RecordPlan, Report, VolumeStep
+from eclectus.model.commands import (
+    Bind,
+    Command,
+    Evict,
+    Fault,
+    Nominate,
+    RecordPlan,
+    RecordPool,
+    Report,
+    VolumeStep,
+)
 from eclectus.model.events import BindConfirmed
 
 STEPPED_IN_FLIGHT = 8  # few binds have steps: of nominated pods, and of those that displace probes
@@ -47,12 +57,13 @@ Sent = tuple[Bind, float]
 
 @dataclass(frozen=True)
 class Known:
-    """What writes need to know of pods and jobs, by uid, and of claims."""
+    """What writes need to know of pods and jobs, by uid, of Pools, by name, and of claims."""
 
     condition_state: Callable[[str], ConditionState | None]  # None: the pod is bound, gone or not ours
     take_ignored: Callable[[str], Ignored | None]
     unmet_preferences: Callable[[str], Sequence[str]]  # of the node of a pod that was just decided about
     plan_state: Callable[[str], PlanState | None]  # None: the job has ended or is gone
+    pool_state: Callable[[str], PoolState | None]  # None: the Pool is gone or does not count
     claims: ClaimStates = field(default_factory=ClaimStates)
     leader_since: Callable[[], str] = lambda: ""  # empty: no replica but this one ever leads
 
@@ -82,7 +93,7 @@ class Outbox:
         self._binding = 0  # binds under way, but for those that wait for volumes
         self._answers: deque[float] = deque(maxlen=ANSWERS)  # how long the last binds took, seconds
         self._slots = Slots(self._beside_binds)
-        conditions, plans, events = (partial(self._slots.one, rank) for rank in range(3))
+        conditions, records, events = (partial(self._slots.one, rank) for rank in range(3))
         self._recorder = EventRecorder(context, instance, connection.events_waiting, self._in_flight, events)
         context = replace(context, client=context.client.asking(holds_lease))
         noted = self._metrics.ignored_preferences
@@ -93,7 +104,9 @@ class Outbox:
         self._conditions = Conditions(context, behind_binds, state_of, self._in_flight)
         nominator = Nominator(context, persistence, state_of)
         self._evictor = Evictor(nominator, self._recorder, inbox, connection.evictions_in_flight)
-        self._plans = Plans(context, replace(persistence, slot=plans), known.plan_state)
+        recording = replace(persistence, slot=records)
+        self._plans = Plans(context, recording, known.plan_state)
+        self._pools = MeasuredPools(context, recording, known.pool_state)
         volume_steps = VolumeSteps(context, persistence, known.claims, state_of)
         seconds = connection.request_timeout
         self._binder = Binder(context, persistence, seconds, self._annotations, nominator, volume_steps)
@@ -133,6 +146,8 @@ class Outbox:
                     self._report(command)
                 case RecordPlan():
                     self._plans.put(command.uid, command)
+                case RecordPool():
+                    self._pools.put(command.name, command)
                 case Nominate() | Evict():
                     makes_room = True
                 case Fault():
@@ -169,6 +184,7 @@ class Outbox:
             self._conditions.workers,
             self._evictor.workers,
             self._plans.workers,
+            self._pools.workers,
             self._recorder.workers,
         )
 
@@ -180,6 +196,7 @@ class Outbox:
             "evictions": lambda: len(self._evictor.workers),
             "events": lambda: len(self._recorder.workers),
             "plans": lambda: len(self._plans.workers),
+            "pools": lambda: len(self._pools.workers),
         }
         for queue, depth in depths.items():
             self._metrics.outbox_depth.labels(queue).set_function(depth)
@@ -211,7 +228,7 @@ class Outbox:
             _log.info("bound", extra={"pod": f"{bind.namespace}/{bind.name}", "node": bind.node})
 
     def _beside_binds(self) -> int:
-        """How many conditions, plans and events may be under way.
+        """How many conditions, plans, measurements and events may be under way.
 
         Few while a bind is under way or answers are slow, one while both, otherwise as many as binds.
         """

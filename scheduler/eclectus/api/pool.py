@@ -1,0 +1,83 @@
+"""Pool: a part of the cluster that pods of some namespaces share, with a weight, a minimum and a maximum.
+
+The types follow the definition in the chart's files/crds field by field, in camel case there. Users write the
+spec, the operator the conditions, and the scheduler the rest of the status.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from eclectus.api.common import Condition, ObjectMeta
+
+MAX_RESOURCES = 16  # of a minimum or a maximum
+MAX_NAMESPACES = 256  # that a pool lists by name
+MAX_WEIGHT = 1_000_000.0
+POOL_NAME_CHARACTERS = 63  # it is a label value of pods and namespaces
+READY = "Ready"  # type of its condition
+
+Quantities = Mapping[str, str | int | float]
+SelectorOperator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
+
+
+class PoolShare(Struct, frozen=True):
+    """Amounts by resource, and the part of what the parent has of every other resource, percent."""
+
+    amounts: Quantities = {}
+    percent: float | None = None
+
+
+class PoolExpression(Struct, frozen=True):
+    """A condition on a label of namespaces."""
+
+    key: str
+    operator: SelectorOperator
+    values: tuple[str, ...] = ()
+
+
+class PoolSelector(Struct, frozen=True, rename="camel"):
+    """A selector of namespaces; an empty one selects all."""
+
+    match_labels: Mapping[str, str] = {}
+    match_expressions: tuple[PoolExpression, ...] = ()
+
+
+class PoolNamespaces(Struct, frozen=True):
+    """The namespaces whose pods may name the pool. `selector` None: none but those of `names`."""
+
+    names: tuple[str, ...] = ()
+    selector: PoolSelector | None = None
+
+
+class PoolSpec(Struct, frozen=True, rename="camel"):
+    """Where the pool is in the tree, what it is entitled to, and whose pods may belong to it."""
+
+    parent: str = ""
+    weight: float = 1.0
+    min_share: PoolShare = PoolShare()
+    max_share: PoolShare = PoolShare()
+    policy: Literal["fair", "fifo", "sjf", "srtf"] = "fair"
+    max_running_jobs: int | None = None
+    namespaces: PoolNamespaces = PoolNamespaces()
+    suspend: bool = False
+
+
+class PoolStatus(Struct, frozen=True, rename="camel"):
+    """What the scheduler measures, and the operator's conditions."""
+
+    held: Quantities = {}
+    demand: Quantities = {}
+    share: Quantities = {}
+    waiting_pods: int = 0
+    running_jobs: int = 0
+    below_min_share_since: str | None = None
+    conditions: tuple[Condition, ...] = ()
+
+
+class Pool(Struct, frozen=True):
+    """A Pool."""
+
+    metadata: ObjectMeta
+    spec: PoolSpec = PoolSpec()
+    status: PoolStatus = PoolStatus()

@@ -1,0 +1,152 @@
+"""Pools of the API as pools of the model, and what is measured of a pool as a part of its status."""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from msgspec import Raw, Struct, ValidationError, convert
+from msgspec.json import Decoder
+
+from eclectus.api.common import ObjectMeta, micro_time_text, without_nulls
+from eclectus.api.names import POOL
+from eclectus.api.pool import MAX_WEIGHT, Pool, PoolSelector, PoolShare, PoolSpec, PoolStatus
+from eclectus.kube import objects
+from eclectus.kube.constraints import label_selector
+from eclectus.kube.objects import decode
+from eclectus.kube.requests import MOST, FieldError, counted, parsed, quantities, units
+from eclectus.model import pool as model
+from eclectus.model.errors import MalformedError
+from eclectus.model.objects import Amounts, Selector
+
+# Shares divide by weights, and one as small as floats are is no number.
+LEAST_WEIGHT = 1e-6
+MOST_JOBS = 2**31 - 1
+# Of an amount in a status: maxProperties in the definition, which refuses the whole status for one more.
+# Pods may request resources of any name, and each tenant's are in the status of all pools above its own.
+MOST_RESOURCES = 64
+FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
+
+
+class _Open(Struct, frozen=True):
+    """A Pool before its types are known: only what is below metadata may be nested deep."""
+
+    metadata: ObjectMeta
+    spec: dict[str, Any] | None = None
+    status: dict[str, Any] | None = None
+
+
+_decode_open = partial(decode, Decoder(_Open), POOL)
+
+
+def decode_pool(raw: bytes | Raw) -> Pool:
+    """A Pool; null means not set. Raises MalformedError naming the object and the field."""
+    found = _decode_open(raw)
+    fields = {
+        "metadata": found.metadata,
+        "spec": without_nulls(found.spec or {}),
+        "status": without_nulls(found.status or {}),
+    }
+    try:
+        return convert(fields, Pool)
+    except ValidationError as error:
+        problem, _, path = str(error).partition(" - at `$")
+        raise MalformedError(POOL, found.metadata.name, path.rstrip("`").lstrip("."), problem) from error
+
+
+def pool_from(pool: Pool) -> model.Pool:
+    """The pool in the model. Raises MalformedError naming the Pool and the field."""
+    spec, names = pool.spec, pool.spec.namespaces
+    try:
+        _check(spec)
+        min_share, max_share = _amounts(spec.min_share, "minShare"), _amounts(spec.max_share, "maxShare")
+    except FieldError as error:
+        raise MalformedError(POOL, pool.metadata.name, f"spec.{error.field}", error.problem) from error
+    return model.Pool(
+        name=pool.metadata.name,
+        parent=spec.parent,
+        weight=max(spec.weight, LEAST_WEIGHT) if spec.weight else 0.0,
+        min_share=min_share,
+        max_share=max_share,
+        policy=spec.policy,
+        running_jobs_most=spec.max_running_jobs,
+        namespaces=tuple(sorted(names.names)),
+        selector=None if names.selector is None else _selector(names.selector),
+        suspended=spec.suspend,
+        below_min_since=objects.seconds(pool.status.below_min_share_since),
+    )
+
+
+def minimum_problem(pool: model.Pool) -> str:
+    """How its minimum is above its own maximum; empty if it is not."""
+    most = dict(pool.max_share.amounts)
+    for name, least in pool.min_share.amounts:
+        if name in most and least > most[name]:
+            found, allowed = amount_text(name, least), amount_text(name, most[name])
+            return f"it has a minimum of {found}, but a maximum of {allowed}"
+    least_part, most_part = pool.min_share.percent, pool.max_share.percent
+    if least_part is not None and most_part is not None and least_part > most_part:
+        return f"it has a minimum of {least_part:g} percent, but a maximum of {most_part:g} percent"
+    return ""
+
+
+def amount_text(name: str, amount: int) -> str:
+    """An amount of a resource for people: `2.5 cpu`, `64Gi memory`, `8 nvidia.com/gpu`."""
+    if name == "cpu":
+        return f"{amount / 1000:.12g} cpu"
+    if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-"):
+        for suffix, unit in (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20)):
+            if amount >= unit:
+                return f"{amount / unit:.6g}{suffix} {name}"
+    return f"{amount} {name}"
+
+
+def pool_status(record: model.PoolRecord, before: PoolStatus) -> dict[str, Any]:
+    """The measured part of the status in a merge patch; `before` is what the status has.
+
+    A merge patch keeps what it does not name, so what is no longer measured is null.
+    """
+    since = record.below_min_since
+    return {
+        "held": _patched(record.held, before.held),
+        "demand": _patched(record.demand, before.demand),
+        "share": _patched(record.share, before.share),
+        "waitingPods": min(record.waiting_pods, MOST_JOBS),
+        "runningJobs": min(record.running_jobs, MOST_JOBS),
+        "belowMinShareSince": None if since is None else micro_time_text(since),
+    }
+
+
+def _check(spec: PoolSpec) -> None:
+    """The bounds of the definition, which may have been another one when the object was stored."""
+    if not 0 <= spec.weight <= MAX_WEIGHT:
+        raise FieldError("weight", f"{spec.weight:g} is not between 0 and {MAX_WEIGHT:g}")
+    jobs = spec.max_running_jobs
+    if jobs is not None and not 1 <= jobs <= MOST_JOBS:
+        raise FieldError("maxRunningJobs", f"{jobs} is not between 1 and {MOST_JOBS}")
+
+
+def _amounts(share: PoolShare, field: str) -> model.PoolAmounts:
+    """Amounts of 0 stay: of a maximum they mean that nothing of the resource may be held."""
+    if share.percent is not None and not 0 <= share.percent <= 100:
+        raise FieldError(f"{field}.percent", f"{share.percent:g} is not between 0 and 100")
+    for name in share.amounts:
+        if not counted(name):
+            known = "cpu, memory, ephemeral-storage, pods, hugepages-SIZE, or a name with a domain"
+            raise FieldError(f"{field}.amounts.{name}", f"pods request no such resource; it must be {known}")
+    total = parsed(dict(share.amounts), f"{field}.amounts")
+    whole = ((name, total[name] if name == "cpu" else units(total[name])) for name in sorted(total))
+    return model.PoolAmounts(tuple((name, min(amount, MOST)) for name, amount in whole), share.percent)
+
+
+def _selector(selector: PoolSelector) -> Selector:
+    expressions = (
+        objects.Expression(each.key, each.operator, each.values) for each in selector.match_expressions
+    )
+    return label_selector(objects.LabelSelector(dict(selector.match_labels), tuple(expressions)))
+
+
+def _patched(found: Amounts, before: Iterable[str]) -> Mapping[str, str | None]:
+    named = dict(found)
+    first = [name for name in FIRST_RESOURCES if name in named]
+    kept = [*first, *sorted(named.keys() - set(first))][:MOST_RESOURCES]
+    return quantities(((name, named[name]) for name in kept), before)
