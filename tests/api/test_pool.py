@@ -4,6 +4,7 @@ import msgspec
 import pytest
 import yaml
 
+from eclectus.accounts.pools import DEPTH_MOST
 from eclectus.api import pool as api
 from eclectus.kube.pools import MOST_RESOURCES
 from eclectus_e2e.paths import CHART
@@ -48,6 +49,10 @@ def test_the_bounds_are_those_of_the_definition():
         assert spec[share]["properties"]["amounts"]["maxProperties"] == api.MAX_RESOURCES
     for measured in ("held", "demand", "share"):
         assert STATUS["properties"][measured]["maxProperties"] == MOST_RESOURCES
+
+
+def test_the_tree_is_as_deep_for_the_operator_as_for_the_scheduler():
+    assert api.MAX_LEVELS == DEPTH_MOST
 
 
 def described(schema, path):

@@ -3,8 +3,6 @@
 Nothing else in the code spells the group's name; `tests/house/test_names.py` holds that.
 """
 
-from eclectus.model import pool as _pool
-
 GROUP = "eclectus.dev"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
@@ -17,9 +15,6 @@ NODE_PROBES_PATH = f"/apis/{API_VERSION}/{NODE_PROBES}"
 NODE_PROFILES_PATH = f"/apis/{API_VERSION}/{NODE_PROFILES}"
 POOLS_PATH = f"/apis/{API_VERSION}/{POOLS}"
 OPERATOR = f"{GROUP}/operator"  # reporting controller of the operator's events
-
-# On pods of users, and on namespaces.
-POOL_LABEL = _pool.POOL_LABEL  # the name of a Pool; spelled there because the engine reads it itself
 
 # On pods of users.
 POOL_LABEL = f"{GROUP}/pool"  # the name of the Pool that it asks for; on a namespace, that of its pods

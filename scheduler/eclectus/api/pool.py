@@ -14,6 +14,7 @@ from eclectus.api.common import Condition, ObjectMeta
 MAX_RESOURCES = 16  # of a minimum or a maximum
 MAX_NAMESPACES = 256  # that a pool lists by name
 MAX_WEIGHT = 1_000_000.0
+MAX_LEVELS = 8  # of the tree: a pool that is deeper does not count
 POOL_NAME_CHARACTERS = 63  # it is a label value of pods and namespaces
 READY = "Ready"  # type of its condition
 
