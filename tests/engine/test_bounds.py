@@ -9,16 +9,17 @@ from typing import Any
 import pytest
 
 from builders import make_engine, make_task
-from eclectus.engine import event_handlers, gang_attempts, placement, relief, reports
+from eclectus.engine import event_handlers, gang_attempts, placement, relief, reports, scheduling_cycle
 from eclectus.engine.pod_specs import late_pods
-from eclectus.framework import Action, RelieveTraits, View
+from eclectus.framework import Action, Place, RelieveTraits, View
 from eclectus.model.commands import Fault, Report
 from eclectus.model.events import GangSeen, TaskGone, TaskSeen
-from eclectus.model.objects import Gang, GangKey, Task
+from eclectus.model.objects import Gang, GangKey, PodAffinityTerm, Requirement, Task
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.relieve import preemption
 from eclectus.policies.relieve.none import NoRelief
 from eclectus.policies.relieve.preemption import Preemption
+from eclectus.policies.rosella import Rosella, costs
 from worlds import numbered, small_world
 
 KEY = GangKey("coscheduling", "default", "g")
@@ -114,6 +115,33 @@ def test_pods_of_gangs_that_change_queues_in_one_step(monkeypatch: pytest.Monkey
         counts.append(world.engine._state.class_queues.count)
         world.engine.step([], 2.0)
     assert counts == [0, 4, 8, 11]
+
+
+@pytest.mark.parametrize("place", [LeastAllocated(), Rosella()])
+def test_comparisons_of_classes_with_pods_on_nodes_in_one_step(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduling_cycle, "COMPARISONS_MOST", 100)
+    monkeypatch.setattr(costs, "CELLS_A_STEP", 100 * costs.CELLS_OF_COMPARISON)
+    world = small_world(make_engine(place), cpu=100)
+    placed = (make_task(f"low{at}", node="n0", labels=(("own", f"v{at}"),)) for at in range(40))
+    world.step(*map(TaskSeen, placed))
+    not_beside = (Requirement("own", "NotIn", (f"x{at}",)) for at in range(20))
+    tasks = [
+        make_task(f"t{at}", own_anti_affinity=(PodAffinityTerm("zone", (each,), ("default",)),))
+        for at, each in enumerate(not_beside)
+    ]
+    pods, compared = world.engine._state.cluster.pods, list[int]()
+    world.tasks |= {each.name: each for each in tasks}
+    for events in (map(TaskSeen, tasks), *[()] * 12):
+        before = pods.compared
+        world.step(*events, after=0.0)
+        compared.append(pods.compared - before)
+    of_one = 2 * 40
+    assert 100 <= max(compared) <= (2 if isinstance(place, Rosella) else 1) * (100 + of_one), (
+        "the last one that is begun is asked about"
+    )
+    assert all(world.node_of(each.name) for each in tasks)
 
 
 def test_deleted_pods_that_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:

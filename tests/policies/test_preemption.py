@@ -11,7 +11,7 @@ from builders import make_engine, make_node, make_task
 from eclectus.cluster import budgets as budgets_module
 from eclectus.engine import reports
 from eclectus.engine.engine import Engine
-from eclectus.framework import Place
+from eclectus.framework import Place, victims
 from eclectus.model.commands import Bind, Command, Evict
 from eclectus.model.events import (
     BudgetGone,
@@ -416,8 +416,26 @@ def test_budgets_of_pods_that_differ_do_not_make_a_step_long(
     for events in (map(TaskSeen, preemptors.values()), *[()] * 60):
         world.step(*events, after=1.0)
         compared.append(world.engine._state.budgets.compared)
-    assert max(compared) <= 400 + 4 * 60, "one node more than there are comparisons left for"
+    assert max(compared) <= 400 + 4 * (60 + victims.COMPARISONS_OF_POD), (
+        "one node more than there are comparisons left for"
+    )
     assert world.victims(), "the search ends all the same"
+    assert not world.faults
+
+
+def test_pods_on_nodes_do_not_make_a_step_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are looked at are counted: the search goes on in later steps, and ends."""
+    monkeypatch.setattr(budgets_module, "COMPARISONS_MOST", 100)
+    world = world_of(*(make_node(f"n{at}", 4) for at in range(10)))
+    world.add(*(bound(f"low{at}", f"n{at % 10}") for at in range(40)))
+    preemptors = {f"high{at}": make_task(f"high{at}", 2 + at / 1000, priority=1) for at in range(12)}
+    world.tasks |= preemptors
+    compared = []
+    for events in (map(TaskSeen, preemptors.values()), *[()] * 60):
+        world.step(*events, after=1.0)
+        compared.append(world.engine._state.budgets.compared)
+    assert 50 < max(compared) <= 100 + 4 * victims.COMPARISONS_OF_POD, "one node more than is left for"
+    assert len(world.victims()) >= 20, "the search ends all the same"
     assert not world.faults
 
 

@@ -196,6 +196,7 @@ class AlikePodGroups:
     """All groups with a pod on a node, and the terms of their pods.
 
     `terms`: of required anti-affinity. `preferences`: by which pods attract others or rather keep them away.
+    `compared`: how often a group was compared with what a rule asks for.
     """
 
     def __init__(self, terms: HeldTerms, preferences: HeldTerms) -> None:
@@ -207,7 +208,7 @@ class AlikePodGroups:
         self.with_preference: dict[PodAffinityTerm, Groups] = {}  # by which pods attract, or keep away
         # Label -> value -> groups; of the labels that selectors have asked for, the last one at the end.
         self._by_label: dict[str, dict[str, Groups]] = {}
-        self._serial = 0
+        self._serial = self.compared = 0
         self.changes = EntryLog[Change](MAX_CHANGES)
 
     def __len__(self) -> int:
@@ -253,6 +254,7 @@ class AlikePodGroups:
         """The groups in these namespaces (None: in all) whose labels the selector selects, each once."""
         wanted = None if namespaces is None else frozenset(namespaces)
         for group in self._candidates(wanted, selector):
+            self.compared += 1
             if (wanted is None or group.namespace in wanted) and selects(selector, group.labels):
                 yield group
 

@@ -5,7 +5,7 @@ eviction that is under way is counted here, so that a second one does not spend 
 
 Who may write budgets and pods in one namespace can make thousands of both, and pods compared with budgets are
 their product. So a budget is filed under a label that it asks for, few of those that select a pod count, and
-what a step compares is bounded.
+what a step compares is bounded. So are, in the same count, the pods that a step looks at as victims.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from eclectus.cluster.memo import Memo, unfile
 from eclectus.model.objects import Budget, Pairs, Task, selects
 
 BUDGETS_MOST = 32  # of one pod: the eviction of a pod with more counts as violating one
-COMPARISONS_MOST = 200_000  # of pods with budgets in one step: a fifth of a second
+COMPARISONS_MOST = 200_000  # in one step, of pods with budgets and of pods as victims: a fifth of a second
 
 _Key = tuple[str, str]  # namespace, name
 _Place = tuple[str, str, str]  # namespace, key and value of a label; key and value are empty for any labels
@@ -26,7 +26,8 @@ class Budgets:
     """The budgets of all namespaces.
 
     `changes` grows when what they allow has changed, `generation` when they may allow more than before.
-    `compared`: how many were compared with pods since `renew`, the first one of each pod aside.
+    `compared`: how many were compared with pods since `renew`, the first one of each pod aside, and what
+    `charge` has added.
     """
 
     def __init__(self) -> None:
@@ -87,6 +88,10 @@ class Budgets:
     def renew(self) -> None:
         """A step begins to look for victims."""
         self.compared = 0
+
+    def charge(self, comparisons: int) -> None:
+        """A search for victims has cost as much as so many comparisons with budgets."""
+        self.compared += comparisons
 
     @property
     def has_compared_enough(self) -> bool:

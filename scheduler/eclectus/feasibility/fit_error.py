@@ -36,7 +36,7 @@ from eclectus.feasibility.rules.rule import Mask, Predicate, Rule
 from eclectus.feasibility.rules.table import USAGE_RULES
 from eclectus.feasibility.static_rules import static_part, static_rules_of
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.feasibility.topology.mask import AFFINITY, SPREAD
+from eclectus.feasibility.topology.mask import AFFINITY, SPREAD, MaskWithout
 from eclectus.feasibility.volume_reaches import VOLUME_RULES, volume_reasons_without, volume_refusals
 from eclectus.model.explanation import FilterStep, Refusal
 from eclectus.model.objects import NO_VOLUMES, Spec, Task, outranks
@@ -50,7 +50,7 @@ class RoomWithout:
     What waiting tasks will hold there does not count: they have no room yet. The class must be up to date.
     """
 
-    __slots__ = ("_removed", "excess", "row", "task_class")
+    __slots__ = ("_pod_rules", "_removed", "excess", "row", "task_class")
 
     def __init__(self, task_class: TaskClass, row: int) -> None:
         cluster = task_class.cluster
@@ -64,16 +64,21 @@ class RoomWithout:
             for column, demand in cluster.parts(task_class.spec.requests)
         }
         self._removed: dict[str, Task] = {}
+        self._pod_rules: MaskWithout | None = None  # once it was asked for
 
     def remove(self, pod: Task) -> None:
         """Without this pod, which is on the node and not removed yet."""
         self._removed[pod.uid] = pod
         self._add(pod, -1)
+        if self._pod_rules is not None:
+            self._pod_rules.remove(pod)
 
     def restore(self, pod: Task) -> None:
         """With this pod again."""
         del self._removed[pod.uid]
         self._add(pod, 1)
+        if self._pod_rules is not None:
+            self._pod_rules.restore(pod)
 
     @property
     def removed(self) -> Collection[Task]:
@@ -86,8 +91,11 @@ class RoomWithout:
         task_class, row, removed = self.task_class, self.row, self.removed
         if not task_class.scalars.feasible[row] or any(each > 0 for each in self.excess.values()):
             return False
-        if task_class.topology is not None and task_class.topology.refusal_without(row, removed):
-            return False
+        if task_class.topology is not None:
+            if self._pod_rules is None:
+                self._pod_rules = task_class.topology.without(row, removed)
+            if self._pod_rules.refusal:
+                return False
         cluster, spec = task_class.cluster, task_class.spec
         return all(rule.holds_without(cluster, spec, row, removed) for rule in task_class.usage_rules)
 

@@ -20,6 +20,8 @@ from eclectus.framework.view import View
 from eclectus.model.objects import Task, outranks
 
 GivesWay = Callable[[Task], bool]
+# What a pod costs a step, in comparisons with budgets; a third of it on a node where no eviction helps.
+COMPARISONS_OF_POD = 12
 PRIORITY_OFFSET = 2**31  # added to each priority, so that more victims are never a smaller sum
 
 
@@ -64,7 +66,9 @@ def victims_on(view: View, task_class: TaskClass, row: int, gives_way: GivesWay)
     """
     lower = []
     room = RoomWithout(task_class, row)
-    for pod, since in view.placed.on_row(row):
+    there = list(view.placed.on_row(row))
+    view.budgets.charge(len(there) * COMPARISONS_OF_POD // 3)
+    for pod, since in there:
         if not gives_way(pod):
             continue
         if pod.node:
@@ -75,6 +79,8 @@ def victims_on(view: View, task_class: TaskClass, row: int, gives_way: GivesWay)
         room.remove(pod)
     if not room.fits:
         return None
+    of_each = 2 * COMPARISONS_OF_POD // 3 + (len(lower) if task_class.usage_rules else 0)
+    view.budgets.charge(len(lower) * of_each)  # rules about usage go through the others of each
     lower.sort(key=lambda each: each.rank)
     staying = [each for each in lower if not each.is_going]
     violates = view.budgets.violated_by(each.pod for each in staying)

@@ -247,6 +247,7 @@ class DomainCounts:
         if found is None:
             if len(self._weights) >= WEIGHTS_REMEMBERED:
                 self._weights.clear()
+            self._cluster.pods.compared += 1
             found = self._weights[group.serial] = self._pods.weight(group)
         return found
 

@@ -4,7 +4,7 @@ Pods with the same rules share it, whatever they request. A pod that comes or le
 shuts or opens a topology domain, a vector operation over the rows of this domain.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -103,16 +103,19 @@ class DomainRule:
             self.shut[rows] = self._shut_or_absent[self.counts.domains.of_row[rows]]
         return changed
 
-    def holds_without(self, row: int, removed: Collection[Task]) -> bool:
-        """Whether the rule would allow this row without these of its pods."""
+    def counts_at(self, row: int, pod: Task) -> int:
+        """How much a pod on this row counts there."""
+        if self.counts.domain_at[row] == ABSENT:
+            return 0
+        return self.counts.weight(self._cluster.pods.of_pod(pod))
+
+    def holds_without(self, row: int, freed: int) -> bool:
+        """Whether the rule would allow this row without some of its pods, which count as much there."""
         domain = int(self.counts.domains.of_row[row])
         if domain == ABSENT:
             return not self.kind.shuts_absent
-        count, row_count, freed = int(self.counts.counts[domain]), None, 0
+        count, row_count = int(self.counts.counts[domain]) - freed, None
         if self.counts.domain_at[row] != ABSENT:
-            pods = self._cluster.pods
-            freed = sum(self.counts.weight(pods.of_pod(pod)) for pod in removed)
-            count -= freed
             row_count = count
         least, most = self._bounds_of(row_count, freed)
         return least <= count <= most
@@ -209,10 +212,14 @@ class TopologyMask:
         self.refresh()
         return bool(self._allowed_at[row])
 
-    def refusal_without(self, row: int, removed: Collection[Task]) -> str:
+    def refusal_without(self, row: int, removed: Iterable[Task]) -> str:
         """kube-scheduler's words of the first rule to refuse it without these of its pods; empty if none."""
+        return self.without(row, removed).refusal
+
+    def without(self, row: int, removed: Iterable[Task]) -> "MaskWithout":
+        """What the rules say of the row without these of its pods."""
         self.refresh()
-        return next((rule.reason_at(row) for rule in self._rules if not rule.holds_without(row, removed)), "")
+        return MaskWithout(self._rules, row, removed)
 
     def refusals(self, rows: Rows) -> Iterator[tuple[str, str, Mask]]:
         """Plugin, reason, and which of the rows it refuses, shape [len(rows)]; in kube-scheduler's order."""
@@ -296,6 +303,41 @@ class TopologyMask:
     ) -> DomainCounts:
         eligible = None if constraint is None else self._eligible(constraint)
         return DomainCounts(self._cluster, self._domains(key), pods, eligible)
+
+
+class MaskWithout:
+    """What the rules would say of one row without some of its pods; until pods or nodes change.
+
+    A search for victims puts back one pod after the other, and each costs the rules and not the pods before.
+    """
+
+    def __init__(self, rules: Sequence[DomainRule], row: int, removed: Iterable[Task]) -> None:
+        self._rules = rules
+        self._row = row
+        self._freed = [0] * len(rules)
+        for pod in removed:
+            self.remove(pod)
+
+    def remove(self, pod: Task) -> None:
+        """Without this pod as well, which is on the row."""
+        self._free(pod, 1)
+
+    def restore(self, pod: Task) -> None:
+        """With this pod again."""
+        self._free(pod, -1)
+
+    @property
+    def refusal(self) -> str:
+        """kube-scheduler's words of the first rule that refuses the row; empty if none does."""
+        each = zip(self._rules, self._freed, strict=True)
+        return next(
+            (rule.reason_at(self._row) for rule, freed in each if not rule.holds_without(self._row, freed)),
+            "",
+        )
+
+    def _free(self, pod: Task, times: int) -> None:
+        for at, rule in enumerate(self._rules):
+            self._freed[at] += times * rule.counts_at(self._row, pod)
 
 
 def _by_key(terms: Sequence[PodAffinityTerm]) -> dict[str, list[PodAffinityTerm]]:

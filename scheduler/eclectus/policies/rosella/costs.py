@@ -138,6 +138,7 @@ CELLS_A_SECOND = 200_000  # classes times nodes; with more, it is computed less 
 # Bounds of one step, some milliseconds each: classes times nodes of which the pace is computed, and classes
 # times groups of nodes times steps of the iteration.
 CELLS_A_STEP, ITERATED_CELLS_A_STEP = 100_000, 800_000
+CELLS_OF_COMPARISON = 4  # that a comparison of a new class with pods on nodes counts as
 MAX_CLASSES = 64  # the most frequent ones
 STEPS, FIRST_STEPS = 8, 32  # of the iteration, after the first time and at the first time
 MAX_FACTOR = 4.0
@@ -199,8 +200,9 @@ class Demand:
             if cells >= CELLS_A_STEP:
                 yield
                 cells = 0
-            cells += self._capacity
+            before = view.cluster.pods.compared
             task_class = view.classes.current(*key)
+            cells += self._capacity + CELLS_OF_COMPARISON * (view.cluster.pods.compared - before)
             # Tasks of the class a second with all slots, rates in steps; 0 where it may not run.
             speed = in_steps(np.maximum(view.speeds(task_class).rate, DEAD_RATE))
             pace = task_class.service_slots * speed * task_class.background_free
