@@ -76,6 +76,17 @@ def test_a_job_plans_first_what_its_setting_says() -> None:
     assert finish == pytest.approx({"cp": 4.0, "bfs": 5.0, "dagps": 4.0})
 
 
+@pytest.mark.parametrize("overhang", ["free", "bounded"])
+@pytest.mark.parametrize("altruism", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("intra", ["cp", "bfs", "dagps"])
+def test_a_lone_job_ends_when_its_plan_says(intra: str, altruism: float, overhang: str) -> None:
+    """Two cores: b and c last 11 s one after the other, and the ten tasks of a fit beside them."""
+    run = world(2.0, intra=intra, altruism=altruism, overhang=overhang)
+    run.submit(job("j", stage("a", 10, 1000, 1.0), stage("b", 1, 1000, 1.0), stage("c", 1, 1000, 10.0, 1)))
+    assert run.plans["j"][0].finish_seconds == pytest.approx(11.0)
+    assert run.run().ends == pytest.approx({"j": 11.0})
+
+
 def test_figure_2_step_by_step() -> None:
     run = world()
     run.submit(*figure_2())

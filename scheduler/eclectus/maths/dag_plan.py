@@ -424,6 +424,18 @@ class Plan(Struct, frozen=True, gc=False):
             found[chunk.stage] = found.get(chunk.stage, 0) + chunk.tasks
         return found
 
+    def start_of(self, stage: int, started: int = 0) -> float:
+        """The latest start of the next task of a stage, `started` of which have started since the plan.
+
+        Seconds from the time of the plan; its end if nothing of the stage is left in it.
+        """
+        for chunk in self.latest:
+            if chunk.stage == stage:
+                started -= chunk.tasks
+                if started < 0:
+                    return chunk.start
+        return self.finish_seconds
+
     def next_start(self, after_seconds: float = 0.0) -> float | None:
         """The first latest start after that, in seconds from the time of the plan; None: there is none."""
         later = (chunk.start for chunk in self.latest if chunk.start > after_seconds + HALF_A_TICK)

@@ -5,7 +5,7 @@ OSDI 2016. Every job has a fair share of the cluster (DRF), plans its remaining 
 what must start now for its end not to be later; it lends the rest. What is lent, and what nobody is entitled
 to, goes to the job with the least remaining work, larger tasks first.
 
-    rank of a stage = (-priority, 0, used part of the share)   while tasks of it are due within the share
+    rank of a stage = (-priority, 0, used part of the share, latest start)  while tasks of it are due within it
                       (-priority, 1, remaining work, -size)    otherwise
                       withheld                                 if it would take what another job needs again
 
@@ -343,7 +343,8 @@ class Carbyne(JobPlanner):
         job, at = found
         has_share, now = job.has_share_for(at), self._planner.now
         if has_share and job.due(at, now):
-            return (-head.priority, DUE, used_part(job.usage, job.share), -job.sizes[at])
+            used = used_part(job.usage, job.share)
+            return (-head.priority, DUE, used, job.latest_start(at), -job.sizes[at])
         if self.leftover == "none":
             start = job.next_start(now) if has_share else inf
             return Wait(STRICT, max(start, view.now + RETRY_SECONDS) if start <= view.now else start)

@@ -339,6 +339,13 @@ class PlannedJob:
         started = self._to_start[at] - to_start
         return max(min(self._dues.get(at, 0) - started, to_start), 0)
 
+    def latest_start(self, at: int) -> float:
+        """When the next task of a stage must start at the latest, seconds; 0 where run times are unknown."""
+        if self.plan is None:
+            return 0.0
+        started = self._to_start[at] - self.counts[at].to_start
+        return self.deadline.at - self.plan.finish_seconds + self.plan.start_of(at, started)
+
     def next_due(self, now: float) -> float:
         """When room that it lends is needed again: its next latest start, or the end of one of its running
         tasks if it holds its share; seconds."""
