@@ -22,6 +22,7 @@ from eclectus.policies.carbyne.planned_job import (
     PodsOfNamespace,
     path_of,
     set_shares,
+    time_left,
 )
 from eclectus.policies.place.fit import BestFit
 from worlds import numbered, small_world
@@ -147,6 +148,11 @@ def test_the_last_of_ten_jobs_keeps_the_time_that_it_has_gained() -> None:
     assert {"late", "wide"} < {name for at, name, _ in run.starts if at == 2.0}
 
 
+@pytest.mark.parametrize(("now", "left"), [(0.0, 5.0), (4.8, 0.2), (5.0, 0.0), (5.1, 0.5), (9.0, 0.5)])
+def test_a_running_task_ends_as_estimated_until_it_has_not(now: float, left: float) -> None:
+    assert time_left(5.0, now, 0.0) == pytest.approx(left)
+
+
 def delay() -> tuple[Job, Job]:
     first = job("J1", stage("x", 1, 500, 2.0), stage("y", 1, 500, 1.0), stage("z", 1, 1000, 1.0, 0, 1))
     return first, job("J2", stage("S0", 3, 500, 10.0))
@@ -170,7 +176,7 @@ def test_what_is_withheld_says_why() -> None:
     assert [(each.reason, each.message) for each in run.reports] == [
         (
             "WaitingForNode",
-            "its job holds its share, and other jobs need the room again before this pod would end",
+            "the room is needed again before this pod would end: by its own job, or by others",
         )
     ]
 

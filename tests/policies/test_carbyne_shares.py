@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from math import inf
 from random import Random
 from typing import Any
 
@@ -17,7 +16,7 @@ from eclectus.model.events import BindRefused, Event, JobSeen, NodeSeen, Resumed
 from eclectus.model.job import Job, JobStage
 from eclectus.policies.carbyne import Carbyne, planner
 from eclectus.policies.carbyne.planned_job import Offered
-from eclectus.policies.carbyne.planner import Entitlements, Planner
+from eclectus.policies.carbyne.planner import Planner
 from eclectus.policies.place.fit import BestFit
 
 SPEC = make_spec(1)
@@ -126,16 +125,6 @@ def test_a_bind_of_a_pod_counts_the_pods_of_its_own_namespace_only(monkeypatch: 
         assert len(run.binds(*map(TaskSeen, pods))) == namespaces
         costs.append(counted["vectors"])
     assert costs[1] <= 2 * costs[0] + 10
-
-
-def test_when_another_job_needs_room_again_is_known_without_looking_at_all() -> None:
-    entitlements = Entitlements()
-    for uid, at in (("a", 1.0), ("b", 2.0), ("c", 3.0)):
-        entitlements.set(uid, (), at)
-    assert [entitlements.next_due(uid) for uid in ("a", "b", "a", "other")] == [2.0, 1.0, 2.0, 1.0]
-    entitlements.drop("a")
-    entitlements.drop("c")
-    assert [entitlements.next_due(uid) for uid in ("a", "b")] == [2.0, inf]
 
 
 def jobs_of(random: Random, name: str) -> list[Job]:

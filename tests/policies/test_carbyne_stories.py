@@ -69,6 +69,5 @@ def test_what_is_kept_of_jobs_is_bounded_by_what_exists(settings: dict[str, Any]
     assert jobs is not None
     assert planner.jobs.keys() <= jobs.keys()
     assert jobs._pods.keys() <= story.tasks.keys()
-    assert planner.entitlements._by_job.keys() <= jobs.keys()
-    assert planner.entitlements._next_due.keys.keys() <= jobs.keys()
+    assert planner.bookings.names <= {*planner.jobs, *planner.plain.by_path}
     assert planner._wanting <= planner.jobs.keys()

@@ -424,17 +424,17 @@ class Plan(Struct, frozen=True, gc=False):
             found[chunk.stage] = found.get(chunk.stage, 0) + chunk.tasks
         return found
 
-    def start_of(self, stage: int, started: int = 0) -> float:
-        """The latest start of the next task of a stage, `started` of which have started since the plan.
+    def next_of(self, stage: int, started: int = 0) -> Chunk | None:
+        """With which tasks of a stage the next one starts, if so many have started since the plan.
 
-        Seconds from the time of the plan; its end if nothing of the stage is left in it.
+        None if the plan has nothing more of the stage.
         """
         for chunk in self.latest:
             if chunk.stage == stage:
                 started -= chunk.tasks
                 if started < 0:
-                    return chunk.start
-        return self.finish_seconds
+                    return chunk
+        return None
 
     def next_start(self, after_seconds: float = 0.0) -> float | None:
         """The first latest start after that, in seconds from the time of the plan; None: there is none."""

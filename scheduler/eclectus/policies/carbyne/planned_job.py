@@ -7,13 +7,14 @@ Rates themselves would not do: they are tasks a second, so they have the length 
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, log2, sqrt
 from operator import itemgetter, mul
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from eclectus.accounts.group_shares import GroupShares
@@ -21,11 +22,12 @@ from eclectus.accounts.known_jobs import KnownJob, StageCounts
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import PODS
 from eclectus.framework import Amounts, Task, TaskClass, View
-from eclectus.maths.dag_plan import Deadline, Plan, StageLeft, planned
+from eclectus.maths.dag_plan import Chunk, Deadline, Plan, StageLeft, planned
 from eclectus.maths.fair_shares import Path, hierarchical_shares, pool_tree
 from eclectus.maths.numbers import Floats
 from eclectus.maths.stage_rank_rules import StageRanks
 from eclectus.model.job import JobStage
+from eclectus.policies.carbyne.bookings import FOREVER, SAME, Booking, Bookings
 
 # The shares of DAG jobs and of the pods beside them, and amounts by resource in one order.
 
@@ -277,23 +279,47 @@ class PlannedJob:
         shares = zip(self.share, self._planned_share, strict=True)
         return any(abs(new - old) > most * max(old, 1.0) for new, old in shares)
 
-    def replan(self, now: float, since: Callable[[str], float | None], *, work_lost: bool) -> None:
-        """Plan what remains. `since`: since when a pod runs. `work_lost`: tasks that had started failed."""
-        shares = zip(self.share, self._planned_share, strict=True)
-        has_shrunk = any(new < old * (1.0 - TOLERANCE) for new, old in shares)
+    def replan(
+        self,
+        now: float,
+        since: Callable[[str], float | None],
+        *,
+        work_lost: bool,
+        beside: Bookings | None = None,
+    ) -> None:
+        """Plan what remains. `since`: since when a pod runs. `work_lost`: tasks that had started failed.
+
+        `beside`: the bookings of all. Where they are given, a new plan that ends later, or has no room beside
+        them, is dropped if what remains can go on as planned before.
+        """
+        excused = self._has_shrunk() or work_lost
         is_first = not any(self._planned_share)
         dominant, before = (used_part(each, self._capacity) for each in (self.share, self._planned_share))
         growth = inf if is_first else dominant / before
         stages = self._stages_left(now, since)
         if stages is not None and self._ranks is None:
             self._ranks = self._stage_ranks(stages, self.share)
+        follows = beside is not None and not excused and self.follows_plan(now, since)
+        old = self.plan, self._planned_at, self._planned_share, self._to_start, self.deadline
         self.plan = None if stages is None else planned(stages, self.share, self._ranks)
         self._planned_at, self._planned_share = now, self.share
         self._dues_until = -inf
         self._to_start = [each.to_start for each in self.counts]
         if self.plan is not None:
-            finish, excused = now + self.plan.finish_seconds, has_shrunk or work_lost
+            finish = now + self.plan.finish_seconds
             self.deadline = self.deadline.replanned(now, finish, growth=growth, excused=excused)
+            if follows and beside is not None:
+                is_later = finish > self.deadline.at + SAME
+                if is_later or not beside.allow(self.known.job.uid, self.bookings(now, since)):
+                    self.plan, self._planned_at, self._planned_share, self._to_start, self.deadline = old
+
+    def _has_shrunk(self) -> bool:
+        """Whether the share is smaller than planned, and not only because less is useful to the job."""
+        useful = self.remaining()[1]
+        return any(
+            new < min(old, most) * (1.0 - TOLERANCE)
+            for new, old, most in zip(self.share, self._planned_share, useful, strict=True)
+        )
 
     def _stages_left(self, now: float, since: Callable[[str], float | None]) -> list[StageLeft] | None:
         """What remains; None if the run time of a stage of which something remains is unknown."""
@@ -336,23 +362,99 @@ class PlannedJob:
             return to_start
         if now >= self._dues_until:
             self._dues, self._dues_until = self.plan.due(self._elapsed(now)), self.next_start(now)
-        started = self._to_start[at] - to_start
-        return max(min(self._dues.get(at, 0) - started, to_start), 0)
+        return max(min(self._dues.get(at, 0) - self._started(at), to_start), 0)
 
     def latest_start(self, at: int) -> float:
         """When the next task of a stage must start at the latest, seconds; 0 where run times are unknown."""
         if self.plan is None:
             return 0.0
-        started = self._to_start[at] - self.counts[at].to_start
-        return self.deadline.at - self.plan.finish_seconds + self.plan.start_of(at, started)
+        found = self.plan.next_of(at, self._started(at))
+        return self.deadline.at if found is None else self._plan_zero + found.start
 
-    def next_due(self, now: float) -> float:
-        """When room that it lends is needed again: its next latest start, or the end of one of its running
-        tasks if it holds its share; seconds."""
-        for at in range(len(self.demands)):
-            if self.due(at, now):
-                return now if self.has_share_for(at) else max(self._first_end, now)
-        return self.next_start(now)
+    def latest_start_has_come(self, at: int, now: float) -> bool:
+        """Whether a task of a stage must start now for the job to end by its deadline."""
+        if self.plan is None or not self.known.is_ready(self.known.stages[at]):
+            return False
+        return self.latest_start(at) <= now + SAME
+
+    @property
+    def _plan_zero(self) -> float:
+        """When the plan begins if it is to end at the deadline, seconds."""
+        return self.deadline.at - (0.0 if self.plan is None else self.plan.finish_seconds)
+
+    def _started(self, at: int) -> int:
+        """How many tasks of a stage have started since the plan."""
+        return self._to_start[at] - self.counts[at].to_start
+
+    def next_booking(self, now: float) -> float:
+        """The next latest start by the deadline, seconds; inf for none."""
+        start = None if self.plan is None else self.plan.next_start(now - self._plan_zero)
+        return inf if start is None else self._plan_zero + start
+
+    def booking_of_next(self, at: int, now: float) -> Booking | None:
+        """What the plan has for the next task of a stage; None for nothing."""
+        chunk = None if self.plan is None else self.plan.next_of(at, self._started(at))
+        if chunk is None or self.known.job.suspended:
+            return None
+        start = max(self._plan_zero + chunk.start, now)
+        return Booking(start, start + chunk.end - chunk.start, self.demands[at])
+
+    def bookings(self, now: float, since: Callable[[str], float | None]) -> list[Booking]:
+        """What it holds, and what its plan has still to start; its share for ever if it has no plan."""
+        if self.plan is None:
+            wanted = added(self.usage, tuple(self._requests([each.to_start for each in self.counts])))
+            most = map(max, self.usage, map(min, self.share, wanted))
+            return [Booking(-FOREVER, FOREVER, tuple(most))]
+        found = []
+        for at, stage in enumerate(self.known.stages):
+            seconds = self.seconds[at]
+            ends = Counter(
+                FOREVER if seconds is None else now + time_left(seconds, now, since(uid))
+                for uid in stage.on_nodes
+            )
+            found += [Booking(-FOREVER, end, self._times(at, tasks)) for end, tasks in ends.items()]
+        if not self.known.job.suspended:
+            for chunk in self._not_started():
+                start = max(self._plan_zero + chunk.start, now)
+                amounts = self._times(chunk.stage, chunk.tasks)
+                found.append(Booking(start, start + chunk.end - chunk.start, amounts))
+        return found
+
+    def _times(self, at: int, tasks: int) -> Vector:
+        return tuple(tasks * amount for amount in self.demands[at])
+
+    def _not_started(self) -> Iterator[Chunk]:
+        """What the plan has still to start: of each stage, the tasks after those that have started."""
+        started = [self._started(at) for at in range(len(self.demands))]
+        for chunk in () if self.plan is None else self.plan.latest:
+            before = min(max(started[chunk.stage], 0), chunk.tasks)
+            started[chunk.stage] -= before
+            if before < chunk.tasks:
+                yield replace(chunk, tasks=chunk.tasks - before)
+
+    def follows_plan(self, now: float, since: Callable[[str], float | None]) -> bool:
+        """Whether what remains can go on as planned: no latest start has passed, each is after its parents'
+        expected ends, and the plan has all tasks one by one."""
+        if self.plan is None:
+            return False
+        ends, left = [now] * len(self.demands), [0] * len(self.demands)
+        for at, stage in enumerate(self.known.stages):
+            seconds = self.seconds[at]
+            if seconds is None:
+                return False
+            for uid in stage.on_nodes:
+                ends[at] = max(ends[at], now + time_left(seconds, now, since(uid)))
+        chunks = list(self._not_started())
+        for chunk in chunks:
+            left[chunk.stage] += chunk.tasks
+            ends[chunk.stage] = max(ends[chunk.stage], self._plan_zero + chunk.end)
+        return left == [each.to_start for each in self.counts] and all(
+            self._plan_zero + chunk.start + SAME >= max([now, *(ends[of] for of in self._parents(chunk))])
+            for chunk in chunks
+        )
+
+    def _parents(self, chunk: Chunk) -> Sequence[int]:
+        return self.known.stages[chunk.stage].stage.parents
 
     def next_start(self, now: float) -> float:
         """The next latest start that is not due yet, seconds; inf for none."""
@@ -402,7 +504,8 @@ def size_of(demand: Vector, capacity: Vector) -> float:
 
 def time_left(seconds: float, now: float, since: float | None) -> float:
     """How long a task of this run time is still expected to run; `since`: its start, None for none yet."""
-    return max(seconds if since is None else since + seconds - now, RESIDUAL * seconds)
+    left = seconds if since is None else since + seconds - now
+    return max(left, 0.0) if left > -SAME else RESIDUAL * seconds
 
 
 def set_shares(

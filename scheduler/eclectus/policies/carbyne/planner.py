@@ -18,63 +18,16 @@ from eclectus.accounts.known_jobs import KnownJob
 from eclectus.cluster.due_times import DueTimes
 from eclectus.framework import ChangeLog, JobPlan, Task, View
 from eclectus.maths.stage_rank_rules import StageRanks
+from eclectus.policies.carbyne.bookings import FOREVER, Booking, Bookings
 from eclectus.policies.carbyne.planned_job import (
     Offered,
     Paces,
     PlainPods,
     PlannedJob,
-    Vector,
+    added,
     offered_by,
     set_shares,
 )
-
-# What is kept of all jobs: what they may still take, when tasks become due, and which plans have changed.
-
-
-class Entitlements:
-    """By job, and added up."""
-
-    def __init__(self) -> None:
-        self._by_job: dict[str, Vector] = {}  # by uid
-        self._all: list[float] = []
-        self._next_due = DueTimes[str]()  # by uid
-
-    def clear(self, resources: int) -> None:
-        """Forget all jobs; from now on there are so many resources. Also because sums of floats drift."""
-        self._by_job, self._next_due, self._all = {}, DueTimes(), [0.0] * resources
-
-    def set(self, uid: str, entitled: Vector, next_due: float) -> None:
-        """What a job may still take of its share, and when it needs room that it lends, seconds."""
-        self._next_due.set(uid, next_due)
-        self._add(entitled, 1)
-        self._add(self._by_job.get(uid, ()), -1)
-        self._by_job[uid] = entitled
-
-    def drop(self, uid: str) -> None:
-        """The job is done, or gone; no error if it was not known."""
-        self._add(self._by_job.pop(uid, ()), -1)
-        self._next_due.discard(uid)
-
-    def leave_room(self, uid: str, demand: Vector, held: Vector, capacity: Vector) -> bool:
-        """Whether beside a job's demand and what all hold there is room for what all others may take."""
-        own = self._by_job.get(uid, (0.0,) * len(self._all))
-        return all(
-            not amount or used + amount + of_all - mine <= most
-            for amount, used, of_all, mine, most in zip(demand, held, self._all, own, capacity, strict=True)
-        )
-
-    def next_due(self, uid: str) -> float:
-        """When the first job other than this one needs room that it lends, seconds; inf for never."""
-        own = self._next_due.at(uid)
-        self._next_due.discard(uid)
-        found = self._next_due.next_due()
-        if own is not None:
-            self._next_due.set(uid, own)
-        return found
-
-    def _add(self, entitled: Vector, sign: int) -> None:
-        for at, amount in enumerate(entitled):
-            self._all[at] += sign * amount
 
 
 class ChangedPlans:
@@ -127,7 +80,7 @@ SHARED_MOST = 8  # times in one step that all shares are computed
 class Planner:
     """The plans of all jobs. `by_namespace`: namespaces share equally, and jobs within them.
 
-    `is_bounded`: whether `entitlements` are asked for. `stage_ranks`: which stage is planned first.
+    `is_bounded`: whether `bookings` are asked for. `stage_ranks`: which stage is planned first.
     """
 
     def __init__(
@@ -138,10 +91,11 @@ class Planner:
         self._by_namespace = by_namespace
         self._is_bounded = is_bounded
         self._stage_ranks = stage_ranks
-        self.entitlements = Entitlements()
+        self.bookings = Bookings()  # of jobs by uid and of plain pods by path, if `is_bounded`
         self.jobs: dict[str, PlannedJob] = {}  # by uid
         self.changes = ChangeLog[str](MAX_CHANGES)  # paths whose tasks may have another rank
-        self.withheld: dict[str, None] = {}  # groups that were withheld because of others
+        self.beside: dict[str, None] = {}  # groups whose ranks depend on `bookings`
+        self._books_differ = False  # since those were last recorded as changed
         self.offered = Offered()
         self.plain = PlainPods()
         self._paces = Paces()
@@ -166,10 +120,19 @@ class Planner:
 
     def update(self, view: View) -> None:
         """Take in what has changed; costs nothing if nothing has."""
+        self._follow(view)
+        if self._books_differ:
+            self._books_differ = False
+            for group in self.beside:
+                self.changes.record(group)
+            self.beside.clear()
+
+    def _follow(self, view: View) -> None:
         self.now = view.now
         if view is not self._step:
             self._step, self._stages_taken, self._stages_planned, self._shared = view, 0, 0, 0
         for uid in self._next_starts.take_due(view.now):
+            self._book(view, uid, self.jobs[uid])
             self._has_changed(uid, self.jobs[uid])
         jobs, shares = view.jobs.changes, view.shares(self._owner).changes
         heads = (jobs.head, shares.head, view.cluster.shape.head)
@@ -189,15 +152,12 @@ class Planner:
         else:
             named = {path.partition("/")[2] for path in paths}
             self._take_in(view, {*uids, *filter(None, named)}, paths)
-        for group in self.withheld:
-            self.changes.record(group)
-        self.withheld.clear()
 
     def _measure(self, view: View) -> None:
         """Nodes have changed: all amounts are measured anew."""
         self.offered, self._is_stale = offered_by(view.cluster), True
         kept, self.jobs, self._wanting = self.jobs, {}, set()
-        self.entitlements.clear(len(self.offered.resources))
+        self.bookings = Bookings(self.offered.capacity)
         for uid, before in kept.items():
             if uid in view.jobs:
                 job = self.jobs[uid] = self._new(view.jobs[uid])
@@ -219,6 +179,7 @@ class Planner:
         paths, is_other, differs = self.plain.count(view.shares(self._owner), self.offered, accounts)
         for path in paths:
             self.changes.record(path)
+            self._book_plain(path)
         self._has_new_claims |= is_other
         self._is_stale |= differs
         is_shared = self._is_to_share()
@@ -233,7 +194,7 @@ class Planner:
             self._choose_last()
         for uid in sorted({*taken, *planned}):
             if (job := self.jobs.get(uid)) is not None:
-                self._entitle(uid, job, view.now)
+                self._book(view, uid, job)
                 self._has_changed(uid, job)
                 self.changed_plans.record(uid)
 
@@ -245,7 +206,6 @@ class Planner:
         has_rivals = bool(self.plain.waiting) or len(self._wanting) > 1
         if self._wanting_differs:
             self._is_stale |= self._has_new_claims or not (has_rivals and self._had_rivals)
-            self._is_stale |= self._is_bounded  # entitlements are added up again
         self._wanting_differs, self._had_rivals = False, self._had_rivals and has_rivals
         if not self._is_stale or self._shared == SHARED_MOST:
             return False
@@ -262,6 +222,8 @@ class Planner:
         """What is due of the job, or may become so, has changed, and with it the ranks of its tasks."""
         self.changes.record(job.path)
         start = job.next_start(self.now)
+        if self._is_bounded:
+            start = min(start, job.next_booking(self.now))
         if start == inf:
             self._next_starts.discard(uid)
         else:
@@ -272,7 +234,7 @@ class Planner:
         known, job = view.jobs.get(uid), self.jobs.get(uid)
         if known is None or known.is_done:
             if job is not None:
-                self.entitlements.drop(uid)
+                self._books_differ |= self.bookings.drop(uid)
                 self._next_starts.discard(uid)
                 self.changed_plans.end(uid, job)
                 del self.jobs[uid]
@@ -311,17 +273,20 @@ class Planner:
             self.changes.record(job.path)
         for path in plain:
             self.changes.record(path)
-        self.entitlements.clear(len(capacity))
+            self._book_plain(path)
         for uid, job in self.jobs.items():
             self._draw(view, uid, job)
-            self._entitle(uid, job, view.now)
+            if job.plan is None:  # then it claims its share
+                self._book(view, uid, job)
 
     def _replan(self, view: View, uid: str, *, work_lost: bool) -> None:
         job = self.jobs.get(uid)
         if job is None:
             return
         job.seconds = [self._paces.expected_seconds(view, each) for each in job.known.job.stages]
-        job.replan(view.now, view.placed.held_since, work_lost=work_lost)
+        bookings = self.bookings if self._is_bounded else None
+        job.replan(view.now, view.placed.held_since, work_lost=work_lost, beside=bookings)
+        self._book(view, uid, job)
         self._has_new_claims = True  # they take its run times, and its deadline has changed
         self._draw(view, uid, job)
 
@@ -341,9 +306,20 @@ class Planner:
         may_lend = job.plan is not None and has_rival
         job.lends = may_lend and (level >= 1.0 or (level > 0.0 and view.rng.random() < level))
 
-    def _entitle(self, uid: str, job: PlannedJob, now: float) -> None:
+    def _book(self, view: View, uid: str, job: PlannedJob) -> None:
         if self._is_bounded:
-            self.entitlements.set(uid, job.entitled(), job.next_due(now))
+            bookings = job.bookings(view.now, view.placed.held_since)
+            self._books_differ |= self.bookings.set(uid, bookings, view.now)
+
+    def _book_plain(self, path: str) -> None:
+        """Pods of no job book what they hold, and their share if they want it, for ever."""
+        pods = self.plain.by_path.get(path)
+        if pods is None:
+            self._books_differ |= self.bookings.drop(path)
+        elif self._is_bounded:
+            wanted = map(min, pods.share, added(pods.usage, pods.waiting))
+            booking = Booking(-FOREVER, FOREVER, tuple(map(max, pods.usage, wanted)))
+            self._books_differ |= self.bookings.set(path, [booking], self.now)
 
     def stage_of(self, view: View, task: Task) -> tuple[PlannedJob, int] | None:
         """The job of a task and the index of its stage; None if it belongs to no job that is planned."""
@@ -351,11 +327,6 @@ class Planner:
         if found is None or job is None or job.known is not found[0]:
             return None
         return job, found[0].stages.index(found[1])
-
-    def leaves_room(self, view: View, uid: str, demand: Vector) -> bool:
-        """Whether beside this demand what all other jobs are entitled to remains free."""
-        held = self.offered.vector(view.shares(self._owner).held("").items())
-        return self.entitlements.leave_room(uid, demand, held, self.offered.capacity)
 
 
 def _in_turn(view: View, uids: dict[str, Any], stages: int) -> tuple[list[str], int]:
