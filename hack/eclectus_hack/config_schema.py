@@ -83,7 +83,9 @@ def _profile() -> Schema:
         "type": "string",
         "pattern": SCHEDULER_NAME,
     }
-    roles = {role: {"$ref": f"#/definitions/{role}"} for role in PROFILE_ROLES}
+    roles: dict[str, Schema] = {role: {"$ref": f"#/definitions/{role}"} for role in PROFILE_ROLES}
+    each = {"anyOf": [roles["relieve"], {"enum": list(ROLES["relieve"])}]}
+    roles["relieve"] = {"anyOf": [roles["relieve"], {"type": "array", "minItems": 1, "items": each}]}
     return _closed(
         {"schedulerName": name, **roles, **_properties(ProfileSettings, "")}, required=["schedulerName"]
     )

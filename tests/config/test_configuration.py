@@ -121,9 +121,14 @@ WRONG = {
     profile("order: false"): "profiles[0].order: must be a mapping of fields, not False",
     profile("line: 0"): "profiles[0].line: must be a mapping of fields, not 0",
     profile("hold: {policy: delay}"): "profiles[0].hold: no policy plays this role yet; leave it out",
+    profile("relieve: {policy: late}"): (
+        "profiles[0].relieve.policy: 'late' is unknown; known are: none, preemption, reclaim"
+    ),
+    profile("relieve: []"): "profiles[0].relieve: must name at least one policy",
     profile(
-        "relieve: {policy: late}"
-    ): "profiles[0].relieve.policy: 'late' is unknown; known are: none, preemption",
+        "relieve: [late]"
+    ): "profiles[0].relieve[0].policy: 'late' is unknown; known are: none, preemption",
+    profile("relieve: [preemption, preemption]"): "profiles[0].relieve[1]: preemption is named twice",
     # the learner, the seed
     HEAD + ONE + "learn: ''": "learn: must be a mapping of fields, not ''",
     HEAD + ONE + "learn: {policy: rosela}": "learn.policy: 'rosela' is unknown; did you mean 'rosella'?",

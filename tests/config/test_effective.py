@@ -139,3 +139,12 @@ kind: SchedulerConfiguration
 profiles: [{schedulerName: eclectus}]
 loadSignal: {url: "http://user:secret@prometheus:9090/x"}
 """
+
+
+def test_several_policies_that_make_room_are_printed_in_their_order():
+    given = text(relieve=["reclaim", {"policy": "preemption", "minCandidateNodesAbsolute": 7}])
+    document = yaml.safe_load(effective(parse(given)))
+    reclaim, preemption = document["profiles"][0]["relieve"]
+    assert (reclaim["policy"], preemption["policy"]) == ("reclaim", "preemption")
+    assert preemption["minCandidateNodesAbsolute"] == 7
+    assert effective(parse(effective(parse(given)))) == effective(parse(given))

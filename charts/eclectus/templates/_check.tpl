@@ -48,7 +48,7 @@ scheduler refuses the same; tests/charts/test_configuration.py compares them.
 {{- include "eclectus.checkPolicy" (dict "path" "config.learn" "values" $config.learn "policies" $bounds.policies.learn) }}
 {{- range $at, $profile := $config.profiles }}
 {{- include "eclectus.checkDurations" (dict "path" (printf "config.profiles[%d]" $at) "values" $profile "bounds" $bounds.profile) }}
-{{- range $role := list "order" "place" "line" "relieve" }}
+{{- range $role := list "order" "place" "line" }}
 {{- include "eclectus.checkPolicy" (dict "path" (printf "config.profiles[%d].%s" $at $role) "values" (get $profile $role) "policies" (get $bounds.policies $role)) }}
 {{- end }}
 {{- end }}
@@ -140,14 +140,21 @@ scheduler refuses the same; tests/charts/test_configuration.py compares them.
 
 {{- /* A combination is refused if the policy of every role that it names is such a one. */ -}}
 {{- define "eclectus.checkClashes" -}}
-{{- $defaults := dict "order" "fifo" "place" "rosella" "line" "fifo" "relieve" "none" }}
+{{- $defaults := dict "order" "fifo" "place" "rosella" "line" "fifo" }}
 {{- $clashes := .Files.Get "files/clashes.yaml" | fromYamlArray }}
 {{- range $at, $profile := .Values.config.profiles }}
 {{- range $clash := $clashes }}
 {{- $refused := true }}
 {{- range $role, $known := $clash.policies }}
-{{- $given := default (dict "policy" (get $defaults $role)) (get $profile $role) }}
-{{- if not (include "eclectus.isStated" (dict "known" $known "given" $given)) }}
+{{- $givens := list (default (dict "policy" (get $defaults $role)) (get $profile $role)) }}
+{{- if eq $role "relieve" }}
+{{- $givens = include "eclectus.relief" $profile | fromYamlArray }}
+{{- end }}
+{{- $isStated := "" }}
+{{- range $givens }}
+{{- $isStated = print $isStated (include "eclectus.isStated" (dict "known" $known "given" .)) }}
+{{- end }}
+{{- if not $isStated }}
 {{- $refused = false }}
 {{- end }}
 {{- end }}

@@ -47,8 +47,20 @@ app.kubernetes.io/part-of: eclectus
 {{- /* Not empty if the policies of a profile evict pods. */ -}}
 {{- define "eclectus.evicts" -}}
 {{- range .Values.config.profiles }}
-{{- if ne (dig "relieve" "policy" "none" .) "none" }}true{{ end }}
+{{- range include "eclectus.relief" . | fromYamlArray }}
+{{- if ne .policy "none" }}true{{ end }}
 {{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* What a profile says of `relieve`, as a list of policies: it may be one, or a list of names and policies. */ -}}
+{{- define "eclectus.relief" -}}
+{{- $given := default (dict "policy" "none") .relieve }}
+{{- $found := list }}
+{{- range ternary $given (list $given) (kindIs "slice" $given) }}
+{{- $found = append $found (ternary (dict "policy" .) . (kindIs "string" .)) }}
+{{- end }}
+{{- toYaml $found }}
 {{- end }}
 
 {{- /* Not empty if the order of a profile plans DAG jobs. */ -}}

@@ -28,7 +28,13 @@ TOP = [
     ("`profiles[].order`", "[a policy](#order)", "`{policy: fifo}`", "Which pod is scheduled first."),
     ("`profiles[].place`", "[a policy](#place)", "`{policy: rosella}`", "On which node a pod runs."),
     ("`profiles[].line`", "[a policy](#line)", "`{policy: fifo}`", "In which order a node serves its queue."),
-    ("`profiles[].relieve`", "[a policy](#relieve)", "`{policy: none}`", "Which pods make room for others."),
+    (
+        "`profiles[].relieve`",
+        "[a policy](#relieve), or a list of them",
+        "`{policy: none}`",
+        "Which pods make room for others. Of a list (`[reclaim, preemption]`) each is asked about the "
+        "pods for which those before have made no room.",
+    ),
 ]
 REFUSED = """\
 A profile is refused if each of its policies is one that a row of this table names; an empty cell stands for

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from math import floor
 from typing import NamedTuple
 
@@ -382,18 +383,24 @@ class Pools:
                 parts.append(held.get(name, 0) / least[name])
         return min(parts)
 
-    def shares(self) -> dict[str, dict[str, float]]:
-        """What each pool with demand is entitled to: path -> resource -> amount. O(pools x resources)."""
+    def shares(self) -> tuple[dict[str, dict[str, float]], dict[str, AbstractSet[str]]]:
+        """What each pool with demand is entitled to: path -> resource -> amount. O(pools x resources).
+
+        And of which resources a pool and its siblings demand more than there is for them, by path.
+        """
         pools = sorted({path for group in self._usage.paths() for path in prefixes(group)})
         demands = self._demands(pools)
         children: dict[str, list[str]] = {}
         for path in pools:  # a parent is sorted before its children
             children.setdefault(_parent(path), []).append(path)
         shares: dict[str, dict[str, float]] = {"": dict(self._free_totals())}
+        contended: dict[str, AbstractSet[str]] = {}
         for path in ("", *pools):
-            self._divide(shares, path, children.get(path, ()), demands)
+            below = children.get(path, ())
+            found = self._divide(shares, path, below, demands)
+            contended.update(dict.fromkeys(below, found))
         del shares[""]
-        return shares
+        return shares, contended
 
     def _demands(self, pools: Sequence[str]) -> dict[str, _Amounts]:
         """What each pool can use: below a maximum what its children can."""
@@ -414,19 +421,24 @@ class Pools:
         parent: str,
         paths: Sequence[str],
         demands: Mapping[str, _Amounts],
-    ) -> None:
-        """Divide what a pool is entitled to among its children, each resource on its own."""
+    ) -> AbstractSet[str]:
+        """Divide what a pool is entitled to among its children; the resources that do not suffice."""
+        contended: dict[str, None] = {}
         minima, weights = [self.least_of(path) for path in paths], [self.weight_of(path) for path in paths]
         shares.update((path, {}) for path in paths)
         for name in sorted({name for path in paths for name in demands[path]}):
+            total, wanted = shares[parent].get(name, 0.0), [demands[path].get(name, 0) for path in paths]
+            if sum(wanted) > total:
+                contended[name] = None
             divided = level_shares(
-                shares[parent].get(name, 0.0),
-                [demands[path].get(name, 0) for path in paths],
+                total,
+                wanted,
                 [each.get(name, 0) for each in minima],
                 weights,
             )
             for path, share in zip(paths, divided, strict=True):
                 shares[path][name] = share
+        return contended.keys()
 
     def _free_totals(self) -> Mapping[str, float]:
         """What nodes offer, without what pods hold that are in no pool."""

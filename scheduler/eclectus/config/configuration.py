@@ -22,9 +22,10 @@ from eclectus.config.settings_reading import (
     show,
 )
 from eclectus.engine.engine import Engine
-from eclectus.framework import Learn, Profile
+from eclectus.framework import Learn, Profile, Relieve
 from eclectus.model.errors import Problems, SettingsError
 from eclectus.model.settings import Setting
+from eclectus.policies.relieve.chain import Chain
 from eclectus.policies.table import ROLES
 
 KIND = "SchedulerConfiguration"
@@ -132,7 +133,8 @@ def _document(configuration: Configuration) -> dict[str, Any]:
     profiles = [
         {
             "schedulerName": profile.scheduler_name,
-            **{role: _policy(role, getattr(profile, role)) for role in ("order", "place", "line", "relieve")},
+            **{role: _policy(role, getattr(profile, role)) for role in ("order", "place", "line")},
+            "relieve": _relief(profile.relieve),
             **_values(profile.settings),
         }
         for profile in configuration.profiles
@@ -145,6 +147,12 @@ def _document(configuration: Configuration) -> dict[str, Any]:
         "profiles": profiles,
         **_values(configuration.process),
     }
+
+
+def _relief(policy: Relieve) -> dict[str, Any] | list[dict[str, Any]]:
+    if isinstance(policy, Chain):
+        return [_policy("relieve", each) for each in policy.policies]
+    return _policy("relieve", policy)
 
 
 def _policy(role: str, policy: object) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from eclectus import framework
 from eclectus.config.settings_reading import camel, join, nearest, read, read_mapping, settings_of, show
 from eclectus.framework import NEEDS, Learn, Order, Profile, Traits
 from eclectus.model.errors import Problems, SettingsError
+from eclectus.policies.relieve.chain import Chain
 from eclectus.policies.table import ROLES, clashes_in
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def read_profile(values: object, path: str) -> Profile:
     policies: dict[str, Any] = {}
     for role, default in _DEFAULTS.items():
         with problems.collected():
-            policies[role] = _read_policy(role, mapping.get(role), join(path, role), default)
+            policies[role] = _read_role(role, mapping.get(role), join(path, role), default)
     with problems.collected():
         own = {key: value for key, value in mapping.items() if key in _SETTINGS}
         settings = read(framework.ProfileSettings, own, path)
@@ -226,6 +227,20 @@ def _read_name(value: object, path: str) -> str:
     if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise SettingsError(path, f"must be a name of lower-case letters, digits, - and ., not {show(value)}")
     return value
+
+
+def _read_role(role: str, values: object, path: str, default: str) -> Any:
+    """The policy of a role; of `relieve` also several, each named or with settings."""
+    if role != "relieve" or not isinstance(values, list):
+        return _read_policy(role, values, path, default)
+    if not values:
+        raise SettingsError(path, "must name at least one policy")
+    named = ({"policy": each} if isinstance(each, str) else each for each in values)
+    chain = tuple(_read_policy(role, each, join(path, at)) for at, each in enumerate(named))
+    for at, each in enumerate(chain):
+        if type(each) in map(type, chain[:at]):
+            raise SettingsError(join(path, at), f"{each.title.partition('/')[2]} is named twice")
+    return Chain(chain)
 
 
 def _read_policy(role: str, values: object, path: str, default: str = "") -> Any:

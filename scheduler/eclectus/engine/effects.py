@@ -177,8 +177,10 @@ def _validate_evict(state: State, refused: Refused, evict: Evict) -> None:
         raise PolicyError(f"{victim} cannot be evicted for {task}, which is not nominated to a node")
     if not state.placed.is_bound(victim.uid) or state.placed.node_of(victim.uid) != node:
         raise PolicyError(f"{victim} is not bound to node {node}, to which {task} is nominated")
-    if not outranks(task, victim):
+    if evict.claim is None and not outranks(task, victim):
         raise PolicyError(f"{victim} has not a lower priority than {task}")
+    if evict.claim is not None and (not victim.pool or victim.pool == task.pool):
+        raise PolicyError(f"{victim} is not in another pool than {task}")
     if victim.uid in state.evicted:
         raise PolicyError(f"{victim} is evicted already")
 
@@ -229,7 +231,7 @@ class Effects:
             Evict: Effect(
                 (Relieve,),
                 partial(_validate_evict, state),
-                lambda _, each: state.evict(each.victim, each.task),
+                lambda _, each: state.evict(each.victim, each.task, each.claim),
             ),
         }
 

@@ -96,6 +96,9 @@ class Engine:
         # 5. Pods that have waited beside room for as long as their profile allows are placed all the same.
         if state.waiting_times.next_due <= now:
             self._wait_limit.place_overdue()
+        #    Pools may have had too little for so long that they take room back.
+        if state.has_pools:
+            state.look_at_pools()
         # 6. Other pods make room for tasks that were refused, when policies say so.
         if state.relief.waiting and state.relief.next_due() <= now:
             self._relief.relieve()
@@ -115,7 +118,7 @@ class Engine:
         #    So is what is measured of Pools.
         if state.has_pools:
             state.record_pools()
-            at = min(at, state.pool_records.next_due)
+            at = min(at, state.pool_records.next_due, state.starvation.next_due)
         at = self._next_due(min(at, state.waiting_times.next_due, state.plan_records.next_due))
         self._next_step_at = at if at < inf else None
 

@@ -190,7 +190,7 @@ class Nominations:
         if not self._state.view.task_class(task).scalars.feasible[row]:
             return False
         is_leaving = any(
-            outranks(task, pod) and (pod.deleting or pod.uid in evicted)
+            evicted.get(pod.uid) == task.uid or (outranks(task, pod) and (pod.deleting or pod.uid in evicted))
             for pod, _ in self._placed.bound_on(row)
         )
         return is_leaving or self._is_kept(task, row)

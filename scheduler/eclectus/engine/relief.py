@@ -9,8 +9,8 @@ Order is asked by `keeps_node`. No node is kept free for a task for which pods o
 evicted: Relieve policies make room for it.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice, zip_longest
 from math import inf
 from typing import cast
 
@@ -26,6 +26,15 @@ TASKS_MOST = 64  # refused tasks of a class that are shown in one step, so that 
 CLASSES_MOST = 16  # classes in one step for which there may be victims, likewise
 
 
+def _pool_by_pool(tasks: Sequence[Task]) -> Iterator[Task]:
+    """The first task of each pool, then the second of each: a pool with many tasks hides no other."""
+    by_pool: dict[str, list[Task]] = {}
+    for task in tasks:
+        by_pool.setdefault(task.pool, []).append(task)
+    for rank in zip_longest(*by_pool.values()):
+        yield from (task for task in rank if task is not None)
+
+
 class Relief:
     """Asks about the classes that are due: Relieve policies, and Orders that reserve nodes."""
 
@@ -38,7 +47,7 @@ class Relief:
         state, asked = self._state, 0
         state.budgets.renew()
         for key in state.relief.take_due(state.now):
-            if self._has_nobody_to_evict(key):
+            if self._has_nobody_to_evict(key) and not self._may_reclaim(key):
                 state.relief.ask_again(key, state.now)
             elif asked == CLASSES_MOST or state.budgets.has_compared_enough:
                 state.relief.add(key)
@@ -62,7 +71,7 @@ class Relief:
         if not waiting:
             state.relief.discard(key)
             return
-        shown = waiting[:TASKS_MOST]
+        shown = list(islice(_pool_by_pool(waiting), TASKS_MOST))
         state.counters.preemption_attempts += 1
         self._ask(Relieve, policy, policy.relieve, lambda: Refused(task_class, shown))
         if any(not state.placed.is_nominated(task.uid) for task in shown):
@@ -98,6 +107,9 @@ class Relief:
         in_queues = (task.priority for task in state.node_queues.of_class(*key))
         highest = max(state.class_queues.highest_priority(*key), max(in_queues, default=-inf))
         return highest > -inf and not may_outrank(highest, state.placed.lowest_priority)
+
+    def _may_reclaim(self, key: RefusedKey) -> bool:
+        return self._state.has_pools and self._state.profiles[key[0]].relieve.traits.reclaims
 
     def _without_room(self, task_class: TaskClass, tasks: Iterable[Task]) -> list[Task]:
         """Those for which no room is held, highest priority first; none where a node has room for them."""

@@ -25,6 +25,7 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     expected_waits  pods without room, and how long each was expected to wait
     service_times   run times of each kind of work
     accounts        what is counted for policies that ask for it
+    starvation      pools that have too little, and since when
     pool_records    what is measured of Pools, and when it is written
     plan_records    plans of DAG jobs, and when they are written
     counters        counts for metrics
@@ -39,6 +40,7 @@ from msgspec.structs import replace
 
 from eclectus.accounts.accounts import Accounts
 from eclectus.accounts.pools import Limit
+from eclectus.accounts.reclaim import Claim, Starvation
 from eclectus.cluster.budgets import Budgets
 from eclectus.cluster.nodes import Cluster
 from eclectus.engine.agenda import Backoff, ReliefSchedule, ReportSchedule, WaitingTimes
@@ -210,7 +212,8 @@ class State:
         self.pools = self.accounts.pools
         self.has_pools = False  # whether there is a Pool, or was one; written by `use_pools` only
         self.held_back = HeldBack(self.pools)
-        self.pool_records = PoolRecords(self.pools)
+        self.starvation = Starvation(self.pools)
+        self.pool_records = PoolRecords(self.pools, self.starvation)
         self.plan_records = PlanRecords(profiles, self.accounts.jobs, self.counters.plans, self.fault)
         self.placed = PlacedPods(self.cluster, self.accounts.of_placed)
         self._evicted: dict[str, str] = {}
@@ -260,6 +263,7 @@ class State:
             arrivals=self.accounts.arrivals,
             known_jobs=self.accounts.jobs,
             pools=self.accounts.pools,
+            starvation=self.starvation,
         )
 
     # -- the step --------------------------------------------------------------------------------
@@ -469,13 +473,19 @@ class State:
         """Write into the pod's status that room is held for it on this node; empty: on none any more."""
         self._commands.append(Nominate(task.uid, task.namespace, task.name, task.profile, node))
 
-    def evict(self, victim: Task, task: Task) -> None:
+    def look_at_pools(self) -> None:
+        """Note which pools have too little; when one may take room back, its pods are asked about soon."""
+        if self.starvation.look(self.now):
+            self.relief.expedite(self.now)
+
+    def evict(self, victim: Task, task: Task, claim: Claim | None = None) -> None:
         """Delete a bound pod to make room for the task, which is nominated to its node."""
         self._evicted[victim.uid] = task.uid
         self.budgets.spend(victim)
         self.counters.preemption_victims += 1
         pod, needs_room = (victim.uid, victim.namespace, victim.name), (task.uid, task.namespace, task.name)
-        self._commands.append(Evict(*pod, victim.node, task.profile, *needs_room))
+        pool, kind = ("", "") if claim is None else (claim.pool, claim.kind)
+        self._commands.append(Evict(*pod, victim.node, task.profile, *needs_room, pool, kind))
 
     def eviction_ended(self, uid: str) -> None:
         """The pod is gone; no error if no eviction was sent."""

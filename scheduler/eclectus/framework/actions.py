@@ -7,6 +7,7 @@ from math import inf
 
 from msgspec import Struct
 
+from eclectus.accounts.reclaim import Claim
 from eclectus.model.objects import NO_GRANT, Grant, Task
 
 
@@ -99,11 +100,13 @@ class Nominate(Struct, frozen=True, gc=False):
 class Evict(Struct, frozen=True, gc=False):
     """Delete a pod, gracefully, to make room for a task that is nominated to the pod's node.
 
-    The pod must be bound there and have a lower priority than the task.
+    The pod must be bound there and have a lower priority than the task; or be in another pool, of which the
+    task's pool takes room back.
     """
 
     victim: Task
     task: Task
+    claim: Claim | None = None  # by which its pool takes the room; None: by priority
 
 
 Action = Bind | Defer | Enqueue | ReserveMany | Unschedulable

@@ -112,3 +112,5 @@ class RelieveTraits(Traits):
 
     evicts: bool = False
     """It may answer Evict. The live scheduler then also watches PodDisruptionBudgets."""
+    reclaims: bool = False
+    """It may answer Evict with a claim, so it is asked even if no pod has a lower priority."""

@@ -87,12 +87,13 @@ def victims_on(view: View, task_class: TaskClass, row: int, gives_way: GivesWay)
     protected = {each.pod.uid for each, does in zip(staying, violates, strict=True) if does}
     # The sort is stable: both groups stay in the order of importance.
     protected_first = sorted(lower, key=lambda each: each.pod.uid not in protected)
-    victims = [each for each in protected_first if not _is_spared(room, each.pod)]
+    victims = [each for each in protected_first if not is_spared(room, each.pod)]
     has_budget = any(view.budgets.applies_to(each.pod) for each in lower)
     return _judged(victims, protected, has_budget)
 
 
-def _is_spared(room: RoomWithout, pod: Task) -> bool:
+def is_spared(room: RoomWithout, pod: Task) -> bool:
+    """Whether the task fits beside the pod after all; otherwise the pod is left out of the room again."""
     room.restore(pod)
     if room.fits:
         return True

@@ -14,6 +14,7 @@ from eclectus.accounts.group_shares import GroupShares
 from eclectus.accounts.known_jobs import KnownJobs
 from eclectus.accounts.node_prices import NodePrices, NodePricing
 from eclectus.accounts.pools import Pools
+from eclectus.accounts.reclaim import Starvation
 from eclectus.cluster.budgets import Budgets
 from eclectus.cluster.changelog import AnyRows, EntryLog, Rows
 from eclectus.cluster.nodes import Cluster
@@ -221,7 +222,7 @@ class View(Struct, frozen=True, eq=False):
     refused lately, which are no victims now. `budgets`: PodDisruptionBudgets.
     `shares_by_policy`: the accounts of `shares`, by the identity of the policy that asks for them.
     `arrivals`: how many tasks of each class arrive; None unless a policy wants it. `known_jobs`: likewise.
-    `pools`: what each Pool holds, waits for and may hold.
+    `pools`: what each Pool holds, waits for and may hold. `starvation`: what they may take back.
     """
 
     now: float
@@ -242,6 +243,7 @@ class View(Struct, frozen=True, eq=False):
     arrivals: Arrivals | None
     known_jobs: KnownJobs | None
     pools: Pools
+    starvation: Starvation
 
     def task_class(self, task: Task) -> TaskClass:
         """The class of the task, up to date."""

@@ -119,6 +119,8 @@ class Evict(Struct, frozen=True, gc=False, tag=True):
     preemptor: str  # uid of the pod that needs the room
     preemptor_namespace: str
     preemptor_name: str
+    pool: str = ""  # that takes back room for that pod; empty: the pod has a higher priority
+    claim: str = ""  # `minimum` or `share`: what that pool lacks; empty likewise
 
 
 class RecordPlan(Struct, frozen=True, gc=False, tag=True):

@@ -353,8 +353,11 @@ def _label_holds(requirement: Requirement, value: str | None) -> bool:
 
 # Which pod gives way to which, in one place: evictions, room held for a pod, and explanations follow it.
 def outranks(task: Task, other: Task) -> bool:
-    """Whether the other pod may have to give up its node, or room that is held for it, for the task."""
-    return other.priority < task.priority
+    """Whether the other pod may have to give up its node, or room that is held for it, for the task.
+
+    Priorities count inside a pool; those of pods that are in none, the system's own, count for all.
+    """
+    return other.priority < task.priority and (not task.pool or task.pool == other.pool)
 
 
 def may_outrank(priority: float, lowest: float) -> bool:

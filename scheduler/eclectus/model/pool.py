@@ -25,6 +25,19 @@ class PoolAmounts(Struct, frozen=True, gc=False):
 NO_AMOUNTS = PoolAmounts()
 
 
+class PoolPreemption(Struct, frozen=True, gc=False):
+    """When a pool takes room back, and what may be taken from it; times in seconds."""
+
+    min_share_seconds: float | None = None  # below its minimum for so long, it takes up to that; None: never
+    fair_share_seconds: float | None = None  # below a part of its share for so long, up to its share
+    fair_share_threshold: float = 0.5  # that part, above 0 and at most 1
+    min_runtime_seconds: float = 0.0  # a pod of this pool is no victim before it has run for so long
+    allow_from: bool = True  # whether its pods may be victims at all
+
+
+NO_PREEMPTION = PoolPreemption()
+
+
 class Pool(Struct, frozen=True, gc=False):
     """A Pool, as last seen.
 
@@ -41,6 +54,7 @@ class Pool(Struct, frozen=True, gc=False):
     running_jobs_most: int | None = None  # None: no bound
     namespaces: tuple[str, ...] = ()
     selector: Selector | None = None
+    preemption: PoolPreemption = NO_PREEMPTION
     suspended: bool = False  # nothing of it starts; what runs goes on
     below_min_since: float | None = None  # as written before, seconds since the epoch; None: it is not
 

@@ -37,6 +37,7 @@ from eclectus.policies.place.sparrow import Sparrow
 from eclectus.policies.place.tetris import Tetris
 from eclectus.policies.relieve.none import NoRelief
 from eclectus.policies.relieve.preemption import Preemption
+from eclectus.policies.relieve.reclaim import Reclaim
 from eclectus.policies.rosella import Rosella, RosellaLearn, RosellaLine
 from eclectus.policies.shared import OvertakingLine
 
@@ -85,7 +86,7 @@ LINE: dict[str, type[Line]] = {
     "stealing": Stealing,
 }
 
-RELIEVE: dict[str, type[Relieve]] = {"none": NoRelief, "preemption": Preemption}
+RELIEVE: dict[str, type[Relieve]] = {"none": NoRelief, "preemption": Preemption, "reclaim": Reclaim}
 
 ROLES: dict[str, dict[str, type[Any]]] = {
     "learn": LEARN,

@@ -80,6 +80,10 @@ class EventRecorder:
 
     def preempted(self, evict: Evict) -> None:
         """Record that the pod was deleted to make room for another."""
+        if evict.pool:
+            note = f"Pool {evict.pool} takes back its {evict.claim} on node {evict.node}"
+            self._add(evict, "Normal", "Reclaimed", "Reclaiming", f"{note} for pod {evict.preemptor}")
+            return
         note = f"Preempted by pod {evict.preemptor} on node {evict.node}"
         self._add(evict, "Normal", "Preempted", "Preempting", note)
 

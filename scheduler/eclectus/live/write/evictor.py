@@ -130,12 +130,15 @@ class Evictor:
 
 
 def disruption_patch(evict: Evict, now: datetime) -> dict[str, Any]:
-    """A patch of the condition DisruptionTarget, in kube-scheduler's words."""
+    """A patch of the condition DisruptionTarget, in kube-scheduler's words where it has any."""
+    why = "preempting to accommodate a higher priority pod"
+    if evict.pool:
+        why = f"pool {evict.pool} takes back its {evict.claim}"
     condition = {
         "type": "DisruptionTarget",
         "status": "True",
         "reason": "PreemptionByScheduler",
-        "message": f"{evict.profile}: preempting to accommodate a higher priority pod",
+        "message": f"{evict.profile}: {why}",
         "lastTransitionTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
     return {"metadata": {"uid": evict.uid}, "status": {"conditions": [condition]}}

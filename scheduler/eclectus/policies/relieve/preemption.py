@@ -107,7 +107,7 @@ class Preemption(Relieve):
     )
 
     def __post_init__(self) -> None:
-        self._tables: dict[tuple[Spec, int], Candidates] = {}  # the one used last is the last
+        self._tables: dict[tuple[Spec, int, str], Candidates] = {}  # the one used last is the last
 
     def relieve(self, view: View, refused: Refused) -> Iterator[ReliefAction]:
         """Reserve the cheapest node for each task in turn, and evict its victims."""
@@ -127,7 +127,7 @@ class Preemption(Relieve):
                 yield Evict(pod, task)
 
     def _table(self, task: Task) -> Candidates:
-        kind = (task.spec, task.priority)  # tasks of one kind outrank the same pods
+        kind = (task.spec, task.priority, task.pool)  # tasks of one kind outrank the same pods
         found = self._tables.pop(kind, None) or Candidates(task)
         self._tables[kind] = found
         if len(self._tables) > TABLES_MOST:

@@ -1,0 +1,265 @@
+"""Reclaim: what a pool that has too little for too long may take back, and from whom.
+
+Two kinds of claims, as in the Hadoop Fair Scheduler (Zaharia and others, 2009). A pool that has been below
+its minimum, as far as it needs it, for `minShareSeconds` may take up to that. One that has been below a part
+of its share, half of it by default, for `fairShareSeconds` may take up to its share. Both at once add to no
+more than the larger of them.
+
+Pods are indivisible, so "never below the victim's share", made for slots, would leave guarantees unmet for
+ever. There are two rules, compared where the paths of claimant and victim part:
+
+- for a minimum: the victim's branch has more than its share, and keeps its own minimum;
+- for a share: the victim's branch keeps its share; or else the claimant's, with the pod that starts, has a
+  smaller part of its share than the victim's had before.
+
+A minimum that is claimed lowers the sum of what minima lack, and none raises it. A share that is claimed
+lowers the parts of shares, sorted from the greatest. So claims end, though controllers create their victims
+again: these wait in a pool that ranks behind every claimant. Below the branch the victim's own pool has more
+than its share too, and every pool on the way keeps its minimum.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from math import inf
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from eclectus.accounts.group_shares import SEPARATOR, prefixes
+from eclectus.accounts.pools import Pools
+from eclectus.cluster.resources import PODS
+from eclectus.model.objects import Amounts, Task
+
+Kind = Literal["minimum", "share"]
+LOOK_SECONDS = 1.0  # between two looks at all pools, at least
+POOLS_A_SECOND = 200.0  # that are looked at: some milliseconds of each second
+EPSILON = 1e-6  # of an amount, beside rounding
+
+
+class Claim(Struct, frozen=True, gc=False):
+    """That a pool may take room back now. `lacking`: resource -> how much it may still take."""
+
+    pool: str
+    kind: Kind
+    lacking: Amounts
+
+
+class Starvation:
+    """Since when pools have less than is theirs, and what they may claim for it."""
+
+    def __init__(self, pools: Pools) -> None:
+        self._pools = pools
+        self.shares: Mapping[str, Mapping[str, float]] = {}  # as of the last look
+        self.contended: Mapping[str, AbstractSet[str]] = {}  # likewise, of each pool and its siblings
+        self._below_min: dict[str, float] = {}  # path -> since when, seconds
+        self._below_share: dict[str, float] = {}  # below the part of it at which they may claim it
+        self._claiming: dict[str, None] = {}  # that were for so long, and have not all of their share yet
+        self._known: dict[str, None] = {}  # names of pools that were looked at
+        self._cursor = -1  # in the changes of pools
+        self._look_at = -inf
+        self.looks = 0  # so far; written here only
+        self.next_due = inf  # when the next pool may claim, or pools are to be looked at; written here only
+
+    def look(self, now: float) -> bool:
+        """Look at all pools if they have changed; whether some may claim what they might not before."""
+        has_changed = self._pools.changes.head != self._cursor
+        if has_changed and now >= self._look_at:
+            self._cursor, has_changed = self._pools.changes.head, False
+            self._look_at = now + max(LOOK_SECONDS, len(self._known) / POOLS_A_SECOND)
+            self._look(now)
+            self.looks += 1
+        is_due, self.next_due = self.next_due <= now, self._look_at if has_changed else inf
+        for path, kind, at in self._claims_at():
+            if at > now:
+                self.next_due = min(self.next_due, at)
+            elif kind == "share":
+                self._claiming[path] = None
+        return is_due
+
+    def below_min_since(self, path: str) -> float | None:
+        """Since when a pool lacks its minimum, seconds; None if it has it, or needs less."""
+        return self._below_min.get(path)
+
+    def below_share_since(self, path: str) -> float | None:
+        """Since when a pool has less than the part of its share that it may claim; None if it has that."""
+        return self._below_share.get(path)
+
+    def _look(self, now: float) -> None:
+        pools, tree = self._pools, self._pools.tree
+        self.shares, self.contended = pools.shares()
+        paths = {path: pool for pool in tree if (path := tree.path_of(pool.name)) is not None}
+        for path, pool in paths.items():
+            before = pool.below_min_since if pool.name not in self._known else None
+            _note(self._below_min, path, pools.lacks_minimum(path), now, before)
+            is_far_below = bool(self._lacking_share(path, pool.preemption.fair_share_threshold))
+            _note(self._below_share, path, is_far_below, now, None)
+            if not self._lacking_share(path, 1.0):
+                self._claiming.pop(path, None)
+        known: dict[str, Any]
+        for known in (self._below_min, self._below_share, self._claiming):
+            for gone in [path for path in known if path not in paths]:
+                del known[gone]
+        self._known = {pool.name: None for pool in tree}
+
+    def _claims_at(self) -> Iterator[tuple[str, Kind, float]]:
+        """Which pools that lack something may claim what, and from when on, seconds."""
+        kinds: tuple[Kind, ...] = ("minimum", "share")
+        for kind, below in zip(kinds, (self._below_min, self._below_share), strict=True):
+            for path, since in below.items():
+                seconds = self._patience(path, kind)
+                if seconds is not None:
+                    yield path, kind, since + seconds
+
+    def _patience(self, path: str, kind: Kind) -> float | None:
+        """For how long a pool waits before it claims, seconds; None if it never does."""
+        pool = self._pools.tree.of_path(path)
+        if pool is None:
+            return None
+        rules = pool.preemption
+        return rules.min_share_seconds if kind == "minimum" else rules.fair_share_seconds
+
+    def claims(self, task: Task, now: float) -> Iterator[Claim]:
+        """What pools on the way to the root may claim for this task now, minima first, its own pool first."""
+        kinds: tuple[Kind, ...] = ("minimum", "share")
+        for kind in kinds:
+            for path in (task.pool, *reversed(list(prefixes(task.pool)))):
+                lacking = self._may_claim(path, kind, now)
+                wanted = {name for name, amount in (*task.spec.requests, (PODS, 1)) if amount}
+                if any(amount > 0 for name, amount in lacking.items() if name in wanted):
+                    yield Claim(path, kind, tuple(sorted(lacking.items())))
+
+    def _may_claim(self, path: str, kind: Kind, now: float) -> Mapping[str, int]:
+        """What a pool may still take; nothing before its time."""
+        if kind == "share":
+            return self._lacking_share(path, 1.0) if path in self._claiming else {}
+        since, seconds = self._below_min.get(path), self._patience(path, kind)
+        if since is None or seconds is None or now < since + seconds:
+            return {}
+        return self._lacking_minimum(path)
+
+    def _lacking_minimum(self, path: str) -> dict[str, int]:
+        held, demand = self._pools.usage.held(path), self._pools.demand_of(path)
+        least = self._pools.least_of(path).items()
+        lacking = {name: min(amount, demand.get(name, 0)) - held.get(name, 0) for name, amount in least}
+        return {name: amount for name, amount in lacking.items() if amount > 0}
+
+    def _lacking_share(self, path: str, part: float) -> dict[str, int]:
+        """Up to its share, of resources of which it holds less than this part of what it needs of that.
+
+        Only of those that its siblings contend for: of others everybody's share is what he needs.
+        """
+        share, found = self.shares.get(path, {}), dict[str, int]()
+        held, demand = self._pools.usage.held(path), self._pools.demand_of(path)
+        for name in self.contended.get(path, ()):
+            due, has = min(share.get(name, 0.0), demand.get(name, 0)), held.get(name, 0)
+            if has < int(due * part):
+                found[name] = int(due) - has
+        return found
+
+
+class Taking:
+    """Which pods one claim may take, one after the other, for one task."""
+
+    def __init__(self, pools: Pools, starvation: Starvation, claim: Claim, task: Task) -> None:
+        self._pools = pools
+        self._shares, self._contended = starvation.shares, starvation.contended
+        self._claim = claim
+        self._task = task
+        self._wanted = (*task.spec.requests, (PODS, 1))
+        self._taken: dict[str, Counter[str]] = {}  # path -> amounts
+
+    def may_take(self, pod: Task) -> bool:
+        """Whether the pod may be taken beside those that were."""
+        path, amounts = pod.pool, (*pod.holding, (PODS, 1))
+        if not path or _is_below(path, self._claim.pool) or not self._helps(amounts):
+            return False
+        way = [each for each in (*prefixes(path), path) if not _is_below(self._claim.pool, each)]
+        if any(not self._allows(each) for each in way):
+            return False
+        if not all(self._keeps_minimum(each, amounts) and self._is_above_share(each) for each in way):
+            return False
+        return self._claim.kind == "minimum" or self._is_fair(way[0], amounts)
+
+    def take(self, pod: Task) -> None:
+        """Count the pod as taken."""
+        self._count(pod, 1)
+
+    def give_back(self, pod: Task) -> None:
+        """Count it as taken no longer."""
+        self._count(pod, -1)
+
+    def _count(self, pod: Task, sign: int) -> None:
+        for path in (*prefixes(pod.pool), pod.pool):
+            taken = self._taken.setdefault(path, Counter())
+            for name, amount in (*pod.holding, (PODS, 1)):
+                taken[name] += sign * amount
+
+    def _helps(self, amounts: Amounts) -> bool:
+        """Whether the pod holds something that the task requests."""
+        wanted = {name for name, amount in self._wanted if amount}
+        return any(amount and name in wanted for name, amount in amounts)
+
+    def _allows(self, path: str) -> bool:
+        pool = self._pools.tree.of_path(path)
+        return pool is None or pool.preemption.allow_from
+
+    def _held(self, path: str) -> Counter[str]:
+        held = Counter(self._pools.usage.held(path))
+        held.subtract(self._taken.get(path, {}))
+        return held
+
+    def _is_above_share(self, path: str) -> bool:
+        held, share = self._held(path), self._shares.get(path, {})
+        return any(held[name] > share.get(name, 0.0) + EPSILON for name, amount in self._wanted if amount)
+
+    def _keeps_minimum(self, path: str, amounts: Amounts) -> bool:
+        least = self._pools.least_of(path)
+        if not least:
+            return True
+        held, demand = self._held(path), self._pools.demand_of(path)
+        return all(
+            held[name] - amount >= min(least[name], demand.get(name, 0))
+            for name, amount in amounts
+            if name in least and amount
+        )
+
+    def _is_fair(self, branch: str, amounts: Amounts) -> bool:
+        """Whether a branch keeps its share, or has the larger part of it even so."""
+        held, share = self._held(branch), self._shares.get(branch, {})
+        wanted = {name for name, amount in self._wanted if amount} & self._contended.get(branch, frozenset())
+        theirs = [(name, amount) for name, amount in amounts if name in wanted and amount]
+        if all(held[name] - amount >= share.get(name, 0.0) - EPSILON for name, amount in theirs):
+            return True
+        own = self._branch_of_claimant(branch)
+        more = dict(self._wanted) if not self._pools.usage.group_of(self._task.uid) else {}
+        mine, my_share = self._pools.usage.held(own), self._shares.get(own, {})
+        return all(
+            _part(mine.get(name, 0) + more.get(name, 0), my_share.get(name, 0.0))
+            < _part(held[name], share.get(name, 0.0))
+            for name, _ in theirs
+        )
+
+    def _branch_of_claimant(self, branch: str) -> str:
+        """The sibling of the victim's branch that leads to the claimant."""
+        depth = branch.count(SEPARATOR) + 1
+        return SEPARATOR.join(self._task.pool.split(SEPARATOR)[:depth])
+
+
+def _is_below(path: str, ancestor: str) -> bool:
+    """Whether a pool is this one, or below it."""
+    return path == ancestor or path.startswith(f"{ancestor}{SEPARATOR}")
+
+
+def _part(amount: float, share: float) -> float:
+    return amount / share if share else inf if amount else 0.0
+
+
+def _note(since: dict[str, float], path: str, is_so: bool, now: float, before: float | None) -> None:
+    """Since when something is so; at first since `before`, where that is known."""
+    if not is_so:
+        since.pop(path, None)
+    elif path not in since:
+        since[path] = now if before is None else min(before, now)

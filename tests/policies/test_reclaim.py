@@ -1,0 +1,319 @@
+"""Reclaim: what starved pools take back, from whom, when, and that it ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from builders import make_engine, make_node, make_task
+from eclectus.model.events import BudgetSeen, PoolSeen
+from eclectus.model.objects import Budget, Requirement, Task
+from eclectus.model.pool import Pool, PoolAmounts, PoolPreemption
+from eclectus.policies.order.pools import FairPools
+from eclectus.policies.place.fit import BestFit
+from eclectus.policies.relieve.chain import Chain
+from eclectus.policies.relieve.preemption import Preemption
+from eclectus.policies.relieve.reclaim import Reclaim
+from worlds import World
+
+AFTER_60 = PoolPreemption(min_share_seconds=60.0)
+FAIR_60 = PoolPreemption(fair_share_seconds=60.0)
+
+
+def cores(count: float) -> PoolAmounts:
+    """So many cores."""
+    return PoolAmounts((("cpu", int(1000 * count)),))
+
+
+def mine(name: str, **fields: Any) -> Pool:
+    """A pool that the namespace of all these pods may use."""
+    return Pool(name, namespaces=("default",), **fields)
+
+
+def world_of(*pools: Pool, nodes: tuple[float, ...] = (8,), relieve: Any = None) -> World:
+    """Nodes of so many cores, and these Pools."""
+    engine = make_engine(BestFit(), order=FairPools(), relieve=relieve or Reclaim(), wait_limit=None)
+    world = World(engine, *(make_node(f"n{at}", cpu=cpu) for at, cpu in enumerate(nodes)))
+    world.step(*map(PoolSeen, pools))
+    return world
+
+
+def pods(pool: str, count: int, cpu: float = 1, first: int = 0, **fields: Any) -> list[Task]:
+    """Pods of a pool, named by it and numbered."""
+    named = range(first, first + count)
+    return [
+        make_task(f"{pool}{at}", cpu, **{"asked_pool": pool, "created": float(at), **fields}) for at in named
+    ]
+
+
+def held(world: World, pool: str) -> int:
+    """The pods of a pool that are bound."""
+    return sum(name.startswith(pool) for name in world.placed())
+
+
+# -- when, and how much ----------------------------------------------------------------------------
+
+
+def test_a_minimum_is_taken_back_after_its_time_though_nothing_happens() -> None:
+    world = world_of(mine("a", min_share=cores(3), preemption=AFTER_60), mine("b"))
+    world.add(*pods("b", 8))
+    world.sleep(100.0)
+    world.add(*pods("a", 5))
+    world.sleep(59.0)
+    assert world.victims() == []
+    world.sleep(4.0)
+    assert len(world.victims()) == 3
+    assert (held(world, "a"), held(world, "b")) == (3, 5)
+    world.sleep(3600.0)
+    assert len(world.victims()) == 3
+
+
+def test_who_evicts_is_said() -> None:
+    world = world_of(mine("a", min_share=cores(1), preemption=AFTER_60), mine("b"))
+    world.add(*pods("b", 8))
+    world.add(*pods("a", 1))
+    world.sleep(70.0)
+    assert [(each.pool, each.claim, each.preemptor_name) for each in world.evictions] == [
+        ("a", "minimum", "a0")
+    ]
+
+
+def test_no_more_is_taken_back_than_is_needed() -> None:
+    world = world_of(mine("a", min_share=cores(3), preemption=AFTER_60), mine("b"))
+    world.add(*pods("b", 8))
+    world.add(*pods("a", 1))
+    world.sleep(200.0)
+    assert len(world.victims()) == 1
+
+
+def test_the_newest_pods_go() -> None:
+    world = world_of(mine("a", min_share=cores(2), preemption=AFTER_60), mine("b"))
+    world.add(*pods("b", 6))
+    world.sleep(10.0)
+    world.add(*pods("b", 2, first=6))
+    world.add(*pods("a", 2))
+    world.sleep(70.0)
+    assert set(world.victims()) == {"b6", "b7"}
+
+
+def test_a_clock_begins_anew_when_the_demand_has_gone_in_between() -> None:
+    world = world_of(mine("a", min_share=cores(2), preemption=AFTER_60), mine("b"))
+    world.add(*pods("b", 8))
+    world.sleep(10.0)
+    world.add(*pods("a", 1))
+    world.sleep(30.0)
+    world.delete("a0")
+    world.sleep(5.0)
+    world.add(*pods("a", 1, first=1))
+    world.sleep(58.0)
+    assert world.victims() == []
+    world.sleep(5.0)
+    assert len(world.victims()) == 1
+
+
+def test_a_pool_far_below_its_share_takes_it_back_and_one_above_half_of_it_does_not() -> None:
+    world = world_of(mine("a", preemption=FAIR_60), mine("b"))
+    world.add(*pods("b", 8))
+    world.add(*pods("a", 8))
+    world.sleep(70.0)
+    assert (held(world, "a"), held(world, "b")) == (4, 4)
+    other = world_of(mine("a", preemption=FAIR_60), mine("b"))
+    other.add(*pods("a", 2), *pods("b", 6))
+    other.add(*pods("a", 6, first=2))
+    other.sleep(600.0)
+    assert other.victims() == []
+
+
+def test_both_claims_take_the_larger_and_not_the_sum() -> None:
+    both = PoolPreemption(min_share_seconds=60.0, fair_share_seconds=60.0)
+    world = world_of(mine("a", min_share=cores(2), preemption=both), mine("b"))
+    world.add(*pods("b", 8))
+    world.add(*pods("a", 8))
+    world.sleep(600.0)
+    assert (held(world, "a"), held(world, "b")) == (4, 4)
+
+
+def test_without_a_time_nothing_is_taken_back() -> None:
+    world = world_of(mine("a", min_share=cores(3)), mine("b"))
+    world.add(*pods("b", 8))
+    world.add(*pods("a", 5))
+    world.sleep(3600.0)
+    assert world.victims() == []
+
+
+# -- from whom -------------------------------------------------------------------------------------
+
+
+def test_a_pool_at_its_own_minimum_gives_nothing() -> None:
+    world = world_of(
+        mine("a", min_share=cores(4), preemption=AFTER_60), mine("b", min_share=cores(5)), mine("c")
+    )
+    world.add(*pods("b", 5), *pods("c", 3))
+    world.add(*pods("a", 4))
+    world.sleep(300.0)
+    assert {name[0] for name in world.victims()} == {"c"}
+    assert held(world, "b") == 5
+
+
+def test_one_pod_of_four_cores_is_not_taken_from_a_pool_with_a_minimum_of_three() -> None:
+    """volcano#4947: evicting it leaves 0 of 3, and it would be first again; as four pods one of them goes."""
+    pools = (
+        mine("a", min_share=cores(3)),
+        mine("b", min_share=cores(5), preemption=AFTER_60),
+    )
+    world = world_of(*pools)
+    world.add(*pods("a", 1, cpu=4), *pods("b", 1, cpu=1))
+    world.add(*pods("b", 1, cpu=4, first=1))
+    world.sleep(3600.0)
+    assert world.victims() == []
+    world = world_of(*pools)
+    world.add(*pods("a", 4), *pods("b", 1))
+    world.add(*pods("b", 1, cpu=4, first=1))
+    world.sleep(3600.0)
+    assert len(world.victims()) == 1
+    assert "b1" in world.placed()
+
+
+def test_pods_that_are_too_young_are_spared_until_they_are_not() -> None:
+    spared = PoolPreemption(min_runtime_seconds=300.0)
+    world = world_of(mine("a", min_share=cores(2), preemption=AFTER_60), mine("b", preemption=spared))
+    world.add(*pods("b", 8))
+    world.add(*pods("a", 2))
+    world.sleep(290.0)
+    assert world.victims() == []
+    world.sleep(60.0)
+    assert len(world.victims()) == 2
+
+
+def test_a_pool_that_allows_nothing_to_be_taken_keeps_its_pods() -> None:
+    world = world_of(
+        mine("a", min_share=cores(2), preemption=AFTER_60),
+        mine("b", preemption=PoolPreemption(allow_from=False)),
+    )
+    world.add(*pods("b", 8))
+    world.add(*pods("a", 2))
+    world.sleep(600.0)
+    assert world.victims() == []
+
+
+def test_no_budget_is_violated() -> None:
+    world = world_of(mine("a", min_share=cores(2), preemption=AFTER_60), mine("b"))
+    selector = (Requirement("app", "In", ("x",)),)
+    world.step(BudgetSeen(Budget("default", "b", selector, 0)))
+    world.add(*pods("b", 7, labels=(("app", "x"),)), *pods("b", 1, first=7))
+    world.add(*pods("a", 2))
+    world.sleep(600.0)
+    assert world.victims() == ["b7"]
+
+
+def test_pods_on_nodes_that_the_claimant_cannot_use_are_left_alone() -> None:
+    world = world_of(mine("a", min_share=cores(2), preemption=AFTER_60), mine("b"), nodes=(4, 4))
+    world.add(*pods("b", 8))
+    world.add(*pods("a", 2, node_selector=(("kubernetes.io/hostname", "elsewhere"),)))
+    world.sleep(600.0)
+    assert world.victims() == []
+
+
+def test_a_starved_pool_is_seen_behind_a_hundred_pods_of_another() -> None:
+    world = world_of(mine("a", min_share=cores(1), preemption=AFTER_60), mine("b"))
+    world.add(*pods("b", 200))
+    world.add(*pods("a", 1, created=999.0))
+    world.sleep(70.0)
+    assert len(world.victims()) == 1
+
+
+def test_a_high_priority_takes_nothing_from_another_pool() -> None:
+    chain = Chain((Reclaim(), Preemption()))
+    world = world_of(mine("a"), mine("b"), nodes=(2,), relieve=chain)
+    world.add(*pods("a", 1), *pods("b", 1))
+    world.add(*pods("a", 1, first=1, priority=10))
+    world.sleep(120.0)
+    assert world.victims() == ["a0"], "its own pool's pod alone"
+
+
+def test_the_room_of_a_claimant_is_not_taken_by_a_high_priority_of_another_pool() -> None:
+    world = world_of(mine("a", min_share=cores(1), preemption=AFTER_60), mine("b"), relieve=Reclaim())
+    world.terminates_at_once = False
+    world.add(*pods("b", 8))
+    world.add(*pods("a", 1))
+    world.sleep(70.0)
+    (victim,) = world.victims()
+    world.add(*pods("b", 1, first=99, priority=1000))
+    world.delete(victim)
+    world.sleep(5.0)
+    assert world.node_of("a0") == "n0"
+
+
+# -- that it ends ----------------------------------------------------------------------------------
+
+
+def live_through(world: World, seconds: float) -> None:
+    """Let time pass, in which controllers create every victim again at once."""
+    end, serial = world.now + seconds, 0
+    known = len(world.evictions)
+    while world.now < end:
+        world.sleep(min(5.0, end - world.now))
+        for each in world.evictions[known:]:
+            serial += 1
+            gone = next(task for task in CREATED[each.name[0]] if task.name == each.name.partition("-")[0])
+            again = replace(gone, uid=f"uid-again{serial}", name=f"{gone.name}-{serial}", created=world.now)
+            world.add(again)
+        known = len(world.evictions)
+
+
+CREATED: dict[str, list[Task]] = {}
+
+
+def test_controllers_that_create_victims_again_do_not_keep_it_going() -> None:
+    """kueue#3779: G has a minimum of 300m; A holds 100 + 100, B 50 + 50; G's pods of 50 and 100 wait."""
+    g = Pool("g", min_share=cores(0.3), preemption=AFTER_60)
+    world = world_of(g, mine("x", parent="g"), mine("a"), mine("b"), nodes=(0.3,))
+    CREATED.clear()
+    CREATED.update(
+        a=pods("a", 2, cpu=0.1), b=pods("b", 2, cpu=0.05), x=[*pods("x", 1, cpu=0.05), *pods("x", 1, 0.1, 1)]
+    )
+    world.add(*CREATED["a"], *CREATED["b"])
+    world.add(*CREATED["x"])
+    live_through(world, 600.0)
+    assert held(world, "x") == 2
+    count = len(world.victims())
+    assert count <= 3
+    live_through(world, 3600.0)
+    assert len(world.victims()) == count
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 6), st.integers(0, 3), st.integers(0, 8), st.sampled_from([0.5, 1.0, 2.0])),
+        min_size=2,
+        max_size=4,
+    )
+)
+def test_claims_end_and_no_pool_is_pushed_below_its_minimum(
+    drawn: list[tuple[int, int, int, float]],
+) -> None:
+    """Of pools of (minimum, weight, pods, cores of each); the first has the nodes to itself at first."""
+    rules = PoolPreemption(min_share_seconds=10.0, fair_share_seconds=20.0)
+    pools = [
+        mine("pqrs"[at], min_share=cores(least), weight=float(weight), preemption=rules)
+        for at, (least, weight, _, _) in enumerate(drawn)
+    ]
+    world = world_of(*pools, nodes=(4, 4))
+    CREATED.clear()
+    CREATED.update({"pqrs"[at]: pods("pqrs"[at], count, cpu) for at, (_, _, count, cpu) in enumerate(drawn)})
+    world.add(*CREATED["p"])
+    world.add(*(task for name, tasks in CREATED.items() if name != "p" for task in tasks))
+    live_through(world, 300.0)
+    count = len(world.victims())
+    assert count <= 3 * sum(each[2] for each in drawn)
+    live_through(world, 600.0)
+    assert len(world.victims()) == count, "it has ended"
+    state = world.engine._state
+    for pool in pools:
+        if state.starvation.below_min_since(pool.name) is not None:
+            waiting = [task for name, task in world.tasks.items() if name[0] == pool.name and not task.node]
+            assert waiting
