@@ -188,6 +188,7 @@ def test_what_is_measured_is_written_in_kubernetes_units() -> None:
         "waitingPods": 7,
         "runningJobs": 2,
         "belowMinShareSince": "2026-03-01T12:00:00.250000Z",
+        "belowFairShareSince": None,
     }
 
 

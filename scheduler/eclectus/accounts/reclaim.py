@@ -39,7 +39,7 @@ POOLS_A_SECOND = 200.0  # that are looked at: some milliseconds of each second
 EPSILON = 1e-6  # of an amount, beside rounding
 
 
-class Claim(Struct, frozen=True, gc=False):
+class Entitlement(Struct, frozen=True, gc=False):
     """That a pool may take room back now. `lacking`: resource -> how much it may still take."""
 
     pool: str
@@ -92,10 +92,11 @@ class Starvation:
         self.shares, self.contended = pools.shares()
         paths = {path: pool for pool in tree if (path := tree.path_of(pool.name)) is not None}
         for path, pool in paths.items():
-            before = pool.below_min_since if pool.name not in self._known else None
+            is_new = pool.name not in self._known
+            before = pool.below_min_since if is_new else None
             _note(self._below_min, path, pools.lacks_minimum(path), now, before)
             is_far_below = bool(self._lacking_share(path, pool.preemption.fair_share_threshold))
-            _note(self._below_share, path, is_far_below, now, None)
+            _note(self._below_share, path, is_far_below, now, pool.below_share_since if is_new else None)
             if not self._lacking_share(path, 1.0):
                 self._claiming.pop(path, None)
         known: dict[str, Any]
@@ -121,7 +122,7 @@ class Starvation:
         rules = pool.preemption
         return rules.min_share_seconds if kind == "minimum" else rules.fair_share_seconds
 
-    def claims(self, task: Task, now: float) -> Iterator[Claim]:
+    def claims(self, task: Task, now: float) -> Iterator[Entitlement]:
         """What pools on the way to the root may claim for this task now, minima first, its own pool first."""
         kinds: tuple[Kind, ...] = ("minimum", "share")
         for kind in kinds:
@@ -129,7 +130,7 @@ class Starvation:
                 lacking = self._may_claim(path, kind, now)
                 wanted = {name for name, amount in (*task.spec.requests, (PODS, 1)) if amount}
                 if any(amount > 0 for name, amount in lacking.items() if name in wanted):
-                    yield Claim(path, kind, tuple(sorted(lacking.items())))
+                    yield Entitlement(path, kind, tuple(sorted(lacking.items())))
 
     def _may_claim(self, path: str, kind: Kind, now: float) -> Mapping[str, int]:
         """What a pool may still take; nothing before its time."""
@@ -163,7 +164,7 @@ class Starvation:
 class Taking:
     """Which pods one claim may take, one after the other, for one task."""
 
-    def __init__(self, pools: Pools, starvation: Starvation, claim: Claim, task: Task) -> None:
+    def __init__(self, pools: Pools, starvation: Starvation, claim: Entitlement, task: Task) -> None:
         self._pools = pools
         self._shares, self._contended = starvation.shares, starvation.contended
         self._claim = claim

@@ -14,6 +14,7 @@ from eclectus.api.common import Condition, ObjectMeta
 MAX_RESOURCES = 16  # of a minimum or a maximum
 MAX_NAMESPACES = 256  # that a pool lists by name
 MAX_WEIGHT = 1_000_000.0
+MAX_PREEMPTION_SECONDS = 1_000_000_000.0
 MAX_LEVELS = 8  # of the tree: a pool that is deeper does not count
 POOL_NAME_CHARACTERS = 63  # it is a label value of pods and namespaces
 READY = "Ready"  # type of its condition
@@ -51,6 +52,16 @@ class PoolNamespaces(Struct, frozen=True):
     selector: PoolSelector | None = None
 
 
+class PoolPreemption(Struct, frozen=True, rename="camel"):
+    """When the pool takes room back, and what may be taken from it. None of a time: never."""
+
+    min_share_seconds: float | None = None
+    fair_share_seconds: float | None = None
+    fair_share_threshold: float = 0.5
+    min_runtime_seconds: float = 0.0
+    allow_from: bool = True
+
+
 class PoolSpec(Struct, frozen=True, rename="camel"):
     """Where the pool is in the tree, what it is entitled to, and whose pods may belong to it."""
 
@@ -61,6 +72,7 @@ class PoolSpec(Struct, frozen=True, rename="camel"):
     policy: Literal["fair", "fifo", "sjf", "srtf"] = "fair"
     max_running_jobs: int | None = None
     namespaces: PoolNamespaces = PoolNamespaces()
+    preemption: PoolPreemption = PoolPreemption()
     suspend: bool = False
 
 
@@ -73,6 +85,7 @@ class PoolStatus(Struct, frozen=True, rename="camel"):
     waiting_pods: int = 0
     running_jobs: int = 0
     below_min_share_since: str | None = None
+    below_fair_share_since: str | None = None
     conditions: tuple[Condition, ...] = ()
 
 

@@ -2,7 +2,7 @@
 
 People read it, and since when a pool lacks its minimum must survive a restart. All else is derived from pods
 and Pools. Every write costs a request, so a pool is written at most every `WRITE_SECONDS`, that it has begun
-to lack its minimum at once, and all together no more than `WRITES_A_MINUTE`.
+to lack something at once, and all together no more than `WRITES_A_MINUTE`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -71,6 +71,7 @@ class PoolRecords:
             waiting_pods=usage.waiting(path).get(PODS, 0),
             running_jobs=self._pools.running_jobs(path),
             below_min_since=starvation.below_min_since(path),
+            below_share_since=starvation.below_share_since(path),
         )
 
     def _note(self, name: str, record: PoolRecord, now: float) -> None:
@@ -78,10 +79,14 @@ class PoolRecords:
         when, written = self._written.get(name, (-inf, None))
         if record == written:
             self._due.discard(name)
-        elif written is None or (written.below_min_since is None) != (record.below_min_since is None):
+        elif written is None or _is_starved(written) != _is_starved(record):
             self._due.set(name, now)
         else:
             self._due.set(name, when + WRITE_SECONDS)
+
+
+def _is_starved(record: PoolRecord) -> tuple[bool, bool]:
+    return record.below_min_since is not None, record.below_share_since is not None
 
 
 def _amounts(amounts: Mapping[str, float]) -> Amounts:

@@ -102,8 +102,8 @@ class PoolMembers:
     def _set(self, pool: Pool) -> None:
         before = self._pools.tree.of_name(pool.name)
         if before is not None:
-            pool_before = replace(before, below_min_since=pool.below_min_since)
-            if pool_before == pool:  # only its status has changed
+            written = {"below_min_since": pool.below_min_since, "below_share_since": pool.below_share_since}
+            if replace(before, **written) == pool:  # only its status has changed
                 return
         self._pools.set(pool)
         if before is None or _membership(before) != _membership(pool):

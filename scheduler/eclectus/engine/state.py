@@ -40,7 +40,7 @@ from msgspec.structs import replace
 
 from eclectus.accounts.accounts import Accounts
 from eclectus.accounts.pools import Limit
-from eclectus.accounts.reclaim import Claim, Starvation
+from eclectus.accounts.reclaim import Entitlement, Starvation
 from eclectus.cluster.budgets import Budgets
 from eclectus.cluster.nodes import Cluster
 from eclectus.engine.agenda import Backoff, ReliefSchedule, ReportSchedule, WaitingTimes
@@ -478,7 +478,7 @@ class State:
         if self.starvation.look(self.now):
             self.relief.expedite(self.now)
 
-    def evict(self, victim: Task, task: Task, claim: Claim | None = None) -> None:
+    def evict(self, victim: Task, task: Task, claim: Entitlement | None = None) -> None:
         """Delete a bound pod to make room for the task, which is nominated to its node."""
         self._evicted[victim.uid] = task.uid
         self.budgets.spend(victim)

@@ -7,7 +7,7 @@ from math import inf
 
 from msgspec import Struct
 
-from eclectus.accounts.reclaim import Claim
+from eclectus.accounts.reclaim import Entitlement
 from eclectus.model.objects import NO_GRANT, Grant, Task
 
 
@@ -106,7 +106,7 @@ class Evict(Struct, frozen=True, gc=False):
 
     victim: Task
     task: Task
-    claim: Claim | None = None  # by which its pool takes the room; None: by priority
+    claim: Entitlement | None = None  # by which its pool takes the room; None: by priority
 
 
 Action = Bind | Defer | Enqueue | ReserveMany | Unschedulable

@@ -6,10 +6,19 @@ from typing import Any
 
 from msgspec import Raw, Struct, ValidationError, convert
 from msgspec.json import Decoder
+from msgspec.structs import astuple
 
 from eclectus.api.common import ObjectMeta, micro_time_text, without_nulls
 from eclectus.api.names import POOL
-from eclectus.api.pool import MAX_WEIGHT, Pool, PoolSelector, PoolShare, PoolSpec, PoolStatus
+from eclectus.api.pool import (
+    MAX_PREEMPTION_SECONDS,
+    MAX_WEIGHT,
+    Pool,
+    PoolSelector,
+    PoolShare,
+    PoolSpec,
+    PoolStatus,
+)
 from eclectus.kube import objects
 from eclectus.kube.constraints import label_selector
 from eclectus.kube.objects import decode
@@ -71,8 +80,10 @@ def pool_from(pool: Pool) -> model.Pool:
         running_jobs_most=spec.max_running_jobs,
         namespaces=tuple(sorted(names.names)),
         selector=None if names.selector is None else _selector(names.selector),
+        preemption=model.PoolPreemption(*astuple(spec.preemption)),
         suspended=spec.suspend,
         below_min_since=objects.seconds(pool.status.below_min_share_since),
+        below_share_since=objects.seconds(pool.status.below_fair_share_since),
     )
 
 
@@ -105,15 +116,19 @@ def pool_status(record: model.PoolRecord, before: PoolStatus) -> dict[str, Any]:
 
     A merge patch keeps what it does not name, so what is no longer measured is null.
     """
-    since = record.below_min_since
     return {
         "held": _patched(record.held, before.held),
         "demand": _patched(record.demand, before.demand),
         "share": _patched(record.share, before.share),
         "waitingPods": min(record.waiting_pods, MOST_JOBS),
         "runningJobs": min(record.running_jobs, MOST_JOBS),
-        "belowMinShareSince": None if since is None else micro_time_text(since),
+        "belowMinShareSince": _time(record.below_min_since),
+        "belowFairShareSince": _time(record.below_share_since),
     }
+
+
+def _time(seconds: float | None) -> str | None:
+    return None if seconds is None else micro_time_text(seconds)
 
 
 def _check(spec: PoolSpec) -> None:
@@ -123,6 +138,19 @@ def _check(spec: PoolSpec) -> None:
     jobs = spec.max_running_jobs
     if jobs is not None and not 1 <= jobs <= MOST_JOBS:
         raise FieldError("maxRunningJobs", f"{jobs} is not between 1 and {MOST_JOBS}")
+    rules = spec.preemption
+    if not 0 < rules.fair_share_threshold <= 1:
+        problem = f"{rules.fair_share_threshold:g} is not above 0 and at most 1"
+        raise FieldError("preemption.fairShareThreshold", problem)
+    times = {
+        "minShareSeconds": rules.min_share_seconds,
+        "fairShareSeconds": rules.fair_share_seconds,
+        "minRuntimeSeconds": rules.min_runtime_seconds,
+    }
+    for field, seconds in times.items():
+        if seconds is not None and not 0 <= seconds <= MAX_PREEMPTION_SECONDS:
+            problem = f"{seconds:g} is not between 0 and {MAX_PREEMPTION_SECONDS:g}"
+            raise FieldError(f"preemption.{field}", problem)
 
 
 def _amounts(share: PoolShare, field: str) -> model.PoolAmounts:

@@ -56,6 +56,7 @@ class Pool(Struct, frozen=True, gc=False):
     selector: Selector | None = None
     preemption: PoolPreemption = NO_PREEMPTION
     suspended: bool = False  # nothing of it starts; what runs goes on
+    below_share_since: float | None = None  # as written before, seconds since the epoch; None: it is not
     below_min_since: float | None = None  # as written before, seconds since the epoch; None: it is not
 
 
@@ -68,3 +69,4 @@ class PoolRecord(Struct, frozen=True, gc=False):
     waiting_pods: int = 0
     running_jobs: int = 0
     below_min_since: float | None = None  # seconds since the epoch; None: it has its minimum, or needs less
+    below_share_since: float | None = None  # likewise: below the part of its share at which it may claim it

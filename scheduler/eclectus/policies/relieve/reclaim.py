@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eclectus.accounts.reclaim import Claim, Taking
+from eclectus.accounts.reclaim import Entitlement, Taking
 from eclectus.feasibility.fit_error import RoomWithout
 from eclectus.framework import Evict, Nominate, Refused, ReliefAction, Relieve, RelieveTraits, TaskClass, View
 from eclectus.framework.victims import is_spared
@@ -60,7 +60,9 @@ class Reclaim(Relieve):
                         yield Evict(pod, task, claim)
                     break
 
-    def _best(self, view: View, task_class: TaskClass, task: Task, claim: Claim) -> tuple[int, Found] | None:
+    def _best(
+        self, view: View, task_class: TaskClass, task: Task, claim: Entitlement
+    ) -> tuple[int, Found] | None:
         """The best of the nodes that are examined, from a random one on."""
         candidates: dict[int, Found] = {}
         for row in _rows(view, task_class):
