@@ -15,6 +15,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from builders import ExactSpeeds
 from dag_engine_machine import DagEngineMachine
+from driven_engine import reclaim_first
 from eclectus.engine import scheduling_cycle
 from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.order.fifo import FifoOrder
@@ -40,7 +41,7 @@ WAYS = {
     "committed-lines": (partial(Rosella, replan=False, compare="sed"), EXACT, NoRelief),
     "least-allocated": (LeastAllocated, LEARNED, Preemption),
     "two-choices": (PowerOfTwo, LEARNED, Preemption),
-    "pools": (BestFit, LEARNED, Preemption),
+    "pools": (BestFit, LEARNED, reclaim_first),
     "carbyne": (BestFit, LEARNED, Preemption),
     "carbyne-bounded": (Rosella, EXACT, NoRelief),
 }
@@ -56,7 +57,7 @@ def run_machine(way: str, examples: int, steps: int, derandomize: bool, **more: 
     ways = {
         "policy": staticmethod(policy),
         "learn": staticmethod(learn),
-        "relieve": relieve,
+        "relieve": staticmethod(relieve),
         "order": staticmethod(ORDERS.get(way, FifoOrder)),
     }
     machine = DagEngineMachine if way.startswith("carbyne") else EngineMachine

@@ -10,10 +10,18 @@ from eclectus.framework import Learn, Order, Place, Relieve
 from eclectus.model.events import Event, Resumed
 from eclectus.model.objects import Task
 from eclectus.policies.order.fifo import FifoOrder
+from eclectus.policies.relieve.chain import Chain
 from eclectus.policies.relieve.preemption import Preemption
+from eclectus.policies.relieve.reclaim import Reclaim
 from eclectus.policies.rosella import Rosella, RosellaLearn
 from engine_invariants import binds_keep_the_limits, no_pod_is_lost
 from model_server import ModelServer
+
+
+def reclaim_first() -> Chain:
+    """Pools take room back, then priorities make room."""
+    return Chain((Reclaim(), Preemption()))
+
 
 LIMIT_SECONDS = make_profile().settings.wait_limit or 0.0
 STEPS_MOST = 1_000  # until nothing happens any more; engines that come to rest need a hundred or so
@@ -113,10 +121,15 @@ class DrivenEngine:
         A pod in a node queue was not refused, so nobody is evicted for it.
         """
         state = self.engine._state
-        evicts = self.relieve is Preemption
+        evicts = self.relieve in (Preemption, reclaim_first)
 
         def may_evict(task: Task) -> bool:
             return evicts and state.places.of(task.uid) != "nodeQueue"
 
         limited = {uid for uid, task in state.pending.items() if state.pools.limit_on(task) is not None}
-        no_pod_is_lost(self.server, may_evict, limited)
+
+        def pool_of(uid: str) -> str:
+            task = state.pending.get(uid) or state.placed.task(uid)
+            return "" if task is None else task.pool
+
+        no_pod_is_lost(self.server, may_evict, limited, pool_of)

@@ -129,11 +129,15 @@ def the_counts_of_jobs_match_the_delivered_events(engine: Engine, known: Deliver
 
 
 def no_pod_is_lost(
-    server: ModelServer, may_evict: Callable[[Task], bool], limited: Collection[str] = ()
+    server: ModelServer,
+    may_evict: Callable[[Task], bool],
+    limited: Collection[str] = (),
+    pool_of: Callable[[str], str] = lambda uid: "",
 ) -> None:
     """Whatever is believed: after so much time a pod waits only where no feasible node has room.
 
-    Or for its pool: `limited` has the uids of these, which say so.
+    Or for its pool: `limited` has the uids of these, which say so. `pool_of`: of a pod, by its uid;
+    priorities count inside a pool.
     """
     for task in server.delivered.waiting():
         if task.gates:
@@ -150,15 +154,20 @@ def no_pod_is_lost(
         ]
         assert all(refusals), f"{task} could run: {refusals}"
         if may_evict(task):
-            no_eviction_would_help(server, task)
+            no_eviction_would_help(server, task, pool_of)
 
 
-def no_eviction_would_help(server: ModelServer, task: Task) -> None:
-    """No node would have room if all pods of lower priority left it."""
+def no_eviction_would_help(server: ModelServer, task: Task, pool_of: Callable[[str], str]) -> None:
+    """No node would have room if all pods of lower priority, and of its pool, left it."""
+    own = pool_of(task.uid)
     for name, node in server.nodes.items():
         known = server.delivered
         beside = known.beside(task, name)
-        staying = [other for other in beside if other.priority >= task.priority]
+        staying = [
+            other
+            for other in beside
+            if other.priority >= task.priority or (own and pool_of(other.uid) != own)
+        ]
         leaving = [other for other in beside if other not in staying]
         why = refusal(task, node, staying) or _refused_by_pods(known, task, name, leaving)
         assert why, f"{task} waits although it may evict pods from {name}"

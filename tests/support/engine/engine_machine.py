@@ -25,7 +25,7 @@ from eclectus.model.objects import (
     Task,
     Toleration,
 )
-from eclectus.model.pool import NO_AMOUNTS, Pool, PoolAmounts
+from eclectus.model.pool import NO_AMOUNTS, Pool, PoolAmounts, PoolPreemption
 from gangs import key
 from judge import refusal
 
@@ -71,6 +71,9 @@ POOL_FIELDS = st.fixed_dictionaries(
         "suspended": st.sampled_from([False, False, False, True]),
         "weight": st.sampled_from([0.0, 1.0, 3.0]),
         "policy": st.sampled_from(["fifo", "fair", "sjf", "srtf"]),
+        "preemption": st.sampled_from(
+            [PoolPreemption(), PoolPreemption(0.0, 0.0), PoolPreemption(5.0, 5.0, min_runtime_seconds=3.0)]
+        ),
     }
 )
 PICK = st.integers(0, 1000)
@@ -149,6 +152,24 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
         self.pools.add(name)
         parent = "all" if name == "team" else ""
         self.step([PoolSeen(Pool(name, parent=parent, namespaces=("default",), **fields))])
+
+    @rule(count=st.integers(1, 4))
+    def starve_a_pool(self, count: int) -> None:
+        """One pool fills the cluster, then pods of another with a minimum wait."""
+        self.put_pool("team", {"preemption": PoolPreemption(0.0, 0.0)})
+        self._create_in("team", 6)
+        self.deliver_all()
+        while self.server.binds_in_flight:
+            self.step([self.server.answer(0)])
+        self.deliver_all()
+        self.put_pool("default", {"min_share": pods(count), "preemption": PoolPreemption(0.0, 0.0)})
+        self._create_in("", count)
+        self.deliver_all()
+
+    def _create_in(self, pool: str, count: int) -> None:
+        for _ in range(count):
+            self.serial += 1
+            self.server.put_task(make_task(f"t{self.serial}", created=self.now, asked_pool=pool))
 
     @rule(pick=PICK)
     @precondition(lambda self: self.pools)

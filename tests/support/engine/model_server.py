@@ -319,7 +319,8 @@ class ModelServer:
         victim, preemptor = known.tasks[evict.uid], known.tasks[evict.preemptor]
         assert evict.uid not in known.evicted, f"{victim} is evicted twice"
         assert victim.node == evict.node == known.nominated[preemptor.uid], f"{victim} is in nobody's way"
-        assert victim.priority < preemptor.priority, f"{victim} has not a lower priority than {preemptor}"
+        is_lower = victim.priority < preemptor.priority
+        assert is_lower or evict.pool, f"{victim} has not a lower priority than {preemptor}"
         known.evicted.add(evict.uid)
 
     def write_relief(self, refused: bool) -> list[Event]:
