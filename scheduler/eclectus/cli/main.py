@@ -54,6 +54,7 @@ COMMANDS = {
     "explain": "explain.command",
     "speeds": "speeds",
     "dag": "dag",
+    "pools": "pools",
     "check-config": "configurations",
     "config": "configurations",
     "policies": "configurations",

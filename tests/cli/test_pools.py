@@ -1,0 +1,118 @@
+"""`eclectus pools`: the tree of Pools, for people and for programs."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+from eclectus.cli import pools as command
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def pool(name: str, spec: Any = None, status: Any = None) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": spec or {}, "status": status or {}}
+
+
+def ready(reason: str, message: str = "") -> dict[str, Any]:
+    status = "True" if reason == "Accepted" else "False"
+    time = "2026-03-01T11:00:00Z"
+    kind = {
+        "type": "Ready",
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": time,
+    }
+    return {"conditions": [kind]}
+
+
+TREE = [
+    pool("vision", {"parent": "research", "policy": "fifo", "maxRunningJobs": 3}, {"runningJobs": 2}),
+    pool(
+        "research",
+        {
+            "weight": 2,
+            "minShare": {"amounts": {"cpu": "40", "nvidia.com/gpu": 8}},
+            "maxShare": {"percent": 60},
+        },
+        {
+            "held": {"cpu": "2500m", "memory": "1073741824"},
+            "share": {"cpu": "40"},
+            "waitingPods": 7,
+            "belowMinShareSince": "2026-03-01T11:30:00.000000Z",
+            **ready("Accepted"),
+        },
+    ),
+    pool("lost", {"parent": "gone"}, ready("NoSuchParent", "there is no Pool gone")),
+    pool("default", {"suspend": True}),
+]
+
+
+def table(*objects: dict[str, Any], wide: bool = False) -> list[str]:
+    found, problems = command.read(objects)
+    assert problems == []
+    return list(command.table(command.rows(found), NOW, wide=wide))
+
+
+def test_children_stand_below_their_parent_and_those_without_a_way_to_the_top_are_last() -> None:
+    lines = table(*TREE)
+    assert [line.split("   ")[0] for line in lines[1:5]] == ["default", "research", "  vision", "lost"]
+    assert lines[-1] == "lost: there is no Pool gone"
+
+
+def test_the_resources_that_minima_and_maxima_name_are_shown_and_all_in_the_wide_table() -> None:
+    narrow, wide = (next(line for line in table(*TREE, wide=each) if "research" in line) for each in (0, 1))
+    assert narrow.split("   ")[:1] == ["research"]
+    assert "40 cpu, 8 nvidia.com/gpu" in narrow
+    assert "2.5 cpu   60%" in narrow
+    assert "30m" in narrow
+    assert "Accepted" in narrow
+    assert "1Gi memory" not in narrow
+    assert "2.5 cpu, 1Gi memory" in wide
+
+
+def test_jobs_and_the_state_of_a_suspended_pool() -> None:
+    wide = table(*TREE, wide=True)
+    assert "2 of 3   fifo" in next(line for line in wide if "vision" in line)
+    assert next(line for line in wide if line.startswith("default")).endswith("Suspended")
+
+
+def test_one_pool_and_what_is_below_it() -> None:
+    found, _ = command.read(TREE)
+    assert [row["name"] for row in command.rows(found, "research")] == ["research", "vision"]
+    with pytest.raises(click.UsageError, match=r"there is no Pool 'visoin'; did you mean 'vision'\?"):
+        command.formatted(found, "table", "visoin")
+    with pytest.raises(click.UsageError, match="there is no Pool 'a'; there is none"):
+        command.formatted([], "table", "a")
+
+
+def test_pools_whose_parents_form_a_circle_are_listed_once() -> None:
+    found, _ = command.read([pool("a", {"parent": "b"}), pool("b", {"parent": "a"})])
+    assert [row["name"] for row in command.rows(found)] == ["a", "b"]
+    assert [row["name"] for row in command.rows(found, "a")] == ["a", "b"]
+
+
+def test_one_that_cannot_be_read_is_named_and_hides_no_other() -> None:
+    found, problems = command.read([pool("bad", {"weight": "heavy"}), *TREE])
+    assert len(found) == len(TREE)
+    (problem,) = problems
+    assert "bad" in problem
+    assert "weight" in problem
+
+
+def test_for_programs() -> None:
+    found, _ = command.read(TREE)
+    printed = command.formatted(found, "json")
+    assert json.loads(printed) == yaml.safe_load(command.formatted(found, "yaml"))
+    research = next(row for row in json.loads(printed) if row["name"] == "research")
+    assert (research["weight"], research["waitingPods"], research["ready"]) == (2, 7, True)
+    assert research["held"] == {"cpu": "2500m", "memory": "1073741824"}
+
+
+def test_without_pools_that_is_said() -> None:
+    assert command.formatted([], "table").startswith("there are no Pools")
+    assert command.formatted([], "json") == "[]"
