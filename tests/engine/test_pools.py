@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_profile, make_task
 from eclectus.engine.engine import Engine
-from eclectus.framework import Profile
+from eclectus.engine.queues.head_heap import PathHeap
+from eclectus.framework import Profile, Reason, Wait
 from eclectus.model.commands import RecordPool
 from eclectus.model.events import GangSeen, NamespaceSeen, PoolGone, PoolSeen, TaskSeen
 from eclectus.model.objects import Gang, Requirement, Task
@@ -409,3 +410,21 @@ def test_only_the_status_of_a_pool_moves_nothing() -> None:
     generation = id(moved._by_path)
     world.step(PoolSeen(replace(mine("x"), below_min_since=7.0)))
     assert id(moved._by_path) == generation
+
+
+def test_a_level_outlives_what_takes_no_part_below_it() -> None:
+    """The only child has no rank; then its parent must still be there when the child has one, or goes."""
+    ranks: dict[str, tuple[float, ...] | Wait] = {"all": (1.0,), "all/team": Wait(Reason("full"))}
+    heap = PathHeap[str](lambda prefix: ranks[prefix])
+    heap.keep("pod", "all/team/job", (0.0, ((),), (), 1))
+    assert heap.first() is None
+    assert heap.withholds
+    ranks["all/team"] = (2.0,)
+    assert heap.rerank("all/team")
+    assert heap.first() == ((0.0, ((1.0,), (2.0,), ()), (), 1), "pod")
+    ranks["all/team"] = Wait(Reason("full"))
+    heap.rerank("all/team")
+    heap.discard("pod")
+    assert not heap.withholds
+    assert not heap.rerank("all")
+    assert not heap.rerank("all/team")

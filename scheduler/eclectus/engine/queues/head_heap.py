@@ -61,6 +61,7 @@ class _Level(ValueHeap[Any]):
         self.name = name
         self.parent = parent
         self.rank = rank
+        self.levels = 0  # below this one, those that take no part included
 
 
 class PathHeap(Generic[T]):
@@ -129,6 +130,8 @@ class PathHeap(Generic[T]):
             rank = self.rank(prefix)
             parent = self._level(prefix.rpartition(SEPARATOR)[0])
             level = self._levels[prefix] = _Level(prefix, parent, rank)
+            if isinstance(parent, _Level):
+                parent.levels += 1
         return level
 
     def _follow(self, level: ValueHeap[Any]) -> None:
@@ -138,7 +141,10 @@ class PathHeap(Generic[T]):
             self._withheld.pop(level.name, None)
             if first is None:
                 parent.discard(level)
-                del self._levels[level.name]
+                if not level.levels:
+                    del self._levels[level.name]
+                    if isinstance(parent, _Level):
+                        parent.levels -= 1
             elif isinstance(level.rank, Wait):
                 parent.discard(level)
                 self._withheld[level.name] = None
