@@ -8,8 +8,10 @@ import yaml
 
 from eclectus.api.dag_job import DagJob
 from eclectus.api.node_probe import NodeProbeSpec
+from eclectus.api.pool import Pool
 from eclectus.config.configuration import parse
 from eclectus.kube.dag_jobs import shape_from
+from eclectus.kube.pools import pool_from
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import CHART, CHECKOUT, MANIFESTS
 from eclectus_e2e.testbed.chart import configuration, render
@@ -73,6 +75,9 @@ def test_examples_are_valid(path):
         elif each["kind"] == "NodeProbe":
             jsonschema.validate(each, _schema("nodeprobes"))
             assert problems(convert.read(each["spec"], NodeProbeSpec), OPERATOR) == []
+        elif each["kind"] == "Pool":
+            jsonschema.validate(each, _schema("pools"))
+            assert pool_from(msgspec.convert(each, Pool)).name == each["metadata"]["name"]
         elif each["kind"] == "DagJob":
             # OpenAPI's exclusiveMinimum is true or false, as in draft 4 of JSON Schema.
             jsonschema.Draft4Validator(_schema("dagjobs")).validate(each)

@@ -85,12 +85,16 @@ def test_every_permission_is_used_and_none_is_missing(plane, core, tmp_path):
         CustomObjectsApi(core.api_client).create_cluster_custom_object(
             "eclectus.dev", "v1alpha1", "nodeprobes", node_probe()
         )
+        CustomObjectsApi(core.api_client).create_cluster_custom_object(
+            "eclectus.dev", "v1alpha1", "pools", pool()
+        )
         make_volumes(core)
         assert wait_for(lambda: has("patch", "persistentvolumes"), 60)
         assert wait_for(lambda: has("patch", "persistentvolumeclaims"), 60)
         core.delete_namespaced_pod("provisioned", "default")  # nobody provisions its volume
         run_to_its_end(core, "done")
         assert wait_for(lambda: has("create", "nodeprofiles") and has("patch", "nodeprobes/status"), 60)
+        assert wait_for(lambda: has("patch", "pools/status"), 60)
         for number in itertools.count():
             if has("get", "pods"):
                 break
@@ -194,6 +198,12 @@ def node_probe():
         "metadata": {"name": "load"},
         "spec": spec,
     }
+
+
+def pool():
+    """A Pool, of which the scheduler writes what is measured."""
+    metadata = {"name": "default"}
+    return {"apiVersion": "eclectus.dev/v1alpha1", "kind": "Pool", "metadata": metadata, "spec": {}}
 
 
 def waiting(core):

@@ -21,6 +21,11 @@ def pool(name: str = "research", *, status: Any = None, version: str = "1", **sp
     }
 
 
+def new_pool(name: str = "research", **spec: Any) -> Any:
+    """A Pool as users write it."""
+    return {"apiVersion": API_VERSION, "kind": POOL, "metadata": {"name": name}, "spec": spec}
+
+
 def raw(name: str = "research", **fields: Any) -> msgspec.Raw:
     """The JSON of the same."""
     return msgspec.Raw(msgspec.json.encode(pool(name, **fields)))

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from eclectus.api.names import INSTANCE_LABEL, NODE_PROBES_PATH, NODE_PROFILES_PATH
+from eclectus.api.names import INSTANCE_LABEL, NODE_PROBES_PATH, NODE_PROFILES_PATH, POOLS_PATH
 from eclectus.kubeclient.api_errors import ApiError
 from eclectus.model.objects import kind_of
 from eclectus_e2e.testbed import chart
@@ -14,6 +14,7 @@ from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 from eclectus_hack.permissions import forbidden, requests, superfluous
 from live_cluster import Admin, pod, wait
 from live_operator import PATIENT, node_probe, rights_of_operator
+from pool_objects import new_pool
 from refused_templates import REFUSED
 from secured_pages import READER, READERS, page, token_of
 
@@ -209,6 +210,9 @@ def test_the_operator_has_the_permissions_it_uses_and_no_others(admin, operator,
     wait("a stage is overdue", lambda: running.count_in_log("still not started"))
     kubelets.thaw("n0", "n1", "n2", "n3")
     suspended(admin)
+    admin.send("POST", POOLS_PATH, new_pool("default"))
+    wait("a Pool has its condition", lambda: "Accepted" in str(admin.get(f"{POOLS_PATH}/default")))
+    admin.send("DELETE", f"{POOLS_PATH}/default")
     used = requests(audit_log(plane.directory), installed.operator_user)
     rights = rights_of_operator(VALUES)
     assert forbidden(rights, used) == set()

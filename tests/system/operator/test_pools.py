@@ -1,0 +1,172 @@
+"""Pools on a real API server: what it refuses, which conditions they get, and what is measured of them."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from eclectus.api.names import POOL_LABEL, POOLS_PATH
+from eclectus.kubeclient.api_errors import ApiError
+from eclectus.kubeclient.client import MERGE_PATCH
+from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
+from live_cluster import Admin, pod, wait
+from pool_objects import new_pool
+
+pytestmark = pytest.mark.live
+
+VALUES = {"operator": {"enabled": True}}
+NODES = [NodeSpec(name=f"n{at}", group="all", speed=1.0) for at in range(2)]
+SCHEDULER: dict[str, Any] = {}
+
+
+@pytest.fixture
+def admin(plane: Any, installed: Any, kubelets: Any, scheduler: Any, namespace: str) -> Iterator[Admin]:
+    kubelets.reset()
+    with Admin(plane.kubeconfig, namespace) as admin:
+        yield admin
+        for each in admin.get(POOLS_PATH)["items"]:
+            admin.send("DELETE", f"{POOLS_PATH}/{each['metadata']['name']}")
+
+
+def create(admin: Admin, name: str, **spec: Any) -> Any:
+    return admin.send("POST", POOLS_PATH, new_pool(name, **spec))
+
+
+def change(admin: Admin, name: str, **spec: Any) -> None:
+    admin.send("PATCH", f"{POOLS_PATH}/{name}", {"spec": spec}, content_type=MERGE_PATCH)
+
+
+def status(admin: Admin, name: str) -> Any:
+    return admin.get(f"{POOLS_PATH}/{name}").get("status", {})
+
+
+def ready(admin: Admin, name: str) -> tuple[str, str]:
+    """Reason and message of its condition; empty as long as it has none."""
+    conditions = status(admin, name).get("conditions", [])
+    return next(((each["reason"], each["message"]) for each in conditions), ("", ""))
+
+
+AMOUNTS = {"amounts": {"cpu": "1500m", "nvidia.com/gpu": 2}}
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("x" * 64, {}, "the name is a label value of pods and namespaces, so it may have at most 63 characters"),
+    ("self", {"parent": "self"}, "a pool cannot be its own parent"),
+    ("default", {"parent": "a"}, "the pools default and recovery are always at the top"),
+    ("recovery", {"parent": "a"}, "the pools default and recovery are always at the top"),
+    ("a", {"minShare": AMOUNTS, "maxShare": {"amounts": {"cpu": 1}}}, "minShare must not be above maxShare"),
+    ("a", {"minShare": AMOUNTS, "maxShare": {"amounts": {"nvidia.com/gpu": "1"}}}, "must not be above"),
+    ("a", {"minShare": {"percent": 2}, "maxShare": {"percent": 1}}, "minShare.percent must not be above"),
+    ("a", {"maxShare": {"amounts": {"gpu": 1}}}, "a resource is cpu, memory, ephemeral-storage, pods"),
+    ("a", {"maxShare": {"amounts": {"cpu": "-1"}}}, "should match"),
+    ("a", {"maxShare": {"amounts": {"cpu": -1}}}, "should be greater than or equal to 0"),
+    ("a", {"maxShare": {"amounts": {f"a.b/{at}": 1 for at in range(17)}}}, "must have at most 16"),
+    ("a", {"weight": -1}, "spec.weight"),
+    ("a", {"weight": 1e7}, "spec.weight"),
+    ("a", {"policy": "lifo"}, 'supported values: "fair", "fifo", "sjf", "srtf"'),
+    ("a", {"maxRunningJobs": 0}, "spec.maxRunningJobs"),
+    ("a", {"minShare": {"percent": 101}}, "spec.minShare.percent"),
+    ("a", {"namespaces": {"names": ["b", "b"]}}, "Duplicate value"),
+    (
+        "a",
+        {"namespaces": {"selector": {"matchExpressions": [{"key": "k", "operator": "In"}]}}},
+        "In and NotIn need values, Exists and DoesNotExist have none",
+    ),
+]
+
+
+def test_a_pool_that_cannot_be_valid_by_itself_is_refused_with_the_reason(admin: Admin) -> None:
+    for name, spec, message in REFUSED:
+        with pytest.raises(ApiError) as raised:
+            create(admin, name, **spec)
+        assert message in str(raised.value), (name, spec)
+    assert admin.get(POOLS_PATH)["items"] == []
+
+
+def test_a_pool_with_everything_is_stored_as_written_and_has_defaults(admin: Admin) -> None:
+    spec = {
+        "parent": "lab",
+        "weight": 0.5,
+        "minShare": {**AMOUNTS, "percent": 10},
+        "maxShare": {"amounts": {"cpu": 2, "memory": "64Gi", "nvidia.com/gpu": "2", "hugepages-2Mi": 0}},
+        "policy": "srtf",
+        "maxRunningJobs": 7,
+        "namespaces": {
+            "names": ["vision"],
+            "selector": {"matchExpressions": [{"key": "team", "operator": "In", "values": ["a"]}]},
+        },
+        "suspend": True,
+    }
+    assert create(admin, "vision", **spec)["spec"] == spec
+    assert create(admin, "lab")["spec"] == {"weight": 1, "policy": "fair", "suspend": False}
+    nulls = create(admin, "nulls", parent=None, weight=None, minShare=None, maxRunningJobs=None)
+    assert nulls["spec"] == {"weight": 1, "policy": "fair", "suspend": False}
+
+
+def test_conditions_say_what_is_wrong_with_the_tree_and_follow_it(admin: Admin, operator: Any) -> None:
+    running = operator().wait_leading()
+    create(admin, "research", minShare={"amounts": {"cpu": 100}})
+    create(admin, "vision", parent="research", minShare={"amounts": {"cpu": 70}})
+    create(admin, "speech", parent="research", minShare={"amounts": {"cpu": "50000m"}})
+    create(admin, "lost", parent="nowhere")
+    create(admin, "one", parent="two")
+    create(admin, "two", parent="one")
+    expected = {
+        "research": "Accepted",
+        "vision": "MinimaExceedParent",
+        "speech": "MinimaExceedParent",
+        "lost": "NoSuchParent",
+        "one": "Cycle",
+        "two": "Cycle",
+    }
+    wait("all have it", lambda: {name: ready(admin, name)[0] for name in expected} == expected)
+    text = "the minima of the children of research add up to 120 cpu, research has a minimum of 100 cpu"
+    assert ready(admin, "vision")[1] == text
+    change(admin, "speech", minShare={"amounts": {"cpu": 30}})
+    change(admin, "two", parent=None)
+    create(admin, "nowhere")
+    wait("all is well", lambda: {ready(admin, name)[0] for name in expected} == {"Accepted"})
+    before = {name: admin.get(f"{POOLS_PATH}/{name}")["metadata"]["resourceVersion"] for name in expected}
+    create(admin, "last")
+    wait("another sync", lambda: ready(admin, "last")[0] == "Accepted")
+    after = {name: admin.get(f"{POOLS_PATH}/{name}")["metadata"]["resourceVersion"] for name in expected}
+    assert after == before, "the same is not written twice"
+    assert running.stop() == 0
+
+
+def test_what_a_pool_holds_and_lacks_is_written_beside_the_conditions(admin: Admin, operator: Any) -> None:
+    operator().wait_leading()
+    names = {"names": [admin.namespace]}
+    create(admin, "small", namespaces=names, maxShare={"amounts": {"cpu": 1}})
+    create(admin, "large", namespaces=names, minShare={"amounts": {"cpu": "100"}})
+    labels = {at: {POOL_LABEL: name} for at, name in enumerate(("small", "small", "large"))}
+    bodies = [pod(f"p{at}", cpu="1", work=600) for at in labels]
+    for at, body in enumerate(bodies):
+        body["metadata"]["labels"] = labels[at]
+    wait("they are accepted", lambda: {ready(admin, name)[0] for name in ("small", "large")} == {"Accepted"})
+    admin.create(bodies)
+    wait("it is measured", lambda: status(admin, "small").get("held", {}).get("cpu") == "1000m")
+    wait("one waits", lambda: status(admin, "small").get("waitingPods") == 1)
+    assert len(admin.bound()) == 2, "one more would be beyond the maximum"
+    found = status(admin, "small")
+    assert found["demand"]["cpu"] in ("1000m", "2000m")
+    assert found["runningJobs"] == 1
+    assert "belowMinShareSince" not in found
+    wait("the other too", lambda: status(admin, "large").get("held", {}).get("cpu") == "1000m")
+    assert ready(admin, "small")[0] == "Accepted", "what the operator has written stays"
+    for name in admin.pods():
+        admin.send("DELETE", f"/api/v1/namespaces/{admin.namespace}/pods/{name}")
+    wait("what is held no longer is not shown", lambda: not status(admin, "small").get("held"))
+
+
+def test_kubectl_shows_and_explains_what_matters(admin: Admin, plane: Any) -> None:
+    def kubectl(*arguments: str) -> str:
+        program = [str(plane.binaries / "kubectl"), "--kubeconfig", str(plane.kubeconfig), *arguments]
+        return subprocess.run(program, check=True, capture_output=True, text=True).stdout
+
+    create(admin, "research", minShare={"amounts": {"cpu": 4, "nvidia.com/gpu": "8"}}, parent="lab")
+    head, row = kubectl("get", "epool").splitlines()
+    assert " ".join(head.split()) == "NAME PARENT WEIGHT MIN SHARE HELD WAITING STARVED READY AGE"
+    assert row.split()[:4] == ["research", "lab", "1", '{"cpu":4,"nvidia.com/gpu":"8"}']
+    assert "What it gets first if it needs it" in " ".join(kubectl("explain", "pool.spec.minShare").split())
