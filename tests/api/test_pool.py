@@ -25,6 +25,7 @@ SELECTOR = NAMESPACES["properties"]["selector"]
         (api.PoolNamespaces, NAMESPACES),
         (api.PoolSelector, SELECTOR),
         (api.PoolExpression, SELECTOR["properties"]["matchExpressions"]["items"]),
+        (api.PoolPreemption, SPEC["properties"]["preemption"]),
         (api.PoolStatus, STATUS),
     ],
     ids=lambda each: getattr(each, "__name__", ""),
@@ -45,6 +46,8 @@ def test_the_bounds_are_those_of_the_definition():
         f"<= {api.POOL_NAME_CHARACTERS}" in rule["rule"] for rule in SCHEMA["x-kubernetes-validations"]
     )
     assert NAMESPACES["properties"]["names"]["maxItems"] == api.MAX_NAMESPACES
+    times = [part for name, part in spec["preemption"]["properties"].items() if name.endswith("Seconds")]
+    assert {part["maximum"] for part in times} == {api.MAX_PREEMPTION_SECONDS}
     for share in ("minShare", "maxShare"):
         assert spec[share]["properties"]["amounts"]["maxProperties"] == api.MAX_RESOURCES
     for measured in ("held", "demand", "share"):

@@ -76,7 +76,7 @@ def test_examples_are_valid(path):
             jsonschema.validate(each, _schema("nodeprobes"))
             assert problems(convert.read(each["spec"], NodeProbeSpec), OPERATOR) == []
         elif each["kind"] == "Pool":
-            jsonschema.validate(each, _schema("pools"))
+            jsonschema.Draft4Validator(_schema("pools")).validate(each)
             assert pool_from(msgspec.convert(each, Pool)).name == each["metadata"]["name"]
         elif each["kind"] == "DagJob":
             # OpenAPI's exclusiveMinimum is true or false, as in draft 4 of JSON Schema.

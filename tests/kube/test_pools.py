@@ -22,7 +22,7 @@ from eclectus.kube.pools import (
 from eclectus.kube.requests import MOST
 from eclectus.model.errors import MalformedError
 from eclectus.model.objects import Requirement
-from eclectus.model.pool import Pool, PoolAmounts, PoolRecord
+from eclectus.model.pool import Pool, PoolAmounts, PoolPreemption, PoolRecord
 from pool_objects import raw
 
 NOON = 1772366400.0
@@ -51,8 +51,18 @@ def test_every_field_is_read_in_the_units_of_pods_requests() -> None:
                 "matchExpressions": [{"key": "tier", "operator": "Exists"}],
             },
         },
+        preemption={
+            "minShareSeconds": 60,
+            "fairShareSeconds": 600.5,
+            "fairShareThreshold": 0.25,
+            "minRuntimeSeconds": 300,
+            "allowFrom": False,
+        },
         suspend=True,
-        status={"belowMinShareSince": "2026-03-01T12:00:00.500000Z"},
+        status={
+            "belowMinShareSince": "2026-03-01T12:00:00.500000Z",
+            "belowFairShareSince": "2026-03-01T12:00:00.250000Z",
+        },
     )
     assert found == Pool(
         "research",
@@ -64,14 +74,25 @@ def test_every_field_is_read_in_the_units_of_pods_requests() -> None:
         running_jobs_most=3,
         namespaces=("a", "b"),
         selector=(Requirement("team", "In", ("vision",)), Requirement("tier", "Exists")),
+        preemption=PoolPreemption(60.0, 600.5, 0.25, 300.0, allow_from=False),
         suspended=True,
         below_min_since=NOON + 0.5,
+        below_share_since=NOON + 0.25,
     )
 
 
 def test_null_means_not_set() -> None:
     nulls: dict[str, Any] = dict.fromkeys(
-        ("parent", "weight", "minShare", "policy", "maxRunningJobs", "namespaces", "suspend")
+        (
+            "parent",
+            "weight",
+            "minShare",
+            "policy",
+            "maxRunningJobs",
+            "namespaces",
+            "preemption",
+            "suspend",
+        )
     )
     assert read(**nulls, maxShare={"amounts": None, "percent": None}) == Pool("research")
     assert read(maxShare={"amounts": {"cpu": None, "memory": "1"}}).max_share.amounts == (("memory", 1),)
@@ -101,6 +122,9 @@ def test_a_maximum_of_nothing_stays_a_maximum() -> None:
         ({"minShare": {"percent": 101}}, "spec.minShare.percent: 101 is not between 0 and 100"),
         ({"policy": "random"}, "spec.policy: Invalid enum value 'random'"),
         ({"maxRunningJobs": 0}, "spec.maxRunningJobs: 0 is not between 1 and"),
+        ({"preemption": {"fairShareThreshold": 0}}, "spec.preemption.fairShareThreshold: 0 is not above 0"),
+        ({"preemption": {"minShareSeconds": -1}}, "spec.preemption.minShareSeconds: -1 is not between 0"),
+        ({"preemption": {"minRuntimeSeconds": 1e10}}, "spec.preemption.minRuntimeSeconds: 1e+10 is not"),
         ({"maxRunningJobs": 10**30}, "spec.maxRunningJobs"),
         (
             {"namespaces": {"selector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}},

@@ -68,6 +68,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("a", {"policy": "lifo"}, 'supported values: "fair", "fifo", "sjf", "srtf"'),
     ("a", {"maxRunningJobs": 0}, "spec.maxRunningJobs"),
     ("a", {"minShare": {"percent": 101}}, "spec.minShare.percent"),
+    ("a", {"preemption": {"fairShareThreshold": 0}}, "spec.preemption.fairShareThreshold"),
+    ("a", {"preemption": {"minShareSeconds": -1}}, "spec.preemption.minShareSeconds"),
     ("a", {"namespaces": {"names": ["b", "b"]}}, "Duplicate value"),
     (
         "a",
@@ -96,6 +98,13 @@ def test_a_pool_with_everything_is_stored_as_written_and_has_defaults(admin: Adm
         "namespaces": {
             "names": ["vision"],
             "selector": {"matchExpressions": [{"key": "team", "operator": "In", "values": ["a"]}]},
+        },
+        "preemption": {
+            "minShareSeconds": 60,
+            "fairShareSeconds": 600,
+            "fairShareThreshold": 0.5,
+            "minRuntimeSeconds": 1.5,
+            "allowFrom": False,
         },
         "suspend": True,
     }
