@@ -20,6 +20,7 @@ from eclectus.engine.pod_specs.late_pods import TERMS_MOST
 from eclectus.engine.queues.class_queues import Queued
 from eclectus.engine.state import ForeignPod, State
 from eclectus.explain.node import demand_of, leaving_on, named, near_misses, preemption, price_for
+from eclectus.explain.pools import standing_of
 from eclectus.feasibility.fit_error import funnel
 from eclectus.feasibility.rules import nodes
 from eclectus.feasibility.rules.nodes import term_holds, term_words
@@ -77,6 +78,7 @@ def explain_waiting(state: State, task: Task, now: float) -> explanation.PodExpl
         waiting=waits,
         expected_wait=state.expected_waits.remaining_seconds(task.uid, now),
         turnaround=state.learn.turnaround(task.workload) or None,
+        pool=standing_of(state, task, now),
         nomination=_nomination(state, task.uid, now),
         attempts=_attempts(state, task, now),
         constraint_demand=demand_of(state, task.spec),

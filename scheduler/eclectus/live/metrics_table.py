@@ -114,6 +114,19 @@ constraint_demand_ratio | gauge | ratio | set
     What pods with these constraints hold and wait for, averaged over minutes, as a share of all nodes.
 constraint_supply_ratio | gauge | ratio | set
     What nodes that satisfy these constraints have beside services, as a share of all nodes.
+
+pool_held | gauge | resources | pool, resource
+    What the pods of the pool hold; cores and bytes. The 99 largest pools are named, the others are other.
+pool_share | gauge | resources | pool, resource
+    What the pool is entitled to now, by minima, weights and what its siblings need.
+pool_demand | gauge | resources | pool, resource
+    What its pods hold, and those that wait request.
+pool_waiting_pods | gauge | pods | pool
+    Pods of the pool that wait.
+pool_running_jobs | gauge | jobs | pool
+    Jobs of the pool of which a pod has a node.
+pool_below_share_seconds | gauge | seconds | pool, kind
+    For how long it lacks its minimum, or the part of its share below which it may claim that; 0 if neither.
 """
 
 

@@ -36,11 +36,13 @@ from eclectus.engine.counters import QueueCounts
 from eclectus.engine.engine import Engine
 from eclectus.explain.node import learned_summary, summary_of_prices
 from eclectus.explain.pod import Decision
+from eclectus.explain.pools import standings
 from eclectus.kubeclient.client import ApiClient
 from eclectus.kubeclient.timing import elapsed
 from eclectus.live.metrics_table import FAMILIES, PREFIX
 from eclectus.model.commands import Bind, Command, Report
 from eclectus.model.events import BindConfirmed, BindRefused, Event, TaskGone, TaskSeen
+from eclectus.model.explanation import PoolStanding
 from eclectus.model.learned import ConstraintDemand, LearnedGroup, LearnedSummary, NodeState
 from eclectus.model.objects import Task
 
@@ -192,7 +194,10 @@ def register_collectors(
         summary = engine.read(summary_of_prices, *groups)
         return () if summary is None else price_metrics(summary, most)
 
-    for metrics in (lambda: queue_metrics(engine.queue_counts()), learned, prices):
+    def pools() -> Iterable[Metric]:
+        return pool_metrics(engine.read(lambda state: list(standings(state, now()))))
+
+    for metrics in (lambda: queue_metrics(engine.queue_counts()), learned, prices, pools):
         registry.register(AtScrape(metrics))
 
 
@@ -287,6 +292,30 @@ def _mean(parts: list[LearnedGroup]) -> tuple[int, float, float]:
     nodes = sum(each.nodes for each in parts)
     speed = sum(each.nodes * each.speed for each in parts) / nodes
     return nodes, speed, sum(each.nodes * each.confidence for each in parts) / nodes
+
+
+Labels = tuple[str, ...]
+POOLS_MOST = 99  # with a name of their own
+
+
+def pool_metrics(largest_first: Sequence[PoolStanding]) -> Iterator[Metric]:
+    """How pools stand; of no more than so many, and of all others together."""
+    amounts = {name: defaultdict[Labels, float](float) for name in ("pool_held", "pool_share", "pool_demand")}
+    counts = {name: defaultdict[Labels, float](float) for name in ("pool_waiting_pods", "pool_running_jobs")}
+    below = defaultdict[Labels, float](float)
+    for at, pool in enumerate(largest_first):
+        name = pool.path if at < POOLS_MOST else OTHER
+        for each in pool.resources:
+            unit = 1000 if each.resource == "cpu" else 1
+            for of, amount in zip(amounts, (each.held, each.share, each.demand), strict=True):
+                amounts[of][name, each.resource] += amount / unit
+        counts["pool_waiting_pods"][name,] += pool.waiting_pods
+        counts["pool_running_jobs"][name,] += pool.running_jobs
+        for kind, seconds in (("minimum", pool.below_minimum), ("share", pool.below_share)):
+            below[name, kind] = max(below[name, kind], seconds or 0.0)
+    for of, found in (*amounts.items(), *counts.items()):
+        yield observed(of, found.items())
+    yield observed("pool_below_share_seconds", below.items())
 
 
 def price_metrics(summary: PriceSummary, most: int) -> Iterator[Metric]:

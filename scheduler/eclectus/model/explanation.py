@@ -149,6 +149,28 @@ class Waiting(Struct, frozen=True, rename="camel"):
     gates: tuple[str, ...] = ()
 
 
+class PoolResource(Struct, frozen=True, rename="camel"):
+    """One resource of a pool, in the units of the model."""
+
+    resource: str
+    held: int
+    demand: int  # held, and requested by pods that wait; no more than it may hold
+    share: int  # what it is entitled to now
+    least: int = 0  # its minimum
+    most: int | None = None  # that it may hold; None: no maximum of its own
+
+
+class PoolStanding(Struct, frozen=True, rename="camel"):
+    """How a pool stands. `path`: from the root, such as research/vision."""
+
+    path: str
+    resources: tuple[PoolResource, ...]
+    waiting_pods: int = 0
+    running_jobs: int = 0
+    below_minimum: float | None = None  # for so long, seconds, although it needs more; None: it is not
+    below_share: float | None = None  # likewise below the part of its share at which it may take room back
+
+
 class Nomination(Struct, frozen=True, rename="camel"):
     """Room that is held for a pod which is not bound yet."""
 
@@ -198,6 +220,7 @@ class PodExplanation(Struct, frozen=True, rename="camel", kw_only=True):
     waiting: Waiting | None = None
     expected_wait: float | None = None  # seconds from now, as estimated with its first report; 0: it is over
     turnaround: float | None = None  # seconds that its slot will be held beside its run; None: not learned
+    pool: PoolStanding | None = None  # None: it is in none
     nomination: Nomination | None = None
     attempts: Attempts | None = None
     constraint_demand: ConstraintDemand | None = None  # None where no policy asks for prices

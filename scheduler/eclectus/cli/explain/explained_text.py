@@ -104,6 +104,8 @@ def _pod_head(pod: explanation.PodExplanation) -> Iterator[Field]:
         yield "Age", span(pod.age)
     if pod.waiting is not None:
         yield from _waiting(pod.waiting)
+    if pod.pool is not None:
+        yield "Pool", "; ".join(_pool(pod.pool))
     if pod.expected_wait is not None:
         more = f"{span(pod.expected_wait)} more" if pod.expected_wait else "less than it has waited"
         yield "Expected", more
@@ -123,6 +125,19 @@ def _pod_head(pod: explanation.PodExplanation) -> Iterator[Field]:
     yield from _attempts(pod)
     if pod.placement is not None:
         yield from _placement(pod.placement)
+
+
+def _pool(pool: explanation.PoolStanding) -> Iterator[str]:
+    yield pool.path
+    for each in pool.resources:
+        held, share = (quantity(each.resource, amount) for amount in (each.held, each.share))
+        least = f", minimum {quantity(each.resource, each.least)}" if each.least else ""
+        most = "" if each.most is None else f", at most {quantity(each.resource, each.most)}"
+        yield f"holds {held} {each.resource} of a share of {share}{least}{most}"
+    if pool.below_minimum is not None:
+        yield f"below its minimum for {span(pool.below_minimum)}"
+    elif pool.below_share is not None:
+        yield f"far below its share for {span(pool.below_share)}"
 
 
 def _waiting(waiting: explanation.Waiting) -> Iterator[Field]:

@@ -1,0 +1,87 @@
+"""How pools stand: in explanations of pods, and in metrics."""
+
+from __future__ import annotations
+
+from builders import make_engine, make_node, make_task
+from eclectus.cli.explain.explained_text import pod_lines
+from eclectus.engine.engine import Engine
+from eclectus.explain.pod import explain_pod
+from eclectus.explain.pools import standings
+from eclectus.live.process_metrics import POOLS_MOST, AtScrape, Metrics, pool_metrics
+from eclectus.model.events import PoolSeen
+from eclectus.model.pool import Pool, PoolAmounts
+from eclectus.policies.order.pools import FairPools
+from eclectus.policies.place.fit import BestFit
+from worlds import World
+
+
+def cores(count: int) -> PoolAmounts:
+    return PoolAmounts((("cpu", 1000 * count),))
+
+
+def starved_world() -> World:
+    """Pool b holds both cores; a, which has a minimum of one, waits; so does c, which may hold nothing."""
+    world = World(make_engine(BestFit(), order=FairPools(), wait_limit=None), make_node(cpu=2))
+    least, none = cores(1), cores(0)
+    pools = Pool("a", min_share=least), Pool("b"), Pool("c", max_share=none)
+    world.step(*(PoolSeen(Pool(**{**fields(pool), "namespaces": ("default",)})) for pool in pools))
+    world.add(*(make_task(f"b{at}", asked_pool="b") for at in range(2)))
+    world.add(make_task("a", asked_pool="a"), make_task("c", asked_pool="c"))
+    world.sleep(31.0)
+    return world
+
+
+def fields(pool: Pool) -> dict[str, object]:
+    return {name: getattr(pool, name) for name in pool.__struct_fields__}
+
+
+def text_of(engine: Engine, name: str, now: float) -> list[str]:
+    return list(pod_lines(explain_pod(engine, "default", name, now)))
+
+
+def test_a_pod_that_waits_is_explained_with_what_its_pool_holds() -> None:
+    world = starved_world()
+    (line,) = (line for line in text_of(world.engine, "a", world.now) if line.startswith("Pool:"))
+    assert line.split(maxsplit=1)[1] == (
+        "a; holds 0 cpu of a share of 1, minimum 1; below its minimum for 30s"
+    )
+
+
+def test_a_pod_that_its_pool_has_no_room_for_says_so_first() -> None:
+    world = starved_world()
+    lines = text_of(world.engine, "c", world.now)
+    assert any("waits for room in its pool" in line for line in lines)
+    assert any("pool c holds 0m of at most 0m cpu" in line for line in lines)
+    assert any("at most 0" in line for line in lines if line.startswith("Pool:"))
+
+
+def test_pools_are_metrics() -> None:
+    world = starved_world()
+    found = world.engine.read(lambda state: list(standings(state, world.now)))
+    metrics = Metrics()
+    metrics.registry.register(AtScrape(lambda: pool_metrics(found)))
+    lines = metrics.expose().decode().splitlines()
+    for line in (
+        'eclectus_pool_held{pool="b",resource="cpu"} 2.0',
+        'eclectus_pool_share{pool="a",resource="cpu"} 1.0',
+        'eclectus_pool_demand{pool="a",resource="cpu"} 1.0',
+        'eclectus_pool_waiting_pods{pool="a"} 1.0',
+        'eclectus_pool_running_jobs{pool="b"} 2.0',
+        'eclectus_pool_below_share_seconds{kind="minimum",pool="a"} 30.0',
+        'eclectus_pool_below_share_seconds{kind="minimum",pool="b"} 0.0',
+    ):
+        assert line in lines
+
+
+def test_many_pools_have_no_more_series_than_the_largest() -> None:
+    world = World(make_engine(BestFit(), order=FairPools()), make_node(cpu=2))
+    world.step(*(PoolSeen(Pool(f"p{at}", namespaces=("default",))) for at in range(300)))
+    world.add(make_task("big", asked_pool="p299"), make_task("waits", cpu=9, asked_pool="p3"))
+    found = world.engine.read(lambda state: list(standings(state, world.now)))
+    by_name = {metric.name: metric for metric in pool_metrics(found)}
+    waiting = {
+        sample.labels["pool"]: sample.value for sample in by_name["eclectus_pool_waiting_pods"].samples
+    }
+    assert len(waiting) == POOLS_MOST + 1
+    assert "p299" in waiting
+    assert sum(waiting.values()) == 1
