@@ -6,8 +6,13 @@ from math import inf
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
+from builders import make_engine
+from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.carbyne.bookings import FOREVER, Booking, Bookings
+from eclectus.policies.place.fit import BestFit
+from worlds import numbered, small_world
 
 
 def two() -> Bookings:
@@ -78,6 +83,16 @@ def test_others_may_be_in_the_way_of_a_new_plan_where_it_wants_more_than_before(
     assert found.allow("b", [Booking(8.0, 9.0, (8.0,))])
     assert found.allow("new", [Booking(5.0, 8.0, (10.0,))])
     assert not found.allow("new", [Booking(4.0, 8.0, (1.0,))])
+
+
+def test_a_namespace_without_pods_books_nothing_any_more() -> None:
+    order = Carbyne(overhang="bounded")
+    run = small_world(make_engine(BestFit(), order=order), cpu=20)
+    run.add(*numbered(2), *(replace(each, namespace="b") for each in numbered(2, prefix="b")))
+    assert order._planner.bookings._changes.keys() == {"default/", "b/"}
+    run.end("b0")
+    run.end("b1")
+    assert order._planner.bookings._changes.keys() == {"default/"}
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -211,7 +211,7 @@ def test_an_arrival_storm_and_failures_and_a_lost_node_leave_nothing_behind(
     assert not run.tasks
     planner = run.engine._state.profiles["eclectus"].order._planner  # type: ignore[attr-defined]
     assert not planner.jobs
-    assert not planner.bookings.names
+    assert not planner.bookings._changes
 
 
 @pytest.mark.parametrize("overhang", ["free", "bounded"])

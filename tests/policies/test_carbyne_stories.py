@@ -69,5 +69,5 @@ def test_what_is_kept_of_jobs_is_bounded_by_what_exists(settings: dict[str, Any]
     assert jobs is not None
     assert planner.jobs.keys() <= jobs.keys()
     assert jobs._pods.keys() <= story.tasks.keys()
-    assert planner.bookings.names <= {*planner.jobs, *planner.plain.by_path}
+    assert planner.bookings._changes.keys() <= {*planner.jobs, *planner.plain.by_path}
     assert planner._wanting <= planner.jobs.keys()

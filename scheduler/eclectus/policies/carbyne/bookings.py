@@ -32,7 +32,7 @@ old deadlines. On several nodes what is free may be in parts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from math import inf
 from typing import NamedTuple
 
@@ -61,11 +61,6 @@ class Bookings:
         self._changes: dict[str, tuple[Floats, Floats]] = {}  # by name: times [n] and changes [n, resources]
         self._sum: tuple[Floats, Floats] | None = None  # edges, and what is booked from each on
 
-    @property
-    def names(self) -> frozenset[str]:
-        """Who has booked something."""
-        return frozenset(self._changes)
-
     def set(self, name: str, bookings: Sequence[Booking], now: float) -> bool:
         """What this one books now, instead of what it booked before.
 
@@ -87,6 +82,13 @@ class Bookings:
         self._sum = None
         return self._changes.pop(name, None) is not None
 
+    def keep(self, names: Set[str]) -> bool:
+        """Drop what all others have booked; whether there was any."""
+        gone = self._changes.keys() - names
+        for name in gone:
+            self.drop(name)
+        return bool(gone)
+
     def free_at(self, booking: Booking, moved: Booking | None = None) -> float:
         """When there may be room for a booking beside all others, seconds.
 
@@ -97,11 +99,12 @@ class Bookings:
         if not len(edges):
             return booking.start
         first, last = _parts(edges, booking)
-        used = booked[first:last] + np.array(booking.amounts)
+        amounts = np.array(booking.amounts)
+        used = booked[first:last] + amounts
         if moved is not None:
             start, end = (max(at - first, 0) for at in _parts(edges, moved))
             used[start:end] -= np.array(moved.amounts)
-        too_much = ((used > self._most) & (np.array(booking.amounts) > 0.0)).any(axis=1).nonzero()[0]
+        too_much = ((used > self._most) & (amounts > 0.0)).any(axis=1).nonzero()[0]
         if not len(too_much):
             return booking.start
         after = first + int(too_much[-1]) + 1

@@ -251,8 +251,8 @@ class Carbyne(JobPlanner):
         "free",
         "whether a task may start before its time only if it delays nothing that plans have booked",
         why="as in the paper. bounded keeps jobs that come together within the times of their shares, as far "
-        "as estimates hold, but leaves much idle: in an overload of 60 jobs the mean completion time was a "
-        "quarter longer",
+        "as estimates hold; in three runs each of 30 jobs mean completion times differed by less than 1 %, "
+        "and 200 jobs at once took six times the processor time",
     )
     intra: Literal["cp", "bfs", "dagps"] = setting(
         "cp",
@@ -344,44 +344,42 @@ class Carbyne(JobPlanner):
         if found is None:
             return self._rank_plain(view, group, head)
         job, at = found
-        now, free_at, has_share = self._planner.now, self._planner.now, job.has_share_for(at)
-        is_due = has_share and job.due(at, now) > 0
+        now, has_share = self._planner.now, job.has_share_for(at)
+        is_due, free_at = has_share and job.due(at, now) > 0, now
         if self.overhang == "bounded":
-            has_come = job.latest_start_has_come(at, now)
-            if not has_share or not (has_come or (is_due and job.plan is None)):
-                free_at = self._free_at(group, job, at)
-                is_due = (is_due or has_come) and free_at <= now
-            else:
-                is_due = True
+            is_due, free_at = self._is_due_beside(group, job, at, is_due=is_due)
         if is_due:
             # What is due of a job that lends must start now: larger tasks first, they are harder to place.
             latest_start = -inf if job.lends else job.latest_start(at)
             return (-head.priority, DUE, used_part(job.usage, job.share), latest_start, -job.sizes[at])
         if self.leftover == "none":
-            return Wait(STRICT, self._strict_until(job, at))
+            starts = (job.next_start(now) if has_share else inf, free_at)
+            retry = now + RETRY_SECONDS if has_share else inf
+            return Wait(STRICT, min((start for start in starts if start > now), default=retry))
         if free_at > now:
             return Wait(OVERHANG, free_at)
         return (-head.priority, LEFT_OVER, job.work_left(), -job.sizes[at])
 
-    def _strict_until(self, job: PlannedJob, at: int) -> float:
-        """When a task of a stage that is not due may be, if nothing changes before, seconds."""
-        now, has_share = self._planner.now, job.has_share_for(at)
-        starts = [job.next_start(now)] if has_share else []
-        if self.overhang == "bounded":
-            starts.append(job.latest_start(at))
-        otherwise = now + RETRY_SECONDS if has_share else inf
-        return min((start for start in starts if start > now), default=otherwise)
+    def _is_due_beside(self, group: str, job: PlannedJob, at: int, *, is_due: bool) -> tuple[bool, float]:
+        """Whether a task of a stage is due beside what is booked, and when it may start, seconds.
 
-    def _free_at(self, group: str, job: PlannedJob, at: int) -> float:
-        """When a task of a stage may start without delaying what is booked, or must start, seconds.
-
-        Now, or later: when to ask again.
+        The latter is now, or when to ask again. `is_due`: whether the job wants to start it and its share
+        holds it.
         """
+        now, seconds = self._planner.now, job.seconds[at]
+        has_come = job.latest_start_has_come(at, now)
+        if (has_come and job.has_share_for(at)) or (is_due and job.plan is None):
+            return True, now  # this is booked itself
         self._planner.beside[group] = None
-        now, seconds, moved = self._planner.now, job.seconds[at], job.booking_of_next(at, self._planner.now)
+        moved = job.booking_of_next(at, now)
         booking = Booking(now, FOREVER if seconds is None else now + seconds, job.demands[at])
-        found = self._planner.bookings.free_at(booking, moved)
-        return found if moved is None or moved.start <= now else min(found, moved.start)
+        free_at = self._planner.bookings.free_at(booking, moved)
+        if free_at <= now and (is_due or has_come):
+            return True, now
+        if free_at <= now and self.leftover != "none":
+            return False, now
+        later = free_at, inf if moved is None else moved.start
+        return False, min((each for each in later if each > now), default=inf)
 
     def _rank_plain(self, view: View, group: str, head: Task) -> tuple[float, ...] | Wait:
         """Of a pod that belongs to no DAG job."""

@@ -232,17 +232,10 @@ class PlannedJob:
         self._to_start = [0] * len(job.stages)  # at that time
         self._dues: dict[int, int] = {}  # by stage, of the plan, up to `_dues_until`
         self._dues_until = -inf  # seconds
-        self._first_end = inf  # when the first of its running tasks is expected to end, seconds
 
     def count(self) -> tuple[StageCounts, ...]:
         """By stage."""
         return tuple([each.counts for each in self.known.stages])
-
-    def started(self, at: int, now: float) -> None:
-        """A task of this stage has got a node."""
-        seconds = self.seconds[at]
-        if seconds is not None:
-            self._first_end = min(self._first_end, now + seconds)
 
     @property
     def wants_more(self) -> bool:
@@ -293,25 +286,31 @@ class PlannedJob:
         them, is dropped if what remains can go on as planned before.
         """
         excused = self._has_shrunk() or work_lost
+        goes_on = beside is not None and not excused and self.follows_plan(now, since)
+        before = self.plan, self._planned_at, self._planned_share, self._to_start, self.deadline
+        finish = self._plan_anew(now, since, excused=excused)
+        if goes_on and beside is not None:
+            is_later = finish > self.deadline.at + SAME
+            if is_later or not beside.allow(self.known.job.uid, self.bookings(now, since)):
+                self.plan, self._planned_at, self._planned_share, self._to_start, self.deadline = before
+
+    def _plan_anew(self, now: float, since: Callable[[str], float | None], *, excused: bool) -> float:
+        """Returns when the plan ends, seconds; inf if there is none because a run time is unknown."""
         is_first = not any(self._planned_share)
         dominant, before = (used_part(each, self._capacity) for each in (self.share, self._planned_share))
         growth = inf if is_first else dominant / before
         stages = self._stages_left(now, since)
         if stages is not None and self._ranks is None:
             self._ranks = self._stage_ranks(stages, self.share)
-        follows = beside is not None and not excused and self.follows_plan(now, since)
-        old = self.plan, self._planned_at, self._planned_share, self._to_start, self.deadline
         self.plan = None if stages is None else planned(stages, self.share, self._ranks)
         self._planned_at, self._planned_share = now, self.share
         self._dues_until = -inf
         self._to_start = [each.to_start for each in self.counts]
-        if self.plan is not None:
-            finish = now + self.plan.finish_seconds
-            self.deadline = self.deadline.replanned(now, finish, growth=growth, excused=excused)
-            if follows and beside is not None:
-                is_later = finish > self.deadline.at + SAME
-                if is_later or not beside.allow(self.known.job.uid, self.bookings(now, since)):
-                    self.plan, self._planned_at, self._planned_share, self._to_start, self.deadline = old
+        if self.plan is None:
+            return inf
+        finish = now + self.plan.finish_seconds
+        self.deadline = self.deadline.replanned(now, finish, growth=growth, excused=excused)
+        return finish
 
     def _has_shrunk(self) -> bool:
         """Whether the share is smaller than planned, and not only because less is useful to the job."""
@@ -324,7 +323,6 @@ class PlannedJob:
     def _stages_left(self, now: float, since: Callable[[str], float | None]) -> list[StageLeft] | None:
         """What remains; None if the run time of a stage of which something remains is unknown."""
         stages = []
-        self._first_end = inf
         for at, stage in enumerate(self.known.stages):
             seconds = self.seconds[at]
             if seconds is None:
@@ -332,8 +330,6 @@ class PlannedJob:
                     return None
                 seconds = 0.0
             running = Counter(time_left(seconds, now, since(uid)) for uid in stage.on_nodes)
-            if running:
-                self._first_end = min(self._first_end, now + min(running))
             whole, ends = tuple(map(int, self.demands[at])), tuple(running.items())
             stages.append(StageLeft(stage.counts.to_start, whole, seconds, stage.stage.parents, ends))
         return stages

@@ -247,13 +247,11 @@ class Planner:
             self._is_stale = True
         job.usage = self.offered.vector(view.shares(self._owner).held(job.path).items())
         before, job.counts = job.counts, job.count()
-        for at, (new, old) in enumerate(zip(job.counts, before, strict=True)):
+        for new, old in zip(job.counts, before, strict=True):
             is_again = new.to_start > old.to_start
             is_lost = is_again and new.lost > old.lost
             if is_again or new.succeeded != old.succeeded:
                 self._unplanned[uid] = is_lost or self._unplanned.get(uid, False)
-            elif new.on_nodes > old.on_nodes:
-                job.started(at, view.now)
         signature = known.job.weight, [each.is_done for each in job.counts]
         claims = known.job, [count.to_start + count.on_nodes for count in job.counts]
         self._is_stale |= signature != job.signature
@@ -266,6 +264,7 @@ class Planner:
     def _share(self, view: View) -> None:
         """Compute all shares."""
         plain, capacity = self.plain.by_path, self.offered.capacity
+        self._books_differ |= self.bookings.keep(self.jobs.keys() | plain.keys())
         if not capacity or not (self.jobs or plain):
             return
         set_shares(self.jobs, plain, capacity, self._by_namespace)
@@ -313,10 +312,8 @@ class Planner:
 
     def _book_plain(self, path: str) -> None:
         """Pods of no job book what they hold, and their share if they want it, for ever."""
-        pods = self.plain.by_path.get(path)
-        if pods is None:
-            self._books_differ |= self.bookings.drop(path)
-        elif self._is_bounded:
+        if self._is_bounded:
+            pods = self.plain.by_path[path]
             wanted = map(min, pods.share, added(pods.usage, pods.waiting))
             booking = Booking(-FOREVER, FOREVER, tuple(map(max, pods.usage, wanted)))
             self._books_differ |= self.bookings.set(path, [booking], self.now)
