@@ -54,6 +54,7 @@ class Starvation:
         self._pools = pools
         self.shares: Mapping[str, Mapping[str, float]] = {}  # as of the last look
         self.contended: Mapping[str, AbstractSet[str]] = {}  # likewise, of each pool and its siblings
+        self.above_share: AbstractSet[str] = frozenset()  # likewise: pools that hold more than theirs of some
         self._below_min: dict[str, float] = {}  # path -> since when, seconds
         self._below_share: dict[str, float] = {}  # below the part of it at which they may claim it
         self._claiming: dict[str, None] = {}  # that were for so long, and have not all of their share yet
@@ -90,6 +91,7 @@ class Starvation:
     def _look(self, now: float) -> None:
         pools, tree = self._pools, self._pools.tree
         self.shares, self.contended = pools.shares()
+        self.above_share = {path for path in self.shares if self._is_above_share(path)}
         paths = {path: pool for pool in tree if (path := tree.path_of(pool.name)) is not None}
         for path, pool in paths.items():
             is_new = pool.name not in self._known
@@ -104,6 +106,10 @@ class Starvation:
             for gone in [path for path in known if path not in paths]:
                 del known[gone]
         self._known = {pool.name: None for pool in tree}
+
+    def _is_above_share(self, path: str) -> bool:
+        held, share = self._pools.usage.held(path), self.shares[path]
+        return any(held.get(name, 0) > share.get(name, 0.0) + EPSILON for name in self.contended[path])
 
     def _claims_at(self) -> Iterator[tuple[str, Kind, float]]:
         """Which pools that lack something may claim what, and from when on, seconds."""
@@ -167,18 +173,39 @@ class Taking:
     def __init__(self, pools: Pools, starvation: Starvation, claim: Entitlement, task: Task) -> None:
         self._pools = pools
         self._shares, self._contended = starvation.shares, starvation.contended
+        self._above_share = starvation.above_share
         self._claim = claim
         self._task = task
         self._wanted = (*task.spec.requests, (PODS, 1))
         self._taken: dict[str, Counter[str]] = {}  # path -> amounts
+        self._ways: dict[str, tuple[str, ...]] = {}  # by pool: from its branch down; empty: it gives nothing
+
+    def begin_again(self) -> None:
+        """Nothing is taken: another node is looked at."""
+        self._taken.clear()
+
+    def gives(self, pool: str) -> bool:
+        """Whether anything may be taken from a pool, as of the last look: to look at no pod of others."""
+        way = self._way(pool)
+        return bool(way) and all(each in self._above_share for each in way)
+
+    def _way(self, pool: str) -> tuple[str, ...]:
+        """The pools from the victim's branch down to its own; none where nothing may be taken."""
+        way = self._ways.get(pool)
+        if way is None:
+            way = self._ways[pool] = self._found_way(pool)
+        return way
+
+    def _found_way(self, pool: str) -> tuple[str, ...]:
+        if not pool or _is_below(pool, self._claim.pool):
+            return ()
+        way = [each for each in (*prefixes(pool), pool) if not _is_below(self._claim.pool, each)]
+        return tuple(way) if all(map(self._allows, way)) else ()
 
     def may_take(self, pod: Task) -> bool:
         """Whether the pod may be taken beside those that were."""
-        path, amounts = pod.pool, (*pod.holding, (PODS, 1))
-        if not path or _is_below(path, self._claim.pool) or not self._helps(amounts):
-            return False
-        way = [each for each in (*prefixes(path), path) if not _is_below(self._claim.pool, each)]
-        if any(not self._allows(each) for each in way):
+        way, amounts = self._way(pod.pool), (*pod.holding, (PODS, 1))
+        if not way or not self._helps(amounts):
             return False
         if not all(self._keeps_minimum(each, amounts) and self._is_above_share(each) for each in way):
             return False

@@ -74,9 +74,12 @@ class Relief:
         shown = list(islice(_pool_by_pool(waiting), TASKS_MOST))
         state.counters.preemption_attempts += 1
         self._ask(Relieve, policy, policy.relieve, lambda: Refused(task_class, shown))
-        if any(not state.placed.is_nominated(task.uid) for task in shown):
+        nominated = sum(state.placed.is_nominated(task.uid) for task in shown)
+        if not nominated:
             state.relief.ask_again(key, state.now)
-        elif len(shown) < len(waiting):
+        elif nominated < len(
+            waiting
+        ):  # also of those that were shown: a policy may do only so much in a step
             state.relief.add(key)
         else:
             state.relief.helped(key)

@@ -14,6 +14,7 @@ Departures:
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -24,8 +25,12 @@ from eclectus.framework import Evict, Nominate, Refused, ReliefAction, Relieve, 
 from eclectus.framework.victims import is_spared
 from eclectus.model.objects import Task
 
-ROWS_MOST = 1_000  # nodes examined for one task, some tens of milliseconds; the next search examines others
-CANDIDATES_MOST = 64  # nodes with victims that are compared
+CANDIDATES_MOST = 16  # nodes with victims that are compared for one task
+ROWS_MOST = 1_000  # nodes examined in one step, for all tasks together: a tenth of a second at most
+
+
+Bound = tuple[Task, float]
+"""A pod on a node, and since when it is there, seconds."""
 
 
 class Found(NamedTuple):
@@ -46,9 +51,18 @@ class Reclaim(Relieve):
 
     traits = RelieveTraits(evicts=True, reclaims=True)
 
+    def __post_init__(self) -> None:
+        self._step_at = -inf  # the time of the step, seconds
+        self._examined = 0  # nodes and tasks, in this step
+
     def relieve(self, view: View, refused: Refused) -> Iterator[ReliefAction]:
         """For each task whose pool has a claim, the node with the fewest victims."""
+        if view.now != self._step_at:
+            self._step_at, self._examined = view.now, 0
         for task in refused.tasks:
+            if self._examined >= ROWS_MOST or not view.starvation.above_share:
+                return  # the class is asked about again
+            self._examined += 1
             if not task.pool or view.pools.limit_on(task) is not None:
                 continue
             for claim in view.starvation.claims(task, view.now):
@@ -65,11 +79,17 @@ class Reclaim(Relieve):
     ) -> tuple[int, Found] | None:
         """The best of the nodes that are examined, from a random one on."""
         candidates: dict[int, Found] = {}
+        taking = Taking(view.pools, view.starvation, claim, task)
+        if not any(map(taking.gives, view.starvation.above_share)):
+            return None
         for row in _rows(view, task_class):
-            found = victims_for(view, task_class, row, Taking(view.pools, view.starvation, claim, task))
+            self._examined += 1
+            taking.begin_again()
+            found = victims_for(view, task_class, row, taking)
             if found is not None:
                 candidates[row] = found
-            if len(candidates) == CANDIDATES_MOST or view.budgets.has_compared_enough:
+            is_enough = len(candidates) == CANDIDATES_MOST or self._examined >= ROWS_MOST
+            if is_enough or view.budgets.has_compared_enough:
                 break
         return min(candidates.items(), key=lambda item: item[1].cost, default=None)
 
@@ -79,15 +99,18 @@ def _rows(view: View, task_class: TaskClass) -> Sequence[int]:
     if len(rows) <= 1:
         return rows
     begin = view.rng.randrange(len(rows))
-    return (rows[begin:] + rows[:begin])[:ROWS_MOST]
+    return rows[begin:] + rows[:begin]
 
 
 def victims_for(view: View, task_class: TaskClass, row: int, taking: Taking) -> Found | None:
     """The pods that must go from a row; None where the claim makes no room there."""
+    bound = [each for each in view.placed.on_row(row) if each[0].node]
+    if not any(taking.gives(pod.pool) or _is_going(view, pod) for pod, _ in bound):
+        return None
     room = RoomWithout(task_class, row)
     if room.fits:
         return None  # waiting pods alone are in its way
-    taken = list(_taken(view, row, room, taking))
+    taken = list(_taken(view, bound, room, taking))
     if not taken or not taken[-1].makes_room:
         return None
     needed = [each for each in taken if each.pod is not None and not _is_given_back(room, each.pod, taking)]
@@ -105,11 +128,10 @@ class _Taken(NamedTuple):
     makes_room: bool  # for the task, with those before it
 
 
-def _taken(view: View, row: int, room: RoomWithout, taking: Taking) -> Iterator[_Taken]:
+def _taken(view: View, bound: Sequence[Bound], room: RoomWithout, taking: Taking) -> Iterator[_Taken]:
     """The pods that may go, the newest first, until the task fits."""
-    bound = (each for each in view.placed.on_row(row) if each[0].node)
     for pod, since in sorted(bound, key=lambda each: (-each[1], each[0].uid)):
-        is_going = pod.deleting or pod.uid in view.evicted
+        is_going = _is_going(view, pod)
         if not is_going and not (_may_go(view, pod, since) and taking.may_take(pod)):
             continue
         if not is_going:
@@ -118,6 +140,10 @@ def _taken(view: View, row: int, room: RoomWithout, taking: Taking) -> Iterator[
         yield _Taken(None if is_going else pod, since, room.fits)
         if room.fits:
             return
+
+
+def _is_going(view: View, pod: Task) -> bool:
+    return pod.deleting or pod.uid in view.evicted
 
 
 def _is_given_back(room: RoomWithout, pod: Task, taking: Taking) -> bool:
