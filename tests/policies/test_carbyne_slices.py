@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_spec, make_task
+from eclectus.engine import scheduling_cycle
 from eclectus.engine.engine import Engine
 from eclectus.model.commands import Bind, Command
 from eclectus.model.events import Event, JobSeen, NodeSeen, Resumed, TaskSeen
@@ -74,6 +75,28 @@ def test_a_step_plans_few_stages_and_the_next_is_due_at_once_until_all_are_plann
     assert len(run.planned) == JOBS
     assert steps >= JOBS * STAGES / MOST - 1
     assert not run.planner.is_behind
+
+
+def test_stages_that_each_bind_ranks_again_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bind may change the rank of every stage of its job, and a job may have many stages and tasks."""
+    stages, tasks_most = 40, 20
+    monkeypatch.setattr(scheduling_cycle, "TASKS_MOST", tasks_most)
+    monkeypatch.setattr(planner, "STAGES_MOST", stages)
+    order = Carbyne()
+    run, ranked = Run(order, cores=1_000), list[int]()
+    ranks = type(order).rank
+    monkeypatch.setattr(type(order), "rank", lambda *each: ranked.append(len(binds)) or ranks(*each))
+    of_job = Job("uid-j", "default", "j", tuple(JobStage(f"s{at}", 2, make_spec(1)) for at in range(stages)))
+    names = [(f"s{at}", f"j-{at}-{task}") for task in range(2) for at in range(stages)]
+    tasks = [make_task(name, spec=make_spec(1), job="uid-j", stage=stage) for stage, name in names]
+    binds = list[Bind]()
+    longest = 0
+    for events in ([JobSeen(of_job), *map(TaskSeen, tasks)], *[()] * 60):
+        ranked.clear()
+        binds += [each for each in run.step(*events, seconds=0.0) if isinstance(each, Bind)]
+        longest = max(longest, len(ranked))
+    assert len(binds) == len(tasks)
+    assert longest <= scheduling_cycle.RANKS_OF_TASK * tasks_most + 6 * stages
 
 
 def test_a_job_of_another_namespace_is_among_the_first() -> None:

@@ -26,6 +26,7 @@ CLASSES_MOST = 256  # classes in one step: half a second on 15,000 nodes if none
 # the next class is asked about: a tenth of a second.
 COMPARISONS_MOST = 30_000
 TASKS_MOST = 2_000  # tasks that leave their queues in one step: half a second likewise
+RANKS_OF_TASK = 16  # of an Order, that answers have changed: so many cost what a task costs
 
 
 class Allowance(Struct, frozen=True, gc=False):
@@ -302,7 +303,10 @@ class SchedulingCycle(PendingTasks):
                 kind = PathCycleOrder if order.traits.ranks_prefixes else CycleOrder
                 accounts = accounts_of(order, state.view)
                 self._order = kind(order, state.view, self._classes, groups, accounts)
-            return self._order.next(again=again)
+            before = self._order.ranked // RANKS_OF_TASK
+            found = self._order.next(again=again)
+            self.removed += self._order.ranked // RANKS_OF_TASK - before
+            return found
         except Exception as error:  # a plug-in's defect must not stop the others
             state.fault(order, f"{type(error).__name__}: {error}")
             self._has_failed = True

@@ -24,7 +24,10 @@ _Heap = list[tuple[tuple[float, ...], int, PendingClass, SortedClassQueue]]
 
 
 class CycleOrder:
-    """The class queues of one profile in the Order's order. Every method may raise what the Order raises."""
+    """The class queues of one profile in the Order's order. Every method may raise what the Order raises.
+
+    `ranked`: how many ranks the Order was asked for because an answer may have changed them.
+    """
 
     def __init__(
         self,
@@ -43,7 +46,7 @@ class CycleOrder:
         # Rank, key of the head, serial of the queue; then False, the serial of the entry and a class and its
         # queue, for a queue of a group not met yet; or True, the serial and a group that was met.
         self._heap: list[tuple[Any, ...]] = []
-        self._serial = 0  # of entries
+        self._serial = self.ranked = 0  # serial of entries
         self._met: dict[str, _Heap] = {}
         self._valid: dict[str, int] = {}  # of each group that was met: the serial of its last entry
         # Where an answer may change the rank of other groups than its own:
@@ -101,7 +104,8 @@ class CycleOrder:
         if not changed:
             return
         for pending in self._classes:
-            if not pending.is_closed and self._ranks(pending).refresh_changed():
+            if not pending.is_closed and (asked := self._ranks(pending).refresh_changed()):
+                self.ranked += asked
                 self._push_next_of(pending)
         self._follow_met(changed)
 
@@ -109,6 +113,7 @@ class CycleOrder:
         """These groups and prefixes have changed: groups that were met take part with the rank of now."""
         for group in {each: None for name in changed for each in (name, *self._met_below.get(name, ()))}:
             if group in self._met:
+                self.ranked += 1
                 self._push_group(group)
 
     def _changed(self) -> Iterable[str]:

@@ -271,15 +271,16 @@ class RankedHeads(HeadHeap[Q]):
         self._rerank()
         super().refresh()
 
-    def refresh_changed(self) -> bool:
+    def refresh_changed(self) -> int:
         """Within a cycle: ask for the values of groups and prefixes that have changed, and of no others.
 
-        Returns whether there are any. Queues of which all tasks have been taken have no head.
+        Returns how many there are; all prefixes count as one. Queues of which all tasks have been taken have
+        no head.
         """
         changed = [queue for queue in self._changed() if queue.head is not None]
         has_reranked = self._rerank()
         self._ask(changed)
-        return has_reranked or bool(changed)
+        return has_reranked + len(changed)
 
     def first(self) -> tuple[Value, Q] | None:
         """The smallest value as of the last `refresh`, and its queue; None without any."""
