@@ -17,12 +17,13 @@ from typing import Literal
 from msgspec.structs import replace as with_fields
 
 from eclectus.framework import Order
-from eclectus.model.events import NodeSeen, TaskSeen
+from eclectus.model.events import NodeSeen, PoolSeen, TaskSeen
 from eclectus.model.objects import PodAffinityTerm, Preference, Requirement, Term
 from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.order.h_drf import HierarchicalShare
-from eclectus_bench.steps import busy_minute, demo_stream, prices
+from eclectus.policies.order.pools import FairPools
+from eclectus_bench.steps import busy_minute, demo_stream, pool_trees, prices
 from eclectus_bench.steps.dag_jobs import GATE, WIDE, DagJobs
 from eclectus_bench.steps.driver import (
     HOSTNAME,
@@ -49,6 +50,8 @@ class Course:
     nodes: int
     held_back: int
     jobs: tuple[int, ...]
+    pools: tuple[int, ...]
+    in_pools: int  # pods that wait in them
     unplaceable: int
     terms: int
     pending: int  # pods that are matched with anti-affinity terms
@@ -63,6 +66,8 @@ FULL = Course(
     nodes=5_000,
     held_back=10_000,
     jobs=(100, 1_000, 5_000, 10_000),
+    pools=(100, 1_000, 10_000),
+    in_pools=20_000,
     unplaceable=1_500,
     terms=49,
     pending=10_000,
@@ -76,6 +81,8 @@ QUICK = Course(
     nodes=200,
     held_back=500,
     jobs=(50, 200),
+    pools=(30, 90),
+    in_pools=180,
     unplaceable=50,
     terms=4,
     pending=100,
@@ -154,6 +161,9 @@ def _cases(course: Course) -> Iterator[tuple[Case, Course]]:
         yield drf_jobs, replace(course, jobs=(jobs,))
     for jobs in course.jobs:
         yield h_drf_jobs, replace(course, jobs=(jobs,))
+    for pools in course.pools:
+        yield drf_namespaces, replace(course, pools=(pools,))
+        yield fair_pools, replace(course, pools=(pools,))
     for jobs in course.jobs:
         yield dag_jobs, replace(course, jobs=(jobs,))
     yield own_preferences, course
@@ -224,6 +234,36 @@ def _waiting_jobs(course: Course, order: Order, pods: int, name: str, wanted: fl
             wanted,
         )
     ]
+
+
+def drf_namespaces(course: Course) -> list[EngineCost]:
+    """Pods of many namespaces wait in the order of the shares of namespaces: what pools are compared with."""
+    return _in_pools(course, DominantShare(), "namespaces (drf)", None)
+
+
+def fair_pools(course: Course) -> list[EngineCost]:
+    """The same in pools of three levels, in the order of what each pool holds; jobs have one pod each."""
+    return _in_pools(course, FairPools(), "pools of three levels (pools)", 1.0)
+
+
+def _in_pools(course: Course, order: Order, name: str, wanted: float | None) -> list[EngineCost]:
+    nodes = [make_node(at, cpu=1_000) for at in range(min(course.nodes, DRF_NODES_MOST))]
+    driver, (count,) = Driver(order, nodes), course.pools
+    if isinstance(order, FairPools):
+        driver.step(*map(PoolSeen, pool_trees.pools_of(count)))
+    tasks = [
+        pool_trees.of_pool(running(f"running-{each.name}", each), at % count) for at, each in enumerate(nodes)
+    ]
+    driver.step(*map(TaskSeen, tasks))
+    driver.wait(
+        *(pool_trees.of_pool(make_task(f"waiting-{at}"), at % count) for at in range(course.in_pools))
+    )
+
+    def one_ends(number: int) -> None:
+        driver.bind_one(TaskSeen(ended(tasks[number], driver.now)))
+
+    case = f"{count:,} {name}, {course.in_pools:,} pods: a task ends, one is bound"
+    return [_cost(driver, case, one_ends, course.steps, wanted)]
 
 
 def dag_jobs(course: Course) -> list[EngineCost]:

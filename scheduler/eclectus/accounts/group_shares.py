@@ -22,6 +22,7 @@ class _Counted(Struct, frozen=True, gc=False):
 
     group: str
     amounts: Amounts
+    accounts: tuple[str, ...]  # the group's, and those of its prefixes where groups are paths
 
 
 class GroupShares:
@@ -108,7 +109,7 @@ class GroupShares:
 
     def hold(self, task: Task) -> None:
         """Count a task, which must not be counted already."""
-        counted = _Counted(self._group_of(task), (*task.holding, (PODS, 1)))
+        counted = self._counted_as(task, task.holding)
         if task.uid in self._pending:
             self._add(self._waiting, self._pending[task.uid], -1)
         self._counted[task.uid] = counted
@@ -128,7 +129,7 @@ class GroupShares:
 
     def wait(self, task: Task) -> None:
         """A pending task that may run was seen; it counts while it has no node."""
-        counted = _Counted(self._group_of(task), (*task.spec.requests, (PODS, 1)))
+        counted = self._counted_as(task, task.spec.requests)
         if self._pending.get(task.uid) != counted:
             self.leave(task.uid)
             self._pending[task.uid] = counted
@@ -141,9 +142,13 @@ class GroupShares:
         if counted is not None and uid not in self._counted:
             self._add(self._waiting, counted, -1)
 
+    def _counted_as(self, task: Task, amounts: Amounts) -> _Counted:
+        group = self._group_of(task)
+        accounts = (group, *prefixes(group), "") if self.by_path else (group,)
+        return _Counted(group, (*amounts, (PODS, 1)), accounts)
+
     def _add(self, accounts: dict[str, Counter[str]], counted: _Counted, sign: int) -> None:
-        group = counted.group
-        for name in (group, *prefixes(group), "") if self.by_path else (group,):
+        for name in counted.accounts:
             account = accounts.get(name)
             if account is None:
                 account = accounts[name] = Counter()
@@ -151,7 +156,7 @@ class GroupShares:
                 account[resource] += sign * amount
             if not account[PODS]:
                 del accounts[name]
-        self._changes.record(group)
+        self._changes.record(counted.group)
 
     def _group_of(self, task: Task) -> str:
         try:

@@ -98,10 +98,14 @@ UNKNOWN_NAMESPACE = PoolNamespace()
 
 
 class PoolTree:
-    """The Pools that there are: their paths, who may use them, and their amounts."""
+    """The Pools that there are: their paths, who may use them, and their amounts.
+
+    Paths are derived when the first is asked for after a change: many Pools that come together cost as one.
+    """
 
     def __init__(self) -> None:
         self._pools: dict[str, Pool] = {}
+        self._is_stale = False  # of what is derived
         self._paths: dict[str, str] = {}  # by name, of those that are valid
         self._by_path: dict[str, Pool] = {}
         self._children: dict[str, list[str]] = {}  # path -> paths, of pools with an object
@@ -119,23 +123,28 @@ class PoolTree:
 
     def of_path(self, path: str) -> Pool | None:
         """The Pool of this path; None for one without an object."""
+        if self._is_stale:
+            self._derive()
         return self._by_path.get(path)
 
     def path_of(self, name: str) -> str | None:
         """The path of a Pool; None if there is none of this name, or it is not valid."""
+        if self._is_stale:
+            self._derive()
         return self._paths.get(name)
 
     def set(self, pool: Pool) -> None:
         """The Pool is as given from now on."""
         self._pools[pool.name] = pool
-        self._rebuild()
+        self._is_stale = True
 
     def remove(self, name: str) -> None:
         """The Pool does not exist any more; no error if it is not known."""
         if self._pools.pop(name, None) is not None:
-            self._rebuild()
+            self._is_stale = True
 
-    def _rebuild(self) -> None:
+    def _derive(self) -> None:
+        self._is_stale = False
         found = ((name, self._path(name)) for name in self._pools)
         self._paths = {name: path for name, path in found if path}
         self._by_path = {path: self._pools[name] for name, path in self._paths.items()}
@@ -155,6 +164,8 @@ class PoolTree:
         """The path of the pool that a pod is in; empty if there are no Pools, or it stands above them."""
         if not self._pools or task.priority >= SYSTEM_PRIORITY:
             return ""
+        if self._is_stale:
+            self._derive()
         namespace = self.namespaces.get(task.namespace, UNKNOWN_NAMESPACE)
         if task.asked_pool and (path := self._admitting(task.asked_pool, task.namespace, namespace)):
             return path
@@ -184,40 +195,50 @@ class Pools:
         self._bounds: dict[
             str, tuple[Bound, ...]
         ] = {}  # by path: of it and the pools above, if they have any
-        self._has_bounds = False
+        self._bounded: dict[str, None] = {}  # names of Pools that state limits
         self._amounts: dict[tuple[str, str], _Amounts] = {}  # that are stated, by path and field
         self._shape_cursor = -1
-        self.freed: dict[
-            str, None
-        ] = {}  # pools that hold less than before, or may hold more; taken by others
+        self._has_changed = False  # the tree, and what was derived of it has not been forgotten yet
+        self._freed: dict[str, None] = {}
 
     # -- the tree ------------------------------------------------------------------------------------
 
     def set(self, pool: Pool) -> None:
         """The Pool is as given from now on."""
         self.tree.set(pool)
-        self._changed()
+        self._has_changed = True
+        if _has_limits(pool):
+            self._bounded[pool.name] = None
+        else:
+            self._bounded.pop(pool.name, None)
 
     def remove(self, name: str) -> None:
         """The Pool does not exist any more."""
         self.tree.remove(name)
-        self._changed()
+        self._has_changed = True
+        self._bounded.pop(name, None)
 
-    def _changed(self) -> None:
+    def _follow_tree(self) -> None:
         """Limits, weights or minima are others: all that was derived of them is derived anew."""
-        self._forget_amounts()
-        self._has_bounds = any(
-            pool.max_share or pool.suspended or pool.running_jobs_most is not None for pool in self.tree
-        )
-        self._usage.changes.record_all()
-        self.freed.update(dict.fromkeys(self._usage.paths()))
+        if self._has_changed:
+            self._has_changed = False
+            self._forget_amounts()
+            self._usage.changes.record_all()
+            self._freed.update(dict.fromkeys(self._usage.paths()))
 
     # -- what is counted -----------------------------------------------------------------------------
 
     @property
     def changes(self) -> ChangeLog[str]:
         """The groups whose amounts have changed: `pool/job`."""
+        self._follow_tree()
         return self._usage.changes
+
+    @property
+    def freed(self) -> dict[str, None]:
+        """Pools that hold less than before, or may hold more; others take them out."""
+        self._follow_tree()
+        return self._freed
 
     @property
     def usage(self) -> GroupShares:
@@ -243,7 +264,7 @@ class Pools:
             self._usage.release(uid)
             if not self._usage.held(group):
                 self._count_job(group, -1)
-            self.freed.update(dict.fromkeys(prefixes(group)))
+            self._freed.update(dict.fromkeys(prefixes(group)))
 
     def regroup(self, task: Task) -> None:
         """The pod may be in another pool, or of another job."""
@@ -275,13 +296,13 @@ class Pools:
 
         A pod that is counted already holds what it needs: one that is nominated may start.
         """
-        if not self._has_bounds or not task.pool:
+        if not self._bounded or not task.pool:
             return None
         return Headroom(self).limit_on(task)
 
     def limit_at(self, path: str, requests: Amounts) -> Limit | None:
         """Why nothing that requests this may start in a pool, by its own limits alone; of any job."""
-        if not self._has_bounds:
+        if not self._bounded:
             return None
         bound = next((each for each in self.bounds_of(path) if each.path == path), None)
         return None if bound is None else bound.limit(self._usage.held(path), (*requests, (PODS, 1)))
@@ -297,7 +318,7 @@ class Pools:
 
     def _bound(self, path: str) -> Bound | None:
         pool = self.tree.of_path(path)
-        if pool is None or not (pool.max_share or pool.suspended or pool.running_jobs_most is not None):
+        if pool is None or not _has_limits(pool):
             return None
         return Bound(path, self.most_of(path), pool.running_jobs_most, pool.suspended)
 
@@ -322,6 +343,7 @@ class Pools:
 
     def _follow_nodes(self) -> None:
         """Percentages are of what nodes offer."""
+        self._follow_tree()
         if self._cluster.shape.head != self._shape_cursor:
             self._shape_cursor = self._cluster.shape.head
             self._forget_amounts()
@@ -491,6 +513,10 @@ class Headroom:
             more[name] += amount
         if not self._pools.usage.held(group):
             self._jobs.setdefault(path, {})[group] = None
+
+
+def _has_limits(pool: Pool) -> bool:
+    return bool(pool.max_share) or pool.suspended or pool.running_jobs_most is not None
 
 
 def _no_fault(message: str) -> None:

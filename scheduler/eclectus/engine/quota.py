@@ -47,6 +47,7 @@ class PoolMembers:
         self._pools = pools
         self._pods = pods
         self._left: dict[str, None] = {}  # uids, in order
+        self._is_all_left = False  # all pods are to be looked at, and are not in `_left` yet
         self._has_begun = False  # some of them are in their pools of now
         self._later: dict[tuple[str, str], Callable[[], None]] = {}  # by kind and name
 
@@ -68,12 +69,12 @@ class PoolMembers:
     @property
     def is_moving(self) -> bool:
         """Whether pods are still to be looked at: until then some are in the pools of before."""
-        return bool(self._left)
+        return bool(self._left or self._is_all_left)
 
     @property
     def is_changing(self) -> bool:
         """The same, or whether another change waits for that."""
-        return bool(self._left or self._later)
+        return bool(self._left or self._is_all_left or self._later)
 
     def take(self) -> list[str]:
         """The uids of the next pods to be looked at again; so many."""
@@ -81,6 +82,8 @@ class PoolMembers:
             later, self._later = self._later, {}
             for change in later.values():
                 change()
+        if self._is_all_left:  # many Pools that come together cost as one
+            self._is_all_left, self._left = False, dict.fromkeys(task.uid for task in self._pods())
         taken = list(islice(self._left, PODS_MOST))
         for uid in taken:
             del self._left[uid]
@@ -107,12 +110,12 @@ class PoolMembers:
                 return
         self._pools.set(pool)
         if before is None or _membership(before) != _membership(pool):
-            self._look_at_all()
+            self._is_all_left = True
 
     def _remove(self, name: str) -> None:
         if self._pools.tree.of_name(name) is not None:
             self._pools.remove(name)
-            self._look_at_all()
+            self._is_all_left = True
 
     def _set_namespace(self, name: str, namespace: PoolNamespace | None) -> None:
         before = self._pools.tree.namespaces.get(name, UNKNOWN_NAMESPACE)
@@ -125,9 +128,6 @@ class PoolMembers:
             self._pools.tree.namespaces.pop(name, None)
         else:
             self._pools.tree.namespaces[name] = namespace
-
-    def _look_at_all(self) -> None:
-        self._left = dict.fromkeys(task.uid for task in self._pods())
 
 
 def _membership(pool: Pool) -> object:

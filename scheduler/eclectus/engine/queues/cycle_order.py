@@ -130,13 +130,7 @@ class CycleOrder:
     # -- groups that were met ----------------------------------------------------------------------
 
     def _meet(self, group: str, queues: Iterable[Found]) -> None:
-        heap = [
-            (queue.head_key, queue.serial, pending, queue)
-            for pending, queue in queues
-            if queue.head is not None
-        ]
-        heapify(heap)
-        self._met[group] = heap
+        self._met[group] = _by_key(queues)
         if self._order.traits.ranks_by_path:
             for prefix in prefixes(group):
                 self._met_below.setdefault(prefix, []).append(group)
@@ -181,34 +175,56 @@ class PathCycleOrder(CycleOrder):
     Each class has two heaps by path: of its queues whose groups were not met yet, and of the groups that were
     met whose next queue is of that class. The entry of a heap is its least value, which changes as a whole
     when the rank of a prefix does.
+
+    A group whose first queue is the least of all is offered at once: it enters the second heap only if it has
+    more to offer. It leaves the first one when the next queue is asked for, which is never where the class is
+    refused; so a cycle in which one pod is bound and the next one refused moves little.
     """
 
     def __init__(self, *arguments: Any) -> None:
         self._met_paths: dict[PendingClass, PathHeap[str]] = {}
         self._class_of: dict[str, PendingClass] = {}  # of each group that was met: where it takes part
         self._entry: dict[tuple[PendingClass, bool], int] = {}  # of each heap: the serial of its valid entry
+        self._just_met: PendingClass | None = None  # the class whose first queue was offered as it was met
         super().__init__(*arguments)
 
     @override
     def next(self, *, again: bool = True) -> Found | None:
         self._put_back()
         self._follow_changes()
+        if self._just_met is not None:
+            self._push_next_of(self._just_met)
+            self._just_met = None
         while self._heap:
             *_, is_met, serial, pending = heappop(self._heap)
             if serial != self._entry[pending, is_met]:
                 continue
-            if not is_met:
-                _, queue = self._ranks(pending).pop() or (None, None)
-                if queue is not None and queue.group not in self._met:
-                    self._meet(queue.group, self._queues_of(queue.group))
-                self._push_next_of(pending)
+            group = self._leave_out_first(pending) if is_met else self._meet_first(pending)
+            if group is None:
                 continue
-            group = self._leave_out_first(pending)
             _, _, _, queue = heappop(self._met[group])
             self._last = group, pending, queue, again
             if not pending.is_closed:
                 return pending, queue
             self._put_back()
+        return None
+
+    def _meet_first(self, pending: PendingClass) -> str | None:
+        """The group of the first queue of a class, if that queue is next; None where another one may be.
+
+        None for a closed class too: a group that has queues of other classes is met by those.
+        """
+        found = None if pending.is_closed else self._ranks(pending).first()
+        if found is None:
+            return None
+        group = found[1].group
+        if group not in self._met:
+            heap = self._met[group] = _by_key(self._queues_of(group))
+            if heap and heap[0][-1] is found[1]:
+                self._just_met = pending
+                return group
+            self._push_group(group)
+        self._push_next_of(pending)
         return None
 
     def _leave_out_first(self, pending: PendingClass) -> str:
@@ -224,6 +240,8 @@ class PathCycleOrder(CycleOrder):
     def _follow_met(self, changed: Iterable[str]) -> None:
         super()._follow_met(changed)
         for pending, paths in self._met_paths.items():
+            if pending.is_closed:  # nothing has asked for its ranks of now
+                self._ranks(pending).touch_changed()
             if [each for each in dict.fromkeys(paths.prefixes_of(changed)) if paths.rerank(each)]:
                 self._push_entry(pending, True, paths.first())
 
@@ -242,8 +260,7 @@ class PathCycleOrder(CycleOrder):
             return
         paths = self._met_paths.get(pending)
         if paths is None:
-            rank = partial(rank_of_prefix, self._order, self._view, pending)
-            paths = self._met_paths[pending] = PathHeap(rank)
+            paths = self._met_paths[pending] = PathHeap(self._ranks(pending).rank_of)
         paths.keep(group, group, value)
         self._class_of[group] = pending
         self._push_entry(pending, True, paths.first())
@@ -263,6 +280,15 @@ class PathCycleOrder(CycleOrder):
         self._entry[pending, is_met] = self._serial
         if first is not None:
             heappush(self._heap, (*first[0], is_met, self._serial, pending))
+
+
+def _by_key(queues: Iterable[Found]) -> _Heap:
+    """The queues of a group that have a head, as a heap."""
+    heap = [
+        (queue.head_key, queue.serial, pending, queue) for pending, queue in queues if queue.head is not None
+    ]
+    heapify(heap)
+    return heap
 
 
 def accounts_of(order: Order, view: View) -> list[ChangeLog[str]]:

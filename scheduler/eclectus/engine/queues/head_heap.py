@@ -106,6 +106,11 @@ class PathHeap(Generic[T]):
             level.discard(item)
             self._follow(level)
 
+    def known_rank(self, prefix: str) -> tuple[float, ...] | Wait | None:
+        """The rank of a prefix as of when it was last asked for; None if nothing is below it."""
+        level = self._levels.get(prefix)
+        return None if level is None else level.rank
+
     def rerank(self, prefix: str) -> bool:
         """The rank of a prefix may have changed; whether anything is below it."""
         level = self._levels.get(prefix)
@@ -227,6 +232,12 @@ class RankedHeads(HeadHeap[Q]):
         self.withheld: Mapping[Q, Wait] = self._withheld
         self.touch_all()
 
+    def rank_of(self, prefix: str) -> tuple[float, ...] | Wait:
+        """The rank of a prefix: of several heaps of one class that need it only the first asks the Order."""
+        assert self.paths is not None  # noqa: S101 - only prefixes that have ranks are asked about
+        known = None if prefix in self._stale else self.paths.known_rank(prefix)
+        return self.paths.rank(prefix) if known is None else known
+
     @property
     def withholds(self) -> bool:
         """Whether a queue, or a prefix with queues below it, is withheld."""
@@ -266,10 +277,14 @@ class RankedHeads(HeadHeap[Q]):
 
     def refresh(self) -> None:
         """Ask for the values of queues that were touched, and of groups and prefixes that have changed."""
-        for queue in self._changed():
-            self.touch(queue)
+        self.touch_changed()
         self._rerank()
         super().refresh()
+
+    def touch_changed(self) -> None:
+        """The values of groups and prefixes that have changed are asked for by the next `refresh`."""
+        for queue in self._changed():
+            self.touch(queue)
 
     def refresh_changed(self) -> int:
         """Within a cycle: ask for the values of groups and prefixes that have changed, and of no others.

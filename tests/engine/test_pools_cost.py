@@ -1,0 +1,85 @@
+"""What pools cost a step, counted: ranks that are asked for, and work for Pools that come together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from builders import make_cluster, make_engine, make_node, make_task
+from eclectus.accounts.pools import Pools, PoolTree
+from eclectus.engine.quota import PoolMembers
+from eclectus.framework import Spec, Task, View
+from eclectus.model.events import PoolSeen
+from eclectus.model.pool import Pool
+from eclectus.policies.order.pools import FairPools
+from eclectus.policies.place.fit import BestFit
+from worlds import World
+
+DEPTH = 3
+
+
+class CountedPools(FairPools):
+    """The same order, and how often it was asked."""
+
+    asked = 0
+
+    def rank(self, view: View, group: str, head: Task) -> tuple[float, ...]:
+        self.asked += 1
+        return super().rank(view, group, head)
+
+    def rank_prefix(self, view: View, prefix: str, spec: Spec) -> tuple[float, ...]:
+        self.asked += 1
+        return super().rank_prefix(view, prefix, spec)
+
+
+def tree(across: int) -> list[Pool]:
+    """Pools of three levels, so many below each."""
+    names = range(across)
+    tops = [Pool(f"t{top}") for top in names]
+    middles = [Pool(f"m{top}{middle}", parent=f"t{top}") for top in names for middle in names]
+    leaves = [
+        Pool(f"{each.name}{at}", parent=each.name, namespaces=("default",))
+        for each in middles
+        for at in names
+    ]
+    return [*tops, *middles, *leaves]
+
+
+def test_an_end_and_a_bind_ask_for_few_ranks_however_many_pools_there_are() -> None:
+    """Those of the pools above the pod that has ended, and of those above the pod that was bound."""
+    order, pools = CountedPools(), tree(5)[-100:]
+    world = World(make_engine(BestFit(), order=order), make_node("n", cpu=100))
+    world.step(*map(PoolSeen, tree(5)))
+    names = [pool.name for pool in pools]
+    world.add(*(make_task(f"p{at}", asked_pool=names[at % 100], job=f"j{at}") for at in range(1_000)))
+    running = sorted(world.placed())
+    assert len(running) == 100
+    order.asked, binds = 0, len(world.binds)
+    for name in running[:50]:
+        world.end(name)
+    assert len(world.binds) - binds == 50
+    assert order.asked / 50 <= 2 * DEPTH + 2
+
+
+def test_pools_that_come_together_are_derived_once_and_pods_looked_at_once(monkeypatch: Any) -> None:
+    """Else 10,000 of them are looked at 10,000 times each, at every start of the scheduler."""
+    derived, looks, path_of = list[str](), list[None](), PoolTree._path
+
+    def counted_path(tree: PoolTree, name: str) -> str:
+        derived.append(name)
+        return path_of(tree, name)
+
+    def all_pods() -> list[Task]:
+        looks.append(None)
+        return [make_task("a", asked_pool="m00"), make_task("b", asked_pool="m000")]
+
+    monkeypatch.setattr(PoolTree, "_path", counted_path)
+    pools, seen = Pools(make_cluster(make_node("n"))), tree(4)
+    members = PoolMembers(pools, all_pods)
+    for pool in seen:
+        members.see(pool)
+    assert members.is_moving
+    assert members.take() == ["uid-a", "uid-b"]
+    assert not members.is_changing
+    assert [members.resolved(task).pool for task in all_pods()] == ["default/default", "t0/m00/m000"]
+    assert len(looks) == 2, "one of them is the line above"
+    assert len(derived) <= len(seen)
