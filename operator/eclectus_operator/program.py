@@ -263,8 +263,8 @@ class SyncLoop(threading.Thread):
         """Sync, rest, sync again. Raises MissingError where the custom resource is not defined."""
         async with connected(credentials(login), REQUEST_SECONDS, USER_AGENT, ADD_TO_CLUSTER_ROLE) as client:
             api = Gated(client, self._holds_lease)
-            pool, rng = NodePool(api, time.time), Random()
-            context = OperatorContext(api, pool, self._settings, time.time, rng, self._metrics)
+            now = steady_clock()
+            context = OperatorContext(api, NodePool(api, now), self._settings, now, Random(), self._metrics)
             self._controller = controller = self._kind.controller(context)
             while True:
                 seconds = await _sync(controller)
@@ -280,6 +280,16 @@ class SyncLoop(threading.Thread):
             return
         await asyncio.sleep(BATCH_SECONDS)
         self._trigger.clear()
+
+
+def steady_clock() -> Callable[[], float]:
+    """Seconds since the epoch by the clock of now; later steps of that clock change nothing.
+
+    Back-offs, time limits and deadlines are differences of such times. By a clock that is set back by an hour
+    a job would wait for so long, and by one that is set forward it would be past its deadline.
+    """
+    began, at = time.time(), time.monotonic()
+    return lambda: began + time.monotonic() - at
 
 
 def configure(settings: kopf.OperatorSettings, pod_selector: str) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import getpass
 import json
 import sys
+from types import SimpleNamespace
 
 import kopf
 import pytest
@@ -45,6 +46,18 @@ def test_it_runs_as_a_user_without_a_name(monkeypatch, caplog, kind):
     assert not thread.is_alive()
     assert set(troubles) == {""}
     assert " ended: " not in caplog.text
+
+
+def test_a_clock_that_is_set_back_or_forward_changes_no_time_limit(monkeypatch):
+    clock = SimpleNamespace(wall=1_000_000.0, since_boot=50.0)
+    times = SimpleNamespace(time=lambda: clock.wall, monotonic=lambda: clock.since_boot)
+    monkeypatch.setattr(process, "time", times)
+    now = process.steady_clock()
+    assert now() == 1_000_000.0
+    clock.since_boot += 7.0
+    for wall in (1_000_007.0, 996_400.0, 2_000_000.0):
+        clock.wall = wall
+        assert now() == 1_000_007.0
 
 
 class _LosesItsLeaseBeforeItLeads:

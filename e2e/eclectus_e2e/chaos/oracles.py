@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 
 from eclectus.api.dag_job import FINISHED
-from eclectus.api.names import DAG_JOB_LABEL
+from eclectus.api.names import DAG_JOB_LABEL, GROUP, POOLS
 from eclectus_e2e.chaos.api_server import ApiServer, Change, Object, has_ended, stamp
 from eclectus_e2e.chaos.kubelets import JOBS, Task, owner_of, task_of
 
 LEASES = "coordination.k8s.io/leases"
 LEASE = "eclectus-system/eclectus"
+POOLS_RESOURCE = f"{GROUP}/{POOLS}"
+LISTED_AGAIN_SECONDS = 60.0  # after a restore of etcd: until a leader knows what it has brought back
 OVERDUE_SECONDS = 60.0  # of a pod that is being deleted, as the operator has it
 OPERATOR_LEASE = "eclectus-system/eclectus-operator"
 POD_GROUP = "scheduling.x-k8s.io/pod-group"  # a label
@@ -42,7 +45,9 @@ class Oracles:
     waited: list[tuple[float, int]] = field(
         default_factory=list
     )  # (until when, priority) of pods that waited
+    limits: list[tuple[float, float]] = field(default_factory=list)  # of the pool: since when, how many pods
     on_its_way_seconds: float = ON_ITS_WAY_SECONDS
+    step_seconds: float = 0.0  # that a step of a leader may have taken
     former_holder: str = ""  # of the Lease, when etcd was restored, until the Lease is written again
     brought_back: set[tuple[str, str]] = field(default_factory=set)  # (pod, node) that only the backup had
     broken: str = ""  # the first promise that did not hold
@@ -83,6 +88,8 @@ class Oracles:
         self.ended_jobs = {job["metadata"]["uid"]: how_ended(job) for job in jobs if how_ended(job)[0]}
         self.brought_back = running_pods(self.server) - running
         self.former_holder = holder
+        for pool in self.server.stored(POOLS_RESOURCE).values() or (None,):
+            self._note_limit(pool, LISTED_AGAIN_SECONDS)
         self.counts["restores of etcd"] += 1
 
     # -- promises ----------------------------------------------------------------------------------
@@ -122,6 +129,33 @@ class Oracles:
                 f"node {name} is over-committed by {change.key}: {cpu}m of {room['cpu']} cores, "
                 f"{len(held)} of {room['pods']} pods"
             )
+
+    def pool_is_known(self, change: Change) -> None:
+        """Note how many pods the pool may hold from now on."""
+        self._note_limit(change.new)
+
+    def _note_limit(self, pool: Object | None, delay_seconds: float = 0.0) -> None:
+        spec = {} if pool is None else pool["spec"]
+        most = spec.get("maxShare", {}).get("amounts", {}).get("pods", inf)
+        if not self.limits or self.limits[-1][1] != most:
+            self.limits.append((self.server.now() + delay_seconds, most))
+            self.counts["limits of the pool"] += most < inf
+
+    def no_pool_beyond_its_limit(self, change: Change) -> None:
+        """A bind never takes the pool of all tenants beyond what it may hold, or could until a moment ago.
+
+        Pods that a restored etcd brings back are nobody's decision.
+        """
+        if not _is_bind(change) or not self.limits or self.former_holder:
+            return
+        begin = self.server.now() - self.on_its_way_seconds - 2 * self.step_seconds
+        before = [most for at, most in self.limits if at <= begin]
+        most = max([*before[-1:], *(most for at, most in self.limits if at > begin)])
+        if not before and self.limits[0][0] > begin:
+            return  # there was no pool until a moment ago
+        held = len(running_pods(self.server) - self.brought_back)
+        if held > most:
+            raise BrokenPromiseError(f"{held} pods hold room with {change.key}, and their pool allows {most}")
 
     def ended_for_good(self, change: Change) -> None:
         """A pod that has ended stays as it has ended."""
@@ -271,6 +305,8 @@ PROMISES: tuple[tuple[str, Callable[[Oracles, Change], None]], ...] = (
     ("pods", Oracles.one_leader),
     ("pods", Oracles.bound_once),
     ("pods", Oracles.no_node_over_committed),
+    (POOLS_RESOURCE, Oracles.pool_is_known),
+    ("pods", Oracles.no_pool_beyond_its_limit),
     ("pods", Oracles.ended_for_good),
     ("pods", Oracles.evicted_for_something),
     (JOBS, Oracles.job_ended_for_good),
@@ -344,9 +380,13 @@ def has_failed(pod: Object) -> bool:
 
 
 def has_succeeded(pod: Object) -> bool:
-    """Whether the pod has done its work: it has ended well, and nobody had asked it to stop."""
+    """Whether the pod has done its work: it has ended well, and nobody had asked it to stop.
+
+    A scheduler marks a pod before it deletes it, and may find then that nobody needs the room any more.
+    """
     status = pod.get("status", {})
-    is_target = any(each["type"] == "DisruptionTarget" for each in status.get("conditions", ()))
+    targets = (each for each in status.get("conditions", ()) if each["type"] == "DisruptionTarget")
+    is_target = any(each["reason"] != "PreemptionByScheduler" for each in targets)
     return status.get("phase") == "Succeeded" and not is_target and "deletionTimestamp" not in pod["metadata"]
 
 

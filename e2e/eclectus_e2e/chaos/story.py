@@ -67,9 +67,13 @@ def _cut(world: World, action: Action) -> None:
     world.replicas[action.which % (SCHEDULERS + OPERATORS)].cut(action.seconds)
 
 
+SLOW_STEP_SECONDS = 10.0  # at most; what comes meanwhile is seen after it
+
+
 def _slow_steps(world: World, action: Action) -> None:
     replica = world.schedulers[action.which % SCHEDULERS]
-    replica.step_seconds = action.amount * 10
+    replica.step_seconds = action.amount * SLOW_STEP_SECONDS
+    world.oracles.step_seconds = SLOW_STEP_SECONDS
     world.network.later(action.seconds, lambda: setattr(replica, "step_seconds", 0.0))
 
 
@@ -122,6 +126,10 @@ def _delete_dag_job(world: World, action: Action) -> None:
 
 def _suspend_dag_job(world: World, action: Action) -> None:
     world.tenants.suspend_dag_job(f"tenant-{action.which}", action.amount, action.seconds)
+
+
+def _limit_pool(world: World, action: Action) -> None:
+    world.tenants.limit_pool(action.amount, action.seconds)
 
 
 def _drain(world: World, action: Action) -> None:
@@ -179,6 +187,7 @@ ACTIONS: dict[str, Kind] = {
     "suspend-dag-job": Kind(1, _suspend_dag_job, is_fault=False),
     "remove-node": Kind(1, _drain, is_fault=False),
     "cordon": Kind(1, _cordon, is_fault=False),
+    "limit-pool": Kind(2, _limit_pool),
     "kill": Kind(2, _kill),
     "terminate": Kind(1, _terminate),
     "pause": Kind(2, _pause),

@@ -1,6 +1,6 @@
 """What tenants do: they submit and delete pods and DagJobs, and suspend DagJobs for a while.
 
-Their requests always arrive.
+And what the admin does with the pool that they share. Their requests always arrive.
 """
 
 from __future__ import annotations
@@ -8,12 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS
+from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS, POOL, POOLS_PATH
 from eclectus_e2e.chaos.api_server import Object, has_ended, stamp
 from eclectus_e2e.chaos.kubelets import FAILS, JOBS, REFUSED, SECONDS
 from eclectus_e2e.chaos.network import Network
+from eclectus_e2e.chaos.oracles import POOLS_RESOURCE
 
 MOST_STAGES, MOST_TASKS, MOST_SECONDS = 3, 4, 12.0
+POOL_KEY = "default"  # of all pods: no namespace names another
+MOST_PODS = 12  # that a pool may hold
 
 
 @dataclass(eq=False)
@@ -92,6 +95,24 @@ class Tenants:
         if found is not None and found["metadata"]["uid"] == uid:
             patch = {"spec": {"suspend": is_suspended}}
             self.network.server.answer("PATCH", _job_path(namespace, name), {}, patch, namespace)
+
+    # -- pools -------------------------------------------------------------------------------------
+
+    def limit_pool(self, amount: float, seconds: float) -> None:
+        """All tenants together may hold so many pods, for a while; then the pool goes."""
+        server, pods = self.network.server, int(amount * MOST_PODS)
+        spec: Object = {"maxShare": {"amounts": {"pods": pods}}}
+        if POOL_KEY in server.stored(POOLS_RESOURCE):
+            server.answer("PATCH", f"{POOLS_PATH}/{POOL_KEY}", {}, {"spec": spec}, "admin")
+        else:
+            pool = {"apiVersion": API_VERSION, "kind": POOL, "metadata": {"name": POOL_KEY}, "spec": spec}
+            server.answer("POST", POOLS_PATH, {}, pool, "admin")
+        self.network.later(seconds, self.drop_pool)
+
+    def drop_pool(self) -> None:
+        """The pool goes, if there is one."""
+        if POOL_KEY in self.network.server.stored(POOLS_RESOURCE):
+            self.network.server.answer("DELETE", f"{POOLS_PATH}/{POOL_KEY}", {}, {}, "admin")
 
     def _chosen(self, namespace: str, amount: float) -> str:
         """The name of one of the tenant's DagJobs; empty if it has none."""

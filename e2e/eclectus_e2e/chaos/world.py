@@ -68,6 +68,10 @@ profiles:
 - schedulerName: eclectus
   relieve: {{policy: preemption}}
 """
+POOLS_ORDER = """\
+  order: {policy: pools}
+  place: {policy: best-fit}
+"""
 # As the operator does, this Order writes into the status of DagJobs.
 CARBYNE = """\
   order: {policy: carbyne}
@@ -108,7 +112,9 @@ class World:
         self.hostile = HostileTenant(self.server)
         self.prompt = Promptness(self.server)
         parts = self.loop, self.network, self.rng
-        configuration = CONFIGURATION + self.rng.choice(["", "", CARBYNE])
+        configuration = CONFIGURATION + self.rng.choice(
+            ["", Random(f"order {story.seed}").choice(["", POOLS_ORDER]), CARBYNE]
+        )
         self.schedulers = [
             Scheduler(
                 f"scheduler-{number}",
@@ -167,6 +173,8 @@ class World:
 
     async def _until_settled(self) -> str:
         """The promise that is broken; empty if all hold to the end."""
+        await self._until(ACTING_SECONDS, lambda: False)
+        self.tenants.drop_pool()  # a restored etcd may have brought it back
         await self._until(ACTING_SECONDS + QUIET_SECONDS, lambda: False)
         await self._until(SETTLED_SECONDS, lambda: not nothing_waits_beside_room(self.server))
         if broken := self._verdict() or nothing_waits_beside_room(self.server):
