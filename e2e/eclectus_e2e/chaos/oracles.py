@@ -18,6 +18,7 @@ from eclectus_e2e.chaos.kubelets import JOBS, Task, owner_of, task_of
 LEASES = "coordination.k8s.io/leases"
 LEASE = "eclectus-system/eclectus"
 POOLS_RESOURCE = f"{GROUP}/{POOLS}"
+RETRIED_SECONDS = 60.0  # longer than any fault lasts
 LISTED_AGAIN_SECONDS = 60.0  # after a restore of etcd: until a leader knows what it has brought back
 OVERDUE_SECONDS = 60.0  # of a pod that is being deleted, as the operator has it
 OPERATOR_LEASE = "eclectus-system/eclectus-operator"
@@ -48,6 +49,7 @@ class Oracles:
     limits: list[tuple[float, float]] = field(default_factory=list)  # of the pool: since when, how many pods
     on_its_way_seconds: float = ON_ITS_WAY_SECONDS
     step_seconds: float = 0.0  # that a step of a leader may have taken
+    retried_seconds: float = 0.0  # for which a bind may have been sent again and again
     former_holder: str = ""  # of the Lease, when etcd was restored, until the Lease is written again
     brought_back: set[tuple[str, str]] = field(default_factory=set)  # (pod, node) that only the backup had
     broken: str = ""  # the first promise that did not hold
@@ -148,7 +150,7 @@ class Oracles:
         """
         if not _is_bind(change) or not self.limits or self.former_holder:
             return
-        begin = self.server.now() - self.on_its_way_seconds - 2 * self.step_seconds
+        begin = self.server.now() - self.on_its_way_seconds - 2 * self.step_seconds - self.retried_seconds
         before = [most for at, most in self.limits if at <= begin]
         most = max([*before[-1:], *(most for at, most in self.limits if at > begin)])
         if not before and self.limits[0][0] > begin:

@@ -27,6 +27,7 @@ from eclectus_e2e.chaos.operators import Operator
 from eclectus_e2e.chaos.oracles import (
     LEASE,
     LEASES,
+    RETRIED_SECONDS,
     Oracles,
     at_last,
     holder_of,
@@ -163,6 +164,7 @@ class World:
     def _act(self, action: Action) -> None:
         kind = ACTIONS[action.name]
         if kind.is_fault:  # a list that is lost is given up at its time limit
+            self.oracles.retried_seconds = RETRIED_SECONDS
             end = self.loop.time() + action.seconds + (LIST_SECONDS if kind.loses else 0.0)
             self.prompt.faults_end = max(self.prompt.faults_end, end)
         kind.act(self, action)
