@@ -16,9 +16,13 @@ from eclectus.feasibility.scores import (
     pod_topology_spread,
     share_of_most,
     taint_toleration,
+    untolerated,
     volume_binding,
     weight_of,
 )
+from eclectus.model.objects import Taint, Toleration
+from operation_counts import operations
+from small_clusters import cluster_of, node
 
 
 def whole(*numbers: object) -> Ints:
@@ -28,6 +32,19 @@ def whole(*numbers: object) -> Ints:
 def test_taints_that_are_not_tolerated_lower_the_score_relative_to_the_worst_node() -> None:
     assert taint_toleration(whole(0, 1, 2, 3), 3).tolist() == [100, 67, 34, 0]
     assert taint_toleration(whole(0, 0), 0).tolist() == [100, 100]
+
+
+def test_taints_that_differ_from_node_to_node_cost_a_new_pod_little() -> None:
+    """A pod of anybody pays for them, and a node may have hundreds."""
+
+    def work(taints: int, *tolerations: Toleration) -> int:
+        of_node = tuple(Taint(f"t{at}", "x", "PreferNoSchedule") for at in range(taints))
+        cluster, rows = cluster_of(node("n", of_node)), np.zeros(1, dtype=np.intp)
+        return operations(lambda: untolerated(cluster, tolerations, rows))
+
+    assert work(400) - work(100) <= 15 * 300
+    other = Toleration("other", "Exists")
+    assert work(400, other) - work(100, other) <= 50 * 300
 
 
 def test_preferred_weights_count_relative_to_the_best_node() -> None:

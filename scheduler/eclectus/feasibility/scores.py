@@ -187,8 +187,8 @@ def untolerated(cluster: Cluster, tolerations: tuple[Toleration, ...], rows: Any
     of_pod = Tolerations(tolerations)
 
     def count(taints: Taints) -> float:
-        soft = (taint for taint in taints if taint.effect == "PreferNoSchedule")
-        return sum(not of_pod.tolerate(taint) for taint in soft)
+        soft = [taint for taint in taints if taint.effect == "PreferNoSchedule"]
+        return sum([not of_pod.tolerate(taint) for taint in soft]) if tolerations else len(soft)
 
     return by_taint_set(cluster, rows, count).astype(np.int64)
 

@@ -60,8 +60,10 @@ class Tolerations:
         self._values: set[tuple[Where, str]] = set()
         self._below: dict[Where, int] = {}  # of all bounds of Lt the greatest
         self._above: dict[Where, int] = {}  # of all bounds of Gt the least
+        self._where: set[Where] = set()  # of any of them
         for each in tolerations:
             where = (each.key, each.effect)
+            self._where.add(where)
             if each.op == "Exists":
                 self._any_value.add(where)
             elif each.op == "Equal":
@@ -74,7 +76,10 @@ class Tolerations:
 
     def tolerate(self, taint: Taint) -> bool:
         """Whether one of them tolerates the taint."""
-        each = [(key, effect) for key in (taint.key, "") for effect in (taint.effect, "")]
+        key, effect = taint.key, taint.effect
+        each = self._where.intersection(((key, effect), (key, ""), ("", effect), ("", "")))
+        if not each:
+            return False  # so are most taints: nodes may have thousands of different ones
         if any(where in self._any_value or (where, taint.value) in self._values for where in each):
             return True
         value = _decimal(taint.value) if self._below or self._above else None
@@ -101,7 +106,10 @@ def _all_tolerated(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
     tolerations = Tolerations(spec.tolerations)
 
     def all_tolerated(taints: Taints) -> bool:
-        return all(taint.effect == "PreferNoSchedule" or tolerations.tolerate(taint) for taint in taints)
+        for taint in taints:
+            if taint.effect != "PreferNoSchedule" and not tolerations.tolerate(taint):
+                return False
+        return True
 
     return by_taint_set(cluster, rows, all_tolerated) > 0
 
