@@ -10,7 +10,7 @@ from eclectus.kubeclient.client import PAGE_BYTES
 from eclectus.live.inbox import Inbox
 from eclectus.live.watch import reflector as module
 from eclectus.live.watch.watched_kinds import nodes_kind
-from eclectus.model.events import NodeGone, NodeSeen
+from eclectus.model.events import NodeGone, NodeSeen, Paused
 from watched_nodes import NODES, event, following, node, running
 
 
@@ -47,10 +47,11 @@ def listing(answers):
 
 
 async def received(inbox, count):
+    """So many events of nodes; that decisions are paused is no such."""
     events = []
     async with asyncio.timeout(10):
         while len(events) < count:
-            events += await inbox.take(0.05)
+            events += (each for each in await inbox.take(0.05) if not isinstance(each, Paused))
     return [(type(e), e.name if isinstance(e, NodeGone) else e.node.name) for e in events]
 
 
@@ -91,6 +92,25 @@ def test_410_lists_again_and_reports_what_is_gone(server, answers, listing, wher
     assert sorted(events[2:], key=str) == sorted([(NodeSeen, "c"), (NodeGone, "b")], key=str)
     assert api.watched_from == ["100", "200"]
     assert count == 1
+
+
+def test_nothing_is_decided_from_a_410_until_the_new_list_is_complete(server, answers, listing, until):
+    """Where etcd was restored, the new list may show pods on nodes that seem free."""
+    status = {"kind": "Status", "code": 410, "message": "too old resource version"}
+    stale = answers.streams(event("ERROR", status))
+    again = listing(node("a"), node("b"), version="200")
+    NodeApi(answers, server, [listing(node("a")), again], [stale])
+
+    async def work():
+        async with following(server) as (reflector, inbox, _):
+            events = list[object]()
+            async with asyncio.timeout(10):
+                while NodeSeen not in map(type, events[-1:]) or len(events) < 3:
+                    events += await inbox.take(0.05)
+            await until(lambda: not reflector.is_stale)
+            return [type(each) for each in events], reflector.stale_times
+
+    assert asyncio.run(work()) == ([NodeSeen, Paused, NodeSeen], 1)
 
 
 def test_a_broken_watch_resumes_from_the_last_version_it_received(server, answers, listing, until):

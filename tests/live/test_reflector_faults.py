@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from eclectus.live.watch import reflector as module
-from eclectus.model.events import NodeGone
+from eclectus.model.events import NodeGone, Paused
 from watched_nodes import NODES, event, following, node
 
 FAILING = 0.25  # of the requests
@@ -110,6 +110,8 @@ def test_after_any_faults_the_reported_nodes_are_those_that_exist(server, answer
 
     async def take(inbox):
         for each in await inbox.take(0.01):
+            if isinstance(each, Paused):
+                continue
             if isinstance(each, NodeGone):
                 del reported[each.name]
             else:

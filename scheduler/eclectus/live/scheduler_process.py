@@ -180,14 +180,19 @@ class SchedulerProcess:
         parts.inbox.put(Resumed())
         self._deciding.set()
         _log.info("deciding from now on")
-        # 7. Decide nothing while a renewal is overdue: it could not be sent. For ever: a part that ends stops
-        #    the process.
-        is_deciding = True
+        # 7. Decide nothing while a renewal is overdue, as it could not be sent, or pods or nodes are listed
+        #    again. For ever: a part that ends stops the process.
+        before = True, self._stale_times()
         while True:
             await asyncio.sleep(LATE_SECONDS)
-            if is_deciding != parts.leadership.holds_lease():
-                is_deciding = not is_deciding
-                parts.inbox.put(Resumed() if is_deciding else Paused())
+            is_stale = any(reflector.is_stale for reflector in parts.reflectors)
+            now = parts.leadership.holds_lease() and not is_stale, self._stale_times()
+            if now != before:
+                before = now
+                parts.inbox.put(Resumed() if now[0] else Paused())
+
+    def _stale_times(self) -> int:
+        return sum(reflector.stale_times for reflector in self.parts.reflectors)
 
     def _start_reflectors(self) -> None:
         """Start to list and watch; a reflector that runs already catches up."""

@@ -27,7 +27,7 @@ from eclectus.kubeclient.timing import Backoff, TroubleLog
 from eclectus.live.inbox import Inbox
 from eclectus.live.process_metrics import Context
 from eclectus.model.errors import MalformedError
-from eclectus.model.events import Event
+from eclectus.model.events import Event, Paused
 
 LIST_SECONDS = 60.0  # per page: kube-apiserver's own limit; sooner, a busy one would do the same work again
 SILENCE_SECONDS = 90.0  # bookmarks come about every 60 s; a stream that is silent for longer is dead
@@ -70,6 +70,7 @@ class WatchedKind:
     older_paths: tuple[str, ...] = ()  # of earlier versions of its API, newest first, if `path` is not served
     list_query: Mapping[str, str] = field(default_factory=dict)  # restricts the list, not the watch
     undefined: str = ""  # what happens in a cluster that does not define the kind; empty: every cluster does
+    must_be_current: bool = False  # whether nothing is decided while it is listed again
     is_expected: bool = True  # whether a cluster that does not define it is worth a warning
 
 
@@ -87,6 +88,8 @@ class Reflector:
         self._trouble = TroubleLog(_log, extra={"kind": kind.name})
         # Set when what existed at some time since the beginning of `run` is in the inbox.
         self.synced = asyncio.Event()
+        self.is_stale = False  # nothing is to be decided until the new list is complete
+        self.stale_times = 0  # that it was; both written here only
 
     async def run(self) -> None:
         """List and watch until cancelled. When run again, it catches up, or lists if that is sooner."""
@@ -95,16 +98,24 @@ class Reflector:
             try:
                 if not is_current:
                     await self._list()
-                is_current = False
+                is_current = self.is_stale = False
                 self.synced.set()
                 await self._follow()
             except StaleError as error:
+                if self._kind.must_be_current:
+                    self._become_stale()
                 seconds = self._count_restart("list again", error)
             except MissingError as error:
                 seconds = self._report_undefined(error)
             except (ApiError, MalformedError) as error:
                 seconds = self._count_restart("list failed", error)
             await asyncio.sleep(seconds)
+
+    def _become_stale(self) -> None:
+        """Have nothing decided until the new list is complete: etcd may have been restored."""
+        self.is_stale = True
+        self.stale_times += 1
+        self._inbox.put(Paused())
 
     async def _catch_up(self) -> bool:
         """Watch on past a consistent read; whether that was possible, and sooner than a list.

@@ -76,7 +76,9 @@ def pods_kind(pods: WatchedPods) -> WatchedKind:
     running = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
     path, listing = "/api/v1/pods", events.PodsListed()
     key = partial(key_by_uid, "Pod")
-    return WatchedKind("pods", path, key, pods.observe, pods.gone, listing=listing, list_query=running)
+    return WatchedKind(
+        "pods", path, key, pods.observe, pods.gone, listing=listing, list_query=running, must_be_current=True
+    )
 
 
 def jobs_kind(jobs: WatchedDagJobs) -> WatchedKind:
@@ -96,7 +98,8 @@ def pools_kind(pools: WatchedPools) -> WatchedKind:
 def nodes_kind(*, with_images: bool = False) -> WatchedKind:
     """Nodes. `with_images`: whether a profile weighs which images nodes have."""
     observe = partial(_observed_node, with_images=with_images)
-    return WatchedKind("nodes", "/api/v1/nodes", partial(_key, "Node"), observe, events.NodeGone)
+    key = partial(_key, "Node")
+    return WatchedKind("nodes", "/api/v1/nodes", key, observe, events.NodeGone, must_be_current=True)
 
 
 def _observed_node(raw: Raw, _now: float, *, with_images: bool) -> ObservedObject:
