@@ -31,7 +31,14 @@ from eclectus.sim.scenario import ComparedProfile, Scenario, parse
 from eclectus.sim.workloads.workload import slots
 from eclectus.sim.world.learning import LearningErrorRecorder, OracleLearner
 from eclectus.sim.world.probes import ProbeStream
-from eclectus.sim.world.run_record import AllocationCurve, Histogram, Integrals, RunRecord, Tally
+from eclectus.sim.world.run_record import (
+    AllocationCurve,
+    Histogram,
+    Integrals,
+    RunRecord,
+    Tally,
+    times_of,
+)
 from eclectus.sim.world.world import World
 from eclectus.tape import Header, TapeWriter
 
@@ -95,6 +102,8 @@ def build_world(scenario: Scenario, profile: ComparedProfile, seed: int) -> Worl
         probes=probes,
         stages=scenario.plan.stages,
         seed=seed,
+        pools=scenario.pools,
+        pool_changes=scenario.pool_changes,
     )
     if oracle is not None:
         world.on_perturbation = oracle.speeds_changed
@@ -140,6 +149,7 @@ def _result(
         faults=world.fault_count,
         first_fault=world.first_fault,
         dags=world.dags.result() if world.dags.has_jobs else None,
+        pools=None if world.pool_shares is None else world.pool_shares.result(),
         **asdict(total),
         **_probe_results(world, slot_count, end.at),
     )
@@ -190,7 +200,7 @@ def _group_result(tallies: Collection[Tally]) -> results.GroupResult:
     wait, jobs = _merge(tally.wait for tally in tallies), _merge(tally.jobs for tally in tallies)
     preferring = sum(tally.preferring for tally in tallies)
     met = sum(tally.met for tally in tallies) / preferring if preferring else None
-    return results.GroupResult(_times(response), _times(wait), _times(jobs), slowdown, met)
+    return results.GroupResult(times_of(response), times_of(wait), times_of(jobs), slowdown, met)
 
 
 def _merge(parts: Iterable[Histogram]) -> Histogram:
@@ -198,12 +208,6 @@ def _merge(parts: Iterable[Histogram]) -> Histogram:
     for part in parts:
         merged.merge(part)
     return merged
-
-
-def _times(sample: Histogram) -> results.Times:
-    p50, p90, p99, p999 = (sample.quantile(share) for share in (0.5, 0.9, 0.99, 0.999))
-    buckets = dict(sorted(sample.buckets.items()))
-    return results.Times(sample.count, sample.mean, p50, p90, p99, p999, sample.largest, buckets)
 
 
 def _mean_sizes(scenario: Scenario) -> dict[str, float]:

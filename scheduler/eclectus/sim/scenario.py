@@ -4,7 +4,7 @@ Its file is found, changed by `--set path=value`, and validated before anything 
 with Eclectus are next to the sources in a checkout, else inside the package.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf, isfinite
@@ -27,6 +27,7 @@ from eclectus.config.settings_reading import (
     read_yaml,
 )
 from eclectus.model.errors import SettingsError, errors_below
+from eclectus.model.pool import Pool
 from eclectus.model.settings import setting
 from eclectus.sim.base.results import DIMENSIONS, Grouping, dimensions_of
 from eclectus.sim.base.work import Arrival, ArrivalPlan
@@ -36,6 +37,7 @@ from eclectus.sim.workloads.workload import load as load_of
 from eclectus.sim.world.cluster import ClusterSettings, Perturbation, PerturbationSettings
 from eclectus.sim.world.dispatchers import Dispatchers
 from eclectus.sim.world.learning import OracleSettings
+from eclectus.sim.world.pools import PoolChange, PoolField, check_asked, check_tree
 from eclectus.sim.world.probes import ProbeSettings
 from eclectus.sim.world.run_record import Window
 
@@ -110,6 +112,8 @@ class Scenario:
     seeds: int
     load: float | None  # arriving work over capacity; None if there is no steady rate
     load_is_exact: bool  # False: `load` is a lower bound
+    pools: tuple[Pool, ...] = ()
+    pool_changes: tuple[PoolChange, ...] = ()
 
     @property
     def tasks(self) -> int:
@@ -188,7 +192,9 @@ def _key(at: Any, step: str, where: str) -> str | int:
 
 SCENARIO_KIND = "Scenario"
 _SCALARS = ["about", "seeds", "allowUnstable"]
-_SECTIONS = ["apiVersion", "kind", "cluster", "workload", "events", "profiles", "learn", "probes", "measure"]
+_SECTIONS = [
+    "apiVersion", "kind", "cluster", "pools", "workload", "events", "profiles", "learn", "probes", "measure",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -215,7 +221,11 @@ def parse(text: str, folder: Path = Path(), changes: tuple[str, ...] = ()) -> Sc
     cluster = read(ClusterSettings, mapping.get("cluster"), "cluster")
     with errors_below("cluster"):
         cluster = cluster.with_node_list(folder)
-    cluster, plan = _read_workload(mapping.get("workload"), cluster, folder)
+    pools, pool_changes = _read_pools(mapping.get("pools")), dict(_read_pool_changes(mapping.get("events")))
+    check_tree(pools, list(pool_changes.items()))
+    changed = (change.pool for change in pool_changes.values() if change.pool is not None)
+    names = [each.name for each in (*pools, *changed)]
+    cluster, plan = _read_workload(mapping.get("workload"), cluster, folder, names)
     measure = read_mapping(mapping.get("measure"), "measure")
     _check_plan(plan, cluster, measure)
     ratio, exact = load_of(plan.work_rates, cluster.machines())
@@ -232,6 +242,8 @@ def parse(text: str, folder: Path = Path(), changes: tuple[str, ...] = ()) -> Sc
         seeds=scalars.seeds,
         load=ratio if isfinite(ratio) else None,
         load_is_exact=exact,
+        pools=tuple(each.pool() for each in pools),
+        pool_changes=tuple(pool_changes.values()),
     )
 
 
@@ -250,9 +262,12 @@ def _document(text: str, changes: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _read_workload(
-    values: object, cluster: ClusterSettings, folder: Path
+    values: object, cluster: ClusterSettings, folder: Path, pools: Sequence[str]
 ) -> tuple[ClusterSettings, ArrivalPlan]:
-    """The cluster, with speeds from the workload's data if it has any, and the arrival plan."""
+    """The cluster, with speeds from the workload's data if it has any, and the arrival plan.
+
+    `pools`: the names of those that its classes may ask for.
+    """
     mapping = read_mapping(values, "workload")
     unknown = next((key for key in mapping if key not in WORKLOADS), "")
     if len(mapping) != 1 or unknown:
@@ -263,6 +278,7 @@ def _read_workload(
     path = join("workload", name)
     workload = read(WORKLOADS[name], settings, path)
     with errors_below(path):
+        check_asked(workload.asked_pools(), pools)
         with_speeds = workload.with_speeds(cluster, folder)
         return with_speeds, workload.plan(with_speeds.machines(), folder)
 
@@ -278,8 +294,26 @@ def _check_plan(plan: ArrivalPlan, cluster: ClusterSettings, measure: dict[str, 
             raise SettingsError("workload", f"class {work_class.name!r} can run on no machine of the cluster")
 
 
+def _read_pools(values: object) -> list[PoolField]:
+    return [read(PoolField, each, join("pools", at)) for at, each in enumerate(read_list(values, "pools"))]
+
+
+def _is_of_pool(event: object) -> bool:
+    return isinstance(event, dict) and not event.keys().isdisjoint(("pool", "removePool"))
+
+
+def _read_pool_changes(values: object) -> Iterator[tuple[str, PoolChange]]:
+    """Those events that change pools, with their paths."""
+    for at, each in enumerate(read_list(values, "events")):
+        if _is_of_pool(each):
+            path = join("events", at)
+            yield path, read(PoolChange, each, path)
+
+
 def _read_perturbations(values: object, cluster: ClusterSettings) -> Iterator[Perturbation]:
     for at, each in enumerate(read_list(values, "events")):
+        if _is_of_pool(each):
+            continue
         path = join("events", at)
         settings = read(PerturbationSettings, each, path)
         with errors_below(path):

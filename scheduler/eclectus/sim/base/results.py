@@ -176,6 +176,27 @@ class GroupResult(Struct, frozen=True):
     met: NonNegative | None = None  # mean share of preferences that nodes met; null if no task had any
 
 
+class PoolResult(Struct, frozen=True):
+    """What one pool got. Parts are of the whole cluster, means over samples of the measured window."""
+
+    resource: str  # of which it was entitled to the largest part: the one of the three parts
+    share: NonNegative  # what it was entitled to
+    held: NonNegative
+    off: NonNegative  # how far held was from that, either way
+    wait: Times  # arrival to start, of measured pods
+    first_arrival: float | None  # of a pod in the whole run, seconds; null: none came
+    first_start: float | None
+
+
+class PoolsResult(Struct, frozen=True):
+    """The pools of one run, by path from the root."""
+
+    pools: dict[str, PoolResult]
+    fairness: float | None  # Jain's index of held over entitled, mean over windows; null: no window
+    fairness_least: float | None  # of all windows
+    windows: int  # of 60 s in which at least two pools without children had pods waiting all the time
+
+
 class SeriesPoint(Struct, frozen=True, array_like=True):
     """Means over one interval of a run, from the previous point to `at`."""
 
@@ -239,6 +260,7 @@ class RunResult(Struct, frozen=True):
     probe_share: NonNegative = 0.0  # slots used by probes over all slots, mean until the last arrival
     met: NonNegative | None = None  # mean share of preferences that nodes met; null if no task had any
     dags: DagResult | None = None  # of jobs with stages; null if there were none
+    pools: PoolsResult | None = None  # null for a scenario without pools
 
 
 def counted_runs(runs: Iterable[RunResult]) -> dict[str, list[RunResult]]:
@@ -311,6 +333,26 @@ class DagSummary(Struct, frozen=True):
     losers: Interval | None  # share of the jobs with a factor below 0.8
 
 
+class PoolSummary(Struct, frozen=True):
+    """One pool under one profile, as in PoolResult."""
+
+    share: Interval
+    held: Interval
+    off: Interval
+    wait: TimeStatistics | None  # null if no measured pod has started
+    first_wait: (
+        Interval | None
+    )  # from the first arrival to the first start, seconds; null if none has started
+
+
+class PoolsSummary(Struct, frozen=True):
+    """The pools under one profile, by path."""
+
+    pools: dict[str, PoolSummary]
+    fairness: Interval | None  # Jain's index, mean over windows
+    fairness_least: Interval | None
+
+
 class ProfileSummary(Struct, frozen=True):
     """The results of one profile over all its runs."""
 
@@ -326,6 +368,7 @@ class ProfileSummary(Struct, frozen=True):
     probe_share: Interval | None = None  # null if no probes were sent
     evictions: Interval | None = None  # of running tasks; null if there were none
     dags: DagSummary | None = None  # null without jobs with stages
+    pools: PoolsSummary | None = None  # null without pools
 
 
 class ComparisonReport(Struct, frozen=True):

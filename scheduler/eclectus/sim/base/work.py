@@ -24,6 +24,8 @@ class WorkClass(Struct, frozen=True, cache_hash=True):
     name: str  # becomes Task.workload, as the pod's class label does on a cluster
     spec: Spec
     priority: int = 0
+    namespace: str = "default"
+    pool: str = ""  # the name of the Pool that its pods ask for
     demand: Amounts = ()  # set from spec: its requests and one pod slot
 
     def __post_init__(self) -> None:

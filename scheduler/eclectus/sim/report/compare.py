@@ -45,6 +45,7 @@ def _summary(
         probe_share=_optional_interval(shares if any(shares) else ()),
         evictions=_optional_interval(evictions if any(evictions) else ()),
         dags=summarise_dags(runs, baseline),
+        pools=_summarise_pools([each.pools for each in runs if each.pools is not None]),
     )
 
 
@@ -99,6 +100,34 @@ def _interval(values: Sequence[float]) -> results.Interval:
 
 def _optional_interval(values: Sequence[float]) -> results.Interval | None:
     return _interval(values) if values else None
+
+
+def _summarise_pools(runs: Sequence[results.PoolsResult]) -> results.PoolsSummary | None:
+    if not runs:
+        return None
+    paths = sorted({path for each in runs for path in each.pools})
+    fairness = [each.fairness for each in runs if each.fairness is not None]
+    least = [each.fairness_least for each in runs if each.fairness_least is not None]
+    return results.PoolsSummary(
+        pools={path: _pool([each.pools[path] for each in runs if path in each.pools]) for path in paths},
+        fairness=_optional_interval(fairness),
+        fairness_least=_optional_interval(least),
+    )
+
+
+def _pool(runs: Sequence[results.PoolResult]) -> results.PoolSummary:
+    first_waits = [
+        each.first_start - each.first_arrival
+        for each in runs
+        if each.first_start is not None and each.first_arrival is not None
+    ]
+    return results.PoolSummary(
+        share=_interval([each.share for each in runs]),
+        held=_interval([each.held for each in runs]),
+        off=_interval([each.off for each in runs]),
+        wait=_time_statistics([each.wait for each in runs]),
+        first_wait=_optional_interval(first_waits),
+    )
 
 
 LOSER = 0.8  # a job with a smaller factor has lost, as Carbyne's evaluation counts it (OSDI 2016, section 7)

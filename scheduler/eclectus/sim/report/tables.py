@@ -166,6 +166,32 @@ def dag_tables(summaries: Sequence[results.ProfileSummary]) -> Iterator[Table]:
     yield Table(["sharing among jobs", *shares], rows)
 
 
+def pool_tables(summaries: Sequence[results.ProfileSummary]) -> Iterator[Table]:
+    """What each pool was entitled to and held, its waits, and Jain's index of all; none without pools."""
+    found = [(each.profile, each.pools) for each in summaries if each.pools is not None]
+    paths = {path: None for _, pools in found for path in pools.pools}
+    if not paths:
+        return
+    waits = [each.wait.mean.mean for _, pools in found for each in pools.pools.values() if each.wait]
+    scale, unit = unit_for(min((each for each in waits if each), default=1.0))
+    heads = ("pools", "entitled, %", "held, %", "apart, %", f"wait, {unit}", "p99", f"first, {unit}")
+    rows = list[list[str]]()
+    for path in paths:
+        rows.append([path, *[""] * (len(heads) - 1)])
+        for profile, pools in found:
+            if (each := pools.pools.get(path)) is not None:
+                parts = (format_interval(part, scale=0.01) for part in (each.share, each.held, each.off))
+                wait = times_cells(each.wait, scale)
+                first = optional_cell(each.first_wait, scale)
+                rows.append([f"  {profile}", *parts, wait[0], wait[-1], first])
+    yield Table(list(heads), rows)
+    rows = [
+        [profile, optional_cell(pools.fairness), optional_cell(pools.fairness_least)]
+        for profile, pools in found
+    ]
+    yield Table(["sharing among pools", "Jain", "least"], rows)
+
+
 REQUESTED = (25, 50, 80, 90, 100, 110, 120, 130)  # per cent of capacity: columns of the allocation table
 
 
@@ -216,6 +242,7 @@ def tables(report: results.ComparisonReport) -> Iterator[Table]:
         return
     yield _overview(report.summaries)
     yield from dag_tables(report.summaries)
+    yield from pool_tables(report.summaries)
     yield from group_tables(report)
 
 

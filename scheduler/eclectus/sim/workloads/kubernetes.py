@@ -249,4 +249,4 @@ def _of_job(spec: _JobSpec, meta: _Metadata, at: float, shared: AbstractSet[str]
 
 
 def _work_class(task: Task) -> WorkClass:
-    return WorkClass(task.workload, task.spec, task.priority)
+    return WorkClass(task.workload, task.spec, task.priority, task.namespace, task.asked_pool)

@@ -130,7 +130,9 @@ class Tape(Workload):
                 known = means.get(task.workload)
             if known is not None:
                 at = max(pod.arrived - record.begins, 0.0) * self.stretch
-                work_class = WorkClass(task.workload, task.spec, task.priority)
+                work_class = WorkClass(
+                    task.workload, task.spec, task.priority, task.namespace, task.asked_pool
+                )
                 patience = inf if pod.ran else pod.gone - pod.arrived
                 yield Arrival(at, work_class, (known,), estimate=task.estimate, patience=patience)
 

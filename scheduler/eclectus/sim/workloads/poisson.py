@@ -125,6 +125,10 @@ class Poisson(Workload):
         gaining = (each for each in self.classes if each.gain != 1.0)
         return cluster.with_gains([Gain(each.name, each.generated.spec, each.gain) for each in gaining])
 
+    def asked_pools(self) -> Iterator[tuple[str, str]]:
+        """Of classes."""
+        return ((f"classes[{at}].pool", each.pool) for at, each in enumerate(self.classes) if each.pool)
+
     def plan(self, machines: Mapping[str, Machine], folder: Path) -> ArrivalPlan:
         """The arrival plan.
 
@@ -163,7 +167,7 @@ class Poisson(Workload):
         return replace(self, classes=tuple(classes))
 
     def _arrivals(self, jobs_a_second: float, seed: int) -> Iterator[Arrival]:
-        """Endless arrivals."""
+        """Endless arrivals; those of a class before it begins are left out."""
         rng = stream(seed, "arrivals")
         moments = accumulate(endless_draws(lambda count: rng.exponential(1.0, count) / jobs_a_second))
         bounds = list(accumulate(self._shares()))[:-1]  # upper bounds of all classes but the last
@@ -174,11 +178,14 @@ class Poisson(Workload):
                 endless_draws(each.size.sampler(stream(seed, f"sizes of {each.name}"))),
                 each.tasks_per_job,
                 each.estimate,
+                each.begins,
             )
             for each in self.classes
         ]
         for now, at in zip(moments, which, strict=True):
-            work_classes, sizes, tasks, estimate = classes[at]
+            work_classes, sizes, tasks, estimate, begins = classes[at]
+            if now < begins:
+                continue
             yield Arrival(now, next(work_classes), tuple(islice(sizes, tasks)), estimate=estimate)
 
     def _variants(self, each: GeneratedClass) -> list[tuple[float, WorkClass]]:

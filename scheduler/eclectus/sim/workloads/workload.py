@@ -7,6 +7,8 @@ from dataclasses import astuple, dataclass
 from math import inf
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Amounts, Preference, Requirement, Spec, Term, Toleration
 from eclectus.model.settings import REQUIRED, setting
@@ -91,6 +93,9 @@ class GeneratedClass(TaskNeeds):
     gain: float = setting(
         1.0, "how many times faster its tasks run on nodes that meet all its preferences", least=1e-3
     )
+    namespace: str = setting("default", "namespace of its pods")
+    pool: str = setting("", "name of the pool that its pods ask for; none: default/NAMESPACE")
+    begins: float = setting(0.0, "its jobs arrive from then on", unit="s", least=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -103,7 +108,8 @@ class GeneratedClass(TaskNeeds):
     @property
     def generated(self) -> WorkClass:
         """The class of its tasks."""
-        return self.work_class(self.workload or self.name)
+        of_needs = self.work_class(self.workload or self.name)
+        return replace(of_needs, namespace=self.namespace, pool=self.pool)
 
 
 def capacity(work_class: WorkClass, machines: Iterable[Machine]) -> float:
@@ -159,6 +165,10 @@ class Workload(ABC):
     def with_speeds(self, cluster: ClusterSettings, folder: Path) -> ClusterSettings:
         """The cluster with the speeds that the workload's data gives, if any. Raises SettingsError."""
         return cluster
+
+    def asked_pools(self) -> Iterator[tuple[str, str]]:
+        """Path and name wherever the settings ask for a pool."""
+        return iter(())
 
     @abstractmethod
     def plan(self, machines: Mapping[str, Machine], folder: Path) -> ArrivalPlan:

@@ -24,7 +24,7 @@ from eclectus.sim.base.machine import TaskRun
 from eclectus.sim.base.work import Arrival, Dag, WorkClass
 from eclectus.sim.world.dag_record import DagRecord
 
-NAMESPACE = "default"  # of all jobs and their pods
+NAMESPACE = "default"  # of jobs with stages
 
 
 class StagedJob:
@@ -251,7 +251,7 @@ def _pod(name: str, job: str, profile: str, work_class: WorkClass, now: float, *
     """A new pod of a job; `more`: its estimate, and what is known of its stage."""
     return Task(
         uid=name,
-        namespace=NAMESPACE,
+        namespace=work_class.namespace,
         name=name,
         profile=profile,
         spec=work_class.spec,
@@ -259,6 +259,7 @@ def _pod(name: str, job: str, profile: str, work_class: WorkClass, now: float, *
         created=now,
         workload=work_class.name,
         job=job,
+        asked_pool=work_class.pool,
         **more,
     )
 

@@ -24,7 +24,7 @@ from eclectus.model.commands import Bind, Command
 from eclectus.model.events import BindRefused, Event, TaskSeen
 from eclectus.model.objects import amount_of
 from eclectus.sim.base.machine import Machine, TaskRun
-from eclectus.sim.base.results import Grouping, Labels
+from eclectus.sim.base.results import Grouping, Labels, Times
 from eclectus.sim.base.work import Arrival, WorkClass
 
 T = TypeVar("T")
@@ -112,6 +112,13 @@ class Histogram:
             if seen >= rank:
                 return min(bucket_middle(bucket), self.largest)
         return 0.0
+
+
+def times_of(sample: Histogram) -> Times:
+    """The sample as results show it."""
+    p50, p90, p99, p999 = (sample.quantile(share) for share in (0.5, 0.9, 0.99, 0.999))
+    buckets = dict(sorted(sample.buckets.items()))
+    return Times(sample.count, sample.mean, p50, p90, p99, p999, sample.largest, buckets)
 
 
 def bucket_middle(bucket: int) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from eclectus.engine.engine import Engine
-from eclectus.model.commands import Bind, Command, Evict, Fault, RecordPlan
+from eclectus.model.commands import Bind, Command, Evict, Fault, RecordPlan, RecordPool
 from eclectus.model.events import (
     BindConfirmed,
     BindRefused,
@@ -25,12 +25,14 @@ from eclectus.model.events import (
     TaskGone,
     TaskSeen,
 )
+from eclectus.model.pool import Pool
 from eclectus.sim.base.machine import Machine, TaskRun
 from eclectus.sim.base.work import Arrival, StageRules
 from eclectus.sim.world.cluster import Failures, Perturbation, apply_to_speeds
 from eclectus.sim.world.dag_record import DagRecord
 from eclectus.sim.world.jobs import History, Jobs, StagedJobs, StageTaskRun, as_finished, as_running
 from eclectus.sim.world.judge import Judge, check_end, stuck
+from eclectus.sim.world.pools import PoolChange, PoolShares, ScenarioPools
 from eclectus.sim.world.probes import ProbeStream
 from eclectus.sim.world.run_record import RunRecord
 
@@ -85,6 +87,8 @@ class World:
         probes: ProbeStream | None = None,
         stages: StageRules = StageRules(),  # noqa: B008 — frozen
         seed: int = 0,
+        pools: Sequence[Pool] = (),
+        pool_changes: Sequence[PoolChange] = (),
     ) -> None:
         """`seed`: of failures, by the rules for `stages`."""
         self.engine = engine
@@ -116,8 +120,12 @@ class World:
         self._staged = StagedJobs(self.dags, history, self._notify if "jobs" in engine.needs else None)
         self._jobs = Jobs(profiles, self._staged)
         self._failures = Failures(stages.failure_probability, seed) if stages.failure_probability else None
+        self._pools = ScenarioPools(pools)
+        self.pool_shares = PoolShares(engine, record) if pools or pool_changes else None
         for perturbation in perturbations:
             self._schedule(perturbation.at, self._perturb, perturbation)
+        for change in pool_changes:
+            self._schedule(change.at, self._change_pool, change)
 
     def run(self, go_on: Callable[[RunRecord], bool] = lambda record: True) -> bool:
         """Run to the end; returns False if `go_on` returned False before.
@@ -128,6 +136,7 @@ class World:
         if self.probes is not None:
             self.probes.start(self.machines, self.record, self._schedule, self._notify)
         self._events.extend(NodeSeen(machine.node) for machine in self.machines.values())
+        self._events.extend(self._pools.seen())
         self._events.append(Resumed())
         self._step_engine()
         self._schedule_next_arrival()
@@ -140,6 +149,8 @@ class World:
             self._step_engine()
             if self.steps % AGGREGATE_EVERY == 0:
                 record.aggregate()
+                if self.pool_shares is not None:
+                    self.pool_shares.aggregate()
                 if not go_on(record):
                     record.close()
                     return False
@@ -162,6 +173,8 @@ class World:
         else:
             self._idle_wakes = 0
         if at > self.now:
+            if self.pool_shares is not None:
+                self.pool_shares.advance(at)
             self.now = at
             self.record.advance(at)
         self._queue.run_due(self.now)
@@ -180,6 +193,9 @@ class World:
                 self._schedule(self.now + self._hop, self._terminate, command)
             elif type(command) is RecordPlan:
                 self._staged.record_plan(command)
+            elif type(command) is RecordPool:
+                if (seen := self._pools.record(command)) is not None:
+                    self._notify(seen)
             elif type(command) is Fault:
                 self.fault_count += 1
                 self.first_fault = self.first_fault or f"{command.policy}: {command.message}"
@@ -198,6 +214,8 @@ class World:
     def _submit(self, runs: Sequence[TaskRun]) -> None:
         for run in runs:
             self._waiting[run.task.uid] = run
+            if self.pool_shares is not None:
+                self.pool_shares.submit(run, self.now)
             self._notify(TaskSeen(run.task))
 
     def _start(self, bind: Bind) -> None:
@@ -215,6 +233,8 @@ class World:
             run.met = self._judge.preferences_met(run, machine)
         machine.start(run, self.now)
         self.record.start(run, self.now)
+        if self.pool_shares is not None:
+            self.pool_shares.start(run, self.now)
         if self.probes is not None:
             self.probes.yield_room(machine, self.now)
         if isinstance(run, StageTaskRun):
@@ -295,6 +315,9 @@ class World:
             for run in machine.running.values():
                 if run.due < inf:
                     self._schedule(run.due, self._end, run)
+
+    def _change_pool(self, change: PoolChange) -> None:
+        self._notify(self._pools.change(change))
 
     def _schedule_next_arrival(self) -> None:
         numbered = next(self._arrivals, None)
