@@ -70,7 +70,7 @@ ALL_STAGES = [(planner, "STAGES_MOST", NO_BOUND)]
 ALL_MEMBERS = [(SchedulingCycle, "count_classes", lambda *_: None)]
 ALL_NAMES = [(resources, name, NO_BOUND) for name in ("COLUMNS_OF_NODE_MOST", "COLUMNS_MOST")]
 ATTACKS = {
-    "labels x services": (("waiting", "services"), "step", 1359, FUEL),
+    "labels x services": (("waiting", "services"), "step", 11128, FUEL),
     "budgets x victims": (("placed", "budgets"), "step", 140, ALL_BUDGETS),
     "terms x pods of others": (("waiting", "namespaces"), "beside", 4900, ALL_TERMS),
     "stages x jobs": (("jobs", "namespaces"), "step", 12, ALL_STAGES),
