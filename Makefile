@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet
 .DEFAULT_GOAL := help
-.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles held-out report lint bench phoenix carbyne soak e2e e2e-upstream conformance differential chaos pressure versions images lock audit manifests clean
+.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles held-out report lint bench phoenix tenants carbyne soak e2e e2e-upstream conformance differential chaos pressure versions images lock audit manifests clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -64,6 +64,9 @@ bench: venv ## cost of a decision and of a simulated task, eleven workloads besi
 
 phoenix: venv ## write docs/results/phoenix.md, what constraints cost by policy: 25 minutes on two idle cores (PHOENIX=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.phoenix.report $(PHOENIX)
+
+tenants: venv ## write docs/results/tenants.md, what three tenants get by profile: 4 minutes on two idle cores (TENANTS=--quick: 1)
+	@$(BIN)/python -m eclectus_bench.tenants $(TENANTS)
 
 carbyne: venv ## write docs/results/carbyne.md, jobs with stages by order: 30 minutes on two idle cores (CARBYNE=--quick: 2)
 	@$(BIN)/python -m eclectus_bench.carbyne.report $(CARBYNE)

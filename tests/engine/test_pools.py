@@ -410,6 +410,7 @@ def test_only_the_status_of_a_pool_moves_nothing() -> None:
     generation = id(moved._by_path)
     world.step(PoolSeen(replace(mine("x"), below_min_since=7.0)))
     assert id(moved._by_path) == generation
+    assert not moved._is_stale
 
 
 def test_a_level_outlives_what_takes_no_part_below_it() -> None:

@@ -51,6 +51,7 @@ SLOW = {
     "make pressure": 65,
     "make report": 30,
     "make soak": 35,
+    "make tenants": 6,
     "make versions": 30,
 }
 
@@ -92,6 +93,7 @@ NOT_RUN = {
     "make lint": ".ci/run runs it before the tests",
     "make phoenix PHOENIX=*": "a part of `make phoenix`; tests/bench/test_phoenix.py runs a short one",
     "make soak SOAK=*": "`make soak` with other sizes; tests/bench/test_soak.py runs the quick one",
+    "make tenants TENANTS=--quick": "a part of `make tenants`; tests/bench/test_tenants.py runs a short one",
     "make test": "these tests",
     "make test-fast": "these tests",
     "make test-slow": "these tests",

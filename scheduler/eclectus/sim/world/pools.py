@@ -221,7 +221,7 @@ class _Sums(Struct):
 
     def add(self, now: _Now) -> None:
         """One sample more."""
-        for name in now.share.keys() | now.held.keys():
+        for name in sorted(now.share.keys() | now.held.keys()):
             share, held = now.share.get(name, 0.0), now.held.get(name, 0.0)
             self.share[name] += share
             self.held[name] += held
