@@ -14,9 +14,9 @@ from eclectus.model.objects import Budget, Requirement, Task
 from eclectus.model.pool import Pool, PoolAmounts, PoolPreemption
 from eclectus.policies.order.pools import FairPools
 from eclectus.policies.place.fit import BestFit
-from eclectus.policies.relieve.chain import Chain
 from eclectus.policies.relieve.preemption import Preemption
 from eclectus.policies.relieve.reclaim import Reclaim
+from eclectus.policies.shared import Chain
 from worlds import World
 
 AFTER_60 = PoolPreemption(min_share_seconds=60.0)

@@ -32,7 +32,7 @@ from eclectus.framework import (
 )
 from eclectus.model.events import JobSeen, PoolSeen, TaskSeen
 from eclectus.model.objects import Preference, Requirement, Reservation, Task, Term
-from eclectus.model.pool import Pool
+from eclectus.model.pool import Pool, PoolAmounts, PoolPreemption
 from eclectus.policies import table
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import Uniform
@@ -235,9 +235,12 @@ def test_the_ranks_of_an_order_follow_the_time_only_if_it_says_so(choice: Any) -
     head = tasks()[-1] if "jobs" not in order.traits.needs else second_of_two_dag_jobs(world)
     world.add(*tasks())
     view = world.engine._state.view
-    ranks = [order.rank(replace(view, now=now), order.group(head), head) for now in (100.0, 200.0)]
-    hands_out = choice.settings.get("leftover") != "none"  # what ends in time matters to nobody otherwise
-    assert (ranks[0] != ranks[1]) == (order.traits.ranks_by_time and hands_out)
+    ranks = list[Any]()
+    for now in (100.0, 200.0):
+        later = replace(view, now=now)
+        order.changes(later)  # as the engine asks before it uses ranks
+        ranks.append(order.rank(later, order.group(head), head))
+    assert (ranks[0] != ranks[1]) == order.traits.ranks_by_time
 
 
 @pytest.mark.parametrize("choice", ALL["order"], ids=str)
@@ -258,8 +261,13 @@ def test_an_order_reserves_nodes_only_if_it_says_so(choice: Any) -> None:
 @pytest.mark.parametrize("choice", ALL["relieve"], ids=str)
 def test_a_relieve_policy_evicts_if_it_says_so(choice: Any) -> None:
     world = small_world(make_engine(LeastAllocated(), relieve=choice.policy), cpu=1)
+    if choice.policy.traits.reclaims:
+        least, at_once = PoolAmounts((("cpu", 1000),)), PoolPreemption(min_share_seconds=0.0)
+        own = {"namespaces": ("default",), "min_share": least, "preemption": at_once}
+        world.step(PoolSeen(Pool("starved", **own)))
     world.add(make_task("low"))
-    world.add(make_task("high", priority=1))
+    world.add(make_task("high", priority=1, asked_pool="starved"))
+    world.sleep(5.0)
     assert bool(world.evictions) == choice.policy.traits.evicts
 
 

@@ -146,9 +146,11 @@ class Oracles:
     def no_pool_beyond_its_limit(self, change: Change) -> None:
         """A bind never takes the pool of all tenants beyond what it may hold, or could until a moment ago.
 
-        Pods that a restored etcd brings back are nobody's decision.
+        Pods that a restored etcd brings back are nobody's decision; a nominated pod has got its room before.
         """
         if not _is_bind(change) or not self.limits or self.former_holder:
+            return
+        if change.old is not None and change.old.get("status", {}).get("nominatedNodeName"):
             return
         begin = self.server.now() - self.on_its_way_seconds - 2 * self.step_seconds - self.retried_seconds
         before = [most for at, most in self.limits if at <= begin]

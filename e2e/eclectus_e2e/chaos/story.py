@@ -130,6 +130,7 @@ def _suspend_dag_job(world: World, action: Action) -> None:
 
 def _limit_pool(world: World, action: Action) -> None:
     world.tenants.limit_pool(action.amount, action.seconds)
+    world.prompt.faults_end = max(world.prompt.faults_end, world.loop.time() + action.seconds)  # pods wait
 
 
 def _drain(world: World, action: Action) -> None:
@@ -187,7 +188,7 @@ ACTIONS: dict[str, Kind] = {
     "suspend-dag-job": Kind(1, _suspend_dag_job, is_fault=False),
     "remove-node": Kind(1, _drain, is_fault=False),
     "cordon": Kind(1, _cordon, is_fault=False),
-    "limit-pool": Kind(2, _limit_pool),
+    "limit-pool": Kind(2, _limit_pool, is_fault=False),
     "kill": Kind(2, _kill),
     "terminate": Kind(1, _terminate),
     "pause": Kind(2, _pause),

@@ -25,7 +25,7 @@ from eclectus.engine.engine import Engine
 from eclectus.framework import Learn, Profile, Relieve
 from eclectus.model.errors import Problems, SettingsError
 from eclectus.model.settings import Setting
-from eclectus.policies.relieve.chain import Chain
+from eclectus.policies.shared import Chain
 from eclectus.policies.table import ROLES
 
 KIND = "SchedulerConfiguration"

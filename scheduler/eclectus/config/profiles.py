@@ -23,7 +23,7 @@ from eclectus import framework
 from eclectus.config.settings_reading import camel, join, nearest, read, read_mapping, settings_of, show
 from eclectus.framework import NEEDS, Learn, Order, Profile, Traits
 from eclectus.model.errors import Problems, SettingsError
-from eclectus.policies.relieve.chain import Chain
+from eclectus.policies.shared import Chain
 from eclectus.policies.table import ROLES, clashes_in
 
 if TYPE_CHECKING:

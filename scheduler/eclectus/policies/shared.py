@@ -9,6 +9,7 @@ from typing import Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from typing_extensions import override
 
 from eclectus.framework import (
     Action,
@@ -19,6 +20,10 @@ from eclectus.framework import (
     Place,
     PlaceTraits,
     Ranking,
+    Refused,
+    ReliefAction,
+    Relieve,
+    RelieveTraits,
     Reservation,
     ReserveMany,
     Rows,
@@ -329,3 +334,27 @@ class OvertakingLine(CutOff, Line):
             for overtaken in dict.fromkeys(queue[:best]):  # one that is queued twice is overtaken once
                 self._overtaken.setdefault(overtaken, defaultdict(float))[row] += seconds
         return queue[best]
+
+
+@dataclass(eq=False)
+class Chain(Relieve):
+    """`relieve: [reclaim, preemption]`: each is asked about what those before have made no room for."""
+
+    policies: tuple[Relieve, ...]
+
+    @property
+    @override
+    def traits(self) -> RelieveTraits:
+        """What any of them may do."""
+        return RelieveTraits(
+            needs=frozenset(need for each in self.policies for need in each.traits.needs),
+            evicts=any(each.traits.evicts for each in self.policies),
+            reclaims=any(each.traits.reclaims for each in self.policies),
+        )
+
+    def relieve(self, view: View, refused: Refused) -> Iterator[ReliefAction]:
+        """What the first answers, then what the next answers about the tasks that are not nominated yet."""
+        for policy in self.policies:
+            left = [task for task in refused.tasks if not view.placed.is_nominated(task.uid)]
+            if left:
+                yield from policy.relieve(view, Refused(refused.task_class, left))

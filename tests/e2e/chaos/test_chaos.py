@@ -6,7 +6,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from eclectus.accounts.pools import Pools
+from eclectus.accounts.pools import Bound
 from eclectus.api.names import STAGE_LABEL, TASK_INDEX_LABEL
 from eclectus.engine.event_handlers import EventHandlers
 from eclectus.engine.pod_specs.late_pods import Fuel
@@ -135,7 +135,7 @@ def test_a_lease_acquired_by_a_clock_that_is_behind_fences_nothing(monkeypatch):
 
 def test_a_scheduler_that_forgets_a_limit_takes_the_pool_beyond_it(monkeypatch):
     limited = story((5.0, "limit-pool", 1, 0.2, 60.0), (10.0, "submit", 1, 0.5, 60.0))
-    forgets = Pools, "limit_on", lambda *_: None
+    forgets = Bound, "limit", lambda *_: None
     assert "their pool allows 2" in broken_by(monkeypatch, *forgets, limited)
 
 

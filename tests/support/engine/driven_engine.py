@@ -10,10 +10,10 @@ from eclectus.framework import Learn, Order, Place, Relieve
 from eclectus.model.events import Event, Resumed
 from eclectus.model.objects import Task
 from eclectus.policies.order.fifo import FifoOrder
-from eclectus.policies.relieve.chain import Chain
 from eclectus.policies.relieve.preemption import Preemption
 from eclectus.policies.relieve.reclaim import Reclaim
 from eclectus.policies.rosella import Rosella, RosellaLearn
+from eclectus.policies.shared import Chain
 from engine_invariants import binds_keep_the_limits, no_pod_is_lost
 from model_server import ModelServer
 
@@ -71,7 +71,9 @@ class DrivenEngine:
     def run_until_idle(self) -> None:
         """Deliver and answer everything, until nothing has happened for longer than a pod may wait."""
         steps, idle_steps, idle_since = 0, 0, self.now
-        while idle_steps < 12 or self.now < idle_since + LIMIT_SECONDS:
+        while (
+            idle_steps < 12 or self.now < idle_since + LIMIT_SECONDS or self.server.binds_in_flight
+        ):  # the limit of waits may just have placed a pod
             steps += 1
             assert steps < STEPS_MOST, "it never comes to rest"
             self.step([*self.server.resolve_lost_binds(), *self.server.deliver(999, 999)])
