@@ -92,7 +92,8 @@ def test_missing_permissions_are_a_line_for_each_object_that_is_needed(control_p
     ]
     selectors = ["replicasets", "replicationcontrollers", "services", "statefulsets"]
     groups = ["podgroups.scheduling.k8s.io", "podgroups.scheduling.x-k8s.io"]
-    expected = sorted(["lease", "namespaces", "nodes", "pods", *selectors, *storage, *groups])
+    always = ["lease", "namespaces", "nodes", "pods", "pools"]
+    expected = sorted([*always, *selectors, *storage, *groups])
     assert sorted(line.split(":")[0] for line in found) == expected, found
     assert all("powerless" in line and "add the rule to its ClusterRole" in line for line in found)
 
