@@ -124,10 +124,8 @@ def _cell(values: Sequence[float | None], places: int) -> str:
 
 def measure(seeds: int, horizon: float, jobs: int, say: Callable[[str], None]) -> dict[str, list[RunResult]]:
     """The runs by profile; arrivals end at `horizon`, seconds. Raises EclectusError if a run fails."""
-    path, changes = (
-        shipped_scenarios()[SCENARIO],
-        (f"measure.horizon={horizon}", f"measure.warmUp={60 / horizon}"),
-    )
+    path = shipped_scenarios()[SCENARIO]
+    changes = (f"measure.horizon={horizon}", f"measure.warmUp={60 / horizon}")
     scenario, text = load(path, changes), path.read_text(encoding="utf-8")
     specs = [
         RunSpec(text, path.parent, changes, profile.name, seed)

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from eclectus.sim.base.results import PoolResult, PoolsResult, RunResult, Times
 from eclectus.sim.runs import run
 from eclectus.sim.scenario import load, shipped_scenarios
-from eclectus_bench.tenants import MEANS, SCENARIO, Facts, furthest, measure, page
+from eclectus_bench.tenants import FILE, MEANS, SCENARIO, Facts, furthest, measure, page
+from eclectus_e2e.paths import CHECKOUT
 from short_scenarios import scenario
 
 NO_TIMES = Times(1, 2.0, 2.0, 2.0, 9.0, 9.0, 9.0, {})
@@ -39,6 +40,21 @@ def test_the_page_has_a_row_for_each_profile_and_tenant() -> None:
     assert "| `pools` | 0.990 ±0.000 | 0.980 ±0.000 | 0.0 ±0.0 | 0 |" in lines
     assert "| `fifo` |  |  | 100.0 | 3 |" in lines
     assert "| `a` | `fifo` | 25.0 | 50.0 | 2.0 | 9.0 | 3.0 |" in lines
+
+
+def test_the_readme_quotes_the_figures_of_the_page() -> None:
+    rows = {tuple(cells[:3]): cells for cells in map(_cells, FILE.read_text(encoding="utf-8").splitlines())}
+    quoted = " ".join((CHECKOUT / "README.md").read_text(encoding="utf-8").split())
+    furthest_of = {cells[1]: cells[4] for cells in rows.values() if len(cells) == 7}
+    wait_p99 = {cells[2]: cells[6] for cells in rows.values() if cells[1:2] == ["`greedy`"]}
+    assert f"within {furthest_of['`pools`']} % of its share" in quoted
+    assert f"rule within {furthest_of['`kube-scheduler`']} %" in quoted
+    assert f"keeps them within {furthest_of['`drf`']} %" in quoted
+    assert f"{wait_p99['`drf`']} s instead of {wait_p99['`pools`']} (" in quoted
+
+
+def _cells(line: str) -> list[str]:
+    return [each.strip() for each in line.split("|")]
 
 
 @pytest.mark.long

@@ -71,7 +71,7 @@ def test_a_minimum_is_taken_back_after_its_time_though_nothing_happens() -> None
     assert len(world.victims()) == 3
 
 
-def test_who_evicts_is_said() -> None:
+def test_an_eviction_names_the_pool_and_its_claim() -> None:
     world = world_of(mine("a", min_share=cores(1), preemption=AFTER_60), mine("b"))
     world.add(*pods("b", 8))
     world.add(*pods("a", 1))

@@ -192,9 +192,8 @@ class Pools:
         self._cluster = cluster
         self._usage = GroupShares(cluster, pool_group, _no_fault, by_path=True)
         self._running: dict[str, int] = {}  # path -> jobs of which a pod holds room
-        self._bounds: dict[
-            str, tuple[Bound, ...]
-        ] = {}  # by path: of it and the pools above, if they have any
+        # By path: of it and the pools above, if they have any.
+        self._bounds: dict[str, tuple[Bound, ...]] = {}
         self._bounded: dict[str, None] = {}  # names of Pools that state limits
         self._amounts: dict[tuple[str, str], _Amounts] = {}  # that are stated, by path and field
         self._shape_cursor = -1
@@ -379,9 +378,12 @@ class Pools:
 
     def demand_of(self, path: str) -> _Amounts:
         """What a pool holds and its waiting pods request, no more than its maximum."""
-        demand = Counter(self._usage.held(path)) + Counter(self._usage.waiting(path))
         most = self.most_of(path)
-        return {name: min(amount, most.get(name, amount)) for name, amount in demand.items()}
+        return {name: min(amount, most.get(name, amount)) for name, amount in self._needed(path).items()}
+
+    def _needed(self, path: str) -> Counter[str]:
+        """What a pool holds and its waiting pods request, whatever it may hold."""
+        return Counter(self._usage.held(path)) + Counter(self._usage.waiting(path))
 
     def lacks_minimum(self, path: str) -> bool:
         """Whether a pool holds less of some resource than its minimum, and needs more."""
@@ -430,7 +432,7 @@ class Pools:
         for path in reversed(pools):
             demand = demands.get(path)
             if demand is None:  # without children
-                demand = demands[path] = Counter(self._usage.held(path)) + Counter(self._usage.waiting(path))
+                demand = demands[path] = self._needed(path)
             for name, most in self.most_of(path).items():
                 demand[name] = min(demand[name], most)
             if parent := _parent(path):
@@ -452,12 +454,7 @@ class Pools:
             total, wanted = shares[parent].get(name, 0.0), [demands[path].get(name, 0) for path in paths]
             if sum(wanted) > total:
                 contended[name] = None
-            divided = level_shares(
-                total,
-                wanted,
-                [each.get(name, 0) for each in minima],
-                weights,
-            )
+            divided = level_shares(total, wanted, [each.get(name, 0) for each in minima], weights)
             for path, share in zip(paths, divided, strict=True):
                 shares[path][name] = share
         return contended.keys()

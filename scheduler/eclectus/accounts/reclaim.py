@@ -34,6 +34,7 @@ from eclectus.cluster.resources import PODS
 from eclectus.model.objects import Amounts, Task
 
 Kind = Literal["minimum", "share"]
+KINDS: tuple[Kind, ...] = ("minimum", "share")  # in the order in which they are claimed
 LOOK_SECONDS = 1.0  # between two looks at all pools, at least
 POOLS_A_SECOND = 200.0  # that are looked at: some milliseconds of each second
 EPSILON = 1e-6  # of an amount, beside rounding
@@ -113,8 +114,7 @@ class Starvation:
 
     def _claims_at(self) -> Iterator[tuple[str, Kind, float]]:
         """Which pools that lack something may claim what, and from when on, seconds."""
-        kinds: tuple[Kind, ...] = ("minimum", "share")
-        for kind, below in zip(kinds, (self._below_min, self._below_share), strict=True):
+        for kind, below in zip(KINDS, (self._below_min, self._below_share), strict=True):
             for path, since in below.items():
                 seconds = self._patience(path, kind)
                 if seconds is not None:
@@ -130,11 +130,10 @@ class Starvation:
 
     def claims(self, task: Task, now: float) -> Iterator[Entitlement]:
         """What pools on the way to the root may claim for this task now, minima first, its own pool first."""
-        kinds: tuple[Kind, ...] = ("minimum", "share")
-        for kind in kinds:
+        wanted = {name for name, amount in (*task.spec.requests, (PODS, 1)) if amount}
+        for kind in KINDS:
             for path in (task.pool, *reversed(list(prefixes(task.pool)))):
                 lacking = self._may_claim(path, kind, now)
-                wanted = {name for name, amount in (*task.spec.requests, (PODS, 1)) if amount}
                 if any(amount > 0 for name, amount in lacking.items() if name in wanted):
                     yield Entitlement(path, kind, tuple(sorted(lacking.items())))
 
@@ -156,7 +155,7 @@ class Starvation:
     def _lacking_share(self, path: str, part: float) -> dict[str, int]:
         """Up to its share, of resources of which it holds less than this part of what it needs of that.
 
-        Only of those that its siblings contend for: of others everybody's share is what he needs.
+        Only of those that its siblings contend for: of others the share of each is what it needs.
         """
         share, found = self.shares.get(path, {}), dict[str, int]()
         held, demand = self._pools.usage.held(path), self._pools.demand_of(path)
@@ -176,7 +175,7 @@ class Taking:
         self._above_share = starvation.above_share
         self._claim = claim
         self._task = task
-        self._wanted = (*task.spec.requests, (PODS, 1))
+        self._wanted = {name: amount for name, amount in (*task.spec.requests, (PODS, 1)) if amount}
         self._taken: dict[str, Counter[str]] = {}  # path -> amounts
         self._ways: dict[str, tuple[str, ...]] = {}  # by pool: from its branch down; empty: it gives nothing
 
@@ -227,8 +226,7 @@ class Taking:
 
     def _helps(self, amounts: Amounts) -> bool:
         """Whether the pod holds something that the task requests."""
-        wanted = {name for name, amount in self._wanted if amount}
-        return any(amount and name in wanted for name, amount in amounts)
+        return any(amount and name in self._wanted for name, amount in amounts)
 
     def _allows(self, path: str) -> bool:
         pool = self._pools.tree.of_path(path)
@@ -241,7 +239,7 @@ class Taking:
 
     def _is_above_share(self, path: str) -> bool:
         held, share = self._held(path), self._shares.get(path, {})
-        return any(held[name] > share.get(name, 0.0) + EPSILON for name, amount in self._wanted if amount)
+        return any(held[name] > share.get(name, 0.0) + EPSILON for name in self._wanted)
 
     def _keeps_minimum(self, path: str, amounts: Amounts) -> bool:
         least = self._pools.least_of(path)
@@ -257,12 +255,12 @@ class Taking:
     def _is_fair(self, branch: str, amounts: Amounts) -> bool:
         """Whether a branch keeps its share, or has the larger part of it even so."""
         held, share = self._held(branch), self._shares.get(branch, {})
-        wanted = {name for name, amount in self._wanted if amount} & self._contended.get(branch, frozenset())
+        wanted = self._wanted.keys() & self._contended.get(branch, frozenset())
         theirs = [(name, amount) for name, amount in amounts if name in wanted and amount]
         if all(held[name] - amount >= share.get(name, 0.0) - EPSILON for name, amount in theirs):
             return True
         own = self._branch_of_claimant(branch)
-        more = dict(self._wanted) if not self._pools.usage.group_of(self._task.uid) else {}
+        more = {} if self._pools.usage.group_of(self._task.uid) else self._wanted
         mine, my_share = self._pools.usage.held(own), self._shares.get(own, {})
         return all(
             _part(mine.get(name, 0) + more.get(name, 0), my_share.get(name, 0.0))

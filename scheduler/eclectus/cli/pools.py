@@ -105,11 +105,13 @@ def rows(found: Sequence[Pool], name: str = "") -> list[Row]:
 
 
 def _add_below(tree: dict[str, Row], parent: str, by_parent: Mapping[str, Sequence[Pool]]) -> None:
-    depth = tree[parent]["depth"] + 1 if parent else 0
-    for pool in by_parent.get(parent, ()):
+    depth = 1 if parent else 0
+    left = [(pool, depth) for pool in reversed(by_parent.get(parent, ()))]
+    while left:  # no recursion: invalid Pools may form a chain of any length
+        pool, depth = left.pop()
         if pool.metadata.name not in tree:  # parents may form a circle
             tree[pool.metadata.name] = _row(pool, depth)
-            _add_below(tree, pool.metadata.name, by_parent)
+            left += [(each, depth + 1) for each in reversed(by_parent.get(pool.metadata.name, ()))]
 
 
 def _row(pool: Pool, depth: int) -> Row:

@@ -74,10 +74,10 @@ class PoolMembers:
     @property
     def is_changing(self) -> bool:
         """The same, or whether another change waits for that."""
-        return bool(self._left or self._is_all_left or self._later)
+        return self.is_moving or bool(self._later)
 
     def take(self) -> list[str]:
-        """The uids of the next pods to be looked at again; so many."""
+        """Take out the uids of the next pods to be looked at again, at most PODS_MOST."""
         if not self._left and self._later:
             later, self._later = self._later, {}
             for change in later.values():

@@ -370,14 +370,7 @@ def build(
     holds_lease = leadership.holds_lease
     context.metrics.leader.set_function(holds_lease)
     profiles = settings.node_profiles
-    known = Known(
-        condition_state=pods.condition_states.get,
-        take_ignored=pods.take_ignored,
-        unmet_preferences=partial(engine.read, unmet_by),
-        plan_state=jobs.plan_states.get,
-        pool_state=pools.pool_states.get,
-        leader_since=leadership.since,
-    )
+    known = _known(engine, pods, jobs, pools, leadership)
     instance = f"eclectus-{socket.gethostname()}"[:128]
     outbox = Outbox(context, inbox, known, holds_lease, settings.client_connection, instance=instance)
     kinds = watched_kinds(engine.needs, pods, jobs, pools, known.claims)
@@ -405,6 +398,20 @@ def build(
         load_signal=LoadSignal(settings.load_signal, inbox, context.metrics)
         if settings.load_signal.url
         else None,
+    )
+
+
+def _known(
+    engine: Engine, pods: WatchedPods, jobs: WatchedDagJobs, pools: WatchedPools, leadership: Leadership
+) -> Known:
+    """What writes read of what is watched, of the engine and of the leadership."""
+    return Known(
+        condition_state=pods.condition_states.get,
+        take_ignored=pods.take_ignored,
+        unmet_preferences=partial(engine.read, unmet_by),
+        plan_state=jobs.plan_states.get,
+        pool_state=pools.pool_states.get,
+        leader_since=leadership.since,
     )
 
 
