@@ -96,6 +96,11 @@ def test_pools_whose_parents_form_a_circle_are_listed_once() -> None:
     assert [row["name"] for row in command.rows(found, "a")] == ["a", "b"]
 
 
+def test_a_chain_of_pools_far_deeper_than_any_that_counts_is_listed() -> None:
+    chain = [pool(f"p{at}", {"parent": f"p{at - 1}"} if at else None) for at in range(2_000)]
+    assert [row["depth"] for row in command.rows(command.read(chain)[0])] == list(range(2_000))
+
+
 def test_one_that_cannot_be_read_is_named_and_hides_no_other() -> None:
     found, problems = command.read([pool("bad", {"weight": "heavy"}), *TREE])
     assert len(found) == len(TREE)
