@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from accepted_fields import IN_ANY_RUN, TEXTS, TIMES, Drawn, many, one_of, some
@@ -109,8 +109,18 @@ def run(order: type[Order], jobs: Any) -> None:
 ORDERS = [Carbyne, HierarchicalShare, LeastWorkLeft]
 
 
+def one_task(estimate: float | None, cpu: str, memory: str) -> Any:
+    return {"tasks": 1, "estimate": estimate, "cpu": cpu, "memory": memory}
+
+
+LIGHT = {"weight": 5e-324, "altruism": 0.0, "suspend": False}
+ONE_STAGE = (LIGHT, [one_task(None, "1", "0")], [], {})
+NEXT_TO_NO_CPU = (LIGHT, [one_task(1.53e-322, "1", "0"), one_task(3.1e-8, "0", "1m")], [], {})
+
+
 @pytest.mark.parametrize("order", ORDERS)
 @settings(IN_ANY_RUN, max_examples=60, derandomize=True)
+@example(jobs=[ONE_STAGE, NEXT_TO_NO_CPU])
 @given(jobs=st.lists(JOBS, min_size=1, max_size=3))
 def test_any_numbers_in_a_job_stop_nobody(order: type[Order], jobs: Any) -> None:
     run(order, jobs)

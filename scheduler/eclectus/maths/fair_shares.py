@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from eclectus.maths.numbers import Floats
 
+LEAST_PART = 1e-30  # of a dominant demand: levels are divided by less and less of it, and would overflow
+
 
 def check_shares_input(demands: Floats, weights: Floats, capacity: Floats, most: Floats | None) -> None:
     """ValueError for a number that is negative or not finite (`most` may be inf), and for a weight of 0."""
@@ -24,12 +26,13 @@ def check_shares_input(demands: Floats, weights: Floats, capacity: Floats, most:
 def relative_demands(demands: Floats, capacity: Floats) -> Floats:
     """s of each job: its part of each resource, relative to its dominant one; shape [resources, jobs].
 
-    0 for a resource without capacity, and for a job without demands.
+    0 for a resource without capacity, for a job without demands, and for a part below LEAST_PART.
     """
     per_unit = np.divide(1.0, capacity, out=np.zeros_like(capacity), where=capacity > 0.0)
     parts = np.ascontiguousarray(demands.T) * per_unit[:, None]
     dominant = parts.max(axis=0, initial=0.0)
-    return np.asarray(np.divide(parts, dominant, out=np.zeros_like(parts), where=dominant > 0.0))
+    relative = np.divide(parts, dominant, out=np.zeros_like(parts), where=dominant > 0.0)
+    return np.where(relative < LEAST_PART, 0.0, relative)
 
 
 # Dominant resource fairness (DRF) in closed form: what each of many jobs is entitled to.
