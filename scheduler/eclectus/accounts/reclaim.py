@@ -21,10 +21,10 @@ than its share too, and every pool on the way keeps its minimum.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from math import inf
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -46,6 +46,15 @@ class Entitlement(Struct, frozen=True, gc=False):
     pool: str
     kind: Kind
     lacking: Amounts
+
+
+class Clock(NamedTuple):
+    """A pool that has less than is its own: since when, and for how long it waits until it takes that."""
+
+    pool: str
+    kind: Kind
+    since: float  # seconds
+    wait_seconds: float | None  # None: it never does
 
 
 class Starvation:
@@ -131,11 +140,17 @@ class Starvation:
     def claims(self, task: Task, now: float) -> Iterator[Entitlement]:
         """What pools on the way to the root may claim for this task now, minima first, its own pool first."""
         wanted = {name for name, amount in (*task.spec.requests, (PODS, 1)) if amount}
-        for kind in KINDS:
-            for path in (task.pool, *reversed(list(prefixes(task.pool)))):
-                lacking = self._may_claim(path, kind, now)
-                if any(amount > 0 for name, amount in lacking.items() if name in wanted):
-                    yield Entitlement(path, kind, tuple(sorted(lacking.items())))
+        for kind, path in _claimants(task):
+            lacking = self._may_claim(path, kind, now)
+            if any(amount > 0 for name, amount in lacking.items() if name in wanted):
+                yield Entitlement(path, kind, tuple(sorted(lacking.items())))
+
+    def clocks(self, task: Task) -> Iterator[Clock]:
+        """What pools on the way to the root lack, and how long each waits until it claims it."""
+        for kind, path in _claimants(task):
+            since = (self._below_min if kind == "minimum" else self._below_share).get(path)
+            if since is not None:
+                yield Clock(path, kind, since, self._patience(path, kind))
 
     def _may_claim(self, path: str, kind: Kind, now: float) -> Mapping[str, int]:
         """What a pool may still take; nothing before its time."""
@@ -166,6 +181,12 @@ class Starvation:
         return found
 
 
+Kept = Literal["noPool", "own", "allowFrom", "nothing", "minimum", "notAbove", "share"]
+"""Why a claim may not take a pod: it is in no pool, or in the one that claims; its pool allows nothing to be
+taken; it holds nothing that is wanted; its pool needs it for its minimum, has no more than its share, or would
+have the smaller part of its share."""
+
+
 class Taking:
     """Which pods one claim may take, one after the other, for one task."""
 
@@ -177,7 +198,7 @@ class Taking:
         self._task = task
         self._wanted = {name: amount for name, amount in (*task.spec.requests, (PODS, 1)) if amount}
         self._taken: dict[str, Counter[str]] = {}  # path -> amounts
-        self._ways: dict[str, tuple[str, ...]] = {}  # by pool: from its branch down; empty: it gives nothing
+        self._ways: dict[str, tuple[str, ...] | Kept] = {}  # by pool: from its branch down, or why not
 
     def begin_again(self) -> None:
         """Nothing is taken: another node is looked at."""
@@ -186,47 +207,71 @@ class Taking:
     def gives(self, pool: str) -> bool:
         """Whether anything may be taken from a pool, as of the last look: to look at no pod of others."""
         way = self._way(pool)
-        return bool(way) and all(each in self._above_share for each in way)
+        return not isinstance(way, str) and all(each in self._above_share for each in way)
 
-    def _way(self, pool: str) -> tuple[str, ...]:
-        """The pools from the victim's branch down to its own; none where nothing may be taken."""
+    def keeps_pool(self, pool: str) -> Kept | None:
+        """Why `gives` says no; None where it says yes."""
+        way = self._way(pool)
+        if isinstance(way, str):
+            return way
+        return None if self.gives(pool) else "notAbove"
+
+    def _way(self, pool: str) -> tuple[str, ...] | Kept:
+        """The pools from the victim's branch down to its own, or why nothing may be taken there."""
         way = self._ways.get(pool)
         if way is None:
             way = self._ways[pool] = self._found_way(pool)
         return way
 
-    def _found_way(self, pool: str) -> tuple[str, ...]:
-        if not pool or _is_below(pool, self._claim.pool):
-            return ()
+    def _found_way(self, pool: str) -> tuple[str, ...] | Kept:
+        if not pool:
+            return "noPool"
+        if _is_below(pool, self._claim.pool):
+            return "own"
         way = [each for each in (*prefixes(pool), pool) if not _is_below(self._claim.pool, each)]
-        return tuple(way) if all(map(self._allows, way)) else ()
+        return tuple(way) if all(map(self._allows, way)) else "allowFrom"
 
-    def may_take(self, pod: Task) -> bool:
-        """Whether the pod may be taken beside those that were."""
-        way, amounts = self._way(pod.pool), (*pod.holding, (PODS, 1))
-        if not way or not self._helps(amounts):
-            return False
-        if not all(self._keeps_minimum(each, amounts) and self._is_above_share(each) for each in way):
-            return False
-        return self._claim.kind == "minimum" or self._is_fair(way[0], amounts)
+    def keeps(self, pods: Sequence[Task]) -> Kept | None:
+        """Why these pods may not be taken together, beside those that were; None where they may."""
+        ways: dict[str, tuple[str, ...]] = {}
+        for pod in pods:
+            way = self._way(pod.pool)
+            if isinstance(way, str):
+                return way
+            ways[pod.pool] = way
+        of_paths = self._amounts(pods, ways)
+        if not any(name in self._wanted and amount for pod in pods for name, amount in _holding(pod)):
+            return "nothing"
+        for path, amounts in of_paths.items():
+            if not self._keeps_minimum(path, amounts):
+                return "minimum"
+            if not self._is_above_share(path):
+                return "notAbove"
+        branches = {way[0] for way in ways.values()} if self._claim.kind == "share" else set[str]()
+        return None if all(self._is_fair(each, of_paths[each]) for each in branches) else "share"
 
-    def take(self, pod: Task) -> None:
-        """Count the pod as taken."""
-        self._count(pod, 1)
+    def _amounts(self, pods: Sequence[Task], ways: Mapping[str, tuple[str, ...]]) -> Mapping[str, Amounts]:
+        """What each pool on these ways would give."""
+        if len(pods) == 1:
+            return dict.fromkeys(ways[pods[0].pool], _holding(pods[0]))
+        found: dict[str, Counter[str]] = {}
+        for pod in pods:
+            for path in ways[pod.pool]:
+                _add(found.setdefault(path, Counter()), _holding(pod), 1)
+        return {path: tuple(amounts.items()) for path, amounts in found.items()}
 
-    def give_back(self, pod: Task) -> None:
-        """Count it as taken no longer."""
-        self._count(pod, -1)
+    def take(self, pods: Iterable[Task]) -> None:
+        """Count these pods as taken."""
+        self._count(pods, 1)
 
-    def _count(self, pod: Task, sign: int) -> None:
-        for path in (*prefixes(pod.pool), pod.pool):
-            taken = self._taken.setdefault(path, Counter())
-            for name, amount in (*pod.holding, (PODS, 1)):
-                taken[name] += sign * amount
+    def give_back(self, pods: Iterable[Task]) -> None:
+        """Count them as taken no longer."""
+        self._count(pods, -1)
 
-    def _helps(self, amounts: Amounts) -> bool:
-        """Whether the pod holds something that the task requests."""
-        return any(amount and name in self._wanted for name, amount in amounts)
+    def _count(self, pods: Iterable[Task], sign: int) -> None:
+        for pod in pods:
+            for path in (*prefixes(pod.pool), pod.pool):
+                _add(self._taken.setdefault(path, Counter()), _holding(pod), sign)
 
     def _allows(self, path: str) -> bool:
         pool = self._pools.tree.of_path(path)
@@ -272,6 +317,21 @@ class Taking:
         """The sibling of the victim's branch that leads to the claimant."""
         depth = branch.count(SEPARATOR) + 1
         return SEPARATOR.join(self._task.pool.split(SEPARATOR)[:depth])
+
+
+def _claimants(task: Task) -> Iterator[tuple[Kind, str]]:
+    for kind in KINDS:
+        for path in (task.pool, *reversed(list(prefixes(task.pool)))):
+            yield kind, path
+
+
+def _holding(pod: Task) -> Amounts:
+    return (*pod.holding, (PODS, 1))
+
+
+def _add(counted: Counter[str], amounts: Amounts, sign: int) -> None:
+    for name, amount in amounts:
+        counted[name] += sign * amount
 
 
 def _is_below(path: str, ancestor: str) -> bool:

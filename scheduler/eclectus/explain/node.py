@@ -371,7 +371,7 @@ def preemption(state: State, task: Task, task_class: TaskClass, now: float) -> P
         return Preemption(*blocked, len(search.examined), candidates)
     outcome: PreemptionState = "possible" if candidates else "notHelpful"
     reason = _reason(state, task, task_class, search)
-    return Preemption(outcome, reason, len(search.examined), candidates, _next_check(state, task, now))
+    return Preemption(outcome, reason, len(search.examined), candidates, next_check(state, task, now))
 
 
 def _blocked(state: State, task: Task, task_class: TaskClass) -> tuple[PreemptionState, str] | None:
@@ -439,7 +439,7 @@ def _candidate(state: State, row: int, victims: Victims) -> EvictionCandidate:
     )
 
 
-def _next_check(state: State, task: Task, now: float) -> float | None:
+def next_check(state: State, task: Task, now: float) -> float | None:
     """Seconds until the Relieve policy is asked about its class; None: not before something changes."""
     due = state.relief.due_at((task.profile, (task.spec, task.workload)))
     if due is None:

@@ -21,6 +21,7 @@ from eclectus.engine.queues.class_queues import Queued
 from eclectus.engine.state import ForeignPod, State
 from eclectus.explain.node import demand_of, leaving_on, named, near_misses, preemption, price_for
 from eclectus.explain.pools import standing_of
+from eclectus.explain.reclaim import reclaim
 from eclectus.feasibility.fit_error import funnel
 from eclectus.feasibility.rules import nodes
 from eclectus.feasibility.rules.nodes import term_holds, term_words
@@ -86,6 +87,7 @@ def explain_waiting(state: State, task: Task, now: float) -> explanation.PodExpl
         nearest=near_misses(state, task, task_class) if is_placeable else (),
         dead_with_room=_dead_with_room(state, task_class),
         preemption=preemption(state, task, task_class, now) if is_placeable else None,
+        reclaim=reclaim(state, task, task_class, now) if is_placeable else None,
     )
 
 

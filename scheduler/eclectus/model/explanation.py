@@ -171,6 +171,39 @@ class PoolStanding(Struct, frozen=True, rename="camel"):
     below_share: float | None = None  # likewise below the part of its share at which it may take room back
 
 
+ReclaimState = Literal[
+    "hasRoom",
+    "nominated",
+    "gangIncomplete",
+    "policyNever",
+    "limited",
+    "profileReclaimsNothing",
+    "lacksNothing",
+    "noTime",
+    "tooSoon",
+    "noneAbove",
+    "notHelpful",
+    "possible",
+]
+"""The first ones as of preemption. limited: a limit of its pools keeps it from starting; lacksNothing: its
+pools have what is theirs; noTime: no Pool states after how long it claims what it lacks; tooSoon: that is
+later; noneAbove: no pool from which may be taken has more than its share; notHelpful: on none of the nodes
+examined may so many pods be evicted that it fits; possible: on `node` they may."""
+
+
+class Reclaim(Struct, frozen=True, rename="camel"):
+    """What its pools may take back from others for a pod. Of other pods only numbers are said."""
+
+    state: ReclaimState
+    reason: str  # a sentence
+    pool: str = ""  # that claims room; empty: none does now
+    claim: str = ""  # `minimum` or `share`: what that pool lacks
+    examined: int = 0  # nodes that were looked at for victims: at most some dozens
+    node: str = ""  # where the victims are; empty: there are none
+    victims: int = 0  # pods that would have to go
+    next_check: float | None = None  # as of preemption
+
+
 class Nomination(Struct, frozen=True, rename="camel"):
     """Room that is held for a pod which is not bound yet."""
 
@@ -228,6 +261,7 @@ class PodExplanation(Struct, frozen=True, rename="camel", kw_only=True):
     nearest: tuple[NearMiss, ...] = ()  # the nodes that lack least, where none has room
     dead_with_room: tuple[str, ...] = ()  # nodes with room that the learner believes dead; some of them
     preemption: Preemption | None = None
+    reclaim: Reclaim | None = None  # None: it is in no pool
     placement: Placement | None = None
 
 

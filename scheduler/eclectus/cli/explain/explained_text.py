@@ -87,6 +87,9 @@ def parts(pod: explanation.PodExplanation) -> Iterator[str]:
         yield from ("", "Nearest nodes:", *indented([(miss.node, _miss(miss)) for miss in pod.nearest]))
     if pod.preemption is not None:
         yield from ("", *_preemption(pod.preemption))
+    if pod.reclaim is not None:
+        at = pod.reclaim.next_check
+        yield f"Reclaim: {pod.reclaim.reason}{_asked_again(at)}"
     if pod.placement is not None and pod.placement.not_kept:
         yield from ("", f"Not kept of the decision: {pod.placement.not_kept}.")
 
@@ -215,14 +218,17 @@ def _miss(miss: explanation.NearMiss) -> str:
 
 
 def _preemption(preemption: explanation.Preemption) -> Iterator[str]:
-    at = "" if preemption.next_check is None else f"; asked again in {span(preemption.next_check)}"
-    yield f"Preemption: {preemption.reason}{at}"
+    yield f"Preemption: {preemption.reason}{_asked_again(preemption.next_check)}"
     lines = []
     for each in preemption.candidates:
         budgets = count(each.violated_budgets, "disruption budget")
         violated = f"; {budgets} would be violated" if each.violated_budgets else ""
         lines.append((each.node, f"{pods(each.victims, each.not_listed)}{violated}"))
     yield from indented(lines)
+
+
+def _asked_again(seconds: float | None) -> str:
+    return "" if seconds is None else f"; asked again in {span(seconds)}"
 
 
 def indented(lines: list[list[str]] | list[tuple[str, str]]) -> Iterator[str]:
