@@ -183,8 +183,8 @@ class Starvation:
 
 Kept = Literal["noPool", "own", "allowFrom", "nothing", "minimum", "notAbove", "share"]
 """Why a claim may not take a pod: it is in no pool, or in the one that claims; its pool allows nothing to be
-taken; it holds nothing that is wanted; its pool needs it for its minimum, has no more than its share, or would
-have the smaller part of its share."""
+taken; it holds nothing that is wanted; its pool needs it for its minimum, has no more than its share, or
+would have the smaller part of its share."""
 
 
 class Taking:

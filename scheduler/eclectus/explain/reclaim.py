@@ -66,6 +66,11 @@ def _blocked(state: State, task: Task, task_class: TaskClass) -> Reclaim | None:
     limit = state.pools.limit_on(task)
     if limit is not None:
         return Reclaim("limited", f"{limit}: no room is taken back beyond a limit")
+    return _unable(state, task)
+
+
+def _unable(state: State, task: Task) -> Reclaim | None:
+    """Why nobody is evicted for a pod of its kind."""
     if state.places.of(task.uid) in IN_A_GANG:
         return Reclaim("gangIncomplete", "for a pod group that is not complete no room is taken back")
     if not task.preempts:
