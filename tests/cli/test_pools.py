@@ -8,7 +8,7 @@ import click
 import pytest
 import yaml
 
-from eclectus.cli import pools as command
+from eclectus.cli.pools import command
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

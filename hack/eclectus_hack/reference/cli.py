@@ -6,6 +6,8 @@ from collections.abc import Iterator
 import click
 
 from eclectus.cli.main import program
+from eclectus.cli.pools.command import IMPORT, pools
+from eclectus.cli.pools.import_queues import import_queues
 from eclectus_hack.reference.markdown import head
 
 INTRODUCTION = """\
@@ -45,6 +47,8 @@ def _sections(context: click.Context) -> Iterator[str]:
     if isinstance(context.command, click.Group):
         for name, command in sorted(context.command.commands.items()):
             yield from _sections(click.Context(command, info_name=name, parent=context))
+    if context.command is pools:
+        yield from _sections(click.Context(import_queues, info_name=f"pools {IMPORT}", parent=context.parent))
 
 
 def _help(context: click.Context) -> str:

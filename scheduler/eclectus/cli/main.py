@@ -54,7 +54,7 @@ COMMANDS = {
     "explain": "explain.command",
     "speeds": "speeds",
     "dag": "dag",
-    "pools": "pools",
+    "pools": "pools.command",
     "check-config": "configurations",
     "config": "configurations",
     "policies": "configurations",

@@ -155,7 +155,7 @@ def _collection(kind: Any, parts: tuple[Any, ...], setting: Setting | None, valu
 def _number(kind: type[Any], setting: Setting | None, value: object, path: str) -> float:
     unit = setting.unit if setting else ""
     if unit == "s" and isinstance(value, str):
-        value = _seconds(value, path)
+        value = seconds(value, path)
     if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
         what = "a duration such as 15s or 250ms" if unit == "s" else "a number"
         raise SettingsError(path, f"must be {what}, not {show(value)}")
@@ -170,7 +170,8 @@ def _number(kind: type[Any], setting: Setting | None, value: object, path: str) 
     return kind(value)  # type: ignore[no-any-return]
 
 
-def _seconds(text: str, path: str) -> float:
+def seconds(text: str, path: str) -> float:
+    """A duration such as 250ms or 1h30m, seconds. Raises SettingsError."""
     parts = _DURATION.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise SettingsError(path, f"{text!r} is not a duration; write 15s, 250ms, 2m or 1h30m")

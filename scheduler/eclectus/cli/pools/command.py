@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from typing_extensions import override
 
 from eclectus.api.names import POOL, POOLS_PATH
 from eclectus.api.pool import READY, Pool
 from eclectus.cli import cluster_commands
 from eclectus.cli.output import ABSENT, age, aligned, structured
+from eclectus.cli.pools.import_queues import import_queues
 from eclectus.config.settings_reading import nearest
 
 if TYPE_CHECKING:
@@ -20,11 +22,28 @@ if TYPE_CHECKING:
 
 Output = Literal["table", "wide", "json", "yaml"]
 Row = dict[str, Any]
+IMPORT = "import"
 FIRST = ("cpu", "memory", "pods")  # in this order, before other resources
 
 
-@click.command()
-@click.argument("name", default="")
+class _WithImport(click.Command):
+    """A command whose first word may be `import`, which is one of its own."""
+
+    @override
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if args[:1] == [IMPORT]:
+            return import_queues.make_context(f"{info_name} {IMPORT}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+def _words(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    return [IMPORT] if IMPORT.startswith(incomplete) else []
+
+
+@click.command(cls=_WithImport)
+@click.argument("name", default="", shell_complete=_words)
 @cluster_commands.output_option(Output, "Output format; `wide` is a table with all resources and jobs.")
 @click.option("-w", "--watch", is_flag=True, help="Keep running and print again after each change.")
 @cluster_commands.kubeconfig_options
@@ -36,6 +55,8 @@ def pools(*, name: str, output: Output, watch: bool, kubeconfig: Path | None, co
     how many of its pods wait. STARVED is for how long it has had less than its minimum, or than the part of
     its share at which it may take room back, although it needs more. The table has the resources that minima
     and maxima name, or cpu; `-o wide` has all. The scheduler writes these figures at most every 15 s.
+
+    `eclectus pools import` makes Pools of the queues of Kueue, YuniKorn and Volcano.
 
     \b
     Permissions of the caller, in the cluster:
