@@ -250,6 +250,26 @@ def test_no_pod_is_evicted_for_one_that_its_pool_has_no_room_for() -> None:
     assert world.victims() == []
 
 
+@pytest.mark.parametrize(
+    "lowered", [{"suspended": True}, {"max_share": amounts(6)}, {"running_jobs_most": 1}]
+)
+def test_a_limit_that_is_lowered_takes_a_nomination_back(lowered: Any) -> None:
+    world = pool_world(mine("team"), relieve=Preemption())
+    world.terminates_at_once = False
+    world.add(pod("low", "team", cpu=6), pod("other", "team", cpu=4))
+    world.add(pod("high", "team", cpu=4, priority=5))
+    victims = world.victims()
+    assert world.tasks["high"].nominated == "n"
+    assert len(victims) == 1
+    world.step(PoolSeen(mine("team", **lowered)))
+    world.delete(*victims)
+    assert "high" not in world.placed()
+    assert world.tasks["high"].nominated == ""
+    world.step(PoolSeen(mine("team")))
+    world.sleep(1)
+    assert world.node_of("high") == "n"
+
+
 def test_a_bind_that_is_refused_gives_its_room_in_the_pool_back() -> None:
     world = pool_world(mine("default", max_share=amounts(pods=1)), order=FifoOrder())
     world.refuse = lambda bind: "conflict" if bind.name == "a" else ""

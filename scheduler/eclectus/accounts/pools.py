@@ -293,7 +293,8 @@ class Pools:
     def limit_on(self, task: Task) -> Limit | None:
         """Why a pod may not start now, by the limits of its pools; None where it may.
 
-        A pod that is counted already holds what it needs: one that is nominated may start.
+        A pod that is counted already, such as one that is nominated, needs nothing more: it may start unless
+        its pools hold more than they may, because a limit was lowered since.
         """
         if not self._bounded or not task.pool:
             return None
@@ -480,9 +481,11 @@ class Headroom:
 
     def limit_on(self, task: Task) -> Limit | None:
         """Why a pod may not start beside those before; None where it may, and then it counts."""
-        if not task.pool or self._pools.usage.group_of(task.uid) is not None:
+        if not task.pool:
             return None
         bounds, wanted = self._pools.bounds_of(task.pool), (*task.spec.requests, (PODS, 1))
+        if self._pools.usage.group_of(task.uid) is not None:
+            return self._exceeded(bounds, tuple((name, 0) for name, _ in wanted))
         for bound in bounds:
             held = self._pools.usage.held(bound.path)
             more = self._more.get(bound.path)
@@ -495,6 +498,17 @@ class Headroom:
                 return found
         for bound in bounds:
             self._count(bound.path, wanted, pool_group(task))
+        return None
+
+    def _exceeded(self, bounds: Sequence[Bound], resources: Amounts) -> Limit | None:
+        """The first limit that is exceeded by what is held already; `resources`: each with the amount 0."""
+        for bound in bounds:
+            found = bound.limit(self._pools.usage.held(bound.path), resources)
+            running = self._pools.running_jobs(bound.path)
+            if found is None and bound.jobs is not None and running > bound.jobs:
+                found = Limit(bound.path, JOBS, running, bound.jobs)
+            if found is not None:
+                return found
         return None
 
     def _limit_of_jobs(self, path: str, most: int, group: str) -> Limit | None:

@@ -5,7 +5,8 @@ A pod is nominated because pods of lower priority are evicted for it there, or b
 kube-scheduler's filters. The pod still waits in its class queue: room elsewhere may come first.
 
 Rules of kube-scheduler: the nominated node is tried before all others; room held for a pod of lower priority
-is free to a pod of higher priority; a nominated pod whose room cannot come any more is no longer nominated.
+is free to a pod of higher priority; a nominated pod whose room cannot come any more is no longer nominated,
+nor one whose pool holds too much when its room is free: a limit was lowered in the meantime.
 Room comes from pods of lower priority that are on their way out or, where the pod's Order keeps the node free
 for it, from any that end.
 """
@@ -81,14 +82,17 @@ class Nominations:
     def withdraw(self, task: Task) -> None:
         """Hold no room for this nominated pod any more. Policies are soon asked about it again."""
         state, profile = self._state, self._state.profiles[task.profile]
-        self._withdrawn[task.uid] = self._placed.node_of(task.uid)
-        self._placed.remove(task.uid)
-        state.nominate(task, "")
+        self._release(task)
         key = (task.profile, (task.spec, task.workload))
         if profile.relieve.traits.evicts:
             state.relief.disappoint(key, state.now)
         if profile.order.traits.reserves_nodes:
             state.reserving.ask_again(key, state.now)
+
+    def _release(self, task: Task) -> None:
+        self._withdrawn[task.uid] = self._placed.node_of(task.uid)
+        self._placed.remove(task.uid)
+        self._state.nominate(task, "")
 
     def dispatch_changed(self) -> None:
         """Bind nominated pods whose room is free now, on the nodes that have changed.
@@ -124,10 +128,22 @@ class Nominations:
         row = self._state.cluster.rows.get(node)
         for task in sorted(self._ours_on(node), key=lambda each: (-each.priority, each.created)):
             if row is not None and self._fits(task, row):
-                self._state.relief.succeeded((task.profile, (task.spec, task.workload)))
-                self.bind(task, row)
+                if not self._is_held_back(task):
+                    self._state.relief.succeeded((task.profile, (task.spec, task.workload)))
+                    self.bind(task, row)
             elif row is None or not self._may_get_room(task, row):
                 self.withdraw(task)
+
+    def _is_held_back(self, task: Task) -> bool:
+        """Whether a limit of its pool keeps the pod from starting: then it waits for that, without room."""
+        limit = self._state.pools.limit_on(task)
+        if limit is None:
+            return False
+        if self._placed.is_nominated(task.uid):
+            self._release(task)
+        self._state.leave(task.uid)
+        self._state.hold_back(task, limit)
+        return True
 
     def bind(self, task: Task, row: int) -> None:
         """Bind a waiting pod, which may take what is held on this row for pods of lower priority."""
@@ -155,12 +171,8 @@ class Nominations:
             row = self.row_held_for_lower(task, nodes)
             if row is None:
                 return
-            limit = self._state.pools.limit_on(task)
-            if limit is None:
+            if not self._is_held_back(task):
                 self.bind(task, row)
-            else:
-                self._state.leave(task.uid)
-                self._state.hold_back(task, limit)
 
     def row_held_for_lower(self, task: Task, nodes: Iterable[str] | None = None) -> int | None:
         """One of the nodes, by default of all, where room for the pod is held for lower priorities alone."""
