@@ -22,7 +22,7 @@ are compared by the one of which they request the largest part.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from math import floor
 from typing import NamedTuple
@@ -76,7 +76,7 @@ class Bound(Struct, frozen=True, gc=False):
     jobs: int | None
     suspended: bool
 
-    def limit(self, held: _Amounts, more: Amounts) -> Limit | None:
+    def limit(self, held: _Amounts, more: Iterable[tuple[str, int]]) -> Limit | None:
         """The first resource of which it would hold too much with these amounts more."""
         if self.suspended:
             return Limit(self.path)
@@ -197,6 +197,7 @@ class Pools:
         self._bounded: dict[str, None] = {}  # names of Pools that state limits
         self._amounts: dict[tuple[str, str], _Amounts] = {}  # that are stated, by path and field
         self._shape_cursor = -1
+        self._limits_version = 0
         self._has_changed = False  # the tree, and what was derived of it has not been forgotten yet
         self._freed: dict[str, None] = {}
 
@@ -270,6 +271,7 @@ class Pools:
         if self._usage.group_of(task.uid) != (pool_group(task) if task.pool else None):
             self.release(task.uid)
             self.hold(task)
+            self._limits_version += 1
 
     def wait(self, task: Task) -> None:
         """A pending pod that may run was seen."""
@@ -299,6 +301,31 @@ class Pools:
         if not self._bounded or not task.pool:
             return None
         return Headroom(self).limit_on(task)
+
+    @property
+    def limits_version(self) -> int:
+        """Another number once limits may be others, or pods that hold room are in other pools."""
+        self._follow_nodes()
+        return self._limits_version
+
+    def excess_of(self, task: Task, nominated_of_job: int = 1) -> Limit | None:
+        """The limit beyond which a pool holds of what this pod requests, whose room is held already.
+
+        `nominated_of_job`: how many pods of its job hold room and are on no node.
+        """
+        if not self._bounded or not task.pool:
+            return None
+        group = pool_group(task)
+        starts_job = self._usage.held(group).get(PODS, 0) <= nominated_of_job
+        for bound in self.bounds_of(task.pool):
+            held = self._usage.held(bound.path)
+            found = bound.limit(held, [(name, 0) for name, _ in (*task.spec.requests, (PODS, 1))])
+            running = self.running_jobs(bound.path)
+            if found is None and starts_job and bound.jobs is not None and running > bound.jobs:
+                found = Limit(bound.path, JOBS, running, bound.jobs)
+            if found is not None:
+                return found
+        return None
 
     def limit_at(self, path: str, requests: Amounts) -> Limit | None:
         """Why nothing that requests this may start in a pool, by its own limits alone; of any job."""
@@ -349,6 +376,7 @@ class Pools:
             self._forget_amounts()
 
     def _forget_amounts(self) -> None:
+        self._limits_version += 1
         self._bounds.clear()
         self._amounts.clear()
 
@@ -483,9 +511,9 @@ class Headroom:
         """Why a pod may not start beside those before; None where it may, and then it counts."""
         if not task.pool:
             return None
-        bounds, wanted = self._pools.bounds_of(task.pool), (*task.spec.requests, (PODS, 1))
         if self._pools.usage.group_of(task.uid) is not None:
-            return self._exceeded(bounds, tuple((name, 0) for name, _ in wanted))
+            return self._pools.excess_of(task)
+        bounds, wanted = self._pools.bounds_of(task.pool), (*task.spec.requests, (PODS, 1))
         for bound in bounds:
             held = self._pools.usage.held(bound.path)
             more = self._more.get(bound.path)
@@ -498,17 +526,6 @@ class Headroom:
                 return found
         for bound in bounds:
             self._count(bound.path, wanted, pool_group(task))
-        return None
-
-    def _exceeded(self, bounds: Sequence[Bound], resources: Amounts) -> Limit | None:
-        """The first limit that is exceeded by what is held already; `resources`: each with the amount 0."""
-        for bound in bounds:
-            found = bound.limit(self._pools.usage.held(bound.path), resources)
-            running = self._pools.running_jobs(bound.path)
-            if found is None and bound.jobs is not None and running > bound.jobs:
-                found = Limit(bound.path, JOBS, running, bound.jobs)
-            if found is not None:
-                return found
         return None
 
     def _limit_of_jobs(self, path: str, most: int, group: str) -> Limit | None:

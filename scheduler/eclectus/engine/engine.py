@@ -125,6 +125,8 @@ class Engine:
     def _dispatch_nodes(self) -> None:
         state = self._state
         if state.placed.nominated:
+            if state.has_pools:
+                self._nominations.review_limits()
             self._nominations.dispatch_changed()
         if state.node_queues.by_row:
             self._node_dispatch.dispatch_changed()

@@ -11,9 +11,11 @@ Room comes from pods of lower priority that are on their way out or, where the p
 for it, from any that end.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
+from eclectus.accounts.pools import Limit, pool_group
 from eclectus.engine.queues.class_queues import PendingClass
 from eclectus.engine.state import State
 from eclectus.feasibility.fit_error import RoomWithout
@@ -28,6 +30,7 @@ class Nominations:
         self._state = state
         self._placed = state.placed
         self._usage_cursor = self._shape_cursor = 0
+        self._limits_version = 0  # of pools, as of the last review
         # Nodes with nominated pods that have changed since the last placement.
         self._changed: set[str] = set()
         # uid -> the node that was withdrawn: the pod's status names it until our write has arrived.
@@ -114,6 +117,25 @@ class Nominations:
             self._dispatch(node)
         self._changed.update(nodes)
 
+    def review_limits(self) -> None:
+        """Take back what pools would hold beyond limits that have changed, the least important pods first."""
+        version = self._state.pools.limits_version
+        if version != self._limits_version:
+            self._limits_version = version
+            self._take_back_excess(
+                task for node in list(self._placed.nominated) for task in self._ours_on(node)
+            )
+
+    def _take_back_excess(self, tasks: Iterable[Task]) -> None:
+        pools = self._state.pools
+        nominated = [task for task in tasks if task.pool]
+        jobs = Counter(map(pool_group, nominated))
+        for task in sorted(nominated, key=lambda each: (each.priority, -each.created)):
+            limit = pools.excess_of(task, jobs[pool_group(task)])
+            if limit is not None:
+                jobs[pool_group(task)] -= 1
+                self._hold_back(task, limit)
+
     def review_kept(self) -> None:
         """Ask Orders whether they still keep nodes free: a reason may end although no node has changed."""
         for node in list(self._placed.nominated):
@@ -137,13 +159,16 @@ class Nominations:
     def _is_held_back(self, task: Task) -> bool:
         """Whether a limit of its pool keeps the pod from starting: then it waits for that, without room."""
         limit = self._state.pools.limit_on(task)
-        if limit is None:
-            return False
+        if limit is not None:
+            self._hold_back(task, limit)
+        return limit is not None
+
+    def _hold_back(self, task: Task, limit: Limit) -> None:
         if self._placed.is_nominated(task.uid):
             self._release(task)
-        self._state.leave(task.uid)
-        self._state.hold_back(task, limit)
-        return True
+        if self._state.places.of(task.uid) in ("classQueue", "nodeQueue"):
+            self._state.leave(task.uid)
+            self._state.hold_back(task, limit)
 
     def bind(self, task: Task, row: int) -> None:
         """Bind a waiting pod, which may take what is held on this row for pods of lower priority."""
