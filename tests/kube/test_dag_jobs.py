@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dag_job_objects import raw, stage
 from eclectus.api.dag_job import PlanStatus
-from eclectus.api.names import CLASS_LABEL
+from eclectus.api.names import CLASS_LABEL, POOL_LABEL
 from eclectus.kube.dag_jobs import decode_dag_job, job_from, plan_status, shape_from, topological
 from eclectus.kube.requests import FieldError
 from eclectus.model.errors import MalformedError
@@ -70,6 +70,13 @@ def test_a_job_that_cannot_be_read_is_named_with_the_field(stages: list[Any], pr
         shape(*stages)
     assert str(raised.value).startswith("DagJob shop/etl: spec.stages[")
     assert problem in str(raised.value)
+
+
+def test_a_stage_asks_for_the_pool_that_its_template_names_and_the_job_for_its_own() -> None:
+    template = {"metadata": {"labels": {POOL_LABEL: "vision"}}, "spec": {"containers": []}}
+    found = job(stage("a", template=template), stage("b", "a"), spec={"pool": "research"})
+    assert found.pool == "research"
+    assert [each.asked_pool for each in found.stages] == ["vision", ""]
 
 
 def test_a_stage_is_what_its_pods_will_be() -> None:

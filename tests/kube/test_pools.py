@@ -44,6 +44,7 @@ def test_every_field_is_read_in_the_units_of_pods_requests() -> None:
         maxShare={"amounts": {"cpu": 4, "pods": "100"}, "percent": 30},
         policy="srtf",
         maxRunningJobs=3,
+        altruism=0.5,
         namespaces={
             "names": ["b", "a"],
             "selector": {
@@ -72,6 +73,7 @@ def test_every_field_is_read_in_the_units_of_pods_requests() -> None:
         max_share=PoolAmounts((("cpu", 4000), ("pods", 100)), 30.0),
         policy="srtf",
         running_jobs_most=3,
+        altruism=0.5,
         namespaces=("a", "b"),
         selector=(Requirement("team", "In", ("vision",)), Requirement("tier", "Exists")),
         preemption=PoolPreemption(60.0, 600.5, 0.25, 300.0, allow_from=False),
@@ -89,6 +91,7 @@ def test_null_means_not_set() -> None:
             "minShare",
             "policy",
             "maxRunningJobs",
+            "altruism",
             "namespaces",
             "preemption",
             "suspend",
@@ -114,6 +117,7 @@ def test_a_maximum_of_nothing_stays_a_maximum() -> None:
     [
         ({"weight": "heavy"}, "spec.weight: Expected `float`, got `str`"),
         ({"weight": -1}, "spec.weight: -1 is not between 0 and 1e+06"),
+        ({"altruism": 1.5}, "spec.altruism: 1.5 is not between 0 and 1"),
         ({"weight": 1e7}, "spec.weight: 1e+07 is not between"),
         ({"minShare": {"amounts": {"cpu": "many"}}}, "spec.minShare.amounts.cpu: 'many' is not a quantity"),
         ({"maxShare": {"amounts": {"cpu": "-1"}}}, "spec.maxShare.amounts.cpu: '-1' is negative"),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from builders import ExactSpeeds, make_engine
-from dag_stories import DagStory
+from dag_stories import DagStory, PoolStory
 from eclectus.engine.engine import Engine
 from eclectus.framework import Place
 from eclectus.model.commands import Bind, Fault, RecordPlan
@@ -46,14 +46,14 @@ def decisions(story: Story) -> list[object]:
     return [command for command in story.commands if not isinstance(command, RecordPlan)]
 
 
-@pytest.mark.parametrize("place", [BestFit, Rosella])
+@pytest.mark.parametrize(("story", "place"), [(DagStory, BestFit), (DagStory, Rosella), (PoolStory, BestFit)])
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @pytest.mark.parametrize("seed", range(3))
 def test_kept_ranks_give_the_same_order_as_ranks_asked_anew(
-    place: type[Place], settings: dict[str, Any], seed: int
+    story: type[DagStory], place: type[Place], settings: dict[str, Any], seed: int
 ) -> None:
-    kept = DagStory(engine(place(), settings), seed).run(60)
-    anew = DagStory(engine(place(), settings, Forgetful), seed).run(60)
+    kept = story(engine(place(), settings), seed).run(60)
+    anew = story(engine(place(), settings, Forgetful), seed).run(60)
     assert [each for each in kept.commands if isinstance(each, Fault)] == []
     assert any(isinstance(each, Bind) for each in kept.commands)
     assert decisions(kept) == decisions(anew)

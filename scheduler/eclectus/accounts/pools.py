@@ -109,7 +109,8 @@ class PoolTree:
         self._paths: dict[str, str] = {}  # by name, of those that are valid
         self._by_path: dict[str, Pool] = {}
         self._children: dict[str, list[str]] = {}  # path -> paths, of pools with an object
-        self.namespaces: dict[str, PoolNamespace] = {}  # by name
+        self._namespaces: dict[str, PoolNamespace] = {}  # by name
+        self.version = 0  # counts changes of Pools, and of namespaces while there are Pools
 
     def __bool__(self) -> bool:
         return bool(self._pools)
@@ -137,11 +138,26 @@ class PoolTree:
         """The Pool is as given from now on."""
         self._pools[pool.name] = pool
         self._is_stale = True
+        self.version += 1
 
     def remove(self, name: str) -> None:
         """The Pool does not exist any more; no error if it is not known."""
         if self._pools.pop(name, None) is not None:
             self._is_stale = True
+            self.version += 1
+
+    def namespace(self, name: str) -> PoolNamespace:
+        """What is known of a namespace."""
+        return self._namespaces.get(name, UNKNOWN_NAMESPACE)
+
+    def set_namespace(self, name: str, namespace: PoolNamespace | None) -> None:
+        """What is known of a namespace from now on; None: it is gone."""
+        if namespace is None:
+            self._namespaces.pop(name, None)
+        else:
+            self._namespaces[name] = namespace
+        if self._pools:
+            self.version += 1
 
     def _derive(self) -> None:
         self._is_stale = False
@@ -164,15 +180,19 @@ class PoolTree:
         """The path of the pool that a pod is in; empty if there are no Pools, or it stands above them."""
         if not self._pools or task.priority >= SYSTEM_PRIORITY:
             return ""
+        return self.pool_for(task.namespace, task.asked_pool)
+
+    def pool_for(self, name: str, asked: str) -> str:
+        """The path of the pool of a namespace's pods that ask for this Pool; there are Pools."""
         if self._is_stale:
             self._derive()
-        namespace = self.namespaces.get(task.namespace, UNKNOWN_NAMESPACE)
-        if task.asked_pool and (path := self._admitting(task.asked_pool, task.namespace, namespace)):
+        namespace = self.namespace(name)
+        if asked and (path := self._admitting(asked, name, namespace)):
             return path
         if namespace.pool:
             path = self._paths.get(namespace.pool, "")
             return path if path and path not in self._children and namespace.pool != DEFAULT else RECOVERY
-        return f"{DEFAULT}{SEPARATOR}{task.namespace}"
+        return f"{DEFAULT}{SEPARATOR}{name}"
 
     def _admitting(self, name: str, namespace: str, known: PoolNamespace) -> str:
         """The path of this pool if pods of the namespace may be in it; otherwise empty."""
@@ -436,32 +456,38 @@ class Pools:
                 parts.append(held.get(name, 0) / least[name])
         return min(parts)
 
-    def shares(self) -> tuple[dict[str, dict[str, float]], dict[str, AbstractSet[str]]]:
+    def shares(
+        self, needs: Mapping[str, _Amounts] | None = None
+    ) -> tuple[dict[str, dict[str, float]], dict[str, AbstractSet[str]]]:
         """What each pool with demand is entitled to: path -> resource -> amount. O(pools x resources).
 
         And of which resources a pool and its siblings demand more than there is for them, by path.
+        `needs`: what pools without children can use; None: what their pods hold and request.
         """
-        pools = sorted({path for group in self._usage.paths() for path in prefixes(group)})
-        demands = self._demands(pools)
+        if needs is None:
+            pools = {path for group in self._usage.paths() for path in prefixes(group)}
+        else:
+            pools = {path for each in needs for path in (each, *prefixes(each))}
+        demands = self._demands(sorted(pools), needs)
         children: dict[str, list[str]] = {}
-        for path in pools:  # a parent is sorted before its children
+        for path in sorted(pools):  # a parent is sorted before its children
             children.setdefault(_parent(path), []).append(path)
         shares: dict[str, dict[str, float]] = {"": dict(self._free_totals())}
         contended: dict[str, AbstractSet[str]] = {}
-        for path in ("", *pools):
+        for path in ("", *sorted(pools)):
             below = children.get(path, ())
             found = self._divide(shares, path, below, demands)
             contended.update(dict.fromkeys(below, found))
         del shares[""]
         return shares, contended
 
-    def _demands(self, pools: Sequence[str]) -> dict[str, _Amounts]:
+    def _demands(self, pools: Sequence[str], needs: Mapping[str, _Amounts] | None) -> dict[str, _Amounts]:
         """What each pool can use: below a maximum what its children can."""
         demands: dict[str, Counter[str]] = {}
         for path in reversed(pools):
             demand = demands.get(path)
             if demand is None:  # without children
-                demand = demands[path] = self._needed(path)
+                demand = demands[path] = self._needed(path) if needs is None else Counter(needs[path])
             for name, most in self.most_of(path).items():
                 demand[name] = min(demand[name], most)
             if parent := _parent(path):

@@ -71,6 +71,7 @@ class PoolSpec(Struct, frozen=True, rename="camel"):
     max_share: PoolShare = PoolShare()
     policy: Literal["fair", "fifo", "sjf", "srtf"] = "fair"
     max_running_jobs: int | None = None
+    altruism: float = 1.0
     namespaces: PoolNamespaces = PoolNamespaces()
     preemption: PoolPreemption = PoolPreemption()
     suspend: bool = False

@@ -64,7 +64,7 @@ class PoolMembers:
         if self._pools.tree:
             self._change(("Namespace", name), lambda: self._set_namespace(name, namespace))
         else:
-            self._note_namespace(name, namespace)
+            self._pools.tree.set_namespace(name, namespace)
 
     @property
     def is_moving(self) -> bool:
@@ -118,16 +118,10 @@ class PoolMembers:
             self._is_all_left = True
 
     def _set_namespace(self, name: str, namespace: PoolNamespace | None) -> None:
-        before = self._pools.tree.namespaces.get(name, UNKNOWN_NAMESPACE)
-        self._note_namespace(name, namespace)
+        before = self._pools.tree.namespace(name)
+        self._pools.tree.set_namespace(name, namespace)
         if before != (namespace or UNKNOWN_NAMESPACE):
             self._left |= dict.fromkeys(each.uid for each in self._pods() if each.namespace == name)
-
-    def _note_namespace(self, name: str, namespace: PoolNamespace | None) -> None:
-        if namespace is None:
-            self._pools.tree.namespaces.pop(name, None)
-        else:
-            self._pools.tree.namespaces[name] = namespace
 
 
 def _membership(pool: Pool) -> object:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from eclectus.api.common import micro_time_text, rounded
 from eclectus.api.dag_job import DagJob, PlanStatus, Stage, StageStatus
-from eclectus.api.names import DAG_JOB, ESTIMATED_SECONDS
+from eclectus.api.names import DAG_JOB, ESTIMATED_SECONDS, POOL_LABEL
 from eclectus.kube import objects
 from eclectus.kube.objects import ApiObject, Metadata, Pod, PodSpec, decode, full_name
 from eclectus.kube.requests import MOST, FieldError, quantities
@@ -160,6 +160,7 @@ def _stage(
         workload=workload_of(pod, shared),
         seconds=stage.estimate.seconds,
         parents=tuple(sorted(place[parent] for parent in stage.depends_on)),
+        asked_pool=labels.get(POOL_LABEL, ""),
     )
 
 

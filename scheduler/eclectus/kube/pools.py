@@ -78,6 +78,7 @@ def pool_from(pool: Pool) -> model.Pool:
         max_share=max_share,
         policy=spec.policy,
         running_jobs_most=spec.max_running_jobs,
+        altruism=spec.altruism,
         namespaces=tuple(sorted(names.names)),
         selector=None if names.selector is None else _selector(names.selector),
         preemption=model.PoolPreemption(*astuple(spec.preemption)),
@@ -138,6 +139,8 @@ def _check(spec: PoolSpec) -> None:
     jobs = spec.max_running_jobs
     if jobs is not None and not 1 <= jobs <= MOST_JOBS:
         raise FieldError("maxRunningJobs", f"{jobs} is not between 1 and {MOST_JOBS}")
+    if not 0 <= spec.altruism <= 1:
+        raise FieldError("altruism", f"{spec.altruism:g} is not between 0 and 1")
     rules = spec.preemption
     if not 0 < rules.fair_share_threshold <= 1:
         problem = f"{rules.fair_share_threshold:g} is not above 0 and at most 1"

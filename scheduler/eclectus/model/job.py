@@ -20,6 +20,7 @@ class JobStage(Struct, frozen=True, gc=False):
     seconds: float | None = None  # estimated run time of a task at mean speed; None: unknown
     parents: tuple[int, ...] = ()
     succeeded: int = 0  # tasks that have succeeded, as the job's controller has counted them
+    asked_pool: str = ""  # the Pool that its pods ask for by a label of their own; empty: the job's
 
 
 class Job(Struct, frozen=True, gc=False):
@@ -30,7 +31,7 @@ class Job(Struct, frozen=True, gc=False):
     name: str
     stages: tuple[JobStage, ...]  # in topological order
     created: float = 0.0  # seconds since the epoch
-    pool: str = ""  # who the work is for; empty: its namespace
+    pool: str = ""  # the Pool that its pods ask for; without Pools, who the work is for. Empty: its namespace
     weight: float = 1.0  # a job of weight 2 is entitled to twice the share of one of weight 1
     altruism: float = 1.0  # probability with which it lends at an event, 0..1 (Carbyne, 2016, 3.5)
     suspended: bool = False

@@ -52,6 +52,7 @@ class Pool(Struct, frozen=True, gc=False):
     max_share: PoolAmounts = NO_AMOUNTS
     policy: LeafPolicy = "fair"  # in which order its jobs start, if it has no children
     running_jobs_most: int | None = None  # None: no bound
+    altruism: float = 1.0  # how willing its jobs are to lend what they do not need yet, 0..1, times their own
     namespaces: tuple[str, ...] = ()
     selector: Selector | None = None
     preemption: PoolPreemption = NO_PREEMPTION

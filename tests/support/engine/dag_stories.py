@@ -6,8 +6,9 @@ from msgspec.structs import replace
 
 from builders import make_task
 from dag_world import job, stage
-from eclectus.model.events import Event, JobGone, JobSeen, TaskSeen
+from eclectus.model.events import Event, JobGone, JobSeen, PoolGone, PoolSeen, TaskSeen
 from eclectus.model.job import Job
+from eclectus.model.pool import Pool, PoolAmounts
 from random_stories import Story
 
 
@@ -84,4 +85,31 @@ class DagStory(Story):
             estimate=choice((None, 1.0, 5.0)),
         )
         task = self.tasks[task.uid] = replace(task, namespace=where)
+        return TaskSeen(task)
+
+
+class PoolStory(DagStory):
+    """Pools come, change and go, too, and may be asked for by any job and pod."""
+
+    def _create(self) -> list[Event]:
+        choice = self._random.choice
+        if self._random.random() < 0.2:
+            name = choice(("x", "y", "default"))
+            if self._random.random() < 0.2:
+                return [PoolGone(name)]
+            cores = PoolAmounts((("cpu", choice((1000, 4000))),))
+            fields = choice(({}, {"min_share": cores}, {"max_share": cores}, {"altruism": 0.0}))
+            weight = choice((0.0, 1.0, 3.0))
+            return [PoolSeen(Pool(name, weight=weight, namespaces=("a", "b"), **fields))]
+        asked = choice(("", "x", "y"))
+        return [
+            replace(each, job=replace(each.job, pool=asked)) if isinstance(each, JobSeen) else each
+            for each in super()._create()
+        ]
+
+    def _create_one(self) -> Event:
+        found = super()._create_one()
+        assert isinstance(found, TaskSeen)
+        task = replace(found.task, asked_pool=self._random.choice(("", "x", "y")))
+        self.tasks[task.uid] = task
         return TaskSeen(task)

@@ -194,6 +194,7 @@ class DagWorld:
                     task = make_task(
                         f"{owner.name}-{each.name}-{self._serial}", spec=each.spec, job=owner.uid,
                         stage=each.name, created=self.now, estimate=each.seconds,
+                        asked_pool=each.asked_pool or owner.pool,
                     )  # fmt: skip
                     task = self.tasks[task.uid] = replace(task, namespace=owner.namespace)
                     events.append(TaskSeen(task))

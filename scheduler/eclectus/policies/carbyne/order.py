@@ -30,7 +30,9 @@ Departures:
 - a job that is alone, or of which a run time is unknown, lends nothing.
 - a share follows the remaining work, weighted by run time; the paper takes the mean demand of all tasks.
 - pods of no DAG job share as one job a namespace, and services keep what they hold; probes do not share.
-- `spec.priority` is compared first, as everywhere in Kubernetes.
+- `spec.priority` is compared first, as everywhere in Kubernetes. Where there are Pools it is compared among
+  tasks that are due in the shares of their pools, so that no tenant's priorities take another's share.
+- where there are Pools shares are theirs (`shares_by_pool`), and a pool may lend less (`spec.altruism`).
 """
 
 from collections.abc import Iterator
@@ -262,7 +264,8 @@ class Carbyne(JobPlanner):
     )
     by: Literal["namespace", "job"] = setting(
         "namespace",
-        "what has equal shares: namespaces, and jobs within them, or all jobs",
+        "what has equal shares: namespaces, and jobs within them, or all jobs; with `namespace`, Pools where "
+        "there are any, as their weights and minima say",
         why="a tenant gains nothing by dividing its work into more jobs",
     )
     reserve_after: float = setting(
@@ -351,14 +354,24 @@ class Carbyne(JobPlanner):
         if is_due:
             # What is due of a job that lends must start now: larger tasks first, they are harder to place.
             latest_start = -inf if job.lends else job.latest_start(at)
-            return (-head.priority, DUE, used_part(job.usage, job.share), latest_start, -job.sizes[at])
+            used = used_part(job.usage, job.share)
+            return (*self._first(head), DUE, *self._later(head), used, latest_start, -job.sizes[at])
         if self.leftover == "none":
             starts = (job.next_start(now) if has_share else inf, free_at)
             retry = now + RETRY_SECONDS if has_share else inf
             return Wait(STRICT, min((start for start in starts if start > now), default=retry))
         if free_at > now:
             return Wait(OVERHANG, free_at)
-        return (-head.priority, LEFT_OVER, job.work_left(), -job.sizes[at])
+        return (*self._first(head), LEFT_OVER, job.work_left(), *self._later(head), -job.sizes[at])
+
+    def _first(self, head: Task) -> tuple[float, ...]:
+        """By what a task is ranked before its share: its priority, and where there are Pools only those of
+        the system's own."""
+        return (0.0,) if head.pool and self._planner.shares_by_pool else (-head.priority,)
+
+    def _later(self, head: Task) -> tuple[float, ...]:
+        """Where there are Pools, its priority: it counts among what is due, and among equals."""
+        return (-head.priority,) if self._planner.shares_by_pool else ()
 
     def _is_due_beside(self, group: str, job: PlannedJob, at: int, *, is_due: bool) -> tuple[bool, float]:
         """Whether a task of a stage is due beside what is booked, and when it may start, seconds.
@@ -388,7 +401,8 @@ class Carbyne(JobPlanner):
         demand = self._planner.offered.vector(head.spec.requests)
         pods = self._planner.plain.by_path.get(path_of(head))
         if pods is not None and (not any(pods.usage) or fits_beside(demand, pods.usage, pods.share)):
-            return (-head.priority, DUE, used_part(pods.usage, pods.share), inf)
+            used = used_part(pods.usage, pods.share)
+            return (*self._first(head), DUE, *self._later(head), used, inf)
         if self.leftover == "none":
             return Wait(STRICT, inf)
         if self.overhang == "bounded":
@@ -397,4 +411,5 @@ class Carbyne(JobPlanner):
             free_at = self._planner.bookings.free_at(Booking(view.now, end, demand))
             if free_at > view.now:
                 return Wait(OVERHANG, free_at)
-        return (-head.priority, LEFT_OVER, inf, -size_of(demand, self._planner.offered.capacity))
+        size = size_of(demand, self._planner.offered.capacity)
+        return (*self._first(head), LEFT_OVER, inf, *self._later(head), -size)

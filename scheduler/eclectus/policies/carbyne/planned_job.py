@@ -74,7 +74,7 @@ def offered_by(cluster: Cluster) -> Offered:
     return Offered(names, tuple(float(sums[cluster.columns[name]]) for name in names))
 
 
-# Pods that belong to no DAG job: those of a namespace share as one job that lends nothing.
+# Pods that belong to no DAG job: those of a namespace, or of a pool, share as one job that lends nothing.
 #
 # Services are among them, because only the creator says that a pod does not end; they keep what they hold.
 # A probe requests nothing and takes no part; one that requests something counts to its namespace, where
@@ -82,12 +82,18 @@ def offered_by(cluster: Cluster) -> Offered:
 
 PROBES = "-"  # the path of pods that take part in no sharing; no namespace has this name
 SERVICES = "-"  # is added to the path of a namespace's pods: what its services hold is counted there
+POOL = ":"  # begins the path of a pool's pods; no namespace has it in its name
 
 
 def path_of(task: Task) -> str:
-    """The path by which a task is ranked: `namespace/job`, without a job for pods that belong to none."""
+    """The path by which a task is ranked: `namespace/job`.
+
+    Of pods that belong to no DAG job `namespace/`, and where they are in a pool `:path/of/the/pool/`.
+    """
     if task.spec.probe and all(name == PODS for name, _ in task.spec.requests):
         return PROBES
+    if task.pool and not (task.job and task.stage):
+        return f"{POOL}{task.pool}/"
     return f"{task.namespace}/{task.job if task.stage else ''}"
 
 
@@ -99,7 +105,7 @@ def account_of(task: Task) -> str:
 
 @dataclass(eq=False, slots=True)
 class PodsOfNamespace:
-    """What they wait for and hold, what of that its services hold, and their share."""
+    """Or of a pool: what they wait for and hold, what of that its services hold, and their share."""
 
     waiting: Vector
     usage: Vector
@@ -215,6 +221,8 @@ class PlannedJob:
         self.sizes = [size_of(demand, capacity) for demand in self.demands]
         self.seconds: Sequence[float | None] = [stage.seconds for stage in job.stages]
         self.share: Vector = (0.0,) * len(capacity)
+        self.may_exceed = True  # whether the share holds a first task that is larger than it
+        self.pool = ""  # in which it shares, where there are Pools
         self.usage: Vector = self.share
         self.plan: Plan | None = None
         self.deadline = Deadline(inf if job.deadline is None else job.deadline, job.slips, job.slip_seconds)
@@ -459,11 +467,19 @@ class PlannedJob:
         return inf if start is None else now + start - elapsed
 
     def has_share_for(self, at: int, held: Vector = ()) -> bool:
-        """Whether its share holds one more task of a stage, or one that has `held`; a first may exceed it."""
+        """Whether its share holds one more task of a stage, or one that has `held`.
+
+        A first may exceed the share if the job may.
+        """
         demand, usage = self.demands[at], self.usage
         if held:
             usage = tuple(all_ - own for all_, own in zip(usage, held, strict=True))
-        return not any(usage) or fits_beside(demand, usage, self.share)
+        return (self.may_exceed and not any(usage)) or fits_beside(demand, usage, self.share)
+
+    def largest_demand(self) -> Vector:
+        """Of each resource, the most that one of its tasks requests that are still to start."""
+        left = [demand for demand, count in zip(self.demands, self.counts, strict=True) if count.to_start]
+        return tuple(map(max, zip(*left, strict=True))) if left else (0.0,) * len(self.share)
 
     def entitled(self) -> Vector:
         """What it may still take of its share: no more than its tasks that have not started request."""
@@ -504,6 +520,9 @@ def time_left(seconds: float, now: float, since: float | None) -> float:
     return max(left, 0.0) if left > -SAME else RESIDUAL * seconds
 
 
+Sharing = PlannedJob | PodsOfNamespace
+
+
 def set_shares(
     jobs: Mapping[str, PlannedJob], plain: Mapping[str, PodsOfNamespace], capacity: Vector, by_namespace: bool
 ) -> None:
@@ -511,12 +530,8 @@ def set_shares(
 
     `by_namespace`: namespaces share equally, and pools and jobs within them; otherwise jobs alone.
     """
-    sharing: list[PlannedJob | PodsOfNamespace] = [*jobs.values(), *plain.values()]
-    remaining = [job.remaining() for job in jobs.values()]
-    alike = [added(each.waiting, each.usage) for each in plain.values()]
-    work = np.array([each for each, _ in remaining] + alike)
-    most = np.array([each for _, each in remaining] + alike)
-    weights = np.array([job.known.job.weight for job in jobs.values()] + [1.0] * len(plain))
+    sharing: list[Sharing] = [*jobs.values(), *plain.values()]
+    work, most, weights = wants(sharing)
     paths: list[Path] = [()] * len(sharing)
     if by_namespace:  # whose the jobs are, then whose the plain pods
         owners = [(job.known.job.namespace, job.known.job.pool) for job in jobs.values()]
@@ -524,14 +539,35 @@ def set_shares(
         paths = [(namespace, pool) if pool else (namespace,) for namespace, pool in owners]
     tree = pool_tree(paths, {})
     shares = hierarchical_shares(work, weights, np.array(capacity), tree, most)
-    services = np.zeros_like(shares)
-    services[len(jobs) :] = [each.services for each in plain.values()] or 0.0
-    shares = _beside_services(shares, services, np.array(capacity), tree.pool_of)
+    shares = beside_services(shares, services_of(sharing), np.array(capacity), tree.pool_of)
     for each, share in zip(sharing, shares.tolist(), strict=True):
         each.share = tuple(share)
+    for job in jobs.values():
+        job.may_exceed = True
 
 
-def _beside_services(shares: Floats, services: Floats, capacity: Floats, pool_of: NDArray[np.intp]) -> Floats:
+def wants(sharing: Sequence[Sharing]) -> tuple[Floats, Floats, Floats]:
+    """Of each, its remaining work, what is useful to it of each resource, and its weight."""
+    remaining = [
+        each.remaining() if isinstance(each, PlannedJob) else (added(each.waiting, each.usage),) * 2
+        for each in sharing
+    ]
+    weights = [each.known.job.weight if isinstance(each, PlannedJob) else 1.0 for each in sharing]
+    return (
+        np.array([work for work, _ in remaining]),
+        np.array([most for _, most in remaining]),
+        np.array(weights),
+    )
+
+
+def services_of(sharing: Sequence[Sharing]) -> Floats:
+    """What services of each hold: those of a DAG job end."""
+    return np.array(
+        [each.services if isinstance(each, PodsOfNamespace) else (0.0,) * len(each.share) for each in sharing]
+    )
+
+
+def beside_services(shares: Floats, services: Floats, capacity: Floats, pool_of: NDArray[np.intp]) -> Floats:
     """The shares, none below what services hold: others of the pool give what is lacking first, then all."""
     lacking = np.maximum(services - shares, 0.0)
     if not lacking.any():

@@ -20,6 +20,7 @@ from eclectus.framework import ChangeLog, JobPlan, Task, View
 from eclectus.maths.stage_rank_rules import StageRanks
 from eclectus.policies.carbyne.bookings import FOREVER, Booking, Bookings
 from eclectus.policies.carbyne.planned_job import (
+    POOL,
     Offered,
     Paces,
     PlainPods,
@@ -28,6 +29,7 @@ from eclectus.policies.carbyne.planned_job import (
     offered_by,
     set_shares,
 )
+from eclectus.policies.carbyne.shares_by_pool import altruism_of, set_shares_by_pool
 
 
 class ChangedPlans:
@@ -78,7 +80,7 @@ SHARED_MOST = 8  # times in one step that all shares are computed
 
 
 class Planner:
-    """The plans of all jobs. `by_namespace`: namespaces share equally, and jobs within them.
+    """The plans of all jobs. `by_namespace`: namespaces share equally, or as Pools say, and jobs within them.
 
     `is_bounded`: whether `bookings` are asked for. `stage_ranks`: which stage is planned first.
     """
@@ -97,10 +99,12 @@ class Planner:
         self.beside: dict[str, None] = {}  # groups whose ranks depend on `bookings`
         self._books_differ = False  # since those were last recorded as changed
         self.offered = Offered()
+        self.shares_by_pool = False  # whether there were Pools when shares were computed last
         self.plain = PlainPods()
         self._paces = Paces()
         self.changed_plans = ChangedPlans()
         self._jobs_cursor = self._shares_cursor = self._shape_cursor = -1
+        self._tree_version = 0
         self._is_stale = True  # whether shares are to be computed again
         self._has_new_claims = True  # whether they would be others then
         self._wanting: set[str] = set()  # uids of jobs that want more
@@ -134,6 +138,8 @@ class Planner:
         for uid in self._next_starts.take_due(view.now):
             self._book(view, uid, self.jobs[uid])
             self._has_changed(uid, self.jobs[uid])
+        if view.pools.tree.version != self._tree_version:
+            self._tree_version, self._is_stale = view.pools.tree.version, True
         jobs, shares = view.jobs.changes, view.shares(self._owner).changes
         heads = (jobs.head, shares.head, view.cluster.shape.head)
         if heads == (self._jobs_cursor, self._shares_cursor, self._shape_cursor):
@@ -150,7 +156,7 @@ class Planner:
             accounts = {*self.plain.by_path, *view.shares(self._owner).paths()}
             self._take_in(view, {*self.jobs, *view.jobs}, accounts)
         else:
-            named = {path.partition("/")[2] for path in paths}
+            named = {path.partition("/")[2] for path in paths if not path.startswith(POOL)}
             self._take_in(view, {*uids, *filter(None, named)}, paths)
 
     def _measure(self, view: View) -> None:
@@ -267,7 +273,11 @@ class Planner:
         self._books_differ |= self.bookings.keep(self.jobs.keys() | plain.keys())
         if not capacity or not (self.jobs or plain):
             return
-        set_shares(self.jobs, plain, capacity, self._by_namespace)
+        self.shares_by_pool = self._by_namespace and bool(view.pools.tree)
+        if self.shares_by_pool:
+            set_shares_by_pool(view.pools, self.jobs.values(), plain, self.offered)
+        else:
+            set_shares(self.jobs, plain, capacity, self._by_namespace)
         for job in self.jobs.values():
             self.changes.record(job.path)
         for path in plain:
@@ -301,6 +311,8 @@ class Planner:
     def _draw(self, view: View, uid: str, job: PlannedJob) -> None:
         """Whether the job lends until it is planned anew: one draw for each event that concerns it."""
         level = job.known.job.altruism * self._altruism
+        if self.shares_by_pool:
+            level *= altruism_of(view.pools, job.pool)
         has_rival = bool(self.plain.waiting) or len(self._wanting) > (uid in self._wanting)
         may_lend = job.plan is not None and has_rival
         job.lends = may_lend and (level >= 1.0 or (level > 0.0 and view.rng.random() < level))
