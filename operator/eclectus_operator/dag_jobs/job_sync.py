@@ -31,6 +31,7 @@ from eclectus_operator.convert import ShapeError
 from eclectus_operator.dag_jobs import job_status, task_pods
 from eclectus_operator.dag_jobs.estimates import History, StageGraph, stage_graph
 from eclectus_operator.dag_jobs.job_status import Observed, Problem, StatusUpdate, status_update
+from eclectus_operator.dag_jobs.quotas import Quotas
 from eclectus_operator.dag_jobs.task_pods import NewPod, TaskPod, factors_text
 from eclectus_operator.dag_jobs.tasks import MOST_WRITES, Tasks, assess_job, next_steps
 from eclectus_operator.observed import PULL_REASONS, Pod
@@ -108,7 +109,7 @@ class KnownJob:
 
 
 async def sync_job(
-    context: OperatorContext, key: JobKey, known: KnownJob, history: History
+    context: OperatorContext, key: JobKey, known: KnownJob, history: History, quotas: Quotas
 ) -> JobSync | None:
     """Sync a job now; None if it is gone or being deleted. Raises ApiError, ShapeError."""
     try:
@@ -119,7 +120,7 @@ async def sync_job(
         return None  # Kubernetes deletes its pods
     if known.memory is None or known.memory.uid != job.metadata.uid:
         known.memory = JobMemory(job.metadata.uid)
-    sync = JobSync(context, job, known.memory)
+    sync = JobSync(context, job, known.memory, quotas)
     await sync.run(history)
     return sync
 
@@ -130,6 +131,7 @@ class JobSync(Sync):
 
     job: DagJob
     memory: JobMemory
+    quotas: Quotas
     pods: list[TaskPod] = field(default_factory=list)  # as listed in this sync
 
     def __post_init__(self) -> None:
@@ -139,6 +141,7 @@ class JobSync(Sync):
         """Carry out what is to be done. Raises ApiError, ShapeError."""
         self.pods = self.memory.by_our_clock(await self._list_pods(), self.now)
         if self.job.status.has_finished:
+            self.quotas.forget(key_of(self.job))
             history.note(self.job)
             await self._clean_up()
             return
@@ -160,7 +163,10 @@ class JobSync(Sync):
             return
         now, settings = self.now, self.context.settings
         blocked = {stage for stage, refusal in self.memory.refusals.items() if now < refusal.until}
-        steps = next_steps(self.job, tasks, settings.dag_waiting, settings.dag_kept, blocked)
+        first = self.quotas.first_pods(self.job, tasks)
+        steps = next_steps(
+            self.job, tasks, settings.dag_waiting, settings.dag_kept, blocked, first_pods=first
+        )
         await self._delete_pods(steps.delete)
         if not self.job.spec.suspend:
             await self._create_pods(seen, steps.create, graph.pod_hints(tasks.values()))

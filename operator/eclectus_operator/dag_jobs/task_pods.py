@@ -37,6 +37,7 @@ DEADLINE = "DeadlineExceeded"  # of a pod that has run for longer than its own a
 USUAL_GRACE_SECONDS = 30
 LABEL_CHARACTERS = 63  # of a DNS label
 CREATE_REASONS = ("CreateContainerConfigError", "CreateContainerError")  # such as a Secret that is missing
+QUOTA_REASON = "WaitingForQuota"  # of the condition PodScheduled: its pool has no room for it
 MOST_FACTOR = 64  # by which the memory of a template is raised at most
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 INDEX_VARIABLE = "TASK_INDEX"
@@ -74,6 +75,7 @@ class TaskPod(Struct, frozen=True, gc=False):
     run_seconds: float | None = None
     why: str = ""  # why it failed, for people
     stuck: Stuck | None = None  # what keeps it from starting, if its node says so
+    waits_for: str = ""  # why it has no node yet, if its scheduler says so: a reason of PodScheduled
     version: str | None = None  # as it was read
 
     @property
@@ -194,6 +196,7 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
         run_seconds=run_seconds(own.values()),
         why=_why(pod, ends),
         stuck=_stuck(pod),
+        waits_for=_waits_for(pod),
         version=meta.resource_version,
     )
 
@@ -255,6 +258,11 @@ def _is_refused(pod: Pod) -> bool:
     if status.phase != "Failed" or status.reason in ("", DEADLINE):
         return False
     return all(not (each.state.running or each.state.terminated) for each in pod.container_statuses)
+
+
+def _waits_for(pod: Pod) -> str:
+    found = next((each for each in pod.status.conditions or () if each.type == "PodScheduled"), None)
+    return "" if found is None or found.status != "False" else found.reason
 
 
 def _ends(statuses: Iterable[ContainerStatus] | None) -> dict[str, Ended]:

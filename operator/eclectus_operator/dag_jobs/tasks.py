@@ -18,6 +18,7 @@ Pods are created lazily: of stages whose parents have finished, and only as many
 waiting for a node. A pod that waits costs etcd, quota and every scheduler's attention, and a longer queue of
 them starts nothing earlier. The stages that are ready share that number, so that one whose pods find no
 node does not stop the others. The pods of a gang are all created: it starts when all of them exist.
+Where Pools limit what starts, fewer wait (quotas.py).
 
 Pods that have succeeded are kept for their logs, up to a number. Beyond it the oldest are deleted, once the
 status records that they have succeeded.
@@ -33,12 +34,13 @@ from statistics import median
 
 from eclectus.api.dag_job import DagJob, FailedTasks, Stage, StageStatus
 from eclectus.kube.cluster_objects import COSCHEDULING_LABEL
-from eclectus_operator.dag_jobs.task_pods import NewPod, TaskPod
+from eclectus_operator.dag_jobs.task_pods import QUOTA_REASON, NewPod, TaskPod
 
 BACKOFF_SECONDS, MOST_BACKOFF_SECONDS = 10.0, 360.0  # after the first failure, doubled with each; as of Jobs
 MOST_REFUSED = 7  # pods of a task that are kept for it: with so many the back-off is the longest
 OVERDUE_SECONDS = 60.0  # after its grace period a pod that is being deleted is replaced: its node is silent
 MOST_WRITES = 50  # pods created, and deleted, in one sync of a job, so that one job does not delay the others
+MOST_WAITING = 2**31 - 1
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 
@@ -70,6 +72,16 @@ class Tasks:
     def running(self) -> int:
         """How many tasks run on a node."""
         return sum(pod.phase == "Running" for pod in self.active.values())
+
+    @cached_property
+    def held(self) -> int:
+        """How many pods hold room on a node."""
+        return sum(bool(pod.node) for pod in self.active.values())
+
+    @cached_property
+    def is_held_back(self) -> bool:
+        """Whether the scheduler says of a pod that its pool has no room for it."""
+        return any(pod.waits_for == QUOTA_REASON for pod in self.active.values())
 
     @property
     def not_started(self) -> int:
@@ -165,9 +177,18 @@ class Steps:
 
 
 def next_steps(
-    job: DagJob, tasks: TasksByStage, most_waiting: int, most_kept: int, blocked: Collection[str] = ()
+    job: DagJob,
+    tasks: TasksByStage,
+    most_waiting: int,
+    most_kept: int,
+    blocked: Collection[str] = (),
+    *,
+    first_pods: int | None = None,
 ) -> Steps:
-    """What to do next for a job whose status is written; `blocked`: stages whose pods are refused."""
+    """What to do next for a job whose status is written; `blocked`: stages whose pods are refused.
+
+    `first_pods`: of a stage, how many may wait in a pool whatever it holds; None: there are no pools.
+    """
     delete = [pod for each in tasks.values() for pod in each.obsolete]
     if job.spec.suspend:
         delete += [pod for each in tasks.values() for pod in each.active.values()]
@@ -181,10 +202,14 @@ def next_steps(
     ]
     surplus = max(0, min(len(ended) - most_kept, MOST_WRITES))
     delete += nsmallest(surplus, ended, key=lambda pod: (pod.ended or 0.0, pod.name))  # the oldest
-    return Steps(delete, [] if job.spec.suspend else _next_pods(job, tasks, most_waiting, blocked))
+    if job.spec.suspend:
+        return Steps(delete, [])
+    return Steps(delete, _next_pods(job, tasks, most_waiting, blocked, first_pods))
 
 
-def _next_pods(job: DagJob, tasks: TasksByStage, most_waiting: int, blocked: Collection[str]) -> list[NewPod]:
+def _next_pods(
+    job: DagJob, tasks: TasksByStage, most_waiting: int, blocked: Collection[str], first_pods: int | None
+) -> list[NewPod]:
     ready = [
         each
         for each in tasks.values()
@@ -198,12 +223,23 @@ def _next_pods(job: DagJob, tasks: TasksByStage, most_waiting: int, blocked: Col
     share = max(1, most_waiting // max(1, len(ready) - len(gangs)))
     found: list[NewPod] = []
     for each in sorted(ready, key=lambda tasks: tasks.stage.name in gangs):
-        wanted = MOST_WRITES if each.stage.name in gangs else share - each.not_started
+        is_gang = each.stage.name in gangs
+        wanted = MOST_WRITES if is_gang else min(share - each.not_started, _quota(each, first_pods))
         room = min(wanted, MOST_WRITES - len(found))
         for index in each.startable[: max(0, room)]:
             failures, others = each.failures.get(index, 0), each.pods.get(index, ())
             found.append(NewPod(job, each.stage, index, failures, others))
     return found
+
+
+def _quota(tasks: Tasks, first_pods: int | None) -> int:
+    """How many more pods of a stage may wait for room in its pool: a start doubles how many there are."""
+    waiting = len(tasks.active) - tasks.held
+    if tasks.is_held_back:
+        return max(1, tasks.held) - waiting
+    if first_pods is None or any(pod.waits_for for pod in tasks.active.values()):
+        return MOST_WAITING  # it is the cluster that has no room, and what a pool needs is known by its pods
+    return max(first_pods, tasks.held) - waiting
 
 
 def _is_gang(stage: Stage) -> bool:

@@ -35,6 +35,8 @@ class DagWorld:
         self.api, self.settings = FakeApi(), settings
         self.audited = AuditedApi(self.api)
         self.ends: dict[Task, End] = {}
+        self.quota = 10**9  # pods that may hold a node at a time
+        self.reason = "WaitingForQuota"  # that the scheduler gives for all others
         self.api.put(NODES, node("n0"))
         if job is not None:
             self.api.put(JOBS, job)
@@ -70,9 +72,21 @@ class DagWorld:
             if pod["metadata"].get("deletionTimestamp") or is_orphan != owner["uid"]:
                 self.api.remove(path)
             elif not pod["spec"].get("nodeName"):
-                self.run(path)
+                self._schedule(path)
             elif pod["status"]["phase"] == "Running" and self._ran(pod) >= RUN_SECONDS:
                 self.end(path, *self.ends.get(task_of(pod), SUCCEEDS))
+
+    def _schedule(self, path: str) -> None:
+        holding = sum(pod.get("status", {}).get("phase") == "Running" for pod in self.pods().values())
+        if holding < self.quota:
+            self.run(path)
+        elif not self.api.objects[path].get("status", {}).get("conditions"):
+            condition = {"type": "PodScheduled", "status": "False", "reason": self.reason}
+            self.api.touch(path)["status"] = {"phase": "Pending", "conditions": [condition]}
+
+    def waiting(self) -> int:
+        """How many pods wait for a node."""
+        return sum(not pod["spec"].get("nodeName") for pod in self.pods().values())
 
     def run(self, path: str) -> None:
         """The scheduler binds a pod, and its kubelet starts it."""
