@@ -13,7 +13,7 @@ from eclectus.engine.engine import Engine
 from eclectus.model.commands import Bind, Command
 from eclectus.model.events import Event, JobSeen, NodeSeen, Resumed, TaskSeen
 from eclectus.model.job import Job, JobStage
-from eclectus.policies.carbyne import Carbyne, planner
+from eclectus.policies.carbyne import Carbyne, planned_job, planner
 from eclectus.policies.place.fit import BestFit
 
 STAGES, JOBS = 10, 12
@@ -75,6 +75,22 @@ def test_a_step_plans_few_stages_and_the_next_is_due_at_once_until_all_are_plann
     assert len(run.planned) == JOBS
     assert steps >= JOBS * STAGES / MOST - 1
     assert not run.planner.is_behind
+
+
+def test_jobs_of_one_stage_are_planned_by_the_starts_of_their_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan is the more work the more of its tasks run one after another: on one core, each of many."""
+    run = Run(cores=1)
+    plans, made = list[int](), planned_job.planned
+    monkeypatch.setattr(planned_job, "planned", lambda *each: plans.append(1) or made(*each))
+    few, many = (JobStage("s0", tasks, make_spec(1), seconds=1.0) for tasks in (1, MOST))
+    for namespace, stage, in_a_step in (("few", few, JOBS), ("many", many, 2)):  # one of each namespace
+        jobs = [Job(f"{namespace}{at}", namespace, f"{namespace}{at}", (stage,)) for at in range(JOBS)]
+        plans.clear()
+        run.step(*map(JobSeen, jobs))
+        assert len(plans) == in_a_step
+        while run.engine.next_step_at() == run.now:
+            run.step(seconds=0.0)
+        assert {job.uid for job in jobs} <= run.planned
 
 
 def test_stages_that_each_bind_ranks_again_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,7 +139,9 @@ class Grain(NamedTuple):
     ends: int  # different ends of the running tasks of a stage
 
 
-GRAINS = (Grain(10**9, 64, 8), Grain(8, 16, 4), Grain(4, 4, 2), Grain(3, 3, 1), Grain(2, 1, 1))
+WAVES_MOST = 64  # of the finest grain
+
+GRAINS = (Grain(10**9, WAVES_MOST, 8), Grain(8, 16, 4), Grain(4, 4, 2), Grain(3, 3, 1), Grain(2, 1, 1))
 
 
 class Units(Struct, frozen=True, gc=False):

@@ -22,7 +22,7 @@ from eclectus.accounts.known_jobs import KnownJob, StageCounts
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import PODS
 from eclectus.framework import Amounts, Task, TaskClass, View
-from eclectus.maths.dag_plan import Chunk, Deadline, Plan, StageLeft, planned
+from eclectus.maths.dag_plan import WAVES_MOST, Chunk, Deadline, Plan, StageLeft, planned
 from eclectus.maths.fair_shares import Path, hierarchical_shares, pool_tree
 from eclectus.maths.numbers import Floats
 from eclectus.maths.stage_rank_rules import StageRanks
@@ -389,6 +389,13 @@ class PlannedJob:
     def _started(self, at: int) -> int:
         """How many tasks of a stage have started since the plan."""
         return self._to_start[at] - self.counts[at].to_start
+
+    @property
+    def starts_of_plan(self) -> int:
+        """How many starts its last plan has; without one, the most that it may get."""
+        if self.plan is not None:
+            return len(self.plan.latest)
+        return sum(min(count.to_start, WAVES_MOST) for count in self.counts)
 
     def next_booking(self, now: float) -> float:
         """The next latest start by the deadline, seconds; inf for none."""

@@ -3,12 +3,12 @@
 A share follows the jobs, their weights, which of their stages are done, and the capacity. A step computes
 all shares SHARED_MOST times at most; if more has changed, the next does.
 A job is planned anew when one of its tasks has ended, or when its share differs from the planned one by more
-than `LEAST_CHANGE`. A step takes in new jobs with STAGES_MOST stages in all, and plans as many; of more, each
-namespace has a job in turn, and the rest is left to the next step, which is due at once. What a known job
-holds is counted at once, because its next task is ranked by that.
+than `LEAST_CHANGE`. A step takes in new jobs with STAGES_MOST stages in all, and plans as many, or as many
+starts if these are more; of more, each namespace has a job in turn, and the rest is left to the next step,
+which is due at once. What a known job holds is counted at once, because its next task is ranked by that.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import nlargest
 from itertools import chain, zip_longest
 from math import inf
@@ -75,7 +75,7 @@ def _written(job: PlannedJob, offered: Offered) -> JobPlan:
 LEAST_CHANGE = 0.05  # of a share, for which a job is planned anew
 LAST_PART = 0.1  # of the jobs, which lend no time that they have gained: those with the latest deadlines
 MAX_CHANGES = 8192  # of paths that are remembered
-STAGES_MOST = 1_000  # of the jobs that are taken in, and of those that are planned, in one step: 0.1 s each
+STAGES_MOST = 1_000  # or starts, of the jobs that are taken in, and of those that are planned, in one step
 SHARED_MOST = 8  # times in one step that all shares are computed
 
 
@@ -177,7 +177,7 @@ class Planner:
     def _take_in(self, view: View, changed: Iterable[str], accounts: Iterable[str]) -> None:
         new = {uid for uid in changed if self._is_new(view, uid)}
         self.new_jobs.update(dict.fromkeys(new))
-        in_turn, self._stages_taken = _in_turn(view, self.new_jobs, self._stages_taken)
+        in_turn, self._stages_taken = _in_turn(view, self.new_jobs, self._stages_taken, _stages_of)
         taken = sorted({*changed, *in_turn} - new.difference(in_turn))
         for uid in taken:
             self.new_jobs.pop(uid, None)
@@ -193,7 +193,7 @@ class Planner:
             self._share(view)
             for uid in [uid for uid, job in self.jobs.items() if job.share_differs(LEAST_CHANGE)]:
                 self._unplanned.setdefault(uid, False)
-        planned, self._stages_planned = _in_turn(view, self._unplanned, self._stages_planned)
+        planned, self._stages_planned = _in_turn(view, self._unplanned, self._stages_planned, self._starts_of)
         for uid in planned:
             self._replan(view, uid, work_lost=self._unplanned.pop(uid))
         if is_shared:
@@ -203,6 +203,11 @@ class Planner:
                 self._book(view, uid, job)
                 self._has_changed(uid, job)
                 self.changed_plans.record(uid)
+
+    def _starts_of(self, known: KnownJob) -> int:
+        """What planning a job takes: its stages, or the starts of its plan if they are more."""
+        job = self.jobs.get(known.job.uid)
+        return 0 if job is None else max(len(known.stages), job.starts_of_plan)
 
     def _is_to_share(self) -> bool:
         """Whether shares are to be computed now.
@@ -338,7 +343,13 @@ class Planner:
         return job, found[0].stages.index(found[1])
 
 
-def _in_turn(view: View, uids: dict[str, Any], stages: int) -> tuple[list[str], int]:
+def _stages_of(known: KnownJob) -> int:
+    return len(known.stages)
+
+
+def _in_turn(
+    view: View, uids: dict[str, Any], stages: int, cost: Callable[[KnownJob], int]
+) -> tuple[list[str], int]:
     """The jobs whose turn it is in a step, sorted, and its stages with theirs; `stages`: those before.
 
     Where not all have their turn, each namespace has a job in turn.
@@ -350,7 +361,7 @@ def _in_turn(view: View, uids: dict[str, Any], stages: int) -> tuple[list[str], 
     by_namespace: dict[str, list[tuple[str, int]]] = {}
     for uid in sorted(uids) if stages < STAGES_MOST else ():
         known = view.jobs.get(uid)
-        namespace, more = ("", 0) if known is None else (known.job.namespace, len(known.stages))
+        namespace, more = ("", 0) if known is None else (known.job.namespace, cost(known))
         by_namespace.setdefault(namespace, []).append((uid, more))
     for uid, more in filter(None, chain.from_iterable(zip_longest(*by_namespace.values()))):
         if stages >= STAGES_MOST:
