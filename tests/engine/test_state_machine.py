@@ -25,7 +25,7 @@ from eclectus.policies.place.power_of_two import PowerOfTwo
 from eclectus.policies.relieve.none import NoRelief
 from eclectus.policies.relieve.preemption import Preemption
 from eclectus.policies.rosella import Rosella, RosellaLearn
-from engine_machine import EngineMachine
+from engine_machine import EngineMachine, PoolMachine
 
 UNEQUAL = {f"n{serial}": 1.0 if serial % 2 else 0.125 for serial in range(1000)}  # rates, tasks a second
 DEAD = {name: 0.0 if at % 3 else rate for at, (name, rate) in enumerate(UNEQUAL.items())}
@@ -49,6 +49,7 @@ ORDERS = {
     "carbyne": partial(Carbyne, altruism=0.5, reserve_after=5.0),
     "carbyne-bounded": partial(Carbyne, overhang="bounded", reserve_after=1.0),
 }
+MACHINES: dict[str, type[EngineMachine]] = {"carbyne": DagEngineMachine, "pools": PoolMachine}
 
 
 def run_machine(way: str, examples: int, steps: int, derandomize: bool) -> None:
@@ -59,7 +60,7 @@ def run_machine(way: str, examples: int, steps: int, derandomize: bool) -> None:
         "relieve": staticmethod(relieve),
         "order": staticmethod(ORDERS.get(way, FifoOrder)),
     }
-    machine = DagEngineMachine if way.startswith("carbyne") else EngineMachine
+    machine = MACHINES.get(way.partition("-")[0], EngineMachine)
     how = settings(
         max_examples=examples,
         stateful_step_count=steps,

@@ -9,8 +9,8 @@ Pods are indivisible, so "never below the victim's share", made for slots, would
 ever. There are two rules, compared where the paths of claimant and victim part:
 
 - for a minimum: the victim's branch has more than its share, and keeps its own minimum;
-- for a share: the victim's branch keeps its share; or else the claimant's, with the pod that starts, has a
-  smaller part of its share than the victim's had before.
+- for a share: the victim's branch keeps its share; or else, where a single pod goes and no gang, the
+  claimant's, with the pod that starts, has a smaller part of its share than the victim's had before.
 
 A minimum that is claimed lowers the sum of what minima lack, and none raises it. A share that is claimed
 lowers the parts of shares, sorted from the greatest. So claims end, though controllers create their victims
@@ -248,7 +248,8 @@ class Taking:
             if not self._is_above_share(path):
                 return "notAbove"
         branches = {way[0] for way in ways.values()} if self._claim.kind == "share" else set[str]()
-        return None if all(self._is_fair(each, of_paths[each]) for each in branches) else "share"
+        is_fair = self._keeps_share if len(pods) > 1 else self._is_fair
+        return None if all(is_fair(each, of_paths[each]) for each in branches) else "share"
 
     def _amounts(self, pods: Sequence[Task], ways: Mapping[str, tuple[str, ...]]) -> Mapping[str, Amounts]:
         """What each pool on these ways would give."""
@@ -297,20 +298,28 @@ class Taking:
             if name in least and amount
         )
 
+    def _keeps_share(self, branch: str, amounts: Amounts) -> bool:
+        """Whether a branch keeps its share."""
+        held, share = self._held(branch), self._shares.get(branch, {})
+        theirs = self._contended_of(branch, amounts)
+        return all(held[name] - amount >= share.get(name, 0.0) - EPSILON for name, amount in theirs)
+
+    def _contended_of(self, branch: str, amounts: Amounts) -> Amounts:
+        wanted = self._wanted.keys() & self._contended.get(branch, frozenset())
+        return tuple((name, amount) for name, amount in amounts if name in wanted and amount)
+
     def _is_fair(self, branch: str, amounts: Amounts) -> bool:
         """Whether a branch keeps its share, or has the larger part of it even so."""
-        held, share = self._held(branch), self._shares.get(branch, {})
-        wanted = self._wanted.keys() & self._contended.get(branch, frozenset())
-        theirs = [(name, amount) for name, amount in amounts if name in wanted and amount]
-        if all(held[name] - amount >= share.get(name, 0.0) - EPSILON for name, amount in theirs):
+        if self._keeps_share(branch, amounts):
             return True
+        held, share = self._held(branch), self._shares.get(branch, {})
         own = self._branch_of_claimant(branch)
         more = {} if self._pools.usage.group_of(self._task.uid) else self._wanted
         mine, my_share = self._pools.usage.held(own), self._shares.get(own, {})
         return all(
             _part(mine.get(name, 0) + more.get(name, 0), my_share.get(name, 0.0))
             < _part(held[name], share.get(name, 0.0))
-            for name, _ in theirs
+            for name, _ in self._contended_of(branch, amounts)
         )
 
     def _branch_of_claimant(self, branch: str) -> str:

@@ -170,12 +170,17 @@ def _validate_nominate(state: State, refused: Refused, nominate: Nominate) -> No
 
 
 def _validate_evict(state: State, refused: Refused, evict: Evict) -> None:
-    """The victim is bound, of a lower priority, on the task's nominated node, and not evicted yet."""
+    """The victim is bound, not evicted yet, and may be evicted for the task.
+
+    It has a lower priority or is taken back by a pool, and is on the task's nominated node, or of a gang of
+    which a pod there was evicted for the task.
+    """
     victim, task = validate_task(evict.victim), _validate_refused(refused, evict.task)
     node = state.placed.node_of(task.uid)
     if not state.placed.is_nominated(task.uid):
         raise PolicyError(f"{victim} cannot be evicted for {task}, which is not nominated to a node")
-    if not state.placed.is_bound(victim.uid) or state.placed.node_of(victim.uid) != node:
+    is_there = state.placed.node_of(victim.uid) == node or _goes_with_gang(state, evict, node)
+    if not state.placed.is_bound(victim.uid) or not is_there:
         raise PolicyError(f"{victim} is not bound to node {node}, to which {task} is nominated")
     if evict.claim is None and not outranks(task, victim):
         raise PolicyError(f"{victim} has not a lower priority than {task}")
@@ -183,6 +188,15 @@ def _validate_evict(state: State, refused: Refused, evict: Evict) -> None:
         raise PolicyError(f"{victim} is not in another pool than {task}")
     if victim.uid in state.evicted:
         raise PolicyError(f"{victim} is evicted already")
+
+
+def _goes_with_gang(state: State, evict: Evict, node: str) -> bool:
+    """Whether a pool takes back another pod of the victim's gang on this node, for the same task."""
+    gang = state.gangs.pods.get(evict.victim.uid)
+    if gang is None or evict.claim is None:
+        return False
+    others = (uid for uid in gang.placed if state.evicted.get(uid) == evict.task.uid)
+    return any(state.placed.node_of(uid) == node for uid in others)
 
 
 def _validate_refused(refused: Refused, task: object) -> Task:

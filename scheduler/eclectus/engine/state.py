@@ -262,6 +262,7 @@ class State:
             pricing=self.accounts.pricing,
             arrivals=self.accounts.arrivals,
             known_jobs=self.accounts.jobs,
+            gangs=self.gangs.pods,
             pools=self.accounts.pools,
             starvation=self.starvation,
         )

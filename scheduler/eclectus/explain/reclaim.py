@@ -28,7 +28,7 @@ WHY: dict[Protected, str] = {
     "allowFrom": "of pools with allowFrom: false",
     "minRuntime": "younger than minRuntimeSeconds of their pools",
     "budget": "protected by disruption budgets",
-    "gang": "of pod groups",
+    "gang": "of pod groups of which another pod may not go",
     "refused": "of which the eviction was refused lately",
     "nothing": "that hold nothing of what it requests",
     "own": "of the pool that claims room",

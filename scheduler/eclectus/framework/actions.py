@@ -100,8 +100,8 @@ class Nominate(Struct, frozen=True, gc=False):
 class Evict(Struct, frozen=True, gc=False):
     """Delete a pod, gracefully, to make room for a task that is nominated to the pod's node.
 
-    The pod must be bound there and have a lower priority than the task; or be in another pool, of which the
-    task's pool takes room back.
+    The pod must be bound there and have a lower priority than the task; or be in another pool, from which the
+    task's pool takes room back. Then other pods of its gang may follow, on whatever nodes.
     """
 
     victim: Task

@@ -3,10 +3,13 @@
 A question, which changes nothing: the policy asks it before it evicts, and explanations in its place. Whose
 pods a claim may take is in accounts/reclaim.py; here a node is chosen together with them. The newest pods of
 a node go first, no more than needed, and those that are on their way out before all others.
+
+Gangs keep their quorum or go: a pod that is one too many may go alone. Otherwise the pods of a gang on the
+node go last, and with them all others of it, on whatever nodes; each of them must be allowed to.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import inf
@@ -15,9 +18,8 @@ from typing import Literal, NamedTuple
 from eclectus.accounts.reclaim import Entitlement, Kept, Taking
 from eclectus.feasibility.fit_error import RoomWithout
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework.victims import is_spared
-from eclectus.framework.view import View
-from eclectus.model.objects import Task
+from eclectus.framework.view import PlacedGang, View
+from eclectus.model.objects import GangKey, Task
 
 CANDIDATES_MOST = 16  # nodes with victims that are compared for one task
 
@@ -25,8 +27,16 @@ Bound = tuple[Task, float]
 """A pod on a node, and since when it is there, seconds."""
 
 Protected = Kept | Literal["gang", "refused", "minRuntime", "budget"]
-"""Why a pod is no victim: as a claim says; or it is of a pod group, its eviction was refused lately, it has
-not run for long enough, or it has a PodDisruptionBudget."""
+"""Why a pod is no victim: as a claim says; or another one of its gang is none, its eviction was refused
+lately, it has not run for long enough, or it has a PodDisruptionBudget."""
+
+
+class Unit(NamedTuple):
+    """What goes together: a pod, or all of a gang that would be too few without one of them."""
+
+    pods: tuple[Task, ...]  # first those on the node at hand
+    here: int  # so many of them
+    lost_seconds: float
 
 
 class Found(NamedTuple):
@@ -60,7 +70,9 @@ class Search:
         self._view = view
         self._task_class = task_class
         self._taking = Taking(view.pools, view.starvation, claim, task)
+        self._going_of: dict[GangKey, int] = {}  # pods on their way out, of gangs that were looked at
         self.tally = Tally()
+        self.work = 0  # nodes that were examined, and pods of gangs
 
     def keeping(self) -> dict[str, Kept]:
         """Why nothing may be taken from which of the pools that are above their share."""
@@ -68,16 +80,18 @@ class Search:
         return {path: kept for path, kept in answers.items() if kept is not None}
 
     def best(self, rows: Iterable[int], most: int) -> tuple[int, Found] | None:
-        """The best of these rows, of which at most so many are examined."""
+        """The best of these rows, of which at most so many are examined; fewer where gangs are large."""
         candidates: dict[int, Found] = {}
         if not any(map(self._taking.gives, self._view.starvation.above_share)):
             return None
         for row in islice(rows, most):
             self.tally.nodes += 1
+            self.work += 1
             found = self._on_row(row)
             if found is not None:
                 candidates[row] = found
-            if len(candidates) == CANDIDATES_MOST or self._view.budgets.has_compared_enough:
+            is_enough = len(candidates) == CANDIDATES_MOST or self.work >= most
+            if is_enough or self._view.budgets.has_compared_enough:
                 break
         return min(candidates.items(), key=lambda item: item[1].cost, default=None)
 
@@ -99,40 +113,92 @@ class Search:
 
     def _cleared(self, bound: Sequence[Bound], room: RoomWithout) -> Found | None:
         """The pods without which the task fits, where the claim may take as many."""
-        view = self._view
         self._taking.begin_again()
-        taken = list(self._taken(bound, room))
+        taken = self._taken(bound, room)
         if not room.fits:
             self.tally.too_little += 1
             return None
-        needed = [each for each in taken if not self._is_given_back(room, each)]
-        pods = tuple(pod for pod, _ in needed)
-        violates = sum(view.budgets.violated_by(pods))
+        needed = self._without_spared(taken, room)
+        pods = tuple(pod for unit in needed for pod in unit.pods)
+        violates = sum(self._view.budgets.violated_by(pods))
         if violates:
             self.tally.pods["budget"] += violates
             return None
-        return Found(pods, sum(view.now - since for _, since in needed))
+        return Found(pods, sum(unit.lost_seconds for unit in needed))
 
-    def _taken(self, bound: Sequence[Bound], room: RoomWithout) -> Iterator[Bound]:
-        """The pods that may go, the newest first, until the task fits; what goes anyway has gone."""
+    def _taken(self, bound: Sequence[Bound], room: RoomWithout) -> list[Unit]:
+        """What goes until the task fits: the newest pods, then whole gangs; what goes anyway has gone."""
+        taken, gangs, alone = list[Unit](), dict[GangKey, Task](), Counter[GangKey]()
         for pod, since in sorted(bound, key=lambda each: (-each[1], each[0].uid)):
             if room.fits:
-                return
+                return taken
             if _is_going(self._view, pod):
                 continue
-            kept = self._kept(pod, since) or self._taking.keeps((pod,))
-            if kept is None:
-                self._taking.take((pod,))
-                room.remove(pod)
-                yield pod, since
-            else:
-                self.tally.pods[kept] += 1
+            if pod.gang is not None and not self._may_go_alone(pod, alone[pod.gang]):
+                gangs.setdefault(pod.gang, pod)
+                continue
+            unit = Unit((pod,), 1, self._view.now - since)
+            if self._take(unit, self._kept(pod, since), room):
+                taken.append(unit)
+                if pod.gang is not None:
+                    alone[pod.gang] += 1
+        for pod in gangs.values():
+            if not room.fits:
+                unit, kept = self._whole(pod, room.row, taken)
+                if self._take(unit, kept, room):
+                    taken.append(unit)
+        return taken
+
+    def _take(self, unit: Unit, kept: Protected | None, room: RoomWithout) -> bool:
+        """Count what goes together as gone, if it may go."""
+        kept = kept or self._taking.keeps(unit.pods)
+        if kept is not None:
+            self.tally.pods[kept] += unit.here
+            return False
+        self._taking.take(unit.pods)
+        for pod in unit.pods[: unit.here]:
+            room.remove(pod)
+        return True
+
+    def _may_go_alone(self, pod: Task, gone: int) -> bool:
+        """Whether its quorum stays. `gone`: how many others of the gang go, beside those that go anyway."""
+        gang = self._view.gangs[pod.uid]
+        if gang.min_count is None:
+            return False
+        return gang.min_count <= 1 or gang.started - self._going(gang) - gone > gang.min_count
+
+    def _going(self, gang: PlacedGang) -> int:
+        found = self._going_of.get(gang.key)
+        if found is None:
+            pods = (self._view.placed.task(uid) for uid in gang.placed)
+            found = sum(pod is not None and _is_going(self._view, pod) for pod in pods)
+            self._going_of[gang.key] = found
+            self.work += len(gang.placed)
+        return found
+
+    def _whole(self, pod: Task, row: int, taken: Sequence[Unit]) -> tuple[Unit, Protected | None]:
+        """All that stays of a gang, first its pods on the row, and why it may not go."""
+        view, known = self._view, {each.uid for unit in taken for each in unit.pods}
+        node, kept = view.cluster.names[row], None
+        here, elsewhere, lost = list[Task](), list[Task](), 0.0
+        for uid in sorted(view.gangs[pod.uid].placed - known):
+            each, since = view.placed.task(uid), view.placed.held_since(uid)
+            if each is None or since is None or _is_going(view, each):
+                continue
+            is_here = each.node == node
+            (here if is_here else elsewhere).append(each)
+            lost += view.now - since
+            of_it = self._kept(each, since) if each.node else "gang"  # whether it is bound is not known yet
+            kept = kept or (of_it if is_here or of_it is None else "gang")
+        unit = Unit((*here, *elsewhere), len(here), lost)
+        self.work += len(unit.pods)
+        if kept is None and any(view.budgets.violated_by(unit.pods)):
+            kept = "budget"
+        return unit, kept
 
     def _kept(self, pod: Task, since: float) -> Protected | None:
         """Why a pod may be no victim now, whatever its pool holds."""
         view = self._view
-        if pod.gang is not None:
-            return "gang"
         if pod.uid in view.spared:
             return "refused"
         pool = view.pools.tree.of_path(pod.pool)
@@ -142,12 +208,32 @@ class Search:
             return "minRuntime"
         return "budget" if any(view.budgets.violated_by((pod,))) else None
 
-    def _is_given_back(self, room: RoomWithout, each: Bound) -> bool:
-        """Whether the task fits beside the pod after all."""
-        if is_spared(room, each[0]):
-            self._taking.give_back((each[0],))
-            return True
-        return False
+    def _without_spared(self, taken: Sequence[Unit], room: RoomWithout) -> list[Unit]:
+        """Those without which the task does not fit after all, gangs left out first.
+
+        A pod of a gang that goes as a whole goes with it: it was one too many only as long as that stayed.
+        """
+        needed = list(taken)
+        for unit in sorted(taken, key=lambda each: len(each.pods) == 1):
+            of_gang = unit.pods[0].gang
+            others = (each for each in needed if len(each.pods) > 1 and each is not unit)
+            if of_gang is not None and any(each.pods[0].gang == of_gang for each in others):
+                continue
+            if _are_spared(room, unit.pods[: unit.here]):
+                self._taking.give_back(unit.pods)
+                needed.remove(unit)
+        return needed
+
+
+def _are_spared(room: RoomWithout, pods: Sequence[Task]) -> bool:
+    """Whether the task fits beside the pods after all; otherwise they are left out of the room again."""
+    for pod in pods:
+        room.restore(pod)
+    if room.fits:
+        return True
+    for pod in pods:
+        room.remove(pod)
+    return False
 
 
 def _is_going(view: View, pod: Task) -> bool:

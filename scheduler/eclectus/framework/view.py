@@ -1,6 +1,7 @@
 """What a policy may read: arrays over nodes, classes, speeds, node queues, time and seeded randomness."""
 
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from math import inf
 from random import Random
 from typing import Protocol
@@ -21,7 +22,7 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.scalars import scalars
 from eclectus.feasibility.task_class import ClassCache, TaskClass
 from eclectus.framework.learner import Learn, Speeds
-from eclectus.model.objects import ClassKey, Reservation, Task
+from eclectus.model.objects import ClassKey, GangKey, Reservation, Task
 
 # The nodes of one class ranked by a cost; the best one is found without reading all of them.
 #
@@ -197,6 +198,9 @@ class PlacedPods(Protocol):
     def on_row(self, row: int) -> Iterable[tuple[Task, float]]:
         """The pods that hold room on a row, bound, assumed or nominated, and since when, seconds."""
 
+    def task(self, uid: str) -> Task | None:
+        """A pod that holds room, as last seen; None if it holds none."""
+
     def is_nominated(self, uid: str) -> bool:
         """Whether room is held for a pod that is neither bound nor assumed."""
 
@@ -206,6 +210,26 @@ class PlacedPods(Protocol):
     @property
     def lowest_priority(self) -> float:
         """The lowest priority of any pod that holds room; inf if none does."""
+
+
+class PlacedGang(Protocol):
+    """What is known of the pods of a PodGroup that have nodes."""
+
+    @property
+    def key(self) -> GangKey:
+        """Which PodGroup."""
+
+    @property
+    def min_count(self) -> int | None:
+        """How many start together; None if the PodGroup is not known."""
+
+    @property
+    def placed(self) -> AbstractSet[str]:
+        """The uids of the pods that have a node, as far as is known."""
+
+    @property
+    def started(self) -> int:
+        """How many pods have a node, or have had one, while some of the gang's pods run."""
 
 
 class View(Struct, frozen=True, eq=False):
@@ -222,6 +246,7 @@ class View(Struct, frozen=True, eq=False):
     refused lately, which are no victims now. `budgets`: PodDisruptionBudgets.
     `shares_by_policy`: the accounts of `shares`, by the identity of the policy that asks for them.
     `arrivals`: how many tasks of each class arrive; None unless a policy wants it. `known_jobs`: likewise.
+    `gangs`: by the uid of each of their pods.
     `pools`: what each Pool holds, waits for and may hold. `starvation`: what they may take back.
     """
 
@@ -242,6 +267,7 @@ class View(Struct, frozen=True, eq=False):
     pricing: NodePricing | None
     arrivals: Arrivals | None
     known_jobs: KnownJobs | None
+    gangs: Mapping[str, PlacedGang]
     pools: Pools
     starvation: Starvation
 

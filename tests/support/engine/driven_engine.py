@@ -14,7 +14,11 @@ from eclectus.policies.relieve.preemption import Preemption
 from eclectus.policies.relieve.reclaim import Reclaim
 from eclectus.policies.rosella import Rosella, RosellaLearn
 from eclectus.policies.shared import Chain
-from engine_invariants import binds_keep_the_limits, no_pod_is_lost
+from engine_invariants import (
+    binds_keep_the_limits,
+    gangs_are_victims_whole_or_keep_their_quorum,
+    no_pod_is_lost,
+)
 from model_server import ModelServer
 
 
@@ -66,6 +70,7 @@ class DrivenEngine:
         """The engine receives events that change nothing in the cluster."""
         commands = self.engine.step(events, self.now)
         binds_keep_the_limits(self.engine, commands)
+        gangs_are_victims_whole_or_keep_their_quorum(self.engine, commands)
         self.server.accept(commands, self.now)
 
     def run_until_idle(self) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 
 from eclectus.engine.engine import Engine
-from eclectus.model.commands import Bind, Command
+from eclectus.model.commands import Bind, Command, Evict
 from eclectus.model.objects import HostPort, Task
 from judge import refusal
 from model_server import Delivered, ModelServer
@@ -74,6 +74,17 @@ def binds_keep_the_limits(engine: Engine, commands: Sequence[Command]) -> None:
             assert not any(name in {"pods", *dict(task.spec.requests)} for name in over), f"{bound}: {over}"
             assert bound.jobs is None or state.pools.running_jobs(bound.path) <= bound.jobs, str(bound)
             assert not bound.suspended, str(bound)
+
+
+def gangs_are_victims_whole_or_keep_their_quorum(engine: Engine, commands: Sequence[Command]) -> None:
+    """Of a gang from which pools have just taken pods, so many stay as start together, or none."""
+    state = engine._state
+    reclaimed = [each.uid for each in commands if isinstance(each, Evict) and each.pool]
+    for gang in {id(gang): gang for uid in reclaimed if (gang := state.gangs.pods.get(uid))}.values():
+        placed = [task for uid in gang.placed if (task := state.placed.task(uid)) is not None]
+        left = [task for task in placed if not task.deleting and task.uid not in state.evicted]
+        enough = gang.min_count is not None and len(left) + len(gang.ended) >= gang.min_count
+        assert not left or enough, f"of {gang.key} {len(left)} pods are left"
 
 
 def the_arrays_match_the_delivered_events(engine: Engine, known: Delivered) -> None:

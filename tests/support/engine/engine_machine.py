@@ -6,6 +6,8 @@ events, lost and refused binds, foreign pods, crashes and lost watches.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec.structs import replace
@@ -28,6 +30,8 @@ from eclectus.model.objects import (
 from eclectus.model.pool import NO_AMOUNTS, Pool, PoolAmounts, PoolPreemption
 from gangs import key
 from judge import refusal
+
+EMPTY: Mapping[str, object] = {}
 
 
 def pods(most: int) -> PoolAmounts:
@@ -153,11 +157,14 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
         parent = "all" if name == "team" else ""
         self.step([PoolSeen(Pool(name, parent=parent, namespaces=("default",), **fields))])
 
-    @rule(count=st.integers(1, 4))
-    def starve_a_pool(self, count: int) -> None:
-        """One pool fills the cluster, then pods of another with a minimum wait."""
+    @rule(count=st.integers(1, 4), quorum=st.sampled_from([0, 0, 2, 6]))
+    def starve_a_pool(self, count: int, quorum: int) -> None:
+        """One pool fills the cluster, perhaps with a gang, then pods of another with a minimum wait."""
+        self.put_pool("all", {})  # without it the other is not valid
         self.put_pool("team", {"preemption": PoolPreemption(0.0, 0.0)})
-        self._create_in("team", 6)
+        if quorum:
+            self.put_gang(3, quorum)
+        self._create_in("team", 6, {"gang": key("g0"), "preempts": False} if quorum else {})
         self.deliver_all()
         while self.server.binds_in_flight:
             self.step([self.server.answer(0)])
@@ -165,11 +172,13 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
         self.put_pool("default", {"min_share": pods(count), "preemption": PoolPreemption(0.0, 0.0)})
         self._create_in("", count)
         self.deliver_all()
+        for _ in range(2):  # pools are looked at once a second
+            self.step([], 1.5)
 
-    def _create_in(self, pool: str, count: int) -> None:
+    def _create_in(self, pool: str, count: int, fields: Mapping[str, object] = EMPTY) -> None:
         for _ in range(count):
             self.serial += 1
-            self.server.put_task(make_task(f"t{self.serial}", created=self.now, asked_pool=pool))
+            self.server.put_task(make_task(f"t{self.serial}", created=self.now, asked_pool=pool, **fields))
 
     @rule(pick=PICK)
     @precondition(lambda self: self.pools)
@@ -356,3 +365,15 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
             case "held" if task.node:
                 return replace(task, held=None if task.held else amounts(cpu=2))
         return task
+
+
+class PoolMachine(EngineMachine):
+    """It begins with a pool that another one has left no room: random events alone rarely come to that."""
+
+    @initialize(count=st.integers(1, 4), quorum=st.sampled_from([0, 2, 5, 6]))
+    def initialise(self, count: int, quorum: int) -> None:
+        super().initialise()
+        for at in range(2):
+            self.server.put_node(make_node(f"room{at}", cpu=2))
+        self.deliver_all()
+        self.starve_a_pool(count, quorum)

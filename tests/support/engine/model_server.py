@@ -318,7 +318,11 @@ class ModelServer:
         known = self.delivered
         victim, preemptor = known.tasks[evict.uid], known.tasks[evict.preemptor]
         assert evict.uid not in known.evicted, f"{victim} is evicted twice"
-        assert victim.node == evict.node == known.nominated[preemptor.uid], f"{victim} is in nobody's way"
+        there = {known.tasks[uid].node for uid in known.evicted if known.tasks[uid].gang == victim.gang}
+        is_with_gang = bool(evict.pool and victim.gang) and known.nominated[preemptor.uid] in there
+        is_there = victim.node == known.nominated[preemptor.uid] or is_with_gang
+        assert victim.node == evict.node, f"{victim} is not on {evict.node}"
+        assert is_there, f"{victim} is in nobody's way"
         is_lower = victim.priority < preemptor.priority
         assert is_lower or evict.pool, f"{victim} has not a lower priority than {preemptor}"
         known.evicted.add(evict.uid)

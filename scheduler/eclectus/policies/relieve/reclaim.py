@@ -8,7 +8,7 @@ The claimant is nominated there, so what it was given is held for it.
 
 Departures:
 - a victim is chosen with the node on which the claimant then fits, not the newest pod of the cluster;
-- no PodDisruptionBudget is ever violated, and no pod of a gang is a victim: one less could stop all others;
+- no PodDisruptionBudget is ever violated, and gangs keep their quorum or go as a whole;
 - pods that are on their way out make room first.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 from eclectus.framework import Evict, Nominate, Refused, ReliefAction, Relieve, RelieveTraits, TaskClass, View
 from eclectus.framework.reclaim_victims import Search
 
-ROWS_MOST = 1_000  # nodes examined in one step, for all tasks together: a tenth of a second at most
+WORK_MOST = 1_000  # nodes, and pods of gangs, examined in one step for all tasks: a tenth of a second at most
 
 
 @dataclass(eq=False)
@@ -32,22 +32,22 @@ class Reclaim(Relieve):
 
     def __post_init__(self) -> None:
         self._step_at = -inf  # the time of the step, seconds
-        self._examined = 0  # nodes and tasks, in this step
+        self._work = 0  # in this step, and tasks
 
     def relieve(self, view: View, refused: Refused) -> Iterator[ReliefAction]:
         """For each task whose pool has a claim, the node with the fewest victims."""
         if view.now != self._step_at:
-            self._step_at, self._examined = view.now, 0
+            self._step_at, self._work = view.now, 0
         for task in refused.tasks:
-            if self._examined >= ROWS_MOST or not view.starvation.above_share:
+            if self._work >= WORK_MOST or not view.starvation.above_share:
                 return  # the class is asked about again
-            self._examined += 1
+            self._work += 1
             if not task.pool or view.pools.limit_on(task) is not None:
                 continue
             for claim in view.starvation.claims(task, view.now):
                 search = Search(view, refused.task_class, task, claim)
-                best = search.best(_rows(view, refused.task_class), ROWS_MOST - self._examined)
-                self._examined += search.tally.nodes
+                best = search.best(_rows(view, refused.task_class), max(WORK_MOST - self._work, 0))
+                self._work += search.work
                 if best is not None:
                     row, found = best
                     yield Nominate(task, row)
