@@ -270,6 +270,26 @@ def test_a_limit_that_is_lowered_takes_a_nomination_back(lowered: Any) -> None:
     assert world.node_of("high") == "n"
 
 
+def test_pods_that_come_into_a_pool_may_be_evicted_for_one_of_it_that_found_nobody_before() -> None:
+    world = pool_world(mine("team"), mine("other"), relieve=Preemption(), cpu=2)
+    world.add(pod("a", "team"), pod("b", "team"))
+    world.add(pod("high", priority=5))
+    world.sleep(60.0)
+    assert world.victims() == []
+    world.step(PoolGone("team"))  # its pods are in the pool of their namespace then
+    world.sleep(60.0)
+    assert world.node_of("high") == "n"
+
+
+def test_a_pool_with_nobody_to_evict_is_in_no_other_pools_way() -> None:
+    world = pool_world(mine("one"), mine("two"), relieve=Preemption(), cpu=2)
+    world.add(pod("low", "two"), pod("lower", "two"))
+    world.add(pod("highest", "one", priority=9), pod("high", "two", priority=5))
+    world.sleep(60.0)
+    assert world.placed().keys() >= {"high"}
+    assert "highest" not in world.placed()
+
+
 def test_a_bind_that_is_refused_gives_its_room_in_the_pool_back() -> None:
     world = pool_world(mine("default", max_share=amounts(pods=1)), order=FifoOrder())
     world.refuse = lambda bind: "conflict" if bind.name == "a" else ""

@@ -324,7 +324,9 @@ class Pools:
 
     @property
     def limits_version(self) -> int:
-        """Another number once limits may be others, or pods that hold room are in other pools."""
+        """Another number once limits may differ, or pods that hold room are in other pools; 0: no Pools."""
+        if not self.tree:
+            return 0
         self._follow_nodes()
         return self._limits_version
 

@@ -33,7 +33,7 @@ class Candidates:
         self._task = task  # one of those that outrank the same pods
         self._found: dict[int, Victims | None] = {}  # None: no eviction there helps
         self._usage_cursor = self._shape_cursor = self._budget_changes = -1
-        self._topology_version = -1
+        self._topology_version = self._pools_version = -1
 
     def best(self, view: View, task_class: TaskClass, enough: int) -> tuple[int, Victims] | None:
         """Row and victims of the least cost among at least `enough` candidates, if there are so many.
@@ -69,7 +69,9 @@ class Candidates:
         cluster, budgets, topology = view.cluster, view.budgets, task_class.topology
         used, shaped = cluster.usage.since(self._usage_cursor), cluster.shape.since(self._shape_cursor)
         version = -1 if topology is None else topology.version
-        if used is None or shaped is None or version != self._topology_version:
+        pools_version = view.pools.limits_version  # priorities count inside a pool
+        is_other = version != self._topology_version or pools_version != self._pools_version
+        if used is None or shaped is None or is_other:
             self._found.clear()
         else:
             for row in (*used, *shaped):
@@ -78,7 +80,8 @@ class Candidates:
             for row in [row for row, found in self._found.items() if found is not None and found.has_budget]:
                 del self._found[row]
         self._usage_cursor, self._shape_cursor = cluster.usage.head, cluster.shape.head
-        self._budget_changes, self._topology_version = budgets.changes, version
+        self._budget_changes = budgets.changes
+        self._topology_version, self._pools_version = version, pools_version
 
 
 TABLES_MOST = 64  # kinds of preemptors whose candidates are remembered; the one used longest ago is dropped
@@ -113,14 +116,18 @@ class Preemption(Relieve):
         """Reserve the cheapest node for each task in turn, and evict its victims."""
         share = refused.task_class.feasible_count * self.min_candidate_nodes_percentage // 100
         enough = max(share, self.min_candidate_nodes_absolute)
+        in_vain: dict[str, None] = {}  # pools of which a task found no node where eviction helps
         for task in refused.tasks:
-            if not may_outrank(task.priority, view.placed.lowest_priority):
-                return  # the tasks behind it have no higher priority
+            if task.pool in in_vain or not may_outrank(task.priority, view.placed.lowest_priority):
+                continue
             if view.pools.limit_on(task) is not None:
                 continue  # with room held for those before it
             found = self._table(task).best(view, view.task_class(task), enough)
-            if found is None or found[1].is_room_free:
-                return  # nor would other tasks of the class find a node where eviction helps
+            if found is not None and found[1].is_room_free:
+                return  # for any task of the class
+            if found is None:  # nor would others of its pool, which have no higher priority
+                in_vain[task.pool] = None
+                continue
             row, victims = found
             yield Nominate(task, row)
             for pod in victims.pods:
