@@ -10,7 +10,7 @@ from eclectus.live.inbox import Inbox
 from eclectus.live.watch.watched_kinds import ConditionState, Ignored
 from eclectus.live.write import outbox as outboxes
 from eclectus.live.write.write_queues import LEASE_LOST
-from eclectus.model.commands import Bind, EndProbe, Fault, Renominate, Report
+from eclectus.model.commands import Bind, EndProbe, Fault, Renominate, Report, Warn
 from eclectus.model.events import BindConfirmed, BindRefused
 from outboxes import outbox_of
 
@@ -78,6 +78,15 @@ def test_preferences_that_the_node_does_not_meet_are_on_the_pod_and_in_its_event
     assert binding["metadata"]["annotations"] == {"eclectus.dev/relaxed-preferences": "disk=ssd (weight 50)"}
     assert event["note"] == "Successfully assigned d/p to n1. Preferences not met: disk=ssd (weight 50)"
     assert len(server.requests) == 2, "it costs no request of its own"
+
+
+def test_what_is_wrong_with_a_pod_that_is_placed_all_the_same_is_an_event_and_nothing_else(server, answers):
+    server.on(EVENTS, answers.says({}, 201))
+    send(server, Warn("u", "d", "p", "eclectus", "PoolRefused", "no Pool lab admits it"))
+    (event,) = bodies(server, EVENTS)
+    assert (event["type"], event["reason"], event["regarding"]["name"]) == ("Warning", "PoolRefused", "p")
+    assert event["note"] == "no Pool lab admits it"
+    assert len(server.requests) == 1
 
 
 def test_where_all_preferences_are_met_nothing_is_said_of_them(server, answers):

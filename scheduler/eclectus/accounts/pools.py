@@ -197,11 +197,31 @@ class PoolTree:
     def _admitting(self, name: str, namespace: str, known: PoolNamespace) -> str:
         """The path of this pool if pods of the namespace may be in it; otherwise empty."""
         path = self._paths.get(name, "")
-        if not path or path in self._children or name == DEFAULT:
-            return ""
-        pool = self._pools[name]
+        has_place = path and path not in self._children
+        return path if has_place and self._admits(name, namespace, known) else ""
+
+    def _admits(self, name: str, namespace: str, known: PoolNamespace) -> bool:
+        pool = self._pools.get(name)
+        if pool is None or name == DEFAULT:
+            return False
         is_selected = pool.selector is not None and selects(pool.selector, dict(known.labels))
-        return path if known.pool == name or namespace in pool.namespaces or is_selected else ""
+        return known.pool == name or namespace in pool.namespaces or is_selected
+
+    def refusal(self, task: Task) -> str:
+        """Why a pod, in its pool of now, is not in the one that its label names; empty if it is.
+
+        Of a Pool that does not admit it is not said whether it exists.
+        """
+        name, path = task.asked_pool, self.path_of(task.asked_pool)
+        if not name or not task.pool or path == task.pool:
+            return ""
+        if not self._admits(name, task.namespace, self.namespace(task.namespace)):
+            why = f"no Pool {name} admits pods of namespace {task.namespace}"
+        elif path is None:
+            why = f"Pool {name} is not valid, as its condition says"
+        else:
+            why = f"Pool {name} has pools below it, and pods are in those alone"
+        return f"{why}, so its label does not count, and it is in pool {task.pool}"
 
 
 class Pools:

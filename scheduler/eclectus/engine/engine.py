@@ -118,7 +118,7 @@ class Engine:
         #    So is what is measured of Pools.
         if state.has_pools:
             state.record_pools()
-            at = min(at, state.pool_records.next_due, state.starvation.next_due)
+            at = min(at, state.pool_records.next_due, state.pool_refusals.next_due, state.starvation.next_due)
         at = self._next_due(min(at, state.waiting_times.next_due, state.plan_records.next_due))
         self._next_step_at = at if at < inf else None
 

@@ -346,6 +346,8 @@ class EventHandlers:
         """A pending pod of ours, completed unless it is being deleted: into the queue where it belongs."""
         task = self._in_pool(task)
         state, uid = self._state, task.uid
+        if task.asked_pool and state.has_pools:
+            state.pool_refusals.see(task, state.now)
         before = state.set_pending(task)
         place = None if before is None else state.places.of(uid)
         if place == "assumed":
@@ -415,6 +417,8 @@ class EventHandlers:
         if uid in state.volumes.binding:
             state.volumes.bind_ended(uid)
         state.forget(uid)
+        if state.has_pools:
+            state.pool_refusals.forget(uid)
         if state.gangs.pods or state.gangs.ended:
             state.gangs.forget(uid)
         if uid in self._nominations.withdrawn:

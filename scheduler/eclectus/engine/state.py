@@ -27,6 +27,7 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     accounts        what is counted for policies that ask for it
     starvation      pools that have too little, and since when
     pool_records    what is measured of Pools, and when it is written
+    pool_refusals   pods whose labels name pools that do not take them
     plan_records    plans of DAG jobs, and when they are written
     counters        counts for metrics
 """
@@ -50,6 +51,7 @@ from eclectus.engine.placed_pods import AssumedBind, Binds, PlacedPods, ProbeVal
 from eclectus.engine.plan_records import PlanRecords
 from eclectus.engine.pod_volumes import PodVolumes
 from eclectus.engine.pool_records import PoolRecords
+from eclectus.engine.pool_refusals import PoolRefusals
 from eclectus.engine.queues.class_queues import ClassQueues, Queued
 from eclectus.engine.queues.node_queues import NodeQueues
 from eclectus.engine.queues.waits import Deferrals
@@ -214,6 +216,7 @@ class State:
         self.held_back = HeldBack(self.pools)
         self.starvation = Starvation(self.pools)
         self.pool_records = PoolRecords(self.pools, self.starvation)
+        self.pool_refusals = PoolRefusals(self.pools.tree, self.known_pod)
         self.plan_records = PlanRecords(profiles, self.accounts.jobs, self.counters.plans, self.fault)
         self.placed = PlacedPods(self.cluster, self.accounts.of_placed)
         self._evicted: dict[str, str] = {}
@@ -556,6 +559,12 @@ class State:
     def record_pools(self) -> None:
         """Write what is measured of Pools, where it has changed."""
         self._commands.extend(self.pool_records.due(self.now))
+        if self.pool_refusals.next_due <= self.now:
+            self._commands.extend(self.pool_refusals.due(self.now))
+
+    def known_pod(self, uid: str) -> Task | None:
+        """A pod that is pending or on a node; None if there is none."""
+        return self._pending.get(uid) or self.placed.task(uid)
 
     def fault(self, policy: Policy, message: str) -> None:
         """A policy has failed or asked for an action that was refused."""

@@ -80,6 +80,7 @@ def explain_waiting(state: State, task: Task, now: float) -> explanation.PodExpl
         expected_wait=state.expected_waits.remaining_seconds(task.uid, now),
         turnaround=state.learn.turnaround(task.workload) or None,
         pool=standing_of(state, task, now),
+        pool_refused=state.pools.tree.refusal(task),
         nomination=_nomination(state, task.uid, now),
         attempts=_attempts(state, task, now),
         constraint_demand=demand_of(state, task.spec),

@@ -92,6 +92,17 @@ class Report(Struct, frozen=True, gc=False, tag=True):
     message: str
 
 
+class Warn(Struct, frozen=True, gc=False, tag=True):
+    """Write an event about what is wrong with the pod, which is placed all the same. Not answered."""
+
+    uid: str
+    namespace: str
+    name: str
+    profile: str
+    reason: Literal["PoolRefused"]
+    message: str
+
+
 class Nominate(Struct, frozen=True, gc=False, tag=True):
     """Write the node whose room is held for this pod into its status.nominatedNodeName.
 
@@ -146,4 +157,4 @@ class Fault(Struct, frozen=True, gc=False, tag=True):
     message: str
 
 
-Command = Bind | Report | Nominate | Evict | RecordPlan | RecordPool | Fault
+Command = Bind | Report | Warn | Nominate | Evict | RecordPlan | RecordPool | Fault

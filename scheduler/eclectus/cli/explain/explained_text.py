@@ -109,6 +109,8 @@ def _pod_head(pod: explanation.PodExplanation) -> Iterator[Field]:
         yield from _waiting(pod.waiting)
     if pod.pool is not None:
         yield "Pool", "; ".join(_pool(pod.pool))
+    if pod.pool_refused:
+        yield "Pool refused", pod.pool_refused
     if pod.expected_wait is not None:
         more = f"{span(pod.expected_wait)} more" if pod.expected_wait else "less than it has waited"
         yield "Expected", more

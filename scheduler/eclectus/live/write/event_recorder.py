@@ -17,7 +17,7 @@ from eclectus.kubeclient.api_errors import ApiError, ConflictError
 from eclectus.kubeclient.timing import elapsed
 from eclectus.live.process_metrics import Context
 from eclectus.live.write.write_queues import UNDONE, Persistence, Pool
-from eclectus.model.commands import Bind, Evict, Report
+from eclectus.model.commands import Bind, Evict, Report, Warn
 
 MAX_NAME_LENGTH = 253  # of a DNS subdomain
 MAX_NOTE_BYTES = 1024  # the API refuses longer notes
@@ -87,6 +87,10 @@ class EventRecorder:
         note = f"Preempted by pod {evict.preemptor} on node {evict.node}"
         self._add(evict, "Normal", "Preempted", "Preempting", note)
 
+    def warned(self, warn: Warn) -> None:
+        """Record what is wrong with a pod that is placed all the same."""
+        self._add(warn, "Warning", warn.reason, "Scheduling", truncate(warn.message))
+
     def failed(self, report: Report) -> None:
         """Record that the pod could not be scheduled."""
         if self._buckets.take(report.uid, elapsed()):
@@ -105,7 +109,7 @@ class EventRecorder:
             event.clear()
 
     def _add(
-        self, about: Bind | Evict | Report, kind: str, reason: str, action: str, note: str
+        self, about: Bind | Evict | Report | Warn, kind: str, reason: str, action: str, note: str
     ) -> dict[str, Any] | None:
         if len(self.workers) >= self._capacity:
             self._context.metrics.dropped_events.labels("queue full").inc()
@@ -142,7 +146,7 @@ class EventRecorder:
 
 
 def event_body(
-    about: Bind | Evict | Report, fields: dict[str, str], instance: str, at_ns: int
+    about: Bind | Evict | Report | Warn, fields: dict[str, str], instance: str, at_ns: int
 ) -> dict[str, Any]:
     """An events.k8s.io/v1 Event about a pod. `at_ns`, nanoseconds since the epoch, makes its name unique."""
     serial = f".{at_ns:x}"

@@ -41,6 +41,7 @@ from eclectus.model.commands import (
     RecordPool,
     Report,
     VolumeStep,
+    Warn,
 )
 from eclectus.model.events import BindConfirmed
 
@@ -144,6 +145,8 @@ class Outbox:
                     self._ignored.placed(command)
                 case Report():
                     self._report(command)
+                case Warn():
+                    self._recorder.warned(command)
                 case RecordPlan():
                     self._plans.put(command.uid, command)
                 case RecordPool():
