@@ -228,19 +228,13 @@ def _factors(text: str) -> dict[str, int]:
 def _is_disrupted(pod: Pod, ended: float | None) -> bool:
     """Preempted, evicted or lost with its node, as a condition says, or deleted.
 
-    One that has succeeded was so only if that came before its end: many programs exit with 0 on SIGTERM.
+    One that has succeeded was so only if it was deleted before its end: many programs exit with 0 on SIGTERM.
+    The condition alone stops nothing, and who has written it may find that nobody needs the room any more.
     """
     condition, deletion = pod.condition("DisruptionTarget"), pod.metadata.deletion_timestamp
-    if condition is not None and condition.status != "True":
-        condition = None
-    if pod.status.phase != "Succeeded" or ended is None:
-        return condition is not None or deletion is not None
-    asked = []
-    if condition is not None:
-        asked.append(time_seconds(condition.last_transition_time or "1970-01-01T00:00:00Z"))
-    if deletion is not None:
-        asked.append(time_seconds(deletion) - _grace_seconds(pod))
-    return any(moment <= ended for moment in asked)
+    if pod.status.phase != "Succeeded":
+        return deletion is not None or (condition is not None and condition.status == "True")
+    return deletion is not None and (ended is None or time_seconds(deletion) - _grace_seconds(pod) <= ended)
 
 
 def _grace_seconds(pod: Pod) -> float:

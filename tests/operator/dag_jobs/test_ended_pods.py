@@ -139,10 +139,11 @@ def test_a_suspended_task_that_exits_with_0_on_sigterm_has_not_succeeded():
     ("ended", "metadata", "conditions", "succeeded"),
     [
         (5, {}, [], True),
-        (5, {}, [{**TARGET, "lastTransitionTime": time_text(NOW + 3)}], False),
-        (5, {}, [{**TARGET, "lastTransitionTime": time_text(NOW + 9)}], True),
+        # The room was needed no more before the pod was deleted: nothing has stopped it.
+        (5, {}, [{**TARGET, "lastTransitionTime": time_text(NOW + 3)}], True),
         (5, {"deletionTimestamp": time_text(NOW + 33), "deletionGracePeriodSeconds": 30}, [], False),
-        (5, {"deletionTimestamp": time_text(NOW + 39), "deletionGracePeriodSeconds": 30}, [], True),
+        (5, {"deletionTimestamp": time_text(NOW + 33), "deletionGracePeriodSeconds": 30}, [TARGET], False),
+        (5, {"deletionTimestamp": time_text(NOW + 39), "deletionGracePeriodSeconds": 30}, [TARGET], True),
     ],
 )
 def test_what_ended_before_the_signal_has_succeeded(ended, metadata, conditions, succeeded):
