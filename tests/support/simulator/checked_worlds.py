@@ -23,6 +23,7 @@ class CheckedWorld(World):
     def _check_counts(self) -> None:
         counts, record, waiting = self.engine.queue_counts(), self.record, len(self._waiting)
         queued = counts.active + counts.backoff + counts.unschedulable + counts.node_queues + counts.held_back
+        queued += counts.in_gangs
         running = sum(len(machine.running) for machine in self.machines.values())
         if not queued == waiting == record.waiting or running != record.running:
             raise InvariantError(

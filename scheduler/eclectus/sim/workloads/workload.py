@@ -95,12 +95,17 @@ class GeneratedClass(TaskNeeds):
     )
     namespace: str = setting("default", "namespace of its pods")
     pool: str = setting("", "name of the pool that its pods ask for; none: default/NAMESPACE")
+    gang: int = setting(
+        0, "tasks of a job that start together, as a PodGroup; 0: each by itself", least=0, most=1000
+    )
     begins: float = setting(0.0, "its jobs arrive from then on", unit="s", least=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.gain != 1.0 and not self.preferences:
             raise SettingsError("gain", "is valid only with preferences")
+        if self.gang > self.tasks_per_job:
+            raise SettingsError("gang", f"is more than tasksPerJob, {self.tasks_per_job}: none would start")
         if self.gain != 1.0 and self.workload:
             problem = "is not valid with a shared workload, whose tasks have one speed on a node"
             raise SettingsError("gain", problem)
@@ -109,7 +114,7 @@ class GeneratedClass(TaskNeeds):
     def generated(self) -> WorkClass:
         """The class of its tasks."""
         of_needs = self.work_class(self.workload or self.name)
-        return replace(of_needs, namespace=self.namespace, pool=self.pool)
+        return replace(of_needs, namespace=self.namespace, pool=self.pool, gang=self.gang)
 
 
 def capacity(work_class: WorkClass, machines: Iterable[Machine]) -> float:

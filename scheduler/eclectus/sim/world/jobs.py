@@ -23,6 +23,7 @@ from eclectus.model.objects import Phase, Task
 from eclectus.sim.base.machine import TaskRun
 from eclectus.sim.base.work import Arrival, Dag, WorkClass
 from eclectus.sim.world.dag_record import DagRecord
+from eclectus.sim.world.gangs import gang_key
 
 NAMESPACE = "default"  # of jobs with stages
 
@@ -241,8 +242,9 @@ class Jobs:
     ) -> list[TaskRun]:
         work_class, owner, new = job.work_class, f"job-{number}", []
         profile = self._profiles[number % len(self._profiles)]
+        gang = gang_key(number, work_class)
         for at, size in tasks:
-            task = _pod(f"{owner}-{at}", owner, profile, work_class, now, estimate=job.estimate)
+            task = _pod(f"{owner}-{at}", owner, profile, work_class, now, estimate=job.estimate, gang=gang)
             new.append(TaskRun(task, work_class, number, size, now))
         return new
 

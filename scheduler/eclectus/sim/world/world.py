@@ -30,6 +30,7 @@ from eclectus.sim.base.machine import Machine, TaskRun
 from eclectus.sim.base.work import Arrival, StageRules
 from eclectus.sim.world.cluster import Failures, Perturbation, apply_to_speeds
 from eclectus.sim.world.dag_record import DagRecord
+from eclectus.sim.world.gangs import JobGangs
 from eclectus.sim.world.jobs import History, Jobs, StagedJobs, StageTaskRun, as_finished, as_running
 from eclectus.sim.world.judge import Judge, check_end, stuck
 from eclectus.sim.world.pools import PoolChange, PoolShares, ScenarioPools
@@ -119,6 +120,7 @@ class World:
         history = History(stages.history_runs) if stages.history_runs else None
         self._staged = StagedJobs(self.dags, history, self._notify if "jobs" in engine.needs else None)
         self._jobs = Jobs(profiles, self._staged)
+        self._gangs = JobGangs(self._notify)
         self._failures = Failures(stages.failure_probability, seed) if stages.failure_probability else None
         self._pools = ScenarioPools(pools)
         self.pool_shares = PoolShares(engine, record) if pools or pool_changes else None
@@ -203,6 +205,7 @@ class World:
     def _arrive(self, numbered: tuple[int, Arrival]) -> None:
         number, job = numbered
         self.record.arrive(number, job, self.now)
+        self._gangs.arrive(number, job)
         runs = self._jobs.arrive(number, job, self.record.measures(number), self.now)
         self.record.submit(len(runs))
         self._submit(runs)
@@ -270,6 +273,7 @@ class World:
     def _replace(self, run: TaskRun, machine: Machine) -> None:
         """A task was lost on a machine; it is submitted again, as a Job's controller would do."""
         self._notify(TaskSeen(as_finished(run, machine.node.name, "Failed", self.now)))
+        self._gangs.lose(run)
         self._jobs.lose(run, self.now)
         self._submit((run,))
 
@@ -279,6 +283,7 @@ class World:
         if run is not None:
             self.record.drop(run, self.now)
             self._notify(TaskGone(uid))
+            self._gangs.end(run)
 
     def _end(self, run: TaskRun) -> None:
         machine = run.machine
@@ -287,6 +292,7 @@ class World:
         machine.end(run, self.now)
         self.record.end(run, self.now)
         self._notify(TaskSeen(as_finished(run, machine.node.name, "Succeeded", self.now)))
+        self._gangs.end(run)
         if self._jobs.any_in_parts:
             more = self._jobs.end(run, self.now)
             self.record.submit(len(more))
