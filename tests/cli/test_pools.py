@@ -81,6 +81,11 @@ def test_jobs_and_the_state_of_a_suspended_pool() -> None:
     assert next(line for line in wide if line.startswith("default")).endswith("Suspended")
 
 
+def test_a_pool_that_only_tries_out_what_it_would_take_says_so() -> None:
+    lines = table(pool("a", {"preemption": {"dryRun": True}}, ready("Accepted")))
+    assert lines[1].endswith("Accepted, DryRun")
+
+
 def test_one_pool_and_what_is_below_it() -> None:
     found, _ = command.read(TREE)
     assert [row["name"] for row in command.rows(found, "research")] == ["research", "vision"]

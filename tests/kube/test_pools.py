@@ -58,6 +58,7 @@ def test_every_field_is_read_in_the_units_of_pods_requests() -> None:
             "fairShareThreshold": 0.25,
             "minRuntimeSeconds": 300,
             "allowFrom": False,
+            "dryRun": True,
         },
         suspend=True,
         status={
@@ -76,7 +77,7 @@ def test_every_field_is_read_in_the_units_of_pods_requests() -> None:
         altruism=0.5,
         namespaces=("a", "b"),
         selector=(Requirement("team", "In", ("vision",)), Requirement("tier", "Exists")),
-        preemption=PoolPreemption(60.0, 600.5, 0.25, 300.0, allow_from=False),
+        preemption=PoolPreemption(60.0, 600.5, 0.25, 300.0, allow_from=False, dry_run=True),
         suspended=True,
         below_min_since=NOON + 0.5,
         below_share_since=NOON + 0.25,

@@ -445,6 +445,11 @@ class Pools:
         pool = self.tree.of_path(path)
         return 1.0 if pool is None else pool.weight
 
+    def tries_out(self, path: str) -> bool:
+        """Whether a pool takes nothing back, and only says what it would."""
+        pool = self.tree.of_path(path)
+        return pool is not None and pool.preemption.dry_run
+
     # -- shares ----------------------------------------------------------------------------------------
 
     def demand_of(self, path: str) -> _Amounts:

@@ -60,6 +60,7 @@ class PoolPreemption(Struct, frozen=True, rename="camel"):
     fair_share_threshold: float = 0.5
     min_runtime_seconds: float = 0.0
     allow_from: bool = True
+    dry_run: bool = False
 
 
 class PoolSpec(Struct, frozen=True, rename="camel"):

@@ -36,6 +36,7 @@ class Counters:
         self.placed_by_limit = 0  # pods that had waited for so long as their profile allows, beside room
         self.preemption_attempts = 0  # searches for pods to evict
         self.preemption_victims = 0  # pods of which the eviction was sent
+        self.dry_run_victims = 0  # pods of which was said that a pool would evict them
         # By profile and set of constraints, of pods that were placed since; both from the same moment on.
         self.expected_wait_seconds: dict[tuple[str, str], float] = defaultdict(float)
         self.observed_wait_seconds: dict[tuple[str, str], float] = defaultdict(float)

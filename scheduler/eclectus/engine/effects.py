@@ -31,6 +31,7 @@ from eclectus.framework import (
     ReserveMany,
     Unschedulable,
     Wait,
+    WouldReclaim,
 )
 from eclectus.model.errors import PolicyError
 from eclectus.model.objects import NO_GRANT, Task, outranks
@@ -190,6 +191,15 @@ def _validate_evict(state: State, refused: Refused, evict: Evict) -> None:
         raise PolicyError(f"{victim} is evicted already")
 
 
+def _validate_would_reclaim(state: State, refused: Refused, would: WouldReclaim) -> None:
+    """The task was refused, the node exists, and the victims are bound."""
+    task = _validate_refused(refused, would.task)
+    validate_row(state, task, would.row)
+    for victim in would.victims:
+        if not state.placed.is_bound(validate_task(victim).uid):
+            raise PolicyError(f"{victim} is not bound, so it would not be evicted for {task}")
+
+
 def _goes_with_gang(state: State, evict: Evict, node: str) -> bool:
     """Whether a pool takes back another pod of the victim's gang on this node, for the same task."""
     gang = state.gangs.pods.get(evict.victim.uid)
@@ -246,6 +256,11 @@ class Effects:
                 (Relieve,),
                 partial(_validate_evict, state),
                 lambda _, each: state.evict(each.victim, each.task, each.claim),
+            ),
+            WouldReclaim: Effect(
+                (Relieve,),
+                partial(_validate_would_reclaim, state),
+                lambda _, each: state.say_dry_run(each.task, int(each.row), each.victims, each.claim),
             ),
         }
 

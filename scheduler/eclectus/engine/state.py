@@ -34,6 +34,7 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
 from random import Random
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
@@ -59,7 +60,7 @@ from eclectus.engine.quota import HeldBack
 from eclectus.feasibility.task_class import ClassCache
 from eclectus.framework import Learn, Policy, Profile, View, groupings_of, needs_of
 from eclectus.maths.backlog_wait import ServiceTimes
-from eclectus.model.commands import Command, Evict, Fault, Nominate, Report
+from eclectus.model.commands import Command, Evict, Fault, Nominate, Report, ReportReclaim
 from eclectus.model.objects import NO_GRANT, ClassKey, GangKey, Grant, Reservation, Task, may_outrank
 
 T = TypeVar("T")
@@ -165,6 +166,7 @@ class Places:
         self._of.pop(uid, None)
 
 
+DRY_RUN_SECONDS = 60.0  # between two reports of what one pool would evict
 SPARED_SECONDS = 30.0  # for which a pod is no victim after a second refusal, doubled each time
 SPARED_SECONDS_MOST = 300.0  # up to this
 
@@ -221,6 +223,7 @@ class State:
         self.placed = PlacedPods(self.cluster, self.accounts.of_placed)
         self._evicted: dict[str, str] = {}
         self.evicted: Mapping[str, str] = self._evicted  # uid -> uid of the pod that needs the room
+        self._dry_runs: dict[str, float] = {}  # pool -> when it was said what it would evict, seconds
         self._spared: dict[str, float] = {}
         # uid of a pod of which evictions were refused -> until when it is no victim, seconds
         self.spared: Mapping[str, float] = self._spared
@@ -490,6 +493,20 @@ class State:
         pod, needs_room = (victim.uid, victim.namespace, victim.name), (task.uid, task.namespace, task.name)
         pool, kind = ("", "") if claim is None else (claim.pool, claim.kind)
         self._commands.append(Evict(*pod, victim.node, task.profile, *needs_room, pool, kind))
+
+    def say_dry_run(self, task: Task, row: int, victims: Sequence[Task], claim: Entitlement) -> None:
+        """Say on the task whom its pool would evict for it, not too often for one pool."""
+        if self.now < self._dry_runs.get(claim.pool, -inf) + DRY_RUN_SECONDS:
+            return
+        self._dry_runs = {pool: at for pool, at in self._dry_runs.items() if self.now < at + DRY_RUN_SECONDS}
+        self._dry_runs[claim.pool] = self.now
+        self.counters.dry_run_victims += len(victims)
+        pod, pools = (
+            (task.uid, task.namespace, task.name, task.profile),
+            sorted({each.pool for each in victims}),
+        )
+        node = self.cluster.names[row]
+        self._commands.append(ReportReclaim(*pod, claim.pool, claim.kind, node, len(victims), tuple(pools)))
 
     def eviction_ended(self, uid: str) -> None:
         """The pod is gone; no error if no eviction was sent."""

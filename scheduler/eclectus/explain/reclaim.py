@@ -112,25 +112,35 @@ def _searched(state: State, task: Task, task_class: TaskClass, now: float) -> Re
     nearest = rows[np.argsort(task_class.overflow[rows], kind="stable")[:ROWS_MOST]].tolist()
     at = next_check(state, task, now)
     failed: tuple[Entitlement, Search] | None = None
+    tried: Reclaim | None = None
     for claim in state.starvation.claims(task, now):
         search = Search(replace(state.view, now=now), task_class, task, claim)
         best = search.best(nearest, ROWS_MOST)
-        if best is not None:
-            node, count = state.cluster.names[best[0]], len(best[1].pods)
-            reason = (
-                f"pool {claim.pool} may take {OWN[claim.kind]} back: {_pods(count)} on node {node} would go"
-            )
-            of = (claim.pool, claim.kind, search.tally.nodes, node, count)
+        if best is None:
+            failed = failed or (claim, search)
+            continue
+        node, count = state.cluster.names[best[0]], len(best[1].pods)
+        reason = f"pool {claim.pool} may take {OWN[claim.kind]} back: {_pods(count)} on node {node} would go"
+        of = (claim.pool, claim.kind, search.tally.nodes, node, count)
+        if not state.pools.tries_out(claim.pool):
             return Reclaim("possible", reason, *of, next_check=at)
-        failed = failed or (claim, search)
+        reason = f"{reason}, but it only tries that out (dryRun)"
+        tried = tried or Reclaim("dryRun", reason, *of, next_check=at)
+    return tried or _failed(failed, has_node=bool(len(rows)), now=now, at=at)
+
+
+def _failed(
+    failed: tuple[Entitlement, Search] | None, *, has_node: bool, now: float, at: float | None
+) -> Reclaim:
+    """Why no pool can take room back: of the first claim."""
     if failed is None:
-        raise LookupError(f"no pool claims room for {task}")
+        raise LookupError("no pool claims room")
     claim, search = failed
     head, tally = f"pool {claim.pool} may take {OWN[claim.kind]} back, but", search.tally
     if tally.nodes:
         reason = f"{head} {'; '.join(_why(tally, now))}"
         return Reclaim("notHelpful", reason, claim.pool, claim.kind, tally.nodes, next_check=at)
-    why = _why_none_above(search) if len(rows) else "no node could run this pod when empty"
+    why = _why_none_above(search) if has_node else "no node could run this pod when empty"
     return Reclaim("noneAbove", f"{head} {why}", claim.pool, claim.kind, next_check=at)
 
 

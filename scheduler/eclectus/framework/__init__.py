@@ -21,6 +21,7 @@ from eclectus.framework.actions import (
     ReserveMany,
     Unschedulable,
     Wait,
+    WouldReclaim,
 )
 from eclectus.framework.learner import Completion, Learn, LearnedCell, Speeds
 from eclectus.framework.profile_settings import ProfileSettings
@@ -61,5 +62,5 @@ __all__ = [
     "Place", "PlaceTraits", "Policy", "Pools", "Profile", "ProfileSettings", "Ranking", "Reason",
     "Refused", "ReliefAction", "Relieve", "RelieveTraits", "Reservation", "ReserveMany", "Rows",
     "Setting", "SettingsError", "Spec", "Speeds", "Task", "TaskClass", "Traits", "Unschedulable", "View",
-    "Wait", "Weigh", "groupings_of", "needs_of", "pool_group", "setting",
+    "Wait", "Weigh", "WouldReclaim", "groupings_of", "needs_of", "pool_group", "setting",
 ]  # fmt: skip

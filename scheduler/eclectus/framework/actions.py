@@ -109,5 +109,17 @@ class Evict(Struct, frozen=True, gc=False):
     claim: Entitlement | None = None  # by which its pool takes the room; None: by priority
 
 
+class WouldReclaim(Struct, frozen=True, gc=False):
+    """These pods would be evicted on this node for the task; but the pool that claims room only tries it out.
+
+    Nothing is held for the task and nobody evicted. It is said on the pod.
+    """
+
+    task: Task
+    row: int
+    victims: tuple[Task, ...]
+    claim: Entitlement
+
+
 Action = Bind | Defer | Enqueue | ReserveMany | Unschedulable
-ReliefAction = Nominate | Evict
+ReliefAction = Nominate | Evict | WouldReclaim

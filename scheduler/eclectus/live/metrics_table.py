@@ -28,6 +28,8 @@ preemption_attempts | counter | attempts | -
     Searches for pods to evict, one for each class of refused pods and step.
 preemption_victims | counter | pods | -
     Pods whose eviction was sent.
+reclaim_dry_run_victims | counter | pods | -
+    Pods that pools in a dry run would have evicted, by their events, at most one a minute for each pool.
 pending_pods | gauge | pods | queue
     Pending pods by queue: active, backoff, unschedulable, gated, line (of a node), gang, quota, arriving.
 nominated_pods | gauge | pods | -

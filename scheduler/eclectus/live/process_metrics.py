@@ -228,6 +228,7 @@ def queue_metrics(counts: QueueCounts) -> Iterator[Metric]:
     yield observed("queue_incoming_pods", counters.incoming.items())
     yield observed("preemption_attempts", [((), counters.preemption_attempts)])
     yield observed("preemption_victims", [((), counters.preemption_victims)])
+    yield observed("reclaim_dry_run_victims", [((), counters.dry_run_victims)])
     yield observed("placed_by_wait_limit", [((), counters.placed_by_limit)])
     yield observed("expected_wait_seconds", counters.expected_wait_seconds.items())
     yield observed("observed_wait_seconds", counters.observed_wait_seconds.items())

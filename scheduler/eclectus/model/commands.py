@@ -134,6 +134,20 @@ class Evict(Struct, frozen=True, gc=False, tag=True):
     claim: str = ""  # `minimum` or `share`: what that pool lacks; empty likewise
 
 
+class ReportReclaim(Struct, frozen=True, gc=False, tag=True):
+    """Say by an event on this pod whom its pool would evict for it, which only tries that out."""
+
+    uid: str
+    namespace: str
+    name: str
+    profile: str
+    pool: str  # that would take room back
+    claim: str  # `minimum` or `share`: what it lacks
+    node: str
+    victims: int  # how many pods would go; none where those on their way out suffice
+    pools: tuple[str, ...]  # theirs
+
+
 class RecordPlan(Struct, frozen=True, gc=False, tag=True):
     """Write what is planned for this DAG job into its status. Not answered; the watch shows it."""
 
@@ -157,4 +171,4 @@ class Fault(Struct, frozen=True, gc=False, tag=True):
     message: str
 
 
-Command = Bind | Report | Warn | Nominate | Evict | RecordPlan | RecordPool | Fault
+Command = Bind | Report | Warn | Nominate | Evict | ReportReclaim | RecordPlan | RecordPool | Fault

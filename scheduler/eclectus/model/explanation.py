@@ -183,12 +183,14 @@ ReclaimState = Literal[
     "tooSoon",
     "noneAbove",
     "notHelpful",
+    "dryRun",
     "possible",
 ]
 """The first ones as of preemption. limited: a limit of its pools keeps it from starting; lacksNothing: its
 pools have what is theirs; noTime: no Pool states after how long it claims what it lacks; tooSoon: that is
 later; noneAbove: no pool from which may be taken has more than its share; notHelpful: on none of the nodes
-examined may so many pods be evicted that it fits; possible: on `node` they may."""
+examined may so many pods be evicted that it fits; possible: on `node` they may; dryRun: the Pool only tries
+that out."""
 
 
 class Reclaim(Struct, frozen=True, rename="camel"):

@@ -33,6 +33,7 @@ class PoolPreemption(Struct, frozen=True, gc=False):
     fair_share_threshold: float = 0.5  # that part, above 0 and at most 1
     min_runtime_seconds: float = 0.0  # a pod of this pool is no victim before it has run for so long
     allow_from: bool = True  # whether its pods may be victims at all
+    dry_run: bool = False  # whether it evicts nobody, and only says whom it would
 
 
 NO_PREEMPTION = PoolPreemption()

@@ -79,7 +79,9 @@ def binds_keep_the_limits(engine: Engine, commands: Sequence[Command]) -> None:
 def gangs_are_victims_whole_or_keep_their_quorum(engine: Engine, commands: Sequence[Command]) -> None:
     """Of a gang from which pools have just taken pods, so many stay as start together, or none."""
     state = engine._state
-    reclaimed = [each.uid for each in commands if isinstance(each, Evict) and each.pool]
+    evictions = [each for each in commands if isinstance(each, Evict) and each.pool]
+    assert not any(state.pools.tries_out(each.pool) for each in evictions), "it is a dry run"
+    reclaimed = [each.uid for each in evictions]
     for gang in {id(gang): gang for uid in reclaimed if (gang := state.gangs.pods.get(uid))}.values():
         placed = [task for uid in gang.placed if (task := state.placed.task(uid)) is not None]
         left = [task for task in placed if not task.deleting and task.uid not in state.evicted]

@@ -76,7 +76,12 @@ POOL_FIELDS = st.fixed_dictionaries(
         "weight": st.sampled_from([0.0, 1.0, 3.0]),
         "policy": st.sampled_from(["fifo", "fair", "sjf", "srtf"]),
         "preemption": st.sampled_from(
-            [PoolPreemption(), PoolPreemption(0.0, 0.0), PoolPreemption(5.0, 5.0, min_runtime_seconds=3.0)]
+            [
+                PoolPreemption(),
+                PoolPreemption(0.0, 0.0),
+                PoolPreemption(5.0, 5.0, min_runtime_seconds=3.0),
+                PoolPreemption(0.0, 0.0, dry_run=True),
+            ]
         ),
     }
 )

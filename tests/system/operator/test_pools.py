@@ -105,6 +105,7 @@ def test_a_pool_with_everything_is_stored_as_written_and_has_defaults(admin: Adm
             "fairShareThreshold": 0.5,
             "minRuntimeSeconds": 1.5,
             "allowFrom": False,
+            "dryRun": True,
         },
         "suspend": True,
     }

@@ -148,6 +148,7 @@ def _row(pool: Pool, depth: int) -> Row:
         "maxShare": {"amounts": dict(spec.max_share.amounts), "percent": spec.max_share.percent},
         "maxRunningJobs": spec.max_running_jobs,
         "suspend": spec.suspend,
+        "dryRun": spec.preemption.dry_run,
         "held": dict(status.held),
         "share": dict(status.share),
         "demand": dict(status.demand),
@@ -184,6 +185,7 @@ def _cells(row: Row, shown: set[str] | None, now: datetime, wide: bool) -> list[
     more = [_amounts(row["demand"], shown), jobs, row["policy"]] if wide else []
     since = [row[each] for each in ("belowMinShareSince", "belowFairShareSince") if row[each]]
     state = "Suspended" if row["suspend"] else "" if row["ready"] is None else row["reason"]
+    states = [each for each in (state, "DryRun" if row["dryRun"] else "") if each]
     return [
         "  " * row["depth"] + row["name"],
         f"{row['weight']:g}",
@@ -194,7 +196,7 @@ def _cells(row: Row, shown: set[str] | None, now: datetime, wide: bool) -> list[
         str(row["waitingPods"]),
         *more,
         age(min(since, default=None), now),
-        state or ABSENT,
+        ", ".join(states) or ABSENT,
     ]
 
 

@@ -17,7 +17,7 @@ from eclectus.kubeclient.api_errors import ApiError, ConflictError
 from eclectus.kubeclient.timing import elapsed
 from eclectus.live.process_metrics import Context
 from eclectus.live.write.write_queues import UNDONE, Persistence, Pool
-from eclectus.model.commands import Bind, Evict, Report, Warn
+from eclectus.model.commands import Bind, Evict, Report, ReportReclaim, Warn
 
 MAX_NAME_LENGTH = 253  # of a DNS subdomain
 MAX_NOTE_BYTES = 1024  # the API refuses longer notes
@@ -26,6 +26,9 @@ PATIENCE_SECONDS = 120.0  # an event not written for this long is dropped; clien
 BUCKET_EVENTS = 25  # client-go: the burst of events per object
 BUCKET_SECONDS = 300.0  # client-go: the time in which one more is allowed
 MAX_BUCKETS = 4096  # client-go: beyond this number the least recently used bucket is forgotten
+
+About = Bind | Evict | Report | ReportReclaim | Warn
+"""What names a pod, for an event about it."""
 
 _log = logging.getLogger(__name__)
 
@@ -91,6 +94,14 @@ class EventRecorder:
         """Record what is wrong with a pod that is placed all the same."""
         self._add(warn, "Warning", warn.reason, "Scheduling", truncate(warn.message))
 
+    def would_reclaim(self, report: ReportReclaim) -> None:
+        """Record whom a pool would evict for the pod, which only tries that out."""
+        pods = "1 pod" if report.victims == 1 else f"{report.victims} pods"
+        of = f" of {', '.join(report.pools)}" if report.pools else ""
+        takes = f"pool {report.pool} would take its {report.claim} back on node {report.node}"
+        note = f"Dry run: {takes}; it would evict {pods}{of}"
+        self._add(report, "Normal", "WouldReclaim", "Reclaiming", truncate(note))
+
     def failed(self, report: Report) -> None:
         """Record that the pod could not be scheduled."""
         if self._buckets.take(report.uid, elapsed()):
@@ -108,9 +119,7 @@ class EventRecorder:
         if event is not None:
             event.clear()
 
-    def _add(
-        self, about: Bind | Evict | Report | Warn, kind: str, reason: str, action: str, note: str
-    ) -> dict[str, Any] | None:
+    def _add(self, about: About, kind: str, reason: str, action: str, note: str) -> dict[str, Any] | None:
         if len(self.workers) >= self._capacity:
             self._context.metrics.dropped_events.labels("queue full").inc()
             return None
@@ -145,9 +154,7 @@ class EventRecorder:
         _log.warning("event %s %s: %s", reason, why, error or "no answer", extra={"pod": pod})
 
 
-def event_body(
-    about: Bind | Evict | Report | Warn, fields: dict[str, str], instance: str, at_ns: int
-) -> dict[str, Any]:
+def event_body(about: About, fields: dict[str, str], instance: str, at_ns: int) -> dict[str, Any]:
     """An events.k8s.io/v1 Event about a pod. `at_ns`, nanoseconds since the epoch, makes its name unique."""
     serial = f".{at_ns:x}"
     body = {

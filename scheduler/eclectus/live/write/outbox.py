@@ -40,6 +40,7 @@ from eclectus.model.commands import (
     RecordPlan,
     RecordPool,
     Report,
+    ReportReclaim,
     VolumeStep,
     Warn,
 )
@@ -147,6 +148,8 @@ class Outbox:
                     self._report(command)
                 case Warn():
                     self._recorder.warned(command)
+                case ReportReclaim():
+                    self._recorder.would_reclaim(command)
                 case RecordPlan():
                     self._plans.put(command.uid, command)
                 case RecordPool():

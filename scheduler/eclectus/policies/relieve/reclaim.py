@@ -18,7 +18,18 @@ from math import inf
 
 import numpy as np
 
-from eclectus.framework import Evict, Nominate, Refused, ReliefAction, Relieve, RelieveTraits, TaskClass, View
+from eclectus.framework import (
+    Evict,
+    Nominate,
+    Refused,
+    ReliefAction,
+    Relieve,
+    RelieveTraits,
+    Task,
+    TaskClass,
+    View,
+    WouldReclaim,
+)
 from eclectus.framework.reclaim_victims import Search
 
 WORK_MOST = 1_000  # nodes, and pods of gangs, examined in one step for all tasks: a tenth of a second at most
@@ -33,27 +44,37 @@ class Reclaim(Relieve):
     def __post_init__(self) -> None:
         self._step_at = -inf  # the time of the step, seconds
         self._work = 0  # in this step, and tasks
+        self._said = set[str]()  # pools that try out what they would take, and have said it in this step
 
     def relieve(self, view: View, refused: Refused) -> Iterator[ReliefAction]:
         """For each task whose pool has a claim, the node with the fewest victims."""
         if view.now != self._step_at:
             self._step_at, self._work = view.now, 0
+            self._said.clear()
         for task in refused.tasks:
             if self._work >= WORK_MOST or not view.starvation.above_share:
                 return  # the class is asked about again
             self._work += 1
             if not task.pool or view.pools.limit_on(task) is not None:
                 continue
-            for claim in view.starvation.claims(task, view.now):
-                search = Search(view, refused.task_class, task, claim)
-                best = search.best(_rows(view, refused.task_class), max(WORK_MOST - self._work, 0))
-                self._work += search.work
-                if best is not None:
-                    row, found = best
-                    yield Nominate(task, row)
-                    for pod in found.pods:
-                        yield Evict(pod, task, claim)
-                    break
+            yield from self._reclaim(view, refused.task_class, task)
+
+    def _reclaim(self, view: View, task_class: TaskClass, task: Task) -> Iterator[ReliefAction]:
+        for claim in view.starvation.claims(task, view.now):
+            if claim.pool in self._said:
+                continue
+            search = Search(view, task_class, task, claim)
+            best = search.best(_rows(view, task_class), max(WORK_MOST - self._work, 0))
+            self._work += search.work
+            if best is None:
+                continue
+            row, found = best
+            if not view.pools.tries_out(claim.pool):
+                yield Nominate(task, row)
+                yield from (Evict(pod, task, claim) for pod in found.pods)
+                return
+            self._said.add(claim.pool)
+            yield WouldReclaim(task, row, found.pods, claim)
 
 
 def _rows(view: View, task_class: TaskClass) -> Sequence[int]:

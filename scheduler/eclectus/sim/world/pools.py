@@ -78,6 +78,7 @@ class PreemptionField:
     fair_share_threshold: float = setting(0.5, "that part", least=1e-6, most=1)
     min_runtime_seconds: float = setting(0.0, "no pod of it is a victim before", unit="s", least=0)
     allow_from: bool = setting(True, "whether its pods may be victims")
+    dry_run: bool = setting(False, "whether it evicts nobody, and only says whom it would")
 
 
 @dataclass(frozen=True)
