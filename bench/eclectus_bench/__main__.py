@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import orjson
 
 from eclectus.policies.table import PLACE
-from eclectus_bench import decisions, engine, match, plans, preemption, requests, simulator, startup
+from eclectus_bench import decisions, engine, match, plans, preemption, requests, simulator, startup, starved
 from eclectus_bench.course import options as command_line
 from eclectus_bench.course.sizes import Course
 from eclectus_bench.decisions import DecisionCost
@@ -65,6 +65,8 @@ def main(arguments: Sequence[str]) -> int:
         _measure_prebind(course.prebind)
     if _wants_plane(options, "startup"):
         print("\n" + "\n".join(startup.lines(startup.measure(course.starts))), flush=True)
+    if options.only == "starved":
+        _measure_starved(course.starved)
     file = OUTPUT / "report.json"
     content = report(course.match, costs, steps, result, simulated=simulated, planned=planned)
     content |= {"rules": rules.content(ruled), "workloads": workload_report.content(rows)}
@@ -153,6 +155,17 @@ def _measure_preemption(sizes: preemption.Sizes) -> None:
     low = sizes.nodes * preemption.PODS_ON_A_NODE
     print(f"\n{sizes.preemptors:,} preemptors on {sizes.nodes:,} nodes full of {low:,} pods", flush=True)
     print("\n".join(preemption.lines(preemption.measure(sizes))), flush=True)
+
+
+def _measure_starved(sizes: starved.Sizes) -> None:
+    loops = ", ".join(map(str, sizes.loops))
+    print(f"\nload {starved.LOAD} on one core beside {loops} loops, pairs of each: {sizes.pairs}", flush=True)
+    runs = []
+    for run in starved.measure(sizes):
+        runs.append(run)
+        text = f"{run.loops} loops, pair {run.pair + 1}, {run.scheduler}"
+        print(f"  {text}: mean {run.mean_seconds:.2f} s, {run.writes:.2f} writes a pod", flush=True)
+    print("\n".join(starved.lines(runs)), flush=True)
 
 
 def _measure_prebind(sizes: prebind.Sizes) -> None:

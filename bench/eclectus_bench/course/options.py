@@ -19,6 +19,7 @@ PARTS = (
     "preemption",
     "prebind",
     "startup",
+    "starved",
 )
 
 
@@ -29,7 +30,8 @@ def parse(description: str | None, arguments: Sequence[str]) -> argparse.Namespa
     parser.add_argument(
         "--only",
         choices=PARTS,
-        help="measure one part (all: about 90 minutes on two idle cores; workloads: 50; others: up to 10)",
+        help="measure one part (all but starved: about 90 minutes on two idle cores; workloads: 50; "
+        "starved: 60; others: up to 10)",
     )
     nodes, pods, pairs = FULL.match.nodes, FULL.match.pods, FULL.match.pairs
     parser.add_argument(
@@ -39,7 +41,10 @@ def parse(description: str | None, arguments: Sequence[str]) -> argparse.Namespa
         "--pods", type=_positive, help=f"pods of a backlog; {pods:,}, of a workload 1,000 to 3,000 by default"
     )
     parser.add_argument(
-        "--pairs", type=_positive, help=f"of drains, of streams, of runs of a workload; {pairs} by default"
+        "--pairs",
+        type=_positive,
+        help=f"of drains, of streams, of runs of a workload: {pairs} by default; "
+        f"of starved {FULL.starved.pairs}",
     )
     parser.add_argument(
         "--rows",
@@ -65,6 +70,7 @@ def course_of(options: argparse.Namespace) -> Course:
         base,
         tasks=options.tasks or base.tasks,
         match=replace(base.match, **given),
+        starved=replace(base.starved, pairs=options.pairs or base.starved.pairs),
         workloads=replace(base.workloads, **given),
     )
 

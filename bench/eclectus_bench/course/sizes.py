@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from eclectus_bench import decisions, engine, plans, preemption, simulator
+from eclectus_bench import decisions, engine, plans, preemption, simulator, starved
 from eclectus_bench.match import Sizes
 from eclectus_bench.rules import measure as rules
 from eclectus_bench.workloads import prebind
@@ -25,6 +25,7 @@ class Course:
     preemption: preemption.Sizes
     prebind: prebind.Sizes
     starts: int  # of each scheduler
+    starved: starved.Sizes
 
 
 FULL = Course(
@@ -42,6 +43,7 @@ FULL = Course(
         nodes=5_000, pods=8_000, pairs=5, waiting=100, provision_seconds=30.0, rest_seconds=8.0
     ),
     starts=5,
+    starved=starved.Sizes(loops=(0, 2, 5), pairs=5, seconds=40.0),
 )
 QUICK = Course(
     decisions=decisions.QUICK,
@@ -56,4 +58,5 @@ QUICK = Course(
     preemption=preemption.Sizes(nodes=50, preemptors=20),
     prebind=prebind.Sizes(nodes=50, pods=300, pairs=1, waiting=10, provision_seconds=2.0, rest_seconds=0.5),
     starts=1,
+    starved=starved.Sizes(loops=(1,), pairs=1, seconds=5.0),
 )
