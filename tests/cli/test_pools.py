@@ -126,3 +126,75 @@ def test_for_programs() -> None:
 def test_without_pools_that_is_said() -> None:
     assert command.formatted([], "table").startswith("there are no Pools")
     assert command.formatted([], "json") == "[]"
+
+
+SINCE = "2026-03-01T11:59:00.000000Z"  # a minute ago
+
+
+def amounts(held: int, share: int, **more: Any) -> dict[str, Any]:
+    return {"held": {"cpu": str(held)}, "share": {"cpu": str(share)}, **more}
+
+
+def claimant(seconds: float | None = 30.0, **spec: Any) -> dict[str, Any]:
+    rules = {} if seconds is None else {"minShareSeconds": seconds}
+    return pool("small", {"preemption": rules, **spec}, amounts(1, 4, belowMinShareSince=SINCE))
+
+
+GREEDY = pool("greedy", {}, amounts(9, 5))
+MODEST = pool("modest", {}, amounts(2, 5))
+KEPT = pool("kept", {"preemption": {"allowFrom": False}}, amounts(9, 5))
+OTHER = pool("other", {}, {"held": {"memory": "9"}, "share": {"memory": "5"}})
+
+
+def taken(*objects: dict[str, Any]) -> list[str] | None:
+    rows = command.rows(command.read(objects)[0])
+    return next(row["takesFrom"] for row in rows if row["name"] == "small")
+
+
+def cell(*objects: dict[str, Any]) -> str:
+    lines = table(*objects, wide=True)
+    start = lines[0].index("TAKES FROM")
+    end = lines[0].index("STARVED")
+    return next(line[start:end].strip() for line in lines if "small" in line)
+
+
+def test_a_starved_pool_takes_from_leaves_above_their_share_of_what_it_lacks() -> None:
+    assert taken(claimant(), GREEDY, MODEST, KEPT, OTHER) == ["greedy"]
+    inner = pool("inner", {}, amounts(9, 5))
+    below = [pool("a", {"parent": "inner"}, amounts(6, 3)), pool("b", {"parent": "inner"}, amounts(3, 3))]
+    assert taken(claimant(), inner, *below) == ["a"]
+    within = pool("inner", {}, amounts(5, 5))
+    assert taken(claimant(), within, *below) == [], "the branch has no more than its share"
+
+
+def test_it_takes_from_siblings_of_those_above_it_too() -> None:
+    parent = pool("team", {}, amounts(2, 6))
+    own = pool("twin", {"parent": "team"}, amounts(3, 1))
+    assert taken(claimant(parent="team"), parent, own, GREEDY) == ["twin", "greedy"]
+
+
+def test_when_it_takes_and_whether_it_ever_does() -> None:
+    assert cell(claimant(), GREEDY) == "greedy"
+    assert cell(claimant(75.0), GREEDY) == "greedy in 15s"
+    assert cell(claimant(None), GREEDY) == "never"
+    assert cell(claimant(), MODEST) == "nobody"
+    many = [pool(f"g{at}", {}, amounts(9, 5)) for at in range(5)]
+    assert cell(claimant(), *many) == "g0, g1, g2 and 2 more"
+    assert cell(pool("small", {}, amounts(1, 4)), GREEDY) == "-"
+
+
+def test_the_claim_that_is_due_first_counts() -> None:
+    later = "2026-03-01T11:59:50.000000Z"
+    rules = {"minShareSeconds": 30.0, "fairShareSeconds": 60.0}
+    both = amounts(1, 4, belowMinShareSince=later, belowFairShareSince=SINCE)
+    assert cell(pool("small", {"preemption": rules}, both), GREEDY) == "greedy"
+
+
+def test_circles_of_parents_end() -> None:
+    circle = [pool("x", {"parent": "y"}, amounts(9, 5)), pool("y", {"parent": "x"}, amounts(9, 5))]
+    assert taken(claimant(parent="x"), *circle) is not None
+
+
+def test_of_one_pool_it_is_said_from_which_of_all_it_takes() -> None:
+    (row,) = command.rows(command.read([claimant(), GREEDY])[0], "small")
+    assert (row["takesFrom"], row["takesAfterSeconds"]) == (["greedy"], 30.0)

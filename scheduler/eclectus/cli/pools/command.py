@@ -13,8 +13,9 @@ from typing_extensions import override
 from eclectus.api.names import POOL, POOLS_PATH
 from eclectus.api.pool import READY, Pool
 from eclectus.cli import cluster_commands
-from eclectus.cli.output import ABSENT, age, aligned, structured
+from eclectus.cli.output import ABSENT, age, aligned, span, structured
 from eclectus.cli.pools.import_queues import import_queues
+from eclectus.cli.pools.taking import taking
 from eclectus.config.settings_reading import nearest
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 Output = Literal["table", "wide", "json", "yaml"]
 Row = dict[str, Any]
 IMPORT = "import"
+TAKEN_SHOWN = 3  # pools in a cell
 FIRST = ("cpu", "memory", "pods")  # in this order, before other resources
 
 
@@ -54,7 +56,9 @@ def pools(*, name: str, output: Output, watch: bool, kubeconfig: Path | None, co
     need, MIN and MAX what its spec states: amounts, or a percentage of what its parent may hold. WAITING is
     how many of its pods wait. STARVED is for how long it has had less than its minimum, or than the part of
     its share at which it may take room back, although it needs more. The table has the resources that minima
-    and maxima name, or cpu; `-o wide` has all. The scheduler writes these figures at most every 15 s.
+    and maxima name, or cpu; `-o wide` has all, and in TAKES FROM the pools above their share from which a
+    starved one may take room back, and in how long, if its profile has `relieve: reclaim`. The scheduler
+    writes these figures at most every 15 s.
 
     `eclectus pools import` makes Pools of the queues of Kueue, YuniKorn and Volcano.
 
@@ -111,6 +115,7 @@ def formatted(found: Sequence[Pool], output: Output, name: str = "") -> str:
 
 def rows(found: Sequence[Pool], name: str = "") -> list[Row]:
     """One mapping for each Pool, parents first, siblings by name; last, those whose parents lead nowhere."""
+    takes = taking(found)
     by_parent: dict[str, list[Pool]] = {}
     for each in sorted(found, key=lambda pool: pool.metadata.name):
         by_parent.setdefault(each.spec.parent, []).append(each)
@@ -122,6 +127,11 @@ def rows(found: Sequence[Pool], name: str = "") -> list[Row]:
     for each in found if not name else ():
         if each.metadata.name not in tree:
             tree[each.metadata.name] = _row(each, 0)
+    for at, row in tree.items():
+        of = takes.get(at)
+        row["takesFrom"] = None if of is None else list(of.pools)
+        row["takesAfterSeconds"] = None if of is None else of.after_seconds
+        row["takesSince"] = None if of is None else of.since
     return list(tree.values())
 
 
@@ -166,7 +176,7 @@ def table(listed: Sequence[Row], now: datetime, *, wide: bool = False) -> Iterat
     """The lines of a table in columns; below it what is wrong with pools that do not count."""
     stated = {name for row in listed for share in ("minShare", "maxShare") for name in row[share]["amounts"]}
     shown = None if wide else stated or {"cpu"}
-    more = ["DEMAND", "JOBS", "POLICY"] if wide else []
+    more = ["DEMAND", "JOBS", "POLICY", "TAKES FROM"] if wide else []
     yield from aligned(
         [
             ["POOL", "WEIGHT", "MIN", "SHARE", "HELD", "MAX", "WAITING", *more, "STARVED", "STATE"],
@@ -182,7 +192,7 @@ def _cells(row: Row, shown: set[str] | None, now: datetime, wide: bool) -> list[
     jobs = str(row["runningJobs"])
     if row["maxRunningJobs"] is not None:
         jobs += f" of {row['maxRunningJobs']}"
-    more = [_amounts(row["demand"], shown), jobs, row["policy"]] if wide else []
+    more = [_amounts(row["demand"], shown), jobs, row["policy"], _takes(row, now)] if wide else []
     since = [row[each] for each in ("belowMinShareSince", "belowFairShareSince") if row[each]]
     state = "Suspended" if row["suspend"] else "" if row["ready"] is None else row["reason"]
     states = [each for each in (state, "DryRun" if row["dryRun"] else "") if each]
@@ -198,6 +208,20 @@ def _cells(row: Row, shown: set[str] | None, now: datetime, wide: bool) -> list[
         age(min(since, default=None), now),
         ", ".join(states) or ABSENT,
     ]
+
+
+def _takes(row: Row, now: datetime) -> str:
+    """`greedy, night in 12s` of a starved pool; when it never takes anything, `never`."""
+    if row["takesFrom"] is None:
+        return ABSENT
+    if row["takesAfterSeconds"] is None:
+        return "never"
+    first, more = row["takesFrom"][:TAKEN_SHOWN], len(row["takesFrom"]) - TAKEN_SHOWN
+    whom = ", ".join(first) or "nobody"
+    if more > 0:
+        whom += f" and {more} more"
+    left = row["takesAfterSeconds"] - (now - datetime.fromisoformat(row["takesSince"])).total_seconds()
+    return f"{whom} in {span(left)}" if left > 0 else whom
 
 
 def _stated(share: Row, shown: set[str] | None) -> str:
