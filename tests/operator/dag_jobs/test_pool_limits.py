@@ -77,6 +77,18 @@ def test_a_job_of_another_pool_is_not_held_back():
     assert sum("/other-" in path for path in world.pods()) == FIRST_PODS
 
 
+def test_a_later_stage_begins_with_as_many_as_the_job_has_held_already():
+    """Else each stage of a job in a pool with room would start more slowly than without Pools."""
+    world = world_of(40, 10**9)
+    world.change(stages=[stage("a", tasks=40), stage("b", "a", tasks=40)])
+    created = []
+    for _ in range(40):
+        before = sum(name == "b" for name, _, _ in world.tasks())
+        world.play(1, step=1.0)
+        created.append(sum(name == "b" for name, _, _ in world.tasks()) - before)
+    assert next(number for number in created if number) == 40
+
+
 def test_without_pools_the_setting_alone_counts():
     world = world_of(1000, 10**9, has_pools=False)
     world.sync()
