@@ -240,6 +240,22 @@ def test_namespaces_are_bound_by_their_label_and_where_there_are_several_queues_
     assert "# Pods of namespace both name their pool, vision or speech, by their label" in text
 
 
+def test_what_kueue_admits_from_nowhere_gets_no_label_and_that_is_said() -> None:
+    closed = (CLUSTER_QUEUE % ("a", ", preemption: {reclaimWithinCohort: Any}")).replace(
+        "namespaceSelector: {}", "stopPolicy: None"
+    )
+    local = (
+        "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: main, namespace: n}, "
+        "spec: {clusterQueue: %s}}"
+    )
+    found = translated(f"{closed}\n---\n{local % 'a'}\n---\n{local % 'gone'}")
+    assert "kubectl label" not in found.text
+    listed = "\n".join(found.notes)
+    assert "document 2: LocalQueue n/main: spec.clusterQueue: a has no namespaceSelector" in listed
+    assert "document 3: LocalQueue n/main: spec.clusterQueue: there is no ClusterQueue 'gone'" in listed
+    assert "spec.preemption.reclaimWithinCohort: without a cohort there is nobody" in listed
+
+
 def test_what_stands_still_in_kueue_does_so_here() -> None:
     assert pools(KUEUE)["speech"]["suspend"] is True
 

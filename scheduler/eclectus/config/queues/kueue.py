@@ -82,11 +82,12 @@ class Kueue:
         for name, node in self._queues.items():
             least = node.quotas.nominal
             most = node.quotas.most(least) if node.parent else least
-            namespaces = tuple(sorted(self._bound.get(name, ())))
+            is_open = self._selectors[name] is not None
+            namespaces = tuple(sorted(self._bound.get(name, ()))) if is_open else ()
             spec = node.spec | _limits(least, most) | self._admitted(name, namespaces)
             yield _draft("ClusterQueue", name, node, spec, namespaces)
         yield from self._cohort_drafts()
-        for queue in self._bound.keys() - self._queues.keys():
+        for queue in sorted(self._bound.keys() - self._queues.keys()):
             for where in self._bound[queue].values():
                 self._found.note(where, f"there is no ClusterQueue {queue!r} in what was given")
 
@@ -117,6 +118,8 @@ class Kueue:
         reclaims = rules.choice("reclaimWithinCohort", known)
         if reclaims != "Never" and node.parent:
             node.spec["preemption"] = {"minShareSeconds": 0}
+        elif reclaims != "Never":
+            self._found.note(rules.at("reclaimWithinCohort"), "without a cohort there is nobody to take from")
         if reclaims == "LowerPriority":
             reason = "priorities count inside a pool alone: minima are taken back from pods of any priority"
             self._found.note(rules.at("reclaimWithinCohort"), reason)

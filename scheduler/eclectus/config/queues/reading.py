@@ -191,9 +191,12 @@ class Object(Fields):
     def __init__(self, found: Findings, value: Mapping[str, Any], where: str) -> None:
         kind, metadata = value.get("kind"), value.get("metadata")
         self.kind = kind if isinstance(kind, str) else ""
-        name = metadata.get("name") if isinstance(metadata, Mapping) else None
+        names = metadata if isinstance(metadata, Mapping) else {}
+        name, namespace = names.get("name"), names.get("namespace")
         self.name = name if isinstance(name, str) and _NAME.fullmatch(name) else ""
-        super().__init__(found, value, f"{where}: {self.kind} {self.name or '?'}")
+        is_known = isinstance(namespace, str) and _NAME.fullmatch(namespace)
+        full_name = f"{namespace}/{self.name or '?'}" if is_known else self.name or "?"
+        super().__init__(found, value, f"{where}: {self.kind} {full_name}")
         self.drop("apiVersion", "kind")
         if not self.name:
             problem = f"{show(name)} is not a valid name" if name else "is missing"
