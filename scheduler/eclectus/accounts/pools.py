@@ -461,12 +461,6 @@ class Pools:
         """What a pool holds and its waiting pods request, whatever it may hold."""
         return Counter(self._usage.held(path)) + Counter(self._usage.waiting(path))
 
-    def lacks_minimum(self, path: str) -> bool:
-        """Whether a pool holds less of some resource than its minimum, and needs more."""
-        held, demand = self._usage.held(path), self.demand_of(path)
-        least = self.least_of(path).items()
-        return any(held.get(name, 0) < min(amount, demand.get(name, 0)) for name, amount in least)
-
     def part_of_minimum(self, path: str, requests: Amounts) -> float:
         """The least part that a pool has of its minimum, of what is requested; 1 where it has all it needs.
 

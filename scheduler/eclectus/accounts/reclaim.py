@@ -21,7 +21,7 @@ than its share too, and every pool on the way keeps its minimum.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from math import inf
 from typing import Any, Literal, NamedTuple
@@ -38,6 +38,7 @@ KINDS: tuple[Kind, ...] = ("minimum", "share")  # in the order in which they are
 LOOK_SECONDS = 1.0  # between two looks at all pools, at least
 POOLS_A_SECOND = 200.0  # that are looked at: some milliseconds of each second
 EPSILON = 1e-6  # of an amount, beside rounding
+EMPTY: Mapping[str, int] = {}
 
 
 class Entitlement(Struct, frozen=True, gc=False):
@@ -60,8 +61,10 @@ class Clock(NamedTuple):
 class Starvation:
     """Since when pools have less than is theirs, and what they may claim for it."""
 
-    def __init__(self, pools: Pools) -> None:
+    def __init__(self, pools: Pools, nominated: Callable[[], Iterable[Task]] = tuple) -> None:
+        """`nominated`: the pods for which room is held, and counted as held, and which are on no node."""
         self._pools = pools
+        self._nominated = nominated
         self.shares: Mapping[str, Mapping[str, float]] = {}  # as of the last look
         self.contended: Mapping[str, AbstractSet[str]] = {}  # likewise, of each pool and its siblings
         self.above_share: AbstractSet[str] = frozenset()  # likewise: pools that hold more than theirs of some
@@ -103,11 +106,12 @@ class Starvation:
         self.shares, self.contended = pools.shares()
         self.above_share = {path for path in self.shares if self._is_above_share(path)}
         paths = {path: pool for pool in tree if (path := tree.path_of(pool.name)) is not None}
+        promised = self._promised()
         for path, pool in paths.items():
-            is_new = pool.name not in self._known
+            is_new, less = pool.name not in self._known, promised.get(path, {})
             before = pool.below_min_since if is_new else None
-            _note(self._below_min, path, pools.lacks_minimum(path), now, before)
-            is_far_below = bool(self._lacking_share(path, pool.preemption.fair_share_threshold))
+            _note(self._below_min, path, bool(self._lacking_minimum(path, less)), now, before)
+            is_far_below = bool(self._lacking_share(path, pool.preemption.fair_share_threshold, less))
             _note(self._below_share, path, is_far_below, now, pool.below_share_since if is_new else None)
             if not self._lacking_share(path, 1.0):
                 self._claiming.pop(path, None)
@@ -116,6 +120,18 @@ class Starvation:
             for gone in [path for path in known if path not in paths]:
                 del known[gone]
         self._known = {pool.name: None for pool in tree}
+
+    def _promised(self) -> Mapping[str, Mapping[str, int]]:
+        """What each pool holds on no node yet.
+
+        A clock goes on until pods have started: nominations may end, and a process that takes over may have
+        to make the rest of their room.
+        """
+        found: dict[str, Counter[str]] = {}
+        for task in self._nominated():
+            for path in (*prefixes(task.pool), task.pool) if task.pool else ():
+                _add(found.setdefault(path, Counter()), _holding(task), 1)
+        return found
 
     def _is_above_share(self, path: str) -> bool:
         held, share = self._pools.usage.held(path), self.shares[path]
@@ -161,21 +177,27 @@ class Starvation:
             return {}
         return self._lacking_minimum(path)
 
-    def _lacking_minimum(self, path: str) -> dict[str, int]:
+    def _lacking_minimum(self, path: str, less: Mapping[str, int] = EMPTY) -> dict[str, int]:
+        """`less`: what of that which is held does not count."""
         held, demand = self._pools.usage.held(path), self._pools.demand_of(path)
         least = self._pools.least_of(path).items()
-        lacking = {name: min(amount, demand.get(name, 0)) - held.get(name, 0) for name, amount in least}
+        lacking = {
+            name: min(amount, demand.get(name, 0)) - held.get(name, 0) + less.get(name, 0)
+            for name, amount in least
+        }
         return {name: amount for name, amount in lacking.items() if amount > 0}
 
-    def _lacking_share(self, path: str, part: float) -> dict[str, int]:
+    def _lacking_share(self, path: str, part: float, less: Mapping[str, int] = EMPTY) -> dict[str, int]:
         """Up to its share, of resources of which it holds less than this part of what it needs of that.
 
-        Only of those that its siblings contend for: of others the share of each is what it needs.
+        Only of those that its siblings contend for: of others the share of each is what it needs. `less`: as
+        of the minimum.
         """
         share, found = self.shares.get(path, {}), dict[str, int]()
         held, demand = self._pools.usage.held(path), self._pools.demand_of(path)
         for name in self.contended.get(path, ()):
-            due, has = min(share.get(name, 0.0), demand.get(name, 0)), held.get(name, 0)
+            due = min(share.get(name, 0.0), demand.get(name, 0))
+            has = held.get(name, 0) - less.get(name, 0)
             if has < int(due * part):
                 found[name] = int(due) - has
         return found

@@ -98,6 +98,7 @@ class Engine:
             self._wait_limit.place_overdue()
         #    Pools may have had too little for so long that they take room back.
         if state.has_pools:
+            self._nominations.review_inherited()
             state.look_at_pools()
         # 6. Other pods make room for tasks that were refused, when policies say so.
         if state.relief.waiting and state.relief.next_due() <= now:

@@ -36,6 +36,7 @@ class Nominations:
         # uid -> the node that was withdrawn: the pod's status names it until our write has arrived.
         self._withdrawn: dict[str, str] = {}
         self.withdrawn: Mapping[str, str] = self._withdrawn
+        self._inherited: dict[str, None] = {}  # uids of pods nominated by others, perhaps to take room back
 
     def observe(self, task: Task) -> None:
         """A pending pod of ours was seen. No room is held for a part of a gang, nor beyond a pool's limit."""
@@ -49,6 +50,7 @@ class Nominations:
             return
         elif self._state.pools.limit_on(task) is None:
             self._placed.set(task, task.nominated, self._state.now)
+            self._inherited[uid] = None
 
     def bind_refused(self, task: Task, node: str, nominated: str) -> None:
         """A bind to this node was refused: the pod is not nominated there again, whatever its status says.
@@ -136,6 +138,28 @@ class Nominations:
                 jobs[pool_group(task)] -= 1
                 self._hold_back(task, limit)
 
+    def review_inherited(self) -> None:
+        """Let policies go on where an earlier process was making room for pods of a pool and was stopped.
+
+        It may have evicted some of the victims and not the others. Until now their room was held, so that
+        nobody took it; policies are asked in this step, and prefer the node.
+        """
+        inherited = [task for uid in self._inherited if (task := self._state.pending.get(uid)) is not None]
+        self._inherited.clear()
+        for task in inherited:
+            row = self._state.cluster.rows.get(self._placed.node_of(task.uid))
+            if row is None or not self._takes_back(task) or not self._placed.is_nominated(task.uid):
+                continue
+            if not self._fits(task, row, once_gone=True) and not self._is_kept(task, row):
+                self._release(task)
+                self._state.refused(task.profile, (task.spec, task.workload))
+
+    def _is_inherited(self, task: Task) -> bool:
+        return task.uid in self._inherited and self._takes_back(task)
+
+    def _takes_back(self, task: Task) -> bool:
+        return bool(task.pool) and self._state.profiles[task.profile].relieve.traits.reclaims
+
     def review_kept(self) -> None:
         """Ask Orders whether they still keep nodes free: a reason may end although no node has changed."""
         for node in list(self._placed.nominated):
@@ -153,7 +177,7 @@ class Nominations:
                 if not self._is_held_back(task):
                     self._state.relief.succeeded((task.profile, (task.spec, task.workload)))
                     self.bind(task, row)
-            elif row is None or not self._may_get_room(task, row):
+            elif row is None or not (self._is_inherited(task) or self._may_get_room(task, row)):
                 self.withdraw(task)
 
     def _is_held_back(self, task: Task) -> bool:
@@ -208,26 +232,38 @@ class Nominations:
                 return row
         return None
 
-    def _fits(self, task: Task, row: int) -> bool:
-        """Whether the pod fits beside what is held for others of its priority or higher."""
+    def _fits(self, task: Task, row: int, *, once_gone: bool = False) -> bool:
+        """Whether the pod fits beside what is held for others of its priority or higher.
+
+        `once_gone`: when those that are on their way out have ended.
+        """
         room = RoomWithout(self._state.view.task_class(task), row)
         node = self._state.cluster.names[row]
         if self._placed.node_of(task.uid) == node:
             room.remove(task)
         for other in self._lower_on(node, task):
             room.remove(other)
+        evicted = self._state.evicted
+        for pod, _ in self._placed.bound_on(row) if once_gone else ():
+            if pod.deleting or pod.uid in evicted:
+                room.remove(pod)
         return room.fits
 
     def _may_get_room(self, task: Task, row: int) -> bool:
         """Whether a pod of lower priority is on its way out: evicted, or being deleted for another reason.
 
-        Or whether the node is kept free for the pod.
+        For a pool that takes room back, one of any other pool. Or whether the node is kept free for the pod.
         """
         evicted = self._state.evicted
         if not self._state.view.task_class(task).scalars.feasible[row]:
             return False
+        takes_back = self._takes_back(task)
         is_leaving = any(
-            evicted.get(pod.uid) == task.uid or (outranks(task, pod) and (pod.deleting or pod.uid in evicted))
+            evicted.get(pod.uid) == task.uid
+            or (
+                (pod.deleting or pod.uid in evicted)
+                and (outranks(task, pod) or (takes_back and pod.pool != task.pool))
+            )
             for pod, _ in self._placed.bound_on(row)
         )
         return is_leaving or self._is_kept(task, row)

@@ -33,7 +33,7 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf
 from random import Random
 from typing import Any, Final, Literal, NamedTuple, TypeVar
@@ -216,7 +216,7 @@ class State:
         self.pools = self.accounts.pools
         self.has_pools = False  # whether there is a Pool, or was one; written by `use_pools` only
         self.held_back = HeldBack(self.pools)
-        self.starvation = Starvation(self.pools)
+        self.starvation = Starvation(self.pools, self._nominated)
         self.pool_records = PoolRecords(self.pools, self.starvation)
         self.pool_refusals = PoolRefusals(self.pools.tree, self.known_pod)
         self.plan_records = PlanRecords(profiles, self.accounts.jobs, self.counters.plans, self.fault)
@@ -272,6 +272,11 @@ class State:
             pools=self.accounts.pools,
             starvation=self.starvation,
         )
+
+    def _nominated(self) -> Iterator[Task]:
+        """The pods for which room is held."""
+        for node in self.placed.nominated:
+            yield from self.placed.nominated_on(node)
 
     # -- the step --------------------------------------------------------------------------------
 

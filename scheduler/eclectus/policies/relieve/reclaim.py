@@ -64,7 +64,7 @@ class Reclaim(Relieve):
             if claim.pool in self._said:
                 continue
             search = Search(view, task_class, task, claim)
-            best = search.best(_rows(view, task_class), max(WORK_MOST - self._work, 0))
+            best = search.best(_rows(view, task_class, task), max(WORK_MOST - self._work, 0))
             self._work += search.work
             if best is None:
                 continue
@@ -77,10 +77,12 @@ class Reclaim(Relieve):
             yield WouldReclaim(task, row, found.pods, claim)
 
 
-def _rows(view: View, task_class: TaskClass) -> Sequence[int]:
-    """All feasible ones, from a random one on."""
+def _rows(view: View, task_class: TaskClass, task: Task) -> Sequence[int]:
+    """All feasible ones, from a random one on; first where room was being made for the task before."""
     rows = np.flatnonzero(task_class.feasible).tolist()
     if len(rows) <= 1:
         return rows
     begin = view.rng.randrange(len(rows))
-    return rows[begin:] + rows[:begin]
+    before = view.cluster.rows.get(task.nominated)
+    first = [] if before is None or not task_class.feasible[before] else [before]
+    return first + rows[begin:] + rows[:begin]
