@@ -99,8 +99,8 @@ def test_no_pool_above_its_share_is_said() -> None:
     world.add(*pods("a", 1, cpu=2))
     world.sleep(70.0)
     found = reclaim_of(world)
-    assert (found.state, found.claim) == ("noneAbove", "minimum")
-    assert found.reason.endswith("no other pool holds more than its share")
+    assert (found.state, found.claim) == ("notHelpful", "minimum")
+    assert found.reason.endswith(", 3 pods whose pools hold no more than their share")
 
 
 def test_a_pod_that_fits_no_node_evicts_nobody_and_says_so() -> None:

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from builders import make_node
 from eclectus.model.events import BudgetSeen
 from eclectus.model.objects import Budget, Requirement, Task
 from eclectus.model.pool import Pool, PoolPreemption
@@ -119,6 +120,15 @@ def test_a_pool_at_its_own_minimum_gives_nothing() -> None:
     assert held(world, "b") == 5
 
 
+def test_claims_of_one_step_leave_a_pool_its_minimum() -> None:
+    """Minima of 6 and 3 cores of 8: pods that go for one claimant are no longer there for the next."""
+    world = world_of(mine("a", min_share=cores(6), preemption=AFTER_60), mine("b", min_share=cores(3)))
+    world.add(*pods("b", 8))
+    world.add(*pods("a", 6))
+    world.sleep(600.0)
+    assert held(world, "b") == 3
+
+
 def test_one_pod_of_four_cores_is_not_taken_from_a_pool_with_a_minimum_of_three() -> None:
     """volcano#4947: evicting it leaves 0 of 3, and it would be first again; as four pods one of them goes."""
     pools = (
@@ -206,6 +216,61 @@ def test_the_room_of_a_claimant_is_not_taken_by_a_high_priority_of_another_pool(
     world.delete(victim)
     world.sleep(5.0)
     assert world.node_of("a0") == "n0"
+
+
+# -- where pods may use few nodes ------------------------------------------------------------------
+
+ON_N0 = (("gpu", "a100"),)
+
+
+def few_nodes(a: Pool, *others: Pool) -> World:
+    """One node of four cores is all that pods of a may use, and pods of b fill it; 12 cores are idle."""
+    world = world_of(a, *others, nodes=(4, 12))
+    world.put_node(make_node("n0", cpu=4, labels=dict(ON_N0)))
+    world.add(*pods("b", 4, node_selector=ON_N0))
+    world.add(*pods("a", 3, node_selector=ON_N0))
+    world.sleep(300.0)
+    return world
+
+
+def test_a_minimum_holds_on_the_few_nodes_that_its_pods_may_use() -> None:
+    """No pool has more than its share of the whole cluster: it has room for all."""
+    world = few_nodes(mine("a", min_share=cores(2), preemption=AFTER_60), mine("b"))
+    assert (held(world, "a"), len(world.victims())) == (2, 2)
+
+
+def test_a_pool_keeps_its_own_minimum_there() -> None:
+    world = few_nodes(mine("a", min_share=cores(2), preemption=AFTER_60), mine("b", min_share=cores(3)))
+    assert (held(world, "a"), held(world, "b")) == (1, 3)
+
+
+def test_a_share_is_of_the_whole_cluster_and_is_not_taken_there() -> None:
+    world = few_nodes(mine("a", preemption=FAIR_60), mine("b"))
+    assert world.victims() == []
+
+
+def test_pools_above_their_share_give_first() -> None:
+    """Pod b of n0 would do; but c has more than its share, and a may use its node too."""
+    world = world_of(
+        mine("a", min_share=cores(1), preemption=AFTER_60), mine("b"), mine("c", weight=0.5), nodes=(1, 3)
+    )
+    world.put_node(make_node("n0", cpu=1, labels=dict(ON_N0)))
+    world.add(*pods("b", 1, node_selector=ON_N0))
+    world.add(*pods("c", 3))
+    world.add(*pods("a", 1))
+    world.sleep(70.0)
+    assert [name[0] for name in world.victims()] == ["c"]
+
+
+def test_a_minimum_beyond_the_share_of_the_pool_above_takes_nothing_within_shares() -> None:
+    """Of 8 cores p and q have 4 each; the minimum of a, below p, is 6."""
+    world = world_of(
+        Pool("p"), mine("a", parent="p", min_share=cores(6), preemption=AFTER_60), mine("q"), nodes=(4, 4)
+    )
+    world.add(*pods("a", 4), *pods("q", 4))
+    world.add(*pods("a", 2, first=4), *pods("q", 4, first=4))
+    world.sleep(600.0)
+    assert world.victims() == []
 
 
 # -- that it ends ----------------------------------------------------------------------------------

@@ -8,7 +8,9 @@ more than the larger of them.
 Pods are indivisible, so "never below the victim's share", made for slots, would leave guarantees unmet for
 ever. There are two rules, compared where the paths of claimant and victim part:
 
-- for a minimum: the victim's branch has more than its share, and keeps its own minimum;
+- for a minimum: the victim's branch has more than its share, and keeps its own minimum. Where no such pod
+  makes room on any node that the claimant may use, as shares are of the whole cluster and these nodes are
+  few, the victim's branch need only keep its minimum, if the claimant's has no more than its share even then;
 - for a share: the victim's branch keeps its share; or else, where a single pod goes and no gang, the
   claimant's, with the pod that starts, has a smaller part of its share than the victim's had before.
 
@@ -212,7 +214,15 @@ would have the smaller part of its share."""
 class Taking:
     """Which pods one claim may take, one after the other, for one task."""
 
-    def __init__(self, pools: Pools, starvation: Starvation, claim: Entitlement, task: Task) -> None:
+    def __init__(
+        self,
+        pools: Pools,
+        starvation: Starvation,
+        claim: Entitlement,
+        task: Task,
+        evicted: Iterable[Task] = (),
+    ) -> None:
+        """`evicted`: pods that have been taken, and hold their room until they have ended."""
         self._pools = pools
         self._shares, self._contended = starvation.shares, starvation.contended
         self._above_share = starvation.above_share
@@ -220,7 +230,12 @@ class Taking:
         self._task = task
         self._wanted = {name: amount for name, amount in (*task.spec.requests, (PODS, 1)) if amount}
         self._taken: dict[str, Counter[str]] = {}  # path -> amounts
+        self._evicted: dict[str, Counter[str]] = {}  # likewise
+        self._count(self._evicted, evicted, 1)
         self._ways: dict[str, tuple[str, ...] | Kept] = {}  # by pool: from its branch down, or why not
+        self.within_shares = (
+            False  # whether pools give that have no more than their share; for a minimum alone
+        )
 
     def begin_again(self) -> None:
         """Nothing is taken: another node is looked at."""
@@ -229,7 +244,8 @@ class Taking:
     def gives(self, pool: str) -> bool:
         """Whether anything may be taken from a pool, as of the last look: to look at no pod of others."""
         way = self._way(pool)
-        return not isinstance(way, str) and all(each in self._above_share for each in way)
+        is_above = self.within_shares or all(each in self._above_share for each in way)
+        return not isinstance(way, str) and is_above
 
     def keeps_pool(self, pool: str) -> Kept | None:
         """Why `gives` says no; None where it says yes."""
@@ -267,8 +283,10 @@ class Taking:
         for path, amounts in of_paths.items():
             if not self._keeps_minimum(path, amounts):
                 return "minimum"
-            if not self._is_above_share(path):
+            if not self.within_shares and not self._is_above_share(path):
                 return "notAbove"
+        if self.within_shares and not all(self._stays_due(way[0]) for way in ways.values()):
+            return "notAbove"
         branches = {way[0] for way in ways.values()} if self._claim.kind == "share" else set[str]()
         is_fair = self._keeps_share if len(pods) > 1 else self._is_fair
         return None if all(is_fair(each, of_paths[each]) for each in branches) else "share"
@@ -285,16 +303,16 @@ class Taking:
 
     def take(self, pods: Iterable[Task]) -> None:
         """Count these pods as taken."""
-        self._count(pods, 1)
+        self._count(self._taken, pods, 1)
 
     def give_back(self, pods: Iterable[Task]) -> None:
         """Count them as taken no longer."""
-        self._count(pods, -1)
+        self._count(self._taken, pods, -1)
 
-    def _count(self, pods: Iterable[Task], sign: int) -> None:
+    def _count(self, counted: dict[str, Counter[str]], pods: Iterable[Task], sign: int) -> None:
         for pod in pods:
             for path in (*prefixes(pod.pool), pod.pool):
-                _add(self._taken.setdefault(path, Counter()), _holding(pod), sign)
+                _add(counted.setdefault(path, Counter()), _holding(pod), sign)
 
     def _allows(self, path: str) -> bool:
         pool = self._pools.tree.of_path(path)
@@ -303,6 +321,7 @@ class Taking:
     def _held(self, path: str) -> Counter[str]:
         held = Counter(self._pools.usage.held(path))
         held.subtract(self._taken.get(path, {}))
+        held.subtract(self._evicted.get(path, {}))
         return held
 
     def _is_above_share(self, path: str) -> bool:
@@ -318,6 +337,15 @@ class Taking:
             held[name] - amount >= min(least[name], demand.get(name, 0))
             for name, amount in amounts
             if name in least and amount
+        )
+
+    def _stays_due(self, branch: str) -> bool:
+        """Whether the claimant's branch, with the pod that starts, has no more than its share."""
+        own = self._branch_of_claimant(branch)
+        more = {} if self._pools.usage.group_of(self._task.uid) else self._wanted
+        held, share = self._pools.usage.held(own), self._shares.get(own, {})
+        return all(
+            held.get(name, 0) + more.get(name, 0) <= share.get(name, 0.0) + EPSILON for name in self._wanted
         )
 
     def _keeps_share(self, branch: str, amounts: Amounts) -> bool:

@@ -137,7 +137,7 @@ def _failed(
         raise LookupError("no pool claims room")
     claim, search = failed
     head, tally = f"pool {claim.pool} may take {OWN[claim.kind]} back, but", search.tally
-    if tally.nodes:
+    if tally.nodes > tally.none_above:
         reason = f"{head} {'; '.join(_why(tally, now))}"
         return Reclaim("notHelpful", reason, claim.pool, claim.kind, tally.nodes, next_check=at)
     why = _why_none_above(search) if has_node else "no node could run this pod when empty"

@@ -9,9 +9,8 @@ node go last, and with them all others of it, on whatever nodes; each of them mu
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from math import inf
 from typing import Literal, NamedTuple
 
@@ -69,7 +68,9 @@ class Search:
     def __init__(self, view: View, task_class: TaskClass, task: Task, claim: Entitlement) -> None:
         self._view = view
         self._task_class = task_class
-        self._taking = Taking(view.pools, view.starvation, claim, task)
+        self._is_for_minimum = claim.kind == "minimum"
+        evicted = (pod for uid in view.evicted if (pod := view.placed.task(uid)) is not None)
+        self._taking = Taking(view.pools, view.starvation, claim, task, evicted)
         self._going_of: dict[GangKey, int] = {}  # pods on their way out, of gangs that were looked at
         self.tally = Tally()
         self.work = 0  # nodes that were examined, and pods of gangs
@@ -79,12 +80,23 @@ class Search:
         answers = {path: self._taking.keeps_pool(path) for path in self._view.starvation.above_share}
         return {path: kept for path, kept in answers.items() if kept is not None}
 
-    def best(self, rows: Iterable[int], most: int) -> tuple[int, Found] | None:
-        """The best of these rows, of which at most so many are examined; fewer where gangs are large."""
+    def best(self, rows: Sequence[int], most: int) -> tuple[int, Found] | None:
+        """The best of these rows, of which at most so many are examined; fewer where gangs are large.
+
+        For a minimum pools within their share give too, where those above it make no room on any of the rows.
+        """
+        found = None
+        if any(map(self._taking.gives, self._view.starvation.above_share)):
+            found = self._best(rows, most)
+        if found is None and self._is_for_minimum and self.work < most:
+            self._taking.within_shares, self.tally = True, Tally()
+            found = self._best(rows, most - self.work)
+        return found
+
+    def _best(self, rows: Sequence[int], most: int) -> tuple[int, Found] | None:
         candidates: dict[int, Found] = {}
-        if not any(map(self._taking.gives, self._view.starvation.above_share)):
-            return None
-        for row in islice(rows, most):
+        most += self.work
+        for row in rows if self.work < most else ():
             self.tally.nodes += 1
             self.work += 1
             found = self._on_row(row)

@@ -1,6 +1,6 @@
 """What a policy may read: arrays over nodes, classes, speeds, node queues, time and seeded randomness."""
 
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from math import inf
 from random import Random
@@ -259,7 +259,7 @@ class View(Struct, frozen=True, eq=False):
     queued_tasks: Mapping[ClassKey, int]
     deferred_since: Mapping[str, float]
     placed: PlacedPods
-    evicted: Container[str]
+    evicted: Collection[str]
     spared: Container[str]
     budgets: Budgets
     shares_by_policy: Mapping[int, GroupShares]

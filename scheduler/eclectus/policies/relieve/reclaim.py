@@ -52,7 +52,7 @@ class Reclaim(Relieve):
             self._step_at, self._work = view.now, 0
             self._said.clear()
         for task in refused.tasks:
-            if self._work >= WORK_MOST or not view.starvation.above_share:
+            if self._work >= WORK_MOST:
                 return  # the class is asked about again
             self._work += 1
             if not task.pool or view.pools.limit_on(task) is not None:
