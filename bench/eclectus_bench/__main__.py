@@ -7,12 +7,27 @@ from collections.abc import Sequence
 import orjson
 
 from eclectus.policies.table import PLACE
-from eclectus_bench import decisions, engine, match, plans, preemption, requests, simulator, startup, starved
+from eclectus_bench import (
+    decisions,
+    engine,
+    many_pools,
+    match,
+    plans,
+    preemption,
+    requests,
+    simulator,
+    startup,
+    starved,
+)
+from eclectus_bench.contest import plan as contest_plan
+from eclectus_bench.contest import report as contest_report
+from eclectus_bench.contest import run as contest
+from eclectus_bench.contest.reckoning import Played
 from eclectus_bench.course import options as command_line
 from eclectus_bench.course.sizes import Course
 from eclectus_bench.decisions import DecisionCost
 from eclectus_bench.engine import EngineCost
-from eclectus_bench.match import OUTPUT, Result, Sizes
+from eclectus_bench.match import OUTPUT, Result, Sizes, print_run
 from eclectus_bench.plans import PlanCost
 from eclectus_bench.report import (
     FLAT_MOST,
@@ -67,9 +82,14 @@ def main(arguments: Sequence[str]) -> int:
         print("\n" + "\n".join(startup.lines(startup.measure(course.starts))), flush=True)
     if options.only == "starved":
         _measure_starved(course.starved)
+    if options.only == "pools":
+        print("\n" + "\n".join(many_pools.lines(many_pools.measure(course.pools))), flush=True)
+    # Only by name: it compiles another project, and takes as long as all the others.
+    played = _measure_tenants(course.tenants) if options.only == "tenants" else []
     file = OUTPUT / "report.json"
     content = report(course.match, costs, steps, result, simulated=simulated, planned=planned)
     content |= {"rules": rules.content(ruled), "workloads": workload_report.content(rows)}
+    content |= {"tenants": contest_report.content(played)}
     file.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
     print(f"\nwritten: {file}")
     return int(any(row.measured.problem for row in rows))
@@ -175,6 +195,20 @@ def _measure_prebind(sizes: prebind.Sizes) -> None:
         flush=True,
     )
     print("\n".join(prebind.lines(prebind.measure(sizes))), flush=True)
+
+
+def _measure_tenants(sizes: contest_plan.Sizes) -> list[Played]:
+    """Play all runs, and print what each tenant held as soon as a run is over."""
+    played: list[Played] = []
+    print(
+        f"\nthree tenants on {sizes.nodes} nodes, {sizes.ends:g} s, runs of each: {sizes.pairs}", flush=True
+    )
+    for run in contest.play(sizes):
+        print_run(f"tenants {run.pair + 1}, {run.contestant}", run)
+        print("\n".join(contest_report.shares(run)), flush=True)
+        played.append(run)
+    print("\n" + "\n".join(contest_report.table(played)), flush=True)
+    return played
 
 
 def _profile(course: Course, options: argparse.Namespace) -> int:

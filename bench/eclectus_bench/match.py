@@ -3,13 +3,14 @@
 import shutil
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TypeVar
 
 import uvloop
 
+from eclectus_bench.contest.reckoning import Played
 from eclectus_bench.drain import Backlog, Drain, drain
 from eclectus_bench.load import Load, pod
 from eclectus_bench.schedulers import SchedulerUnderTest, eclectus, kube_scheduler
@@ -60,9 +61,9 @@ def profile(sizes: Sizes) -> Path:
 
 
 @contextmanager
-def bench_plane(*, pod_groups: bool = False) -> Iterator[ControlPlane]:
-    """A control plane for a bench, which serves PodGroups or not; its logs are kept."""
-    with ControlPlane.started(OUTPUT / "cluster", replace(PLANE, pod_groups=pod_groups)) as plane:
+def bench_plane(options: PlaneOptions = PLANE) -> Iterator[ControlPlane]:
+    """A control plane for a bench; its logs are kept."""
+    with ControlPlane.started(OUTPUT / "cluster", options) as plane:
         try:
             yield plane
         finally:
@@ -127,7 +128,7 @@ def half_load(drains: list[Drain]) -> float:
     return min(median(run.pods_per_second for run in drains if run.scheduler == name) for name in names) / 2
 
 
-def print_run(text: str, run: Drain | Stream) -> None:
+def print_run(text: str, run: Drain | Stream | Played) -> None:
     """Print a finished run, with a warning if other processes used CPU time."""
     cores = run.strangers_cores
     disturbed = f" (other processes used {cores:.1f} cores meanwhile)" if cores > QUIET_CORES else ""

@@ -5,10 +5,11 @@ does not slow them down.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from eclectus_e2e.testbed import chart, processes
 from eclectus_e2e.testbed.controlplane.endpoint import free_ports
@@ -32,11 +33,16 @@ def kube_scheduler(plane: ControlPlane, arguments: Sequence[str] = ()) -> Schedu
     return SchedulerUnderTest(KUBE_SCHEDULER, "default-scheduler", lambda: _kube_scheduler(plane, arguments))
 
 
-def eclectus(plane: ControlPlane, profile: Path | None = None) -> SchedulerUnderTest:
-    """Eclectus with the permissions of its chart, which is installed; cProfile writes the file `profile`."""
+def eclectus(
+    plane: ControlPlane, profile: Path | None = None, config: Mapping[str, Any] | None = None
+) -> SchedulerUnderTest:
+    """Eclectus with the permissions of its chart, which is installed; cProfile writes the file `profile`.
+
+    `config` are further values of the chart's `config`.
+    """
     script = [str(Path(sys.executable).parent / "eclectus")]
     under_profile = [sys.executable, "-m", "eclectus_bench.profiled", str(profile)]
-    arguments = _arguments(plane)
+    arguments = _arguments(plane, config or {})
     program = (under_profile if profile else script) + arguments
     return SchedulerUnderTest(ECLECTUS, "eclectus", lambda: _eclectus(plane, program))
 
@@ -59,14 +65,14 @@ def _eclectus(plane: ControlPlane, program: list[str]) -> Iterator[int]:
         process.stop()
 
 
-def _arguments(plane: ControlPlane) -> list[str]:
+def _arguments(plane: ControlPlane, config: Mapping[str, Any]) -> list[str]:
     (port,) = free_ports(1)
     server = {"address": "127.0.0.1", "port": port, "authentication": "none"}
-    values = {"config": {"leaderElection": {"leaderElect": False}, "server": server}}
+    values = {"config": {"leaderElection": {"leaderElect": False}, "server": server, **config}}
     installed = chart.install(plane.kubeconfig, values=values)
-    config = plane.directory / "eclectus.yaml"
-    config.write_text(installed.configuration)
+    file = plane.directory / "eclectus.yaml"
+    file.write_text(installed.configuration)
     kubeconfig = chart.service_account_kubeconfig(
         plane.kubeconfig, plane.directory, installed.namespace, installed.service_account
     )
-    return ["scheduler", f"--config={config}", f"--kubeconfig={kubeconfig}"]
+    return ["scheduler", f"--config={file}", f"--kubeconfig={kubeconfig}"]

@@ -20,6 +20,8 @@ PARTS = (
     "prebind",
     "startup",
     "starved",
+    "pools",
+    "tenants",
 )
 
 
@@ -30,8 +32,8 @@ def parse(description: str | None, arguments: Sequence[str]) -> argparse.Namespa
     parser.add_argument(
         "--only",
         choices=PARTS,
-        help="measure one part (all but starved: about 90 minutes on two idle cores; workloads: 50; "
-        "starved: 60; others: up to 10)",
+        help="measure one part (all but the last three: about 90 minutes on two idle cores; workloads: 50; "
+        "starved: 60; tenants: 25; others: up to 10)",
     )
     nodes, pods, pairs = FULL.match.nodes, FULL.match.pods, FULL.match.pairs
     parser.add_argument(
@@ -44,7 +46,7 @@ def parse(description: str | None, arguments: Sequence[str]) -> argparse.Namespa
         "--pairs",
         type=_positive,
         help=f"of drains, of streams, of runs of a workload: {pairs} by default; "
-        f"of starved {FULL.starved.pairs}",
+        f"of starved {FULL.starved.pairs}, of tenants {FULL.tenants.pairs}",
     )
     parser.add_argument(
         "--rows",
@@ -72,6 +74,8 @@ def course_of(options: argparse.Namespace) -> Course:
         match=replace(base.match, **given),
         starved=replace(base.starved, pairs=options.pairs or base.starved.pairs),
         workloads=replace(base.workloads, **given),
+        pools=replace(base.pools, **given),
+        tenants=replace(base.tenants, pairs=options.pairs or base.tenants.pairs),
     )
 
 

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from eclectus_bench import decisions, engine, plans, preemption, simulator, starved
+from eclectus_bench import decisions, engine, many_pools, plans, preemption, simulator, starved
+from eclectus_bench.contest import plan as contest
 from eclectus_bench.match import Sizes
 from eclectus_bench.rules import measure as rules
 from eclectus_bench.workloads import prebind
@@ -26,6 +27,8 @@ class Course:
     prebind: prebind.Sizes
     starts: int  # of each scheduler
     starved: starved.Sizes
+    pools: many_pools.Sizes
+    tenants: contest.Sizes
 
 
 FULL = Course(
@@ -44,6 +47,8 @@ FULL = Course(
     ),
     starts=5,
     starved=starved.Sizes(loops=(0, 2, 5), pairs=5, seconds=40.0),
+    pools=many_pools.Sizes(nodes=1_000, pods=5_000, departments=10, pairs=3),
+    tenants=contest.FULL,
 )
 QUICK = Course(
     decisions=decisions.QUICK,
@@ -59,4 +64,6 @@ QUICK = Course(
     prebind=prebind.Sizes(nodes=50, pods=300, pairs=1, waiting=10, provision_seconds=2.0, rest_seconds=0.5),
     starts=1,
     starved=starved.Sizes(loops=(1,), pairs=1, seconds=5.0),
+    pools=many_pools.Sizes(nodes=50, pods=300, departments=1, pairs=1),
+    tenants=contest.QUICK,
 )

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import uvloop
@@ -10,13 +10,13 @@ import uvloop
 from eclectus_bench import match
 from eclectus_bench.drain import Backlog, Drain, drain
 from eclectus_bench.load import Load
-from eclectus_bench.match import alternating, bench_plane, plane_pids, print_run, with_nodes
+from eclectus_bench.match import PLANE, alternating, bench_plane, plane_pids, print_run, with_nodes
 from eclectus_bench.schedulers import SchedulerUnderTest, eclectus, kube_scheduler
 from eclectus_bench.workloads.site import Run, Site, Sizes
 from eclectus_bench.workloads.table import Workload
 from eclectus_e2e.errors import E2EError
 from eclectus_e2e.progress import Progress
-from eclectus_e2e.testbed.controlplane.plane import ControlPlane
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 
 
 @dataclass(frozen=True)
@@ -33,20 +33,21 @@ def measure(workloads: Sequence[Workload], sizes: Sizes) -> list[Measured]:
 
     A workload that fails is reported, and the others are run all the same.
     """
-    with bench_plane(pod_groups=_any_gangs(workloads)) as plane, Progress("workloads") as progress:
+    with bench_plane(_plane(workloads)) as plane, Progress("workloads") as progress:
         return uvloop.run(_measure(workloads, sizes, plane, progress))
 
 
 def profile(workload: Workload, sizes: Sizes) -> Path:
     """Profile one run by Eclectus alone with cProfile; returns the file with its time by function."""
     file = match.OUTPUT / f"profile-{workload.name}.txt"
-    with bench_plane(pod_groups=_any_gangs([workload])) as plane, Progress("profile") as progress:
+    with bench_plane(_plane([workload])) as plane, Progress("profile") as progress:
         uvloop.run(_profile(workload, sizes, plane, progress, file))
     return file
 
 
-def _any_gangs(workloads: Sequence[Workload]) -> bool:
-    return any(each.kube_scheduler_gates for each in workloads)
+def _plane(workloads: Sequence[Workload]) -> PlaneOptions:
+    """It serves PodGroups where there are gangs."""
+    return replace(PLANE, pod_groups=any(each.kube_scheduler_gates for each in workloads))
 
 
 async def _profile(

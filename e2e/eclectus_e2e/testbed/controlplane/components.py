@@ -3,6 +3,7 @@
 Every flag that differs from the default has a comment with the reason, or is needed to connect the parts.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,7 +106,13 @@ def etcd(files: Files, ports: Ports) -> list[str]:
 
 
 def apiserver(
-    files: Files, ports: Ports, *, taint_nodes_by_condition: bool, audited: str | None, pod_groups: bool
+    files: Files,
+    ports: Ports,
+    *,
+    taint_nodes_by_condition: bool,
+    audited: str | None,
+    pod_groups: bool,
+    disabled_features: Sequence[str],
 ) -> list[str]:
     """Arguments of kube-apiserver, with RBAC enabled.
 
@@ -141,7 +148,12 @@ def apiserver(
         arguments.append("--disable-admission-plugins=TaintNodesByCondition")
     if pod_groups:
         arguments += ["--feature-gates=GenericWorkload=true", f"--runtime-config={POD_GROUPS_VERSION}=true"]
+    arguments += _without(disabled_features)
     return arguments + ([] if audited is None else _audit(files.directory, audited))
+
+
+def _without(features: Sequence[str]) -> list[str]:
+    return [f"--feature-gates={name}=false" for name in features]
 
 
 def audit_log(directory: Path) -> Path:
@@ -163,9 +175,10 @@ def _audit(directory: Path, namespace: str) -> list[str]:
     return [f"--audit-policy-file={policy}", f"--audit-log-path={audit_log(directory)}"]
 
 
-def controller_manager(files: Files, controllers: str) -> list[str]:
+def controller_manager(files: Files, controllers: str, disabled_features: Sequence[str] = ()) -> list[str]:
     """Arguments of kube-controller-manager; `controllers` is its own flag."""
     return [
+        *_without(disabled_features),
         f"--kubeconfig={files.controller_manager}",
         f"--controllers={controllers}",
         "--use-service-account-credentials=true",

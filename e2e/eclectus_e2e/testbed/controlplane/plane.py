@@ -31,6 +31,7 @@ class PlaneOptions:
     loopback. `controllers`: kube-controller-manager's flag of that name. `audited_namespace`: a namespace
     whose ServiceAccounts' requests are written to the audit log (see `eclectus_hack.permissions`).
     `pod_groups`: the API server serves `scheduling.k8s.io` PodGroups, which are not served by default.
+    `disabled_features`: feature gates that API server and controllers have off.
     `dies_with_caller`: its processes are killed when the thread that started them ends, for whatever
     reason. `programs`: of which version they are (see `versions.py`).
     """
@@ -40,6 +41,7 @@ class PlaneOptions:
     controllers: str = "*"
     audited_namespace: str | None = None
     pod_groups: bool = False
+    disabled_features: tuple[str, ...] = ()
     dies_with_caller: bool = True
     programs: GoPrograms = CONTROL_PLANE
 
@@ -138,9 +140,13 @@ class ControlPlane:
         # The API server retries until etcd is up, and its /readyz includes etcd.
         self._run_apiserver()
         self._wait_ready("kube-apiserver", "/readyz")
-        self._run("kube-controller-manager", components.controller_manager(self._files, self._controllers()))
+        self._run("kube-controller-manager", self._controller_manager())
         # The API server rejects pods of a namespace until the controller has created this account.
         self._wait_ready("kube-controller-manager", "/api/v1/namespaces/default/serviceaccounts/default")
+
+    def _controller_manager(self) -> list[str]:
+        disabled = self.options.disabled_features
+        return components.controller_manager(self._files, self._controllers(), disabled)
 
     def _controllers(self) -> str:
         without_lifecycle = f"{self.options.controllers},-node-lifecycle-controller"
@@ -154,6 +160,7 @@ class ControlPlane:
             taint_nodes_by_condition=options.taint_nodes_by_condition,
             audited=options.audited_namespace,
             pod_groups=options.pod_groups,
+            disabled_features=options.disabled_features,
         )
         self._run("kube-apiserver", arguments)
 

@@ -1,0 +1,1 @@
+"""`make bench BENCH="--only tenants"`: three tenants under Eclectus, Kueue and kube-scheduler alone."""
