@@ -89,7 +89,7 @@ def local(rendered: Object, webhook: int) -> Object:
 def queues(tenants: list[str], minimum: int) -> list[Object]:
     """A ClusterQueue of each tenant in one cohort, and the LocalQueue that leads there.
 
-    Nominal quotas are what the tenants are guaranteed. Each may borrow all that the others leave, in
+    Nominal quotas are what the tenants are guaranteed. Each may hold what the others leave too, in
     proportion to equal weights, and has it taken back.
     """
     flavor = {"apiVersion": API_VERSION, "kind": "ResourceFlavor", "metadata": {"name": "default"}}
