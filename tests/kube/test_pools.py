@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eclectus.api.pool import MAX_WEIGHT, PoolStatus
+from eclectus.api.pool import MAX_WEIGHT, NodeShare, PoolStatus
 from eclectus.kube.pools import (
     LEAST_WEIGHT,
     MOST_RESOURCES,
@@ -22,10 +22,11 @@ from eclectus.kube.pools import (
 from eclectus.kube.requests import MOST
 from eclectus.model.errors import MalformedError
 from eclectus.model.objects import Requirement
-from eclectus.model.pool import Pool, PoolAmounts, PoolPreemption, PoolRecord
+from eclectus.model.pool import NodeAmounts, Pool, PoolAmounts, PoolPreemption, PoolRecord
 from pool_objects import raw
 
 NOON = 1772366400.0
+KIND = {"key": "k", "value": "v"}
 
 
 def read(**fields: Any) -> Pool:
@@ -84,6 +85,18 @@ def test_every_field_is_read_in_the_units_of_pods_requests() -> None:
     )
 
 
+def test_amounts_by_node_are_read_by_label_and_value() -> None:
+    kinds = [
+        {"key": "gpu", "value": "h100", "amounts": {"nvidia.com/gpu": 2}},
+        {"key": "gpu", "value": "a100", "amounts": {"nvidia.com/gpu": "4", "cpu": "1500m"}},
+    ]
+    found = read(minShare={"byNode": kinds[:1]}, maxShare={"byNode": kinds})
+    h100 = NodeAmounts("gpu", "h100", (("nvidia.com/gpu", 2),))
+    a100 = NodeAmounts("gpu", "a100", (("cpu", 1500), ("nvidia.com/gpu", 4)))
+    assert (found.min_share.by_node, found.max_share.by_node) == ((h100,), (a100, h100))
+    assert not found.max_share  # of all nodes together nothing is stated
+
+
 def test_null_means_not_set() -> None:
     nulls: dict[str, Any] = dict.fromkeys(
         (
@@ -118,6 +131,16 @@ def test_a_maximum_of_nothing_stays_a_maximum() -> None:
     [
         ({"weight": "heavy"}, "spec.weight: Expected `float`, got `str`"),
         ({"weight": -1}, "spec.weight: -1 is not between 0 and 1e+06"),
+        (
+            {"maxShare": {"byNode": [{"key": "k", "value": "v", "amounts": {"gpu": 1}}]}},
+            "spec.maxShare.byNode[0].amounts.gpu: pods request no such resource",
+        ),
+        ({"maxShare": {"byNode": [KIND, KIND]}}, "spec.maxShare.byNode[1]: k=v is stated already"),
+        ({"minShare": {"byNode": [{**KIND, "key": ""}]}}, "spec.minShare.byNode[0].key: it is empty"),
+        (
+            {"minShare": {"byNode": [{**KIND, "value": str(at)} for at in range(17)]}},
+            "spec.minShare.byNode: it states 17 kinds of nodes, more than 16",
+        ),
         ({"altruism": 1.5}, "spec.altruism: 1.5 is not between 0 and 1"),
         ({"weight": 1e7}, "spec.weight: 1e+07 is not between"),
         ({"minShare": {"amounts": {"cpu": "many"}}}, "spec.minShare.amounts.cpu: 'many' is not a quantity"),
@@ -219,6 +242,16 @@ def test_what_is_measured_is_written_in_kubernetes_units() -> None:
         "belowMinShareSince": "2026-03-01T12:00:00.250000Z",
         "belowFairShareSince": None,
     }
+
+
+def test_what_is_held_by_node_is_written_where_a_pool_states_it_and_removed_where_it_did() -> None:
+    kind = NodeAmounts("gpu", "a100", (("cpu", 1500), ("nvidia.com/gpu", 0)))
+    written = pool_status(PoolRecord(held_by_node=(kind,)), PoolStatus())["heldByNode"]
+    amounts = {"cpu": "1500m", "nvidia.com/gpu": "0"}
+    assert written == [{"key": "gpu", "value": "a100", "amounts": amounts}]
+    before = PoolStatus(held_by_node=(NodeShare("gpu", "a100", amounts),))
+    assert pool_status(PoolRecord(), before)["heldByNode"] is None
+    assert "heldByNode" not in pool_status(PoolRecord(), PoolStatus())
 
 
 def test_what_is_no_longer_measured_is_removed() -> None:

@@ -19,7 +19,7 @@ from msgspec import structs
 from eclectus.api.common import MESSAGE_CHARACTERS, Condition
 from eclectus.api.pool import MAX_LEVELS, READY
 from eclectus.kube.pools import amount_text, minimum_problem
-from eclectus.model.pool import Pool
+from eclectus.model.pool import Pool, PoolAmounts
 
 AT_THE_TOP = frozenset({"default", "recovery"})  # whatever parent they name
 _WALKED = 64  # levels: a way that is longer is too long, whether it is a circle or not
@@ -147,6 +147,9 @@ def _exceeding(tree: Mapping[str, Pool]) -> dict[str, list[str]]:
             for each in siblings:
                 if _states_minimum(each, resource) and problem not in found[each.name]:
                     found[each.name].append(problem)
+        if parent in tree:
+            for name, problem in _excesses_by_node(tree[parent], siblings, tree):
+                found[name].append(problem)
     return {name: problems for name, problems in found.items() if problems}
 
 
@@ -172,6 +175,35 @@ def _excesses(
             has = "has a minimum of" if is_guaranteed else "may hold"
             words += f", {parent.name} {has} {bound.text(resource)}"
         yield resource, words
+
+
+def _excesses_by_node(
+    parent: Pool, siblings: Sequence[Pool], tree: Mapping[str, Pool]
+) -> Iterator[tuple[str, str]]:
+    """Pools whose minima by kind of node, with those of their siblings, exceed the parent's, and how."""
+    minima = [(each.name, _by_node(each.min_share)) for each in siblings]
+    guaranteed = _by_node(parent.min_share)
+    allowed = dict[tuple[str, str], int]()
+    for above in _ancestors(parent, tree):
+        allowed = _by_node(above.max_share) | allowed
+    for kind, resource in sorted({at for _, stated in minima for at in stated}):
+        total = sum(stated.get((kind, resource), 0) for _, stated in minima)
+        at = kind, resource
+        most, has = (
+            (guaranteed[at], "has a minimum of") if at in guaranteed else (allowed.get(at), "may hold")
+        )
+        if most is None or total <= most:
+            continue
+        problem = (
+            f"the minima of the children of {parent.name} on nodes with {kind} add up to "
+            f"{amount_text(resource, total)}, {parent.name} {has} {amount_text(resource, most)}"
+        )
+        yield from ((name, problem) for name, stated in minima if at in stated)
+
+
+def _by_node(share: PoolAmounts) -> dict[tuple[str, str], int]:
+    """By kind of node and resource."""
+    return {(str(each), name): amount for each in share.by_node for name, amount in each.amounts}
 
 
 def _states_minimum(pool: Pool, resource: str) -> bool:

@@ -31,11 +31,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from eclectus.accounts.group_shares import SEPARATOR, GroupShares, prefixes
+from eclectus.accounts.node_quotas import NodeQuotas
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import PODS
 from eclectus.maths.pool_shares import level_shares
-from eclectus.model.objects import Amounts, Pairs, Task, selects
+from eclectus.model.objects import Amounts, NodeQuota, Pairs, Spec, Task, selects
 from eclectus.model.pool import NO_AMOUNTS, Pool, PoolAmounts
 
 DEFAULT, RECOVERY = "default", "recovery"
@@ -55,6 +56,7 @@ class Limit(Struct, frozen=True, gc=False):
     resource: str = ""
     held: int = 0
     most: int = 0
+    nodes: str = ""  # a label with its value, where it limits what is held on these nodes alone
 
     def __str__(self) -> str:
         if not self.resource:
@@ -62,7 +64,8 @@ class Limit(Struct, frozen=True, gc=False):
         if self.resource == JOBS:
             return f"pool {self.pool} runs {self.held} of at most {self.most} jobs"
         unit = "m" if self.resource == "cpu" else ""
-        return f"pool {self.pool} holds {self.held}{unit} of at most {self.most}{unit} {self.resource}"
+        where = f" on nodes with {self.nodes}" if self.nodes else ""
+        return f"pool {self.pool} holds {self.held}{unit} of at most {self.most}{unit} {self.resource}{where}"
 
 
 JOBS = "jobs"
@@ -229,6 +232,7 @@ class Pools:
 
     def __init__(self, cluster: Cluster) -> None:
         self.tree = PoolTree()
+        self.node_quotas = NodeQuotas(cluster, self.tree)
         self._cluster = cluster
         self._usage = GroupShares(cluster, pool_group, _no_fault, by_path=True)
         self._running: dict[str, int] = {}  # path -> jobs of which a pod holds room
@@ -246,6 +250,7 @@ class Pools:
     def set(self, pool: Pool) -> None:
         """The Pool is as given from now on."""
         self.tree.set(pool)
+        self.node_quotas.see(pool.name, pool)
         self._has_changed = True
         if _has_limits(pool):
             self._bounded[pool.name] = None
@@ -255,6 +260,7 @@ class Pools:
     def remove(self, name: str) -> None:
         """The Pool does not exist any more."""
         self.tree.remove(name)
+        self.node_quotas.see(name, None)
         self._has_changed = True
         self._bounded.pop(name, None)
 
@@ -270,8 +276,10 @@ class Pools:
 
     @property
     def changes(self) -> ChangeLog[str]:
-        """The groups whose amounts have changed: `pool/job`."""
+        """The groups whose amounts have changed: `pool/job`; all, where nodes may be of another kind."""
         self._follow_tree()
+        if self.node_quotas:
+            self._follow_nodes()
         return self._usage.changes
 
     @property
@@ -416,6 +424,8 @@ class Pools:
         if self._cluster.shape.head != self._shape_cursor:
             self._shape_cursor = self._cluster.shape.head
             self._forget_amounts()
+            if self.node_quotas:
+                self._usage.changes.record_all()
 
     def _forget_amounts(self) -> None:
         self._limits_version += 1
@@ -461,21 +471,25 @@ class Pools:
         """What a pool holds and its waiting pods request, whatever it may hold."""
         return Counter(self._usage.held(path)) + Counter(self._usage.waiting(path))
 
-    def part_of_minimum(self, path: str, requests: Amounts) -> float:
+    def part_of_minimum(self, path: str, spec: Spec) -> float:
         """The least part that a pool has of its minimum, of what is requested; 1 where it has all it needs.
 
-        It needs no more than its minimum, and than it holds and its waiting pods request.
+        It needs no more than its minimum, and than it holds and its waiting pods request. `spec`: of one that
+        waits; where it asks for a kind of node, the pool's minimum of that counts too.
         """
         least = self.least_of(path)
+        parts = [1.0, *(self._part_by_node(each) for each in spec.quotas if each.pool == path and each.least)]
         if not least:
-            return 1.0
+            return min(parts)
         held, demand = self._usage.held(path), self.demand_of(path)
-        parts = [1.0]
-        for name, _ in (*requests, (PODS, 1)):
+        for name, _ in (*spec.requests, (PODS, 1)):
             needed = min(least.get(name, 0), demand.get(name, 0))
             if held.get(name, 0) < needed:
                 parts.append(held.get(name, 0) / least[name])
         return min(parts)
+
+    def _part_by_node(self, quota: NodeQuota) -> float:
+        return self.node_quotas.held(quota.pool, quota.key, quota.value, quota.resource) / quota.least
 
     def shares(
         self, needs: Mapping[str, _Amounts] | None = None

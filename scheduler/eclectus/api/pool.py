@@ -12,6 +12,7 @@ from msgspec import Struct
 from eclectus.api.common import Condition, ObjectMeta
 
 MAX_RESOURCES = 16  # of a minimum or a maximum
+MAX_KINDS = 16  # of nodes, of which a minimum or a maximum states amounts
 MAX_NAMESPACES = 256  # that a pool lists by name
 MAX_WEIGHT = 1_000_000.0
 MAX_PREEMPTION_SECONDS = 1_000_000_000.0
@@ -23,11 +24,20 @@ Quantities = Mapping[str, str | int | float]
 SelectorOperator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
 
 
-class PoolShare(Struct, frozen=True):
+class NodeShare(Struct, frozen=True):
+    """Amounts by resource, of what is held on nodes with this value of a label."""
+
+    key: str
+    value: str
+    amounts: Quantities = {}
+
+
+class PoolShare(Struct, frozen=True, rename="camel"):
     """Amounts by resource, and the part of what the parent has of every other resource, percent."""
 
     amounts: Quantities = {}
     percent: float | None = None
+    by_node: tuple[NodeShare, ...] = ()
 
 
 class PoolExpression(Struct, frozen=True):
@@ -82,6 +92,7 @@ class PoolStatus(Struct, frozen=True, rename="camel"):
     """What the scheduler measures, and the operator's conditions."""
 
     held: Quantities = {}
+    held_by_node: tuple[NodeShare, ...] = ()
     demand: Quantities = {}
     share: Quantities = {}
     waiting_pods: int = 0

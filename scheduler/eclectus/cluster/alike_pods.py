@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 
 from eclectus.cluster.changelog import EntryLog
 from eclectus.cluster.memo import unfile
+from eclectus.cluster.resources import PODS
 from eclectus.model.objects import (
     Pairs,
     PodAffinityTerm,
@@ -165,7 +166,9 @@ MAX_CHANGES = 16_384  # pods that come or leave; a reader that is further behind
 MAX_KEYS = 256  # labels by which groups are filed; any pod may ask for any label
 
 Terms = tuple[PodAffinityTerm, ...]
-GroupKey = tuple[str, Pairs, Terms, Terms, tuple[WeightedTerm, ...], bool, bool]
+HeldOfQuota = tuple[tuple[tuple[str, str], int], ...]
+"""By pool and resource, what a pod holds of it, where its pools have quotas by node."""
+GroupKey = tuple[str, Pairs, Terms, Terms, tuple[WeightedTerm, ...], bool, bool, HeldOfQuota]
 
 
 @dataclass(slots=True, eq=False)
@@ -174,7 +177,7 @@ class AlikePods:
 
     `terms`: of their required anti-affinity. `weights`: of the terms by which they attract others or, below
     0, rather keep them away. `is_terminating`: being deleted. `is_nominated`: pending, with room held for
-    them. `pods`: row -> how many of them are there.
+    them. `of_quota`: what each holds, by pool and resource. `pods`: row -> how many of them are there.
     """
 
     namespace: str
@@ -184,6 +187,7 @@ class AlikePods:
     serial: int  # another one for every group ever made
     is_terminating: bool
     is_nominated: bool
+    of_quota: Mapping[tuple[str, str], int]
     pods: dict[int, int] = field(default_factory=dict)
 
 
@@ -206,6 +210,7 @@ class AlikePodGroups:
         self._in_namespace: dict[str, Groups] = {}
         self.with_term: dict[PodAffinityTerm, Groups] = {}  # of required anti-affinity
         self.with_preference: dict[PodAffinityTerm, Groups] = {}  # by which pods attract, or keep away
+        self.of_quota: dict[tuple[str, str], Groups] = {}  # by pool and resource
         # Label -> value -> groups; of the labels that selectors have asked for, the last one at the end.
         self._by_label: dict[str, dict[str, Groups]] = {}
         self._serial = self.compared = 0
@@ -287,8 +292,10 @@ class AlikePodGroups:
     def add(self, key: GroupKey, weights: Mapping[PodAffinityTerm, int]) -> AlikePods:
         """A group that there is not yet, still without pods."""
         self._serial += 1
-        namespace, labels, terms, _, _, terminating, nominated = key
-        group = AlikePods(namespace, dict(labels), terms, weights, self._serial, terminating, nominated)
+        namespace, labels, terms, _, _, terminating, nominated, of_quota = key
+        group = AlikePods(
+            namespace, dict(labels), terms, weights, self._serial, terminating, nominated, dict(of_quota)
+        )
         self._groups[key] = group
         self._in_namespace.setdefault(group.namespace, {})[group] = None
         for term in group.terms:
@@ -297,6 +304,8 @@ class AlikePodGroups:
         for term in group.weights:
             self._preferences.hold(term)
             self.with_preference.setdefault(term, {})[group] = None
+        for quota in group.of_quota:
+            self.of_quota.setdefault(quota, {})[group] = None
         for label, filed in self._by_label.items():
             if (value := group.labels.get(label)) is not None:
                 filed.setdefault(value, {})[group] = None
@@ -312,6 +321,8 @@ class AlikePodGroups:
         for term in group.weights:
             self._preferences.release(term)
             unfile(self.with_preference, term, group)
+        for quota in group.of_quota:
+            unfile(self.of_quota, quota, group)
         for label, filed in self._by_label.items():
             if (value := group.labels.get(label)) is not None:
                 unfile(filed, value, group)
@@ -334,4 +345,11 @@ def held_weights(spec: Spec) -> dict[PodAffinityTerm, int]:
 def _key(task: Task, is_nominated: bool) -> GroupKey:
     spec = task.spec
     own = task.anti_affinity_terms, spec.affinity_terms, spec.preferred_terms
-    return task.namespace, task.labels, *own, task.deleting, is_nominated
+    of_quota = _held_of_quota(task) if spec.quotas else ()
+    return task.namespace, task.labels, *own, task.deleting, is_nominated, of_quota
+
+
+def _held_of_quota(task: Task) -> HeldOfQuota:
+    held = {**dict(task.holding), PODS: 1}
+    quotas = dict.fromkeys((each.pool, each.resource) for each in task.spec.quotas)
+    return tuple((quota, held.get(quota[1], 0)) for quota in quotas)

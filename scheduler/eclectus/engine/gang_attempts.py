@@ -24,7 +24,7 @@ from eclectus.engine.gangs import MEMBERS_MOST, Failure, WaitingGang, in_turn
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.placed_pods import AssumedBind
 from eclectus.engine.queues.class_queues import ClassQueues, PendingClass
-from eclectus.engine.reports import FitErrors
+from eclectus.engine.reports import FitErrors, limited_by_node
 from eclectus.engine.scheduling_cycle import Allowance, Offered, SchedulingCycle
 from eclectus.engine.state import State
 from eclectus.engine.wait_limit import BestNode
@@ -216,8 +216,9 @@ class GangAttempts:
         state = self._state
         is_beside_room = left_out is None or self._has_room(left_out.task)
         if state.now >= gang.explain_at:
-            why = self._why(profile, left_out, is_beside_room)
-            failure = Failure(len(transaction), gang.needed, why, is_beside_room)
+            by_node = "" if left_out is None else limited_by_node(state, left_out.task)
+            why = by_node or self._why(profile, left_out, is_beside_room)
+            failure = Failure(len(transaction), gang.needed, why, is_beside_room, is_limited=bool(by_node))
             state.gangs.explained(gang, failure, state.now)
         transaction.abandon()
         state.count_attempts("unschedulable", profile.scheduler_name, gang.needed)

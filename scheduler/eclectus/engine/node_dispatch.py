@@ -31,6 +31,8 @@ class NodeDispatch:
         if may_exclude and changed is not None:
             shaped = cluster.shape.since(seen[1])
             changed = None if shaped is None else sorted({*changed, *shaped})
+        specs = [spec for spec, _ in self._state.node_queues.tasks_by_class] if self._state.has_pools else ()
+        may_exclude = may_exclude or any(spec.quotas for spec in specs)  # a kind of node may be full by now
         if changed is None:
             changed = sorted(cluster.rows.values())
         elif changed and any(spec.has_pod_rules for spec, _ in self._state.node_queues.tasks_by_class):

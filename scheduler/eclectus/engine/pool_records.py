@@ -66,6 +66,7 @@ class PoolRecords:
         usage, starvation = self._pools.usage, self._starvation
         return PoolRecord(
             held=_amounts(usage.held(path)),
+            held_by_node=self._pools.node_quotas.held_of(path),
             demand=_amounts(self._pools.demand_of(path)),
             share=_amounts(starvation.shares.get(path, {})),
             waiting_pods=usage.waiting(path).get(PODS, 0),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
 from itertools import islice
 
+import numpy as np
 from msgspec.structs import replace
 
 from eclectus.accounts.pools import (
@@ -24,6 +25,7 @@ from eclectus.accounts.pools import (
 )
 from eclectus.cluster.memo import unfile
 from eclectus.engine.queues.head_heap import ValueHeap
+from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Amounts, Task
 from eclectus.model.pool import Pool
 
@@ -91,8 +93,11 @@ class PoolMembers:
         return taken
 
     def resolved(self, task: Task) -> Task:
-        """The pod with the pool that it is in."""
+        """The pod with the pool that it is in, and what that may hold by kind of node."""
         pool = self._pools.tree.pool_of(task)
+        quotas = self._pools.node_quotas.of(pool, task.spec)
+        if quotas != task.spec.quotas:
+            task = replace(task, spec=replace(task.spec, quotas=quotas))
         return task if pool == task.pool else replace(task, pool=pool)
 
     def _change(self, key: tuple[str, str], change: Callable[[], None]) -> None:
@@ -125,8 +130,23 @@ class PoolMembers:
 
 
 def _membership(pool: Pool) -> object:
-    """What decides which pods are in a pool."""
-    return pool.parent, pool.namespaces, pool.selector
+    """What decides which pods are in a pool, and what their specs have of it."""
+    by_node = pool.min_share.by_node, pool.max_share.by_node
+    return pool.parent, pool.namespaces, pool.selector, by_node
+
+
+def limits_by_node(task: Task, task_class: TaskClass) -> list[Limit]:
+    """The limits that keep a pod off all nodes that could run it; empty where one is left to it.
+
+    The class must be up to date. O(nodes).
+    """
+    if not task.spec.quotas or task_class.topology is None or not task_class.feasible_count:
+        return []
+    found = task_class.topology.quotas_at_limit(np.flatnonzero(task_class.feasible))
+    return [
+        Limit(quota.pool, quota.resource, held, quota.most or 0, f"{quota.key}={quota.value}")
+        for quota, held in found
+    ]
 
 
 class HeldBack:

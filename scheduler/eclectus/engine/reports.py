@@ -18,6 +18,7 @@ from math import inf
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
+from eclectus.engine.quota import limits_by_node
 from eclectus.engine.state import IN_A_GANG, ReportReason, State
 from eclectus.feasibility.fit_error import (
     NO_NODES,
@@ -168,6 +169,21 @@ def not_placed_yet(state: State, task: Task, with_room: int) -> str:
     return f"waiting although {having_room(with_room)}: policy {place} has not placed it yet"
 
 
+QUOTAS_MOST = 3  # limits by node that a message names
+
+
+def limited_by_node(state: State, task: Task) -> str:
+    """The limits of its pools that keep a pod off all nodes that could run it; empty where one is left.
+
+    Not of a pod for which room is held: its limits count it already. O(nodes).
+    """
+    if not task.spec.quotas or state.placed.is_nominated(task.uid):
+        return ""
+    found = limits_by_node(task, state.view.task_class(task))
+    more = [f"{len(found) - QUOTAS_MOST} more"] if len(found) > QUOTAS_MOST else []
+    return "; ".join([*map(str, found[:QUOTAS_MOST]), *more])
+
+
 def gang_message(
     state: State, uid: str, fit_errors: FitErrors, class_of: Callable[[Task], TaskClass]
 ) -> tuple[ReportReason, str]:
@@ -182,6 +198,8 @@ def gang_message(
     together = f"{gang.needed} pods that {'still ' if gang.placed else ''}start together"
     queued = None if gang.lead is None else state.places.queued(gang.lead.uid)
     if gang.lead is not None and queued is not None and queued.pending.unschedulable_since is not None:
+        if by_node := limited_by_node(state, gang.lead):
+            return "WaitingForQuota", f"{gang.key}: {by_node}; {together}"
         why = fit_errors.message(gang.lead, class_of(gang.lead))
         return "Unschedulable", f"{gang.key}: no room for the {together}; for one of them: {why}"
     if gang.failure is None:
@@ -311,6 +329,8 @@ class Explanations:
         limit = self._state.pools.limit_on(task)
         if limit is not None:
             return "WaitingForQuota", str(limit)
+        if by_node := limited_by_node(self._state, task):
+            return "WaitingForQuota", by_node
         self._expect(task, estimates)
         return self._explain(task, fit_errors)
 

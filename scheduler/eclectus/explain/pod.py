@@ -311,7 +311,7 @@ def _unschedulable(state: State, task: Task, with_room: int, now: float) -> expl
     elif pending.never_feasible:
         reason = "no node, however empty, could run it"
     else:
-        reason = "no node has room for it"
+        reason = reports.limited_by_node(state, task) or "no node has room for it"
     return replace(found, reason=reason, policy="")
 
 

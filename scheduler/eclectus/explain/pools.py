@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from eclectus.cluster.resources import PODS
 from eclectus.engine.state import State
 from eclectus.model import explanation
-from eclectus.model.objects import Task
+from eclectus.model.objects import NodeQuota, Task
 
 
 def standing_of(state: State, task: Task, now: float) -> explanation.PoolStanding | None:
@@ -13,7 +15,19 @@ def standing_of(state: State, task: Task, now: float) -> explanation.PoolStandin
     if not task.pool:
         return None
     wanted = [name for name, amount in task.spec.requests if amount] or [PODS]
-    return _standing(state, task.pool, wanted, now)
+    found = _standing(state, task.pool, wanted, now)
+    by_node = tuple(_on_nodes(state, each) for each in task.spec.quotas if each.pool == task.pool)
+    return replace(found, resources=found.resources + by_node)
+
+
+def _on_nodes(state: State, quota: NodeQuota) -> explanation.PoolResource:
+    return explanation.PoolResource(
+        resource=quota.resource,
+        held=state.pools.node_quotas.held(quota.pool, quota.key, quota.value, quota.resource),
+        least=quota.least,
+        most=quota.most,
+        nodes=f"{quota.key}={quota.value}",
+    )
 
 
 def standings(state: State, now: float) -> Iterator[explanation.PoolStanding]:

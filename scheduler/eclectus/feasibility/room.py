@@ -274,11 +274,16 @@ class Fit:
 
     @property
     def waitable_rows(self) -> Rows:
-        """Rows that can run such a pod, now or after others have ended, ascending."""
+        """Rows that can run such a pod, now or after others have ended, ascending.
+
+        Not those that a limit of a pool forbids now: the pod goes to others.
+        """
         if self._waitable_rows is None or self._waitable_changes != self.room.waitable_changes:
             self._waitable_rows = read_only(np.flatnonzero(self.feasible & (self.room.service_slots >= 1)))
             self._waitable_changes = self.room.waitable_changes
-        return self._waitable_rows
+        if self.topology is None or not self.topology.has_quotas:
+            return self._waitable_rows
+        return read_only(self._waitable_rows[self.topology.within_quotas(self._waitable_rows)])
 
     def fits_beside_held(self, row: int) -> bool:
         """Whether one more fits beside the pods on the node, tentative ones aside; shapes must be current."""

@@ -203,6 +203,7 @@ OF_OTHER_PODS = {
     "affinity_terms": (),
     "matches_itself": False,
     "own_anti_affinity": (),
+    "quotas": (),
 }
 NOT_READ_BY_STATIC_RULES = {
     **NOT_READ_BY_RULES,

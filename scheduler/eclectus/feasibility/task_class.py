@@ -74,7 +74,7 @@ class Parts:
         self._pod_preferences: WeakValueDictionary[Spec, PodPreferences] = WeakValueDictionary()
         self._by_pods: WeakValueDictionary[object, ScoresByPods] = WeakValueDictionary()
         self._eligible: WeakValueDictionary[tuple[Spec, tuple[Rule, ...]], MaskPart] = WeakValueDictionary()
-        self._domains: WeakValueDictionary[str, Domains] = WeakValueDictionary()
+        self._domains: WeakValueDictionary[tuple[str, str | None], Domains] = WeakValueDictionary()
 
     @property
     def bytes_per_node(self) -> int:
@@ -112,9 +112,9 @@ class Parts:
         eligible = partial(self.eligible, part)
         return _shared(self._topologies, part, lambda: TopologyMask(cluster, part, self.domains, eligible))
 
-    def domains(self, key: str) -> Domains:
-        """The topology domains of one key."""
-        return _shared(self._domains, key, lambda: Domains(self._cluster, key))
+    def domains(self, key: str, value: str | None = None) -> Domains:
+        """The topology domains of one key; with a value, the nodes that have it as the only one."""
+        return _shared(self._domains, (key, value), lambda: Domains(self._cluster, key, value))
 
     def eligible(self, spec: Spec, constraint: SpreadConstraint) -> MaskPart:
         """The nodes whose pods count for one of the pod's spread constraints."""
@@ -289,13 +289,17 @@ class TaskClass:
     def may_wait(self, row: int) -> bool:
         """Whether waiting for this node helps: it is feasible, and its services leave at least one slot.
 
-        May be called without `refresh`: the answer changes with shape and services only.
+        And no limit of the pod's pools forbids it now. May be called without `refresh`: but for such limits
+        the answer changes with shape and services only.
         """
         cluster = self.cluster
         is_behind = self._fit.room.service_cursor != cluster.service_changes
         if is_behind or self._shape_cursor != cluster.shape.head:
             self.refresh()
-        return self.scalars.feasible[row] and self.scalars.service_slots[row] >= 1
+        if not self.scalars.feasible[row] or self.scalars.service_slots[row] < 1:
+            return False
+        topology = self.topology
+        return topology is None or not topology.has_quotas or bool(topology.within_quotas(np.array([row]))[0])
 
     def fits_beside_held(self, row: int) -> bool:
         """Whether one more task fits beside the pods on the node; tentative placements do not count.

@@ -11,6 +11,7 @@ from msgspec.structs import astuple
 from eclectus.api.common import ObjectMeta, micro_time_text, without_nulls
 from eclectus.api.names import POOL
 from eclectus.api.pool import (
+    MAX_KINDS,
     MAX_PREEMPTION_SECONDS,
     MAX_WEIGHT,
     Pool,
@@ -18,6 +19,7 @@ from eclectus.api.pool import (
     PoolShare,
     PoolSpec,
     PoolStatus,
+    Quantities,
 )
 from eclectus.kube import objects
 from eclectus.kube.constraints import label_selector
@@ -95,6 +97,12 @@ def minimum_problem(pool: model.Pool) -> str:
         if name in most and least > most[name]:
             found, allowed = amount_text(name, least), amount_text(name, most[name])
             return f"it has a minimum of {found}, but a maximum of {allowed}"
+    for kind in pool.min_share.by_node:
+        most = next((dict(each.amounts) for each in pool.max_share.by_node if str(each) == str(kind)), {})
+        for name, least in kind.amounts:
+            if name in most and least > most[name]:
+                found, allowed = amount_text(name, least), amount_text(name, most[name])
+                return f"it has a minimum of {found} on nodes with {kind}, but a maximum of {allowed}"
     least_part, most_part = pool.min_share.percent, pool.max_share.percent
     if least_part is not None and most_part is not None and least_part > most_part:
         return f"it has a minimum of {least_part:g} percent, but a maximum of {most_part:g} percent"
@@ -117,7 +125,12 @@ def pool_status(record: model.PoolRecord, before: PoolStatus) -> dict[str, Any]:
 
     A merge patch keeps what it does not name, so what is no longer measured is null.
     """
+    by_node = [
+        {"key": each.key, "value": each.value, "amounts": quantities(each.amounts)}
+        for each in record.held_by_node
+    ]
     return {
+        **({"heldByNode": by_node or None} if by_node or before.held_by_node else {}),
         "held": _patched(record.held, before.held),
         "demand": _patched(record.demand, before.demand),
         "share": _patched(record.share, before.share),
@@ -160,13 +173,33 @@ def _amounts(share: PoolShare, field: str) -> model.PoolAmounts:
     """Amounts of 0 stay: of a maximum they mean that nothing of the resource may be held."""
     if share.percent is not None and not 0 <= share.percent <= 100:
         raise FieldError(f"{field}.percent", f"{share.percent:g} is not between 0 and 100")
-    for name in share.amounts:
+    return model.PoolAmounts(_whole(share.amounts, field), share.percent, _by_node(share, f"{field}.byNode"))
+
+
+def _by_node(share: PoolShare, field: str) -> tuple[model.NodeAmounts, ...]:
+    """Sorted by label and value, each of which is there once."""
+    found = dict[tuple[str, str], model.NodeAmounts]()
+    for at, each in enumerate(share.by_node):
+        if not each.key:
+            raise FieldError(f"{field}[{at}].key", "it is empty; write a label of nodes")
+        if (each.key, each.value) in found:
+            raise FieldError(f"{field}[{at}]", f"{each.key}={each.value} is stated already")
+        amounts = _whole(each.amounts, f"{field}[{at}]")
+        found[each.key, each.value] = model.NodeAmounts(each.key, each.value, amounts)
+    if len(found) > MAX_KINDS:
+        raise FieldError(field, f"it states {len(found)} kinds of nodes, more than {MAX_KINDS}")
+    return tuple(found[kind] for kind in sorted(found))
+
+
+def _whole(amounts: Quantities, field: str) -> Amounts:
+    """In the units of pods' requests, sorted."""
+    for name in amounts:
         if not counted(name):
             known = "cpu, memory, ephemeral-storage, pods, hugepages-SIZE, or a name with a domain"
             raise FieldError(f"{field}.amounts.{name}", f"pods request no such resource; it must be {known}")
-    total = parsed(dict(share.amounts), f"{field}.amounts")
+    total = parsed(dict(amounts), f"{field}.amounts")
     whole = ((name, total[name] if name == "cpu" else units(total[name])) for name in sorted(total))
-    return model.PoolAmounts(tuple((name, min(amount, MOST)) for name, amount in whole), share.percent)
+    return tuple((name, min(amount, MOST)) for name, amount in whole)
 
 
 def _selector(selector: PoolSelector) -> Selector:

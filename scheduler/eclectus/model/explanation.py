@@ -154,10 +154,11 @@ class PoolResource(Struct, frozen=True, rename="camel"):
 
     resource: str
     held: int
-    demand: int  # held, and requested by pods that wait; no more than it may hold
-    share: int  # what it is entitled to now
+    demand: int = 0  # held, and requested by pods that wait; no more than it may hold
+    share: int = 0  # what it is entitled to now
     least: int = 0  # its minimum
     most: int | None = None  # that it may hold; None: no maximum of its own
+    nodes: str = ""  # a label with its value: of what it holds on these nodes alone; no demand, and no share
 
 
 class PoolStanding(Struct, frozen=True, rename="camel"):

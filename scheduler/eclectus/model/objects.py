@@ -189,6 +189,22 @@ UNSUPPORTED = "which Eclectus does not support yet"
 """Ends the message of a pod that asks for an unsupported feature; the operator recognises it."""
 
 
+class NodeQuota(Struct, frozen=True, gc=False, cache_hash=True):
+    """What a pool of the pod may hold of a resource on the nodes with this value of a label.
+
+    `amount`: what the pod would add. `most`: None for no bound. `least`: what the pool gets there first, of
+    pods that ask for such nodes; 0 of others.
+    """
+
+    pool: str  # path
+    key: str
+    value: str
+    resource: str
+    amount: int
+    most: int | None = None
+    least: int = 0
+
+
 class Spec(Struct, frozen=True, gc=False, cache_hash=True):
     """All that rules and policies see of a pod; pods with equal specs are treated alike."""
 
@@ -218,6 +234,7 @@ class Spec(Struct, frozen=True, gc=False, cache_hash=True):
     matched_preferences: tuple[PodAffinityTerm, ...] = ()
     enforced_affinity: tuple[Term, ...] | None = None  # of its profile: at least one must hold as well
     images: tuple[str, ...] = ()  # also of volumes, where its profile weighs them; with tag or digest
+    quotas: tuple[NodeQuota, ...] = ()  # of its pools, of what it requests: engine/quota.py
 
     @property
     def prefers_by_pods(self) -> bool:
@@ -227,7 +244,8 @@ class Spec(Struct, frozen=True, gc=False, cache_hash=True):
     @property
     def has_pod_rules(self) -> bool:
         """Whether pods elsewhere decide about a node: those of its topology domains."""
-        return bool(self.matched_terms or self.spread or self.affinity_terms or self.own_anti_affinity)
+        about_pods = self.matched_terms or self.spread or self.affinity_terms or self.own_anti_affinity
+        return bool(about_pods or self.quotas)
 
 
 class Task(Struct, frozen=True, gc=False):

@@ -9,16 +9,30 @@ from eclectus.model.objects import Amounts, Selector
 LeafPolicy = Literal["fifo", "fair", "sjf", "srtf"]
 
 
+class NodeAmounts(Struct, frozen=True, gc=False):
+    """Amounts of resources on the nodes that have this value of a label."""
+
+    key: str
+    value: str
+    amounts: Amounts
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value}"
+
+
 class PoolAmounts(Struct, frozen=True, gc=False):
     """Amounts of resources, and a part of what the parent has of every other resource, percent.
 
-    The parent of a pool without one has what all nodes offer. Neither: no amount is stated.
+    The parent of a pool without one has what all nodes offer. Neither: no amount is stated. `by_node`: of
+    what is held on some nodes alone, each label and value once.
     """
 
     amounts: Amounts = ()
     percent: float | None = None
+    by_node: tuple[NodeAmounts, ...] = ()
 
     def __bool__(self) -> bool:
+        """Whether it says anything of all nodes together."""
         return bool(self.amounts) or self.percent is not None
 
 
@@ -66,6 +80,7 @@ class PoolRecord(Struct, frozen=True, gc=False):
     """What the scheduler measures of a pool: written to its status, so that it survives a restart."""
 
     held: Amounts = ()
+    held_by_node: tuple[NodeAmounts, ...] = ()  # of what its minimum or maximum states by node
     demand: Amounts = ()  # held, and requested by pods that wait
     share: Amounts = ()  # what it is entitled to now
     waiting_pods: int = 0

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from eclectus.api.common import MESSAGE_CHARACTERS, Condition
 from eclectus.api.pool import MAX_LEVELS
-from eclectus.model.pool import Pool, PoolAmounts
+from eclectus.model.pool import NodeAmounts, Pool, PoolAmounts
 from eclectus_operator.pools.pool_tree import ACCEPTED, Finding, findings, updated
 
 
@@ -215,3 +215,34 @@ def test_conditions_of_others_stay_and_messages_are_bounded() -> None:
     assert found is not None
     assert [each.type for each in found] == ["Audited", "Ready", "Zoned"]
     assert len(found[1].message) == MESSAGE_CHARACTERS
+
+
+def on(*kinds: tuple[str, int]) -> PoolAmounts:
+    """Thousandths of cpu by the value of a label."""
+    return PoolAmounts(by_node=tuple(NodeAmounts("gpu", value, (("cpu", cpu),)) for value, cpu in kinds))
+
+
+def test_minima_by_kind_of_node_are_compared_with_maxima_of_that_kind() -> None:
+    seen = found(
+        pool("a", least=on(("a100", 2000), ("h100", 9000)), most=on(("a100", 1000))),
+        pool("b", least=on(("a100", 1000)), most=on(("a100", 1000), ("h100", 0))),
+    )
+    text = "it has a minimum of 2 cpu on nodes with gpu=a100, but a maximum of 1 cpu"
+    assert seen == {"a": Finding("MinimumAboveMaximum", text), "b": ACCEPTED}
+
+
+def test_minima_by_kind_of_node_are_compared_with_what_the_parent_has_of_that_kind() -> None:
+    seen = found(
+        pool("top", most=on(("a100", 3000), ("h100", 9000))),
+        pool("mid", "top", least=on(("h100", 1000))),
+        pool("a", "mid", least=on(("a100", 2000))),
+        pool("b", "mid", least=on(("a100", 2000), ("h100", 2000))),
+        pool("c", "mid", least=on(("other", 9000))),
+    )
+    both = "the minima of the children of mid on nodes with gpu=a100 add up to 4 cpu, mid may hold 3 cpu"
+    more = (
+        "the minima of the children of mid on nodes with gpu=h100 add up to 2 cpu, mid has a minimum of 1 cpu"
+    )
+    assert seen["a"] == Finding("MinimaExceedParent", both)
+    assert seen["b"] == Finding("MinimaExceedParent", f"{both}; {more}")
+    assert {seen[name] for name in ("top", "mid", "c")} == {ACCEPTED}

@@ -133,7 +133,11 @@ class DrivenEngine:
         def may_evict(task: Task) -> bool:
             return evicts and state.places.of(task.uid) != "nodeQueue"
 
-        limited = {uid for uid, task in state.pending.items() if state.pools.limit_on(task) is not None}
+        limited = {
+            uid
+            for uid, task in state.pending.items()
+            if task.spec.quotas or state.pools.limit_on(task) is not None
+        }
 
         def pool_of(uid: str) -> str:
             task = state.pending.get(uid) or state.placed.task(uid)

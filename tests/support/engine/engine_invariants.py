@@ -57,10 +57,26 @@ def pools_hold_what_their_pods_hold(engine: Engine, known: Delivered) -> None:
         assert Counter(state.pools.usage.held(path)) == amounts, path
     if not state.pools.tree:
         return
+    quotas_by_node_count_what_is_there(engine)
     on_nodes = {task.uid for task in state.placed.tasks()}
     waiting = [task for task in state.pending.values() if task.uid not in on_nodes]
     may_run = [task for task in waiting if not task.gates and not task.deleting]
     assert state.pools.usage.waiting("").get("pods", 0) == len([task for task in may_run if task.pool])
+
+
+def quotas_by_node_count_what_is_there(engine: Engine) -> None:
+    """Every pool holds on the nodes of a kind what its pods there hold."""
+    state = engine._state
+    for pool in state.pools.tree:
+        path = state.pools.tree.path_of(pool.name)
+        for kind in () if path is None else state.pools.node_quotas.held_of(path):
+            held = Counter[str]()
+            for task in state.placed.tasks():
+                row = state.cluster.rows.get(state.placed.node_of(task.uid))
+                is_there = row is not None and state.cluster.labels.value(kind.key, row) == kind.value
+                if is_there and (task.pool == path or task.pool.startswith(f"{path}/")):
+                    held.update(_held(task))
+            assert dict(kind.amounts) == {name: held[name] for name, _ in kind.amounts}, f"{path}, {kind}"
 
 
 def binds_keep_the_limits(engine: Engine, commands: Sequence[Command]) -> None:
@@ -74,6 +90,20 @@ def binds_keep_the_limits(engine: Engine, commands: Sequence[Command]) -> None:
             assert not any(name in {"pods", *dict(task.spec.requests)} for name in over), f"{bound}: {over}"
             assert bound.jobs is None or state.pools.running_jobs(bound.path) <= bound.jobs, str(bound)
             assert not bound.suspended, str(bound)
+        for path in () if task is None or not task.pool else _way(task.pool):
+            pool = state.pools.tree.of_path(path)
+            for kind in () if pool is None else pool.max_share.by_node:
+                row = state.cluster.rows[state.placed.node_of(task.uid)]
+                if state.cluster.labels.value(kind.key, row) == kind.value:
+                    for name, most in kind.amounts:
+                        if name in {"pods", *(each for each, amount in task.spec.requests if amount)}:
+                            held_there = state.pools.node_quotas.held(path, kind.key, kind.value, name)
+                            assert held_there <= most, f"{task} on {kind}: {path} holds {held_there} {name}"
+
+
+def _way(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[: at + 1]) for at in range(len(parts))]
 
 
 def gangs_are_victims_whole_or_keep_their_quorum(engine: Engine, commands: Sequence[Command]) -> None:

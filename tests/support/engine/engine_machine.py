@@ -27,7 +27,7 @@ from eclectus.model.objects import (
     Task,
     Toleration,
 )
-from eclectus.model.pool import NO_AMOUNTS, Pool, PoolAmounts, PoolPreemption
+from eclectus.model.pool import NO_AMOUNTS, NodeAmounts, Pool, PoolAmounts, PoolPreemption
 from gangs import key
 from judge import refusal
 
@@ -37,6 +37,15 @@ EMPTY: Mapping[str, object] = {}
 def pods(most: int) -> PoolAmounts:
     """So many pods."""
     return PoolAmounts((("pods", most),))
+
+
+def by_zone(first: int, second: int) -> PoolAmounts:
+    """So many cores in one zone, and pods in the other."""
+    kinds = (
+        NodeAmounts("zone", "z1", (("cpu", 1000 * first),)),
+        NodeAmounts("zone", "z2", (("pods", second),)),
+    )
+    return PoolAmounts(by_node=kinds)
 
 
 POD_FIELDS = st.sampled_from(
@@ -69,8 +78,10 @@ NODE_FIELDS = st.fixed_dictionaries(
 )
 POOL_FIELDS = st.fixed_dictionaries(
     {
-        "max_share": st.sampled_from([NO_AMOUNTS, pods(0), pods(1), pods(3), PoolAmounts((), 50.0)]),
-        "min_share": st.sampled_from([NO_AMOUNTS, pods(2)]),
+        "max_share": st.sampled_from(
+            [NO_AMOUNTS, pods(0), pods(1), pods(3), PoolAmounts((), 50.0), by_zone(1, 0), by_zone(2, 1)]
+        ),
+        "min_share": st.sampled_from([NO_AMOUNTS, pods(2), by_zone(1, 1)]),
         "running_jobs_most": st.sampled_from([None, None, 1, 2]),
         "suspended": st.sampled_from([False, False, False, True]),
         "weight": st.sampled_from([0.0, 1.0, 3.0]),
@@ -179,6 +190,19 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
         self.deliver_all()
         for _ in range(2):  # pools are looked at once a second
             self.step([], 1.5)
+
+    @rule(count=st.integers(1, 6), quorum=st.sampled_from([0, 0, 2]), above=st.booleans())
+    def crowd_a_kind_of_node(self, count: int, quorum: int, above: bool) -> None:
+        """A pool may hold little on the nodes of either zone, or the pool above it, and has more pods."""
+        most = by_zone(1, 1)
+        self.put_pool("all", {"max_share": most} if above else {})
+        self.put_pool("team", {} if above else {"max_share": most, "min_share": by_zone(1, 0)})
+        for zone in ("z1", "z2"):
+            self.server.put_node(make_node(f"of-{zone}", cpu=4, labels={"zone": zone}))
+        if quorum:
+            self.put_gang(3, quorum)
+        self._create_in("team", count, {"gang": key("g0"), "preempts": False} if quorum else {})
+        self.deliver_all()
 
     def _create_in(self, pool: str, count: int, fields: Mapping[str, object] = EMPTY) -> None:
         for _ in range(count):

@@ -50,6 +50,12 @@ def ready(admin: Admin, name: str) -> tuple[str, str]:
     return next(((each["reason"], each["message"]) for each in conditions), ("", ""))
 
 
+def on(model: str, amounts: Any) -> Any:
+    """Amounts on the nodes with this model of GPU."""
+    return {"key": "nvidia.com/gpu.product", "value": model, "amounts": amounts}
+
+
+DEFAULTS = {"weight": 1, "policy": "fair", "altruism": 1, "suspend": False}
 AMOUNTS = {"amounts": {"cpu": "1500m", "nvidia.com/gpu": 2}}
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("x" * 64, {}, "the name is a label value of pods and namespaces, so it may have at most 63 characters"),
@@ -63,6 +69,23 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("a", {"maxShare": {"amounts": {"cpu": "-1"}}}, "should match"),
     ("a", {"maxShare": {"amounts": {"cpu": -1}}}, "should be greater than or equal to 0"),
     ("a", {"maxShare": {"amounts": {f"a.b/{at}": 1 for at in range(17)}}}, "must have at most 16"),
+    (
+        "a",
+        {
+            "minShare": {"byNode": [on("a100", {"cpu": "1500m"}), on("h100", {"pods": 2})]},
+            "maxShare": {"byNode": [on("h100", {"pods": 1})]},
+        },
+        "minShare.byNode must not be above maxShare.byNode",
+    ),
+    (
+        "a",
+        {"maxShare": {"byNode": [on("a100", {"gpu": 1})]}},
+        "a resource is cpu, memory, ephemeral-storage, pods",
+    ),
+    ("a", {"maxShare": {"byNode": [on("a100", {}), on("a100", {})]}}, "Duplicate value"),
+    ("a", {"maxShare": {"byNode": [on(str(at), {}) for at in range(17)]}}, "must have at most 16"),
+    ("a", {"maxShare": {"byNode": [{**on("", {}), "key": ""}]}}, "should be at least 1 chars long"),
+    ("a", {"altruism": 1.5}, "spec.altruism"),
     ("a", {"weight": -1}, "spec.weight"),
     ("a", {"weight": 1e7}, "spec.weight"),
     ("a", {"policy": "lifo"}, 'supported values: "fair", "fifo", "sjf", "srtf"'),
@@ -91,10 +114,14 @@ def test_a_pool_with_everything_is_stored_as_written_and_has_defaults(admin: Adm
     spec = {
         "parent": "lab",
         "weight": 0.5,
-        "minShare": {**AMOUNTS, "percent": 10},
-        "maxShare": {"amounts": {"cpu": 2, "memory": "64Gi", "nvidia.com/gpu": "2", "hugepages-2Mi": 0}},
+        "minShare": {**AMOUNTS, "percent": 10, "byNode": [on("a100", {"nvidia.com/gpu": 2, "cpu": "1500m"})]},
+        "maxShare": {
+            "amounts": {"cpu": 2, "memory": "64Gi", "nvidia.com/gpu": "2", "hugepages-2Mi": 0},
+            "byNode": [on("a100", {"nvidia.com/gpu": "2"}), on("", {"pods": 1})],
+        },
         "policy": "srtf",
         "maxRunningJobs": 7,
+        "altruism": 0.5,
         "namespaces": {
             "names": ["vision"],
             "selector": {"matchExpressions": [{"key": "team", "operator": "In", "values": ["a"]}]},
@@ -110,9 +137,9 @@ def test_a_pool_with_everything_is_stored_as_written_and_has_defaults(admin: Adm
         "suspend": True,
     }
     assert create(admin, "vision", **spec)["spec"] == spec
-    assert create(admin, "lab")["spec"] == {"weight": 1, "policy": "fair", "suspend": False}
+    assert create(admin, "lab")["spec"] == DEFAULTS
     nulls = create(admin, "nulls", parent=None, weight=None, minShare=None, maxRunningJobs=None)
-    assert nulls["spec"] == {"weight": 1, "policy": "fair", "suspend": False}
+    assert nulls["spec"] == DEFAULTS
 
 
 def test_conditions_say_what_is_wrong_with_the_tree_and_follow_it(admin: Admin, operator: Any) -> None:

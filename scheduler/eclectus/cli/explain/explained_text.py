@@ -138,7 +138,8 @@ def _pool(pool: explanation.PoolStanding) -> Iterator[str]:
         held, share = (quantity(each.resource, amount) for amount in (each.held, each.share))
         least = f", minimum {quantity(each.resource, each.least)}" if each.least else ""
         most = "" if each.most is None else f", at most {quantity(each.resource, each.most)}"
-        yield f"holds {held} {each.resource} of a share of {share}{least}{most}"
+        of = f"on nodes with {each.nodes}" if each.nodes else f"of a share of {share}"
+        yield f"holds {held} {each.resource} {of}{least}{most}"
     if pool.below_minimum is not None:
         yield f"below its minimum for {span(pool.below_minimum)}"
     elif pool.below_share is not None:

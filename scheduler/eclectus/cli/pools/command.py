@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from msgspec import structs
 from typing_extensions import override
 
 from eclectus.api.names import POOL, POOLS_PATH
-from eclectus.api.pool import READY, Pool
+from eclectus.api.pool import READY, Pool, PoolShare
 from eclectus.cli import cluster_commands
 from eclectus.cli.output import ABSENT, age, aligned, span, structured
 from eclectus.cli.pools.import_queues import import_queues
@@ -154,12 +155,13 @@ def _row(pool: Pool, depth: int) -> Row:
         "depth": depth,
         "weight": spec.weight,
         "policy": spec.policy,
-        "minShare": {"amounts": dict(spec.min_share.amounts), "percent": spec.min_share.percent},
-        "maxShare": {"amounts": dict(spec.max_share.amounts), "percent": spec.max_share.percent},
+        "minShare": _share(spec.min_share),
+        "maxShare": _share(spec.max_share),
         "maxRunningJobs": spec.max_running_jobs,
         "suspend": spec.suspend,
         "dryRun": spec.preemption.dry_run,
         "held": dict(status.held),
+        "heldByNode": [structs.asdict(each) for each in status.held_by_node],
         "share": dict(status.share),
         "demand": dict(status.demand),
         "waitingPods": status.waiting_pods,
@@ -170,6 +172,11 @@ def _row(pool: Pool, depth: int) -> Row:
         "reason": "" if ready is None else ready.reason,
         "message": "" if ready is None else ready.message,
     }
+
+
+def _share(share: PoolShare) -> Row:
+    by_node = [structs.asdict(each) for each in share.by_node]
+    return {"amounts": dict(share.amounts), "percent": share.percent, "byNode": by_node}
 
 
 def table(listed: Sequence[Row], now: datetime, *, wide: bool = False) -> Iterator[str]:

@@ -32,12 +32,13 @@ class Domains:
 
     `of_row`: the number of the row's domain, `ABSENT` where there is no node or it lacks the label, shape
     [capacity]. `count`: numbers so far, some perhaps of domains without nodes. They keep their meaning while
-    `generation` stays the same.
+    `generation` stays the same. `value`: nodes with this one are the only domain; None: each value is one.
     """
 
-    def __init__(self, cluster: Cluster, key: str) -> None:
+    def __init__(self, cluster: Cluster, key: str, value: str | None = None) -> None:
         self._cluster = cluster
         self.key = key
+        self._value = value
         self._cursor = -1
         self.generation = 0
         self._only_row: list[int] = []  # of each domain: the row that is alone in it, or `SEVERAL`
@@ -80,15 +81,21 @@ class Domains:
             return
         self._cursor, self._only_row = shape.head, []
         for row in changed:
-            value = self._cluster.labels.value(self.key, row)
-            known = self._numbers
-            self.of_row[row] = ABSENT if value is None else known.setdefault(value, len(known))
+            value, only, known = self._cluster.labels.value(self.key, row), self._value, self._numbers
+            if value is None or (only is not None and value != only):
+                self.of_row[row] = ABSENT
+            else:
+                self.of_row[row] = known.setdefault(value, len(known))
 
     def _start_over(self) -> None:
-        labels = self._cluster.labels
+        labels, value = self._cluster.labels, self._value
         self._cursor, self.generation = self._cluster.shape.head, self.generation + 1
         self.of_row: Codes = labels.column(self.key).copy()
         self._numbers, self._only_row = dict(labels.codes(self.key)), []
+        if value is not None:
+            code = self._numbers.get(value)
+            self.of_row[:] = ABSENT if code is None else np.where(self.of_row == code, 0, ABSENT)
+            self._numbers = {value: 0}
 
 
 def topology_part(spec: Spec) -> Spec:
@@ -171,6 +178,12 @@ def holders(pods: AlikePodGroups, terms: Sequence[PodAffinityTerm]) -> CountedPo
         lambda group: int(not held.isdisjoint(group.terms)),
         lambda: _once(pods.with_term.get(term, ()) for term in terms),
     )
+
+
+def pods_of_quota(pods: AlikePodGroups, pool: str, resource: str) -> CountedPods:
+    """The pods of a pool, each as much as it holds of a resource; nominated and terminating ones included."""
+    quota = (pool, resource)
+    return CountedPods(lambda group: group.of_quota.get(quota, 0), lambda: pods.of_quota.get(quota, ()))
 
 
 def attracting_pods(

@@ -23,9 +23,10 @@ from eclectus.feasibility.topology.domains import (
     holders,
     pods_of_all_terms,
     pods_of_any_term,
+    pods_of_quota,
     spread_pods,
 )
-from eclectus.model.objects import PodAffinityTerm, Spec, SpreadConstraint, Task
+from eclectus.model.objects import NodeQuota, PodAffinityTerm, Spec, SpreadConstraint, Task
 
 # Rules that allow a node or not by how many pods its topology domain has.
 #
@@ -182,9 +183,27 @@ def anti_affinity_bounds(_row_count: int | None, _freed: int) -> Bounds:
     return NO_LEAST, 0
 
 
+def quota_bounds(quota: NodeQuota, most: int) -> BoundsOf:
+    """What a pool holds on nodes of one kind, with what the pod adds, is at most so much."""
+
+    def bounds(_row_count: int | None, _freed: int) -> Bounds:
+        return NO_LEAST, most - quota.amount
+
+    return bounds
+
+
+def quota_kind(quota: NodeQuota) -> RuleKind:
+    """In words of our own: kube-scheduler knows no such rule."""
+    reason = (
+        f"node(s) with {quota.key}={quota.value} where pool {quota.pool} is at its limit of {quota.resource}"
+    )
+    return RuleKind("PoolQuota", reason, shuts_absent=False)
+
+
 MAX_FLIPS = 256  # entries of rows; a reader that is further behind starts over
 
-DomainsOf = Callable[[str], Domains]
+DomainsOf = Callable[[str, str | None], Domains]
+"""By topology key; and by a value, where its nodes alone are one."""
 EligibleFor = Callable[[SpreadConstraint], ShapeValues[np.bool_]]
 
 
@@ -232,6 +251,25 @@ class TopologyMask:
                 refused = refused & ~is_absent
             yield rule.kind.plugin, rule.kind.reason, refused
 
+    @property
+    def has_quotas(self) -> bool:
+        """Whether limits of pools are among the rules."""
+        return bool(self._quotas)
+
+    def within_quotas(self, rows: Rows) -> Mask:
+        """Which of the rows no limit of a pool refuses, shape [len(rows)]."""
+        self.refresh()
+        left = np.ones(len(rows), dtype=bool)
+        for rule, _ in self._quotas:
+            left &= ~rule.shut[rows]
+        return left
+
+    def quotas_at_limit(self, rows: Rows) -> list[tuple[NodeQuota, int]]:
+        """The quotas that refuse some of the rows, and what is held of each; none unless they refuse all."""
+        if self.within_quotas(rows).any():
+            return []
+        return [(quota, rule.counts.total) for rule, quota in self._quotas if rule.shut[rows].any()]
+
     def refresh(self) -> None:
         """Follow the pods and nodes that have changed since the last time."""
         pods, shape = self._cluster.pods.changes, self._cluster.shape
@@ -262,7 +300,9 @@ class TopologyMask:
     def _start_over(self) -> None:
         self._pods_cursor, self._shape_cursor = self._cluster.pods.changes.head, self._cluster.shape.head
         self._keys = self._matched_keys()
-        self._rules = tuple(self._make_rules())
+        stated = ((each, each.most) for each in self._spec.quotas if each.most is not None)
+        self._quotas = [(self._quota_rule(each, most), each) for each, most in stated]
+        self._rules = (*self._make_rules(), *(rule for rule, _ in self._quotas))
         self.version += 1
         self._combine()
 
@@ -298,11 +338,16 @@ class TopologyMask:
             counts = self._counts(key, holders(pods, matched[key]))
             yield DomainRule(cluster, counts, EXISTING_ANTI, anti_affinity_bounds)
 
+    def _quota_rule(self, quota: NodeQuota, most: int) -> DomainRule:
+        pods = pods_of_quota(self._cluster.pods, quota.pool, quota.resource)
+        counts = DomainCounts(self._cluster, self._domains(quota.key, quota.value), pods, None)
+        return DomainRule(self._cluster, counts, quota_kind(quota), quota_bounds(quota, most))
+
     def _counts(
         self, key: str, pods: CountedPods, constraint: SpreadConstraint | None = None
     ) -> DomainCounts:
         eligible = None if constraint is None else self._eligible(constraint)
-        return DomainCounts(self._cluster, self._domains(key), pods, eligible)
+        return DomainCounts(self._cluster, self._domains(key, None), pods, eligible)
 
 
 class MaskWithout:

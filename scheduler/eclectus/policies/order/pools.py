@@ -47,7 +47,7 @@ class FairPools(Order):
     def rank_prefix(self, view: View, prefix: str, spec: Spec) -> tuple[float, ...]:
         """Below its minimum first, by the part that it has; then by what it holds over its weight."""
         pools = view.pools
-        part = pools.part_of_minimum(prefix, spec.requests)
+        part = pools.part_of_minimum(prefix, spec)
         if part < 1.0:
             return (0.0, part)
         weight = pools.weight_of(prefix)

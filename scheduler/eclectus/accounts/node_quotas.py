@@ -1,0 +1,119 @@
+"""Quotas by kind of node: what a Pool may hold, and gets first, on the nodes with a value of a label.
+
+Which nodes a limit forbids depends on the pods of the pool on others, as with rules about other pods. So a
+pod's spec has the quotas that concern it (`Spec.quotas`), and the rules of topology narrow the nodes: where
+one kind is full, the pod goes to another, whatever places it. Nothing is counted where no Pool has any.
+
+A minimum of one kind counts for pods that can run on no other: which of its waiting pods will be on such
+nodes is not known of the rest.
+"""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from eclectus.accounts.group_shares import prefixes
+from eclectus.cluster.nodes import Cluster
+from eclectus.cluster.resources import PODS
+from eclectus.feasibility.topology.domains import DomainCounts, Domains, pods_of_quota
+from eclectus.model.objects import NodeQuota, Spec
+from eclectus.model.pool import NodeAmounts, Pool, PoolAmounts
+
+_Held = tuple[str, str, str, str]
+"""Path, key and value of the label, resource."""
+
+
+class Tree(Protocol):
+    """The Pools by path; `version` is another number when they have changed."""
+
+    version: int
+
+    def of_path(self, path: str) -> Pool | None:
+        """The Pool of this path; None for one without an object."""
+
+
+class NodeQuotas:
+    """What Pools state of nodes with a label, and what they hold there."""
+
+    def __init__(self, cluster: Cluster, tree: Tree) -> None:
+        self._cluster = cluster
+        self._tree = tree
+        self._version = -1  # of the tree, for which these are
+        self._names: dict[str, None] = {}  # of Pools that state any
+        self._counts: dict[_Held, DomainCounts] = {}
+
+    def __bool__(self) -> bool:
+        """Whether any Pool states some."""
+        return bool(self._names)
+
+    def see(self, name: str, pool: Pool | None) -> None:
+        """The Pool is as given from now on; None: it is gone."""
+        if pool is not None and (pool.min_share.by_node or pool.max_share.by_node):
+            self._names[name] = None
+        else:
+            self._names.pop(name, None)
+
+    def of(self, path: str, spec: Spec) -> tuple[NodeQuota, ...]:
+        """Those that concern a pod of a pool: of what it requests, by all pools on the path."""
+        if not self._names or not path:
+            return ()
+        found = dict[_Held, NodeQuota]()
+        requests = {name: amount for name, amount in (*spec.requests, (PODS, 1)) if amount}
+        for above in (*prefixes(path), path):
+            pool = self._tree.of_path(above)
+            if pool is None:
+                continue
+            for kind in _kinds(pool):
+                asks = _asks_for(spec, kind)
+                for name in (name for name, _ in kind.amounts if name in requests):
+                    at = (above, kind.key, kind.value, name)
+                    most, least = _stated(pool.max_share, kind, name), _stated(pool.min_share, kind, name)
+                    found[at] = NodeQuota(*at, requests[name], most, (asks and least) or 0)
+        return tuple(found.values())
+
+    def held(self, path: str, key: str, value: str, resource: str) -> int:
+        """What a pool holds of a resource on nodes of a kind that it or a pool below states."""
+        if self._version != self._tree.version:
+            self._version = self._tree.version
+            self._counts.clear()
+        at = (path, key, value, resource)
+        counts = self._counts.get(at)
+        if counts is None:
+            pods = pods_of_quota(self._cluster.pods, path, resource)
+            counts = DomainCounts(self._cluster, Domains(self._cluster, key, value), pods, None)
+            self._counts[at] = counts
+        counts.refresh()
+        return counts.total
+
+    def held_of(self, path: str) -> tuple[NodeAmounts, ...]:
+        """What a pool holds of what its minimum and maximum state by node."""
+        pool = self._tree.of_path(path) if self._names else None
+        return () if pool is None else tuple(self._held_of(path, pool))
+
+    def _held_of(self, path: str, pool: Pool) -> Iterator[NodeAmounts]:
+        stated = dict[tuple[str, str], dict[str, None]]()
+        for each in _kinds(pool):
+            stated.setdefault((each.key, each.value), {}).update(dict.fromkeys(dict(each.amounts)))
+        for (key, value), names in sorted(stated.items()):
+            amounts = ((name, self.held(path, key, value, name)) for name in sorted(names))
+            yield NodeAmounts(key, value, tuple(amounts))
+
+
+def _kinds(pool: Pool) -> Iterator[NodeAmounts]:
+    yield from pool.max_share.by_node
+    yield from pool.min_share.by_node
+
+
+def _stated(share: PoolAmounts, kind: NodeAmounts, resource: str) -> int | None:
+    alike = (each for each in share.by_node if (each.key, each.value) == (kind.key, kind.value))
+    found = (dict(each.amounts) for each in alike)
+    return next((amounts[resource] for amounts in found if resource in amounts), None)
+
+
+def _asks_for(spec: Spec, kind: NodeAmounts) -> bool:
+    """Whether pods with this spec run on nodes of the kind alone, by node selector or required affinity."""
+    if (kind.key, kind.value) in spec.node_selector:
+        return True
+    return bool(spec.affinity) and all(
+        any((each.key, each.op, each.values) == (kind.key, "In", (kind.value,)) for each in term.expressions)
+        for term in spec.affinity or ()
+    )
