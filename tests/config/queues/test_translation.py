@@ -202,10 +202,18 @@ def problems(*texts: str, chosen: Any = None) -> str:
 def test_a_cluster_queue_has_its_quota_as_minimum_and_what_it_may_use_above_as_maximum() -> None:
     vision = pools(KUEUE)["vision"]
     assert vision["parent"] == "research"
-    assert vision["minShare"] == {"amounts": {"cpu": "8500m", "memory": "40Gi"}}
-    assert vision["maxShare"] == {"amounts": {"cpu": "14500m"}}  # memory of one flavor has no limit
+    assert vision["minShare"]["amounts"] == {"cpu": "8500m", "memory": "40Gi"}
+    assert vision["maxShare"]["amounts"] == {"cpu": "14500m"}  # memory of one flavor has no limit
     assert (vision["weight"], vision["policy"]) == (1.5, "fifo")
     assert vision["preemption"] == {"minShareSeconds": 0}
+
+
+def test_a_flavor_is_a_kind_of_node_by_the_label_of_its_resource_flavor() -> None:
+    vision = pools(KUEUE)["vision"]
+    spot = {"key": "kind", "value": "spot"}
+    assert vision["minShare"]["byNode"] == [{**spot, "amounts": {"cpu": 8, "memory": "36Gi"}}]
+    assert vision["maxShare"]["byNode"] == [{**spot, "amounts": {"cpu": 12}}]
+    assert "byNode" not in pools(KUEUE)["speech"]["minShare"], "it has one flavor"
 
 
 def test_a_cohort_holds_what_its_members_and_it_have() -> None:
@@ -266,8 +274,7 @@ def test_what_stands_still_in_kueue_does_so_here() -> None:
         "document 1: ClusterQueue vision: metadata.labels: are not copied",
         "document 1: ClusterQueue vision: spec.queueingStrategy: ",
         "document 1: ClusterQueue vision: spec.preemption.withinClusterQueue: ",
-        "document 1: ClusterQueue vision: spec.resourceGroups[0].flavors: pods of a pool may run on nodes",
-        "the quotas of spot, on-demand are added",
+        "ClusterQueue vision: spec.resourceGroups[0].flavors[1]: on-demand is a part of the sum alone",
         "flavors[0].resources[1].lendingLimit: what a pool does not need is lent",
         "document 2: ClusterQueue speech: spec.stopPolicy: suspend evicts nothing",
         "document 5: items[3]: ResourceFlavor spot: spec.nodeLabels: ",

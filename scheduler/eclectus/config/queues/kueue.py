@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from eclectus.api.pool import MAX_NAMESPACES, MAX_WEIGHT
+from eclectus.api.pool import MAX_KINDS, MAX_NAMESPACES, MAX_WEIGHT
 from eclectus.config.queues.reading import KINDS, Amounts, Draft, Fields, Findings, Object, number, shares
 from eclectus.kube.requests import counted
 
@@ -27,6 +27,10 @@ class _Quotas:
     """What a ClusterQueue or a Cohort states, thousandths by resource."""
 
     nominal: Amounts = field(default_factory=dict)
+    flavors: dict[str, _Quotas] = field(
+        default_factory=dict
+    )  # of groups with several, by name; path in where
+    where: str = ""  # the group, of a flavor
     borrowed: dict[str, int | None] = field(default_factory=dict)  # None: any amount, of one flavor at least
 
     def add(self, resource: str, nominal: int, borrowed: int | None) -> None:
@@ -60,6 +64,7 @@ class Kueue:
         self._cohorts: dict[str, _Node] = {}
         self._bound: dict[str, dict[str, str]] = defaultdict(dict)  # ClusterQueue -> namespace -> where
         self._selectors: dict[str, Any] = {}  # of ClusterQueues; None: no namespace
+        self._labels: dict[str, dict[str, Any]] = {}  # of nodes, by ResourceFlavor
 
     def read(self, each: Object) -> None:
         """Take an object of Kueue's group."""
@@ -85,6 +90,8 @@ class Kueue:
             is_open = self._selectors[name] is not None
             namespaces = tuple(sorted(self._bound.get(name, ()))) if is_open else ()
             spec = node.spec | _limits(least, most) | self._admitted(name, namespaces)
+            for share, entries in self._by_node(node).items():
+                spec.setdefault(share, {})["byNode"] = entries
             yield _draft("ClusterQueue", name, node, spec, namespaces)
         yield from self._cohort_drafts()
         for queue in sorted(self._bound.keys() - self._queues.keys()):
@@ -146,9 +153,11 @@ class Kueue:
         spec.note("fairSharing", "namespaces of one Pool have no weights; give each a Pool below it")
         spec.note("wallTimePolicy", "a Pool limits what is held at once, and not for how long")
 
-    @staticmethod
-    def _read_flavor(_: Object, spec: Fields) -> None:
-        spec.note("nodeLabels", f"{KINDS}; write it into the pods")
+    def _read_flavor(self, each: Object, spec: Fields) -> None:
+        labels = spec.below("nodeLabels")
+        self._labels[each.name] = {name: labels.text(name) for name in labels.names()}
+        if self._labels[each.name]:
+            self._found.note(spec.at("nodeLabels"), f"{KINDS}; write it into the pods")
         spec.note("nodeTaints", f"{KINDS}; write it into the pods")
         spec.note("tolerations", "nothing is added to pods; write them into the pods")
         spec.note("topologyName", "pods that belong together are placed by their own affinity")
@@ -160,18 +169,19 @@ class Kueue:
         quotas = _Quotas()
         for group in spec.items("resourceGroups"):
             group.drop("coveredResources")  # the flavors repeat them
-            names = list[str]()
-            for flavor in group.items("flavors"):
-                names.append(flavor.text("name"))
+            flavors = list(group.items("flavors"))
+            for flavor in flavors:
+                own = _Quotas(where=flavor.path)
+                name = flavor.text("name")
+                if len(flavors) > 1:
+                    quotas.flavors[name] = own
                 for resource in flavor.items("resources"):
-                    self._read_quota(resource, quotas)
+                    self._read_quota(resource, quotas, own)
                 flavor.close()
-            if len(names) > 1:
-                self._found.note(group.at("flavors"), f"{KINDS}; the quotas of {', '.join(names)} are added")
             group.close()
         return quotas
 
-    def _read_quota(self, resource: Fields, quotas: _Quotas) -> None:
+    def _read_quota(self, resource: Fields, *all_quotas: _Quotas) -> None:
         for field_name in ("name", "nominalQuota"):
             if field_name not in resource:
                 resource.problem(field_name, "is missing")
@@ -180,9 +190,31 @@ class Kueue:
         if name and not counted(name):
             self._found.note(resource.at("name"), f"pods request no resource {name!r}")
         elif name and nominal is not None:
-            quotas.add(name, nominal, borrowed)
+            for each in all_quotas:
+                each.add(name, nominal, borrowed)
         resource.note("lendingLimit", _LENT)
         resource.close()
+
+    def _by_node(self, node: _Node) -> dict[str, list[dict[str, Any]]]:
+        """Minima and maxima on the nodes of each flavor, by the label that its ResourceFlavor names."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        known = set[tuple[str, str]]()
+        for name, quotas in node.quotas.flavors.items():
+            labels = self._labels.get(name, {})
+            key, value = next(iter(labels.items()), ("", ""))
+            if not labels or (key, value) in known or len(known) == MAX_KINDS:
+                why = "its nodes have a label of their own in no ResourceFlavor that was given"
+                self._found.note(quotas.where, f"{name} is a part of the sum alone: {why}")
+                continue
+            known.add((key, value))
+            if len(labels) > 1:
+                self._found.note(quotas.where, f"its nodes are those with the label {key} alone")
+            most = quotas.most(quotas.nominal) if node.parent else quotas.nominal
+            for share, amounts in (("minShare", quotas.nominal), ("maxShare", most)):
+                if amounts:
+                    entry = {"key": key, "value": value, **shares(amounts)}
+                    found.setdefault(share, []).append(entry)
+        return found
 
     def _admitted(self, name: str, bound: tuple[str, ...]) -> dict[str, Any]:
         """Whose pods may name it: what its selector selects; of all namespaces, those with a LocalQueue."""
@@ -200,6 +232,9 @@ class Kueue:
             if each.parent and each.parent not in self._cohorts:  # without an object, or quota of its own
                 self._cohorts[each.parent] = _Node(each.where, "", _Quotas(), {})
         for name, node in self._cohorts.items():
+            for flavor in node.quotas.flavors:
+                where = node.quotas.flavors[flavor].where
+                self._found.note(where, f"{flavor} is a part of the sum of the cohort alone")
             least = self._total(name)
             most = node.quotas.most(least) if node.parent else least
             yield _draft("Cohort", name, node, node.spec | _limits(least, most))
