@@ -19,7 +19,7 @@ from pool_objects import new_pool
 pytestmark = pytest.mark.live
 
 VALUES = {"operator": {"enabled": True}}
-NODES = [NodeSpec(name=f"n{at}", group="all", speed=1.0) for at in range(2)]
+NODES = [NodeSpec(name=f"n{at}", group="all", speed=1.0, labels={"model": "a100"}) for at in range(2)]
 SCHEDULER: dict[str, Any] = {}
 
 
@@ -191,6 +191,26 @@ def test_what_a_pool_holds_and_lacks_is_written_beside_the_conditions(admin: Adm
     for name in admin.pods():
         admin.send("DELETE", f"/api/v1/namespaces/{admin.namespace}/pods/{name}")
     wait("what is held no longer is not shown", lambda: not status(admin, "small").get("held"))
+
+
+def test_a_limit_by_kind_of_node_holds_and_what_is_held_there_is_written(admin: Admin) -> None:
+    """All nodes have the label, so the second pod has none left."""
+    kind = {"key": "model", "value": "a100"}
+    names = {"names": [admin.namespace]}
+    create(admin, "kinds", namespaces=names, maxShare={"byNode": [{**kind, "amounts": {"cpu": 1}}]})
+    bodies = [pod(f"p{at}", cpu="1", work=600) for at in range(2)]
+    for body in bodies:
+        body["metadata"]["labels"] = {POOL_LABEL: "kinds"}
+    admin.create(bodies)
+    held = [{**kind, "amounts": {"cpu": "1000m"}}]
+    wait("it is measured", lambda: status(admin, "kinds").get("heldByNode") == held)
+
+    def reasons() -> set[str]:
+        conditions = (each["status"].get("conditions", []) for each in admin.pods().values())
+        return {each.get("reason", "") for found in conditions for each in found}
+
+    wait("the other says why it waits", lambda: "WaitingForQuota" in reasons())
+    assert len(admin.bound()) == 1
 
 
 def test_kubectl_shows_and_explains_what_matters(admin: Admin, plane: Any) -> None:
