@@ -12,7 +12,7 @@ from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.engine import scheduling_cycle
 from eclectus.framework import Action, Bind, Defer, Order, PendingTasks, Unschedulable, View
 from eclectus.model import commands
-from eclectus.model.events import TaskSeen
+from eclectus.model.events import TaskGone, TaskSeen
 from eclectus.model.objects import Task
 from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.order.fifo import FifoOrder
@@ -251,3 +251,16 @@ class Whole(LeastAllocated):
 def test_a_policy_that_takes_all_tasks_gets_all_of_the_classes_of_a_step() -> None:
     world = small_world(make_engine(Whole()), cpu=40)
     assert len(seen(world, *numbered(25))) == 25
+
+
+def test_a_cycle_that_was_cut_ends_though_its_tasks_are_gone_so_that_other_pods_are_reported() -> None:
+    world = small_world(make_engine(LeastAllocated()), cpu=1)
+    waiting = shapes(2 * CLASSES, cpu=99)
+    seen(world, *waiting, *members())
+    world.step(*(TaskGone(task.uid) for task in waiting))
+    commands_of_step = world.step(after=5.0)
+    assert [each.reason for each in commands_of_step if isinstance(each, commands.Report)] == [
+        "WaitingForGang"
+    ]
+    at = world.engine.next_step_at()
+    assert at is None or at > world.now

@@ -90,8 +90,8 @@ class Engine:
             self._gang_turns.update()
         # 3. Nodes that have changed start the tasks that are nominated to them, then those of their queues.
         self._dispatch_nodes()
-        # 4. Pending tasks are placed.
-        if state.class_queues.count:
+        # 4. Pending tasks are placed. A cycle that was cut ends, tasks or not: reports wait for that.
+        if state.class_queues.count or self._placement.goes_on:
             self._placement.place_pending()
         # 5. Pods that have waited beside room for as long as their profile allows are placed all the same.
         if state.waiting_times.next_due <= now:
