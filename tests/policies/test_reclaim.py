@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from builders import make_node
-from eclectus.model.events import BudgetSeen
+from eclectus.model.events import BudgetSeen, TaskSeen
 from eclectus.model.objects import Budget, Requirement, Task
 from eclectus.model.pool import Pool, PoolPreemption
 from eclectus.policies.relieve.preemption import Preemption
@@ -127,6 +128,40 @@ def test_claims_of_one_step_leave_a_pool_its_minimum() -> None:
     world.add(*pods("a", 6))
     world.sleep(600.0)
     assert held(world, "b") == 3
+
+
+@pytest.mark.parametrize("at_once", [6, 2])
+def test_claims_of_many_pods_together_leave_the_victims_pools_their_minima(at_once: int) -> None:
+    """What goes for one claimant is not counted as the victim's when the next one is asked about."""
+    soon = PoolPreemption(min_share_seconds=0.0)
+    world = world_of(
+        mine("a", min_share=cores(4), preemption=soon),
+        mine("b", min_share=cores(4)),
+        mine("c", min_share=cores(4)),
+        nodes=(12,),
+    )
+    world.terminates_at_once = False
+    world.add(*pods("b", 6))
+    world.sleep(10.0)
+    world.add(*pods("c", 6))
+    world.sleep(10.0)
+    for first in range(0, 6, at_once):
+        world.add(*pods("a", at_once, first=first))
+        world.sleep(2.0)
+    assert sorted(name[0] for name in world.victims()) == ["b", "b", "c", "c"]
+
+
+def test_pods_that_are_deleted_are_not_counted_as_what_their_pool_keeps() -> None:
+    soon = PoolPreemption(min_share_seconds=0.0)
+    pools = mine("a", min_share=cores(4), preemption=soon), mine("b", min_share=cores(4)), mine("c")
+    world = world_of(*pools, nodes=(12,))
+    world.terminates_at_once = False
+    world.add(*pods("b", 6), *pods("c", 6))
+    world.step(*(TaskSeen(replace(world.tasks[name], deleting=True)) for name in ("b0", "b1")))
+    world.sleep(10.0)
+    world.add(*pods("a", 4))
+    world.sleep(5.0)
+    assert [name[0] for name in world.victims()] == ["c", "c"]
 
 
 def test_one_pod_of_four_cores_is_not_taken_from_a_pool_with_a_minimum_of_three() -> None:

@@ -235,6 +235,7 @@ class Pools:
         self.node_quotas = NodeQuotas(cluster, self.tree)
         self._cluster = cluster
         self._usage = GroupShares(cluster, pool_group, _no_fault, by_path=True)
+        self._going = GroupShares(cluster, pool_group, _no_fault, by_path=True)
         self._running: dict[str, int] = {}  # path -> jobs of which a pod holds room
         # By path: of it and the pools above, if they have any.
         self._bounds: dict[str, tuple[Bound, ...]] = {}
@@ -304,9 +305,26 @@ class Pools:
             if not self._usage.held(group):
                 self._count_job(group, 1)
             self._usage.hold(task)
+            if task.deleting:
+                self.evict(task)
+
+    def going(self, path: str) -> Mapping[str, int]:
+        """What a pool holds in pods that are evicted or deleted, and still there."""
+        return self._going.held(path)
+
+    def evict(self, task: Task) -> None:
+        """A pod that holds room is on its way out; no error if it was before, or is in no pool."""
+        if self._usage.group_of(task.uid) is not None and self._going.group_of(task.uid) is None:
+            self._going.hold(task)
+
+    def spare(self, uid: str) -> None:
+        """The pod stays after all, or is gone; no error if it was not on its way out."""
+        if self._going.group_of(uid) is not None:
+            self._going.release(uid)
 
     def release(self, uid: str) -> None:
         """The pod holds nothing any more; no error if it is in no pool."""
+        self.spare(uid)
         group = self._usage.group_of(uid)
         if group is not None:
             self._usage.release(uid)
@@ -316,10 +334,13 @@ class Pools:
 
     def regroup(self, task: Task) -> None:
         """The pod may be in another pool, or of another job."""
+        is_going = task.deleting or self._going.group_of(task.uid) is not None
         if self._usage.group_of(task.uid) != (pool_group(task) if task.pool else None):
             self.release(task.uid)
             self.hold(task)
             self._limits_version += 1
+        if is_going:
+            self.evict(task)
 
     def wait(self, task: Task) -> None:
         """A pending pod that may run was seen."""

@@ -220,9 +220,7 @@ class Taking:
         starvation: Starvation,
         claim: Entitlement,
         task: Task,
-        evicted: Iterable[Task] = (),
     ) -> None:
-        """`evicted`: pods that have been taken, and hold their room until they have ended."""
         self._pools = pools
         self._shares, self._contended = starvation.shares, starvation.contended
         self._above_share = starvation.above_share
@@ -230,8 +228,6 @@ class Taking:
         self._task = task
         self._wanted = {name: amount for name, amount in (*task.spec.requests, (PODS, 1)) if amount}
         self._taken: dict[str, Counter[str]] = {}  # path -> amounts
-        self._evicted: dict[str, Counter[str]] = {}  # likewise
-        self._count(self._evicted, evicted, 1)
         self._ways: dict[str, tuple[str, ...] | Kept] = {}  # by pool: from its branch down, or why not
         self.within_shares = (
             False  # whether pools give that have no more than their share; for a minimum alone
@@ -319,9 +315,10 @@ class Taking:
         return pool is None or pool.preemption.allow_from
 
     def _held(self, path: str) -> Counter[str]:
+        """What a pool will hold: without what was taken for others before, and goes."""
         held = Counter(self._pools.usage.held(path))
+        held.subtract(self._pools.going(path))
         held.subtract(self._taken.get(path, {}))
-        held.subtract(self._evicted.get(path, {}))
         return held
 
     def _is_above_share(self, path: str) -> bool:

@@ -268,8 +268,9 @@ def _is_counted_otherwise(before: _Placed, after: _Placed) -> bool:
 
 
 def _is_grouped_otherwise(before: Task, task: Task) -> bool:
+    """Whether accounts count it elsewhere, or as one that goes."""
     is_labelled = (task.labels, task.job, task.stage) != (before.labels, before.job, before.stage)
-    return is_labelled or task.pool != before.pool
+    return is_labelled or (task.pool, task.deleting) != (before.pool, before.deleting)
 
 
 def _holds_the_same(before: Task, after: Task) -> bool:

@@ -493,6 +493,7 @@ class State:
     def evict(self, victim: Task, task: Task, claim: Entitlement | None = None) -> None:
         """Delete a bound pod to make room for the task, which is nominated to its node."""
         self._evicted[victim.uid] = task.uid
+        self.pools.evict(victim)
         self.budgets.spend(victim)
         self.counters.preemption_victims += 1
         pod, needs_room = (victim.uid, victim.namespace, victim.name), (task.uid, task.namespace, task.name)
@@ -525,6 +526,7 @@ class State:
         The time grows with every refusal after the first one.
         """
         self._evicted.pop(uid, None)
+        self.pools.spare(uid)
         wait = self._refusal_waits.get(uid)
         if wait is not None:
             self._spared[uid] = self.now + wait

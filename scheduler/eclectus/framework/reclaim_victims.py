@@ -69,8 +69,7 @@ class Search:
         self._view = view
         self._task_class = task_class
         self._is_for_minimum = claim.kind == "minimum"
-        evicted = (pod for uid in view.evicted if (pod := view.placed.task(uid)) is not None)
-        self._taking = Taking(view.pools, view.starvation, claim, task, evicted)
+        self._taking = Taking(view.pools, view.starvation, claim, task)
         self._going_of: dict[GangKey, int] = {}  # pods on their way out, of gangs that were looked at
         self.tally = Tally()
         self.work = 0  # nodes that were examined, and pods of gangs
