@@ -22,6 +22,7 @@ from eclectus_e2e.testbed.kubelet.api import Api, read_access
 
 OUTPUT = CHECKOUT / "build" / "bench"
 Kind = TypeVar("Kind")
+LEAST_PAIRS = 5  # of which won, equal and lost are said: fewer are no verdict
 QUIET_CORES = 0.2  # used by other processes: more is reported as a disturbance
 # The nodes have no kubelets, so nothing may mark them as lost. Of the controllers only the one is needed that
 # creates the ServiceAccount of a namespace; the others would watch every pod and change nothing.

@@ -19,7 +19,7 @@ from statistics import fmean
 import msgspec
 import uvloop
 
-from eclectus_bench.match import OUTPUT, alternating
+from eclectus_bench.match import LEAST_PAIRS, OUTPUT, alternating
 from eclectus_e2e.demo import schedulers
 from eclectus_e2e.demo.environment import Environment, started
 from eclectus_e2e.demo.real.report import Interval, ratio_interval
@@ -110,8 +110,8 @@ def lines(runs: Sequence[Run]) -> list[str]:
 
 def verdict(ratio: Interval) -> str:
     """Whether the interval leaves out 1."""
-    if ratio.low is None or ratio.high is None:
-        return "one pair decides nothing"
+    if ratio.low is None or ratio.high is None or ratio.pairs < LEAST_PAIRS:
+        return "too few pairs"
     return "lower" if ratio.high < 1.0 else "higher" if ratio.low > 1.0 else "equal"
 
 

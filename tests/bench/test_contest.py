@@ -148,15 +148,15 @@ MORE = report.Row("rate", lambda each: each.starts_a_second, more=True)
 @pytest.mark.parametrize(
     ("row", "ours", "theirs", "expected"),
     [
-        (ROW, [1.0, 1.1, 0.9], [2.0, 2.2, 2.1], report.WON),
-        (MORE, [1.0, 1.1, 0.9], [2.0, 2.2, 2.1], report.LOST),
-        (ROW, [2.0, 2.2, 2.1], [1.0, 1.1, 0.9], report.LOST),
-        (ROW, [1.0, 3.0, 2.0], [2.0, 2.2, 2.1], report.EQUAL),
-        (ROW, [1.0, 1.0], [1.0, 1.0], report.EQUAL),
-        (ROW, [1.0], [2.0], report.ONE_RUN),
-        (ROW, [1.0, 1.0], [None, None], report.WON),
-        (ROW, [None, None], [1.0, 1.0], report.LOST),
-        (ROW, [1.0, None], [1.0, 1.0], report.NOT_COMPARED),
+        (ROW, [1.0, 1.1, 0.9, 1.0, 1.0], [2.0, 2.2, 2.1, 2.0, 2.0], report.WON),
+        (MORE, [1.0, 1.1, 0.9, 1.0, 1.0], [2.0, 2.2, 2.1, 2.0, 2.0], report.LOST),
+        (ROW, [2.0, 2.2, 2.1, 2.0, 2.0], [1.0, 1.1, 0.9, 1.0, 1.0], report.LOST),
+        (ROW, [1.0, 3.0, 2.0, 2.0, 2.0], [2.0, 2.2, 2.1, 2.0, 2.0], report.EQUAL),
+        (ROW, [1.0] * 5, [1.0] * 5, report.EQUAL),
+        (ROW, [1.0] * 4, [2.0] * 4, report.FEW_RUNS),
+        (ROW, [1.0] * 5, [None] * 5, report.WON),
+        (ROW, [None] * 5, [1.0] * 5, report.LOST),
+        (ROW, [1.0, None] * 3, [1.0] * 6, report.NOT_COMPARED),
     ],
 )
 def test_one_is_ahead_only_where_the_interval_of_the_differences_says_so(
@@ -173,7 +173,9 @@ def test_a_cell_has_the_interval_and_says_of_how_many_runs() -> None:
 
 
 def test_the_table_has_a_column_for_each_contestant_and_ours_comes_first() -> None:
-    runs = [replace(PLAYED, contestant=name, pair=pair) for pair in (0, 1) for name in ("kueue", "eclectus")]
+    runs = [
+        replace(PLAYED, contestant=name, pair=pair) for pair in range(5) for name in ("kueue", "eclectus")
+    ]
     head, *rows = report.table(runs)
     assert head.split() == ["eclectus", "kueue", "beside", "kueue"]
     assert len(rows) == len(report.ROWS)

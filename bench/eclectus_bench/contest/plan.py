@@ -74,7 +74,7 @@ FULL = Sizes(
     measured_from=60.0,
     ends=105.0,
     burst=150,
-    pairs=1,
+    pairs=5,
 )
 QUICK = Sizes(
     nodes=6,

@@ -8,9 +8,10 @@ import msgspec
 
 from eclectus.maths.student import half_width
 from eclectus_bench.contest.reckoning import Outcome, Played, outcome, sample
+from eclectus_bench.match import LEAST_PAIRS
 from eclectus_bench.schedulers import ECLECTUS
 
-WON, LOST, EQUAL, ONE_RUN, NOT_COMPARED = "won", "lost", "equal", "one run", ""
+WON, LOST, EQUAL, FEW_RUNS, NOT_COMPARED = "won", "lost", "equal", "too few runs", ""
 NEVER = "never"
 SHOWN_EVERY_SECONDS = 10
 
@@ -81,6 +82,8 @@ def _number(value: float) -> str:
 
 def verdict(row: Row, ours: Sequence[float | None], theirs: Sequence[float | None]) -> str:
     """Whether Eclectus is ahead, by the interval of the differences pair by pair."""
+    if len(ours) < LEAST_PAIRS:
+        return FEW_RUNS
     if None in ours or None in theirs:
         reached = [all(value is not None for value in values) for values in (ours, theirs)]
         never = [all(value is None for value in values) for values in (ours, theirs)]
@@ -89,10 +92,7 @@ def verdict(row: Row, ours: Sequence[float | None], theirs: Sequence[float | Non
         return LOST if never[0] and reached[1] else NOT_COMPARED
     sign = 1.0 if row.more else -1.0
     ahead = [sign * ((one or 0.0) - (other or 0.0)) for one, other in zip(ours, theirs, strict=True)]
-    half = half_width(ahead)
-    if half is None:
-        return ONE_RUN
-    mean = fmean(ahead)
+    mean, half = fmean(ahead), half_width(ahead) or 0.0
     return WON if mean > half else LOST if mean < -half else EQUAL
 
 
