@@ -37,9 +37,10 @@ def test_the_first_item_is_that_of_the_least_ranks(seed: int) -> None:
                 del values[group]
                 heap.discard(group)
             case _:
-                prefix = random.choice(PREFIXES)
-                ranks[prefix] = random.choice((WITHHELD, (random.random(),)))
-                heap.rerank(prefix)
+                changed = random.sample(PREFIXES, random.randint(1, len(PREFIXES)))
+                for prefix in changed:
+                    ranks[prefix] = random.choice((WITHHELD, (random.random(),)))
+                heap.rerank(changed)
         free = [each for each in values if not any(ranks[it] is WITHHELD for it in prefixes(each))]
         expected = min(
             free, key=lambda it: ([ranks[each] for each in prefixes(it)], values[it]), default=None

@@ -461,11 +461,11 @@ def test_a_level_outlives_what_takes_no_part_below_it() -> None:
     assert heap.first() is None
     assert heap.withholds
     ranks["all/team"] = (2.0,)
-    assert heap.rerank("all/team")
+    assert heap.rerank(["all/team"])
     assert heap.first() == ((0.0, ((1.0,), (2.0,), ()), (), 1), "pod")
     ranks["all/team"] = Wait(Reason("full"))
-    heap.rerank("all/team")
+    heap.rerank(["all/team"])
     heap.discard("pod")
     assert not heap.withholds
-    assert not heap.rerank("all")
-    assert not heap.rerank("all/team")
+    assert not heap.rerank(["all"])
+    assert not heap.rerank(["all/team"])

@@ -499,6 +499,8 @@ class Pools:
         waits; where it asks for a kind of node, the pool's minimum of that counts too.
         """
         least = self.least_of(path)
+        if not least and not spec.quotas:
+            return 1.0
         parts = [1.0, *(self._part_by_node(each) for each in spec.quotas if each.pool == path and each.least)]
         if not least:
             return min(parts)

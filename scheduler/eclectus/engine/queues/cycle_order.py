@@ -242,7 +242,7 @@ class PathCycleOrder(CycleOrder):
         for pending, paths in self._met_paths.items():
             if pending.is_closed:  # nothing has asked for its ranks of now
                 self._ranks(pending).touch_changed()
-            if [each for each in dict.fromkeys(paths.prefixes_of(changed)) if paths.rerank(each)]:
+            if paths.rerank(dict.fromkeys(paths.prefixes_of(changed))):
                 self._push_entry(pending, True, paths.first())
 
     @override

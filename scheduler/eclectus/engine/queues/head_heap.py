@@ -111,14 +111,18 @@ class PathHeap(Generic[T]):
         level = self._levels.get(prefix)
         return None if level is None else level.rank
 
-    def rerank(self, prefix: str) -> bool:
-        """The rank of a prefix may have changed; whether anything is below it."""
-        level = self._levels.get(prefix)
-        if level is None:
-            return False
-        level.rank = self.rank(prefix)
-        self._follow(level)
-        return True
+    def rerank(self, prefixes: Iterable[str]) -> bool:
+        """The ranks of these prefixes may have changed; whether anything is below one.
+
+        If `rank` raises, they are to be given again.
+        """
+        levels = [level for prefix in prefixes if (level := self._levels.get(prefix)) is not None]
+        for level in levels:
+            level.rank = self.rank(level.name)
+        # The lowest first: what follows it above has its new rank already, and is followed once.
+        for level in sorted(levels, key=lambda each: -len(each.name)):
+            self._follow(level)
+        return bool(levels)
 
     def first(self) -> tuple[Value, T] | None:
         """The smallest value, with the ranks of all levels, and its item; None without any."""
@@ -327,11 +331,10 @@ class RankedHeads(HeadHeap[Q]):
 
     def _rerank(self) -> bool:
         """Ask for the ranks of prefixes that may have changed; whether there are any."""
-        has_any = False
-        while self._stale and self.paths is not None:
-            prefix = next(iter(self._stale))
-            has_any |= self.paths.rerank(prefix)
-            del self._stale[prefix]  # not if the Order has raised
+        if not self._stale or self.paths is None:
+            return False
+        has_any = self.paths.rerank(self._stale)
+        self._stale.clear()  # not if the Order has raised
         return has_any
 
     def _keep(self, value: Value | Wait, queue: Q) -> None:
