@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from eclectus.engine import scheduling_cycle
@@ -46,6 +46,7 @@ def run_machine(way: str, examples: int) -> None:
         deadline=None,
         database=None,
         derandomize=True,
+        phases=[Phase.generate],  # a story is shrunk for as long as a test may take
         print_blob=False,
     )
     run_state_machine_as_test(type(f"ExplainedMachine_{way}", (ExplainedMachine,), ways), settings=how)

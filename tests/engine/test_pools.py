@@ -12,9 +12,18 @@ from eclectus.engine.engine import Engine
 from eclectus.engine.queues.head_heap import PathHeap
 from eclectus.framework import Profile, Reason, Wait
 from eclectus.model.commands import RecordPool
-from eclectus.model.events import GangSeen, NamespaceSeen, PoolGone, PoolSeen, TaskSeen
+from eclectus.model.events import (
+    BindConfirmed,
+    GangSeen,
+    NamespaceSeen,
+    NodeSeen,
+    PoolGone,
+    PoolSeen,
+    Resumed,
+    TaskSeen,
+)
 from eclectus.model.objects import Gang, Requirement, Task
-from eclectus.model.pool import Pool, PoolAmounts
+from eclectus.model.pool import NodeAmounts, Pool, PoolAmounts
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.order.fifo import FifoOrder
@@ -268,6 +277,18 @@ def test_a_limit_that_is_lowered_takes_a_nomination_back(lowered: Any) -> None:
     world.step(PoolSeen(mine("team")))
     world.sleep(1)
     assert world.node_of("high") == "n"
+
+
+def test_a_bind_that_is_answered_and_not_seen_yet_is_no_nomination_though_its_pool_goes() -> None:
+    here = PoolAmounts(by_node=(NodeAmounts("zone", "z1", (("cpu", 4000),)),))
+    engine = make_engine(BestFit(), order=FairPools())
+    node = make_node("n", cpu=4, labels={"zone": "z1"})
+    engine.step([NodeSeen(node), PoolSeen(mine("team", max_share=here)), Resumed()], 0.0)
+    (bind,) = engine.step([TaskSeen(pod("a", "team"))], 1.0)
+    engine.step([BindConfirmed(bind.uid, bind.node)], 2.0)
+    engine.step([PoolGone("team")], 3.0)
+    assert not engine._state.placed.is_nominated("uid-a")
+    assert engine._state.placed.node_of("uid-a") == "n"
 
 
 def test_pods_that_come_into_a_pool_may_be_evicted_for_one_of_it_that_found_nobody_before() -> None:

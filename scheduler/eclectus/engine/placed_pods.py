@@ -148,7 +148,7 @@ class PlacedPods:
                     return
                 since, bound_at = placed.since, placed.bound_at
             self.remove(uid)
-        is_nominated = not task.node and uid not in self._assumed
+        is_nominated = self._is_nominated(task, placed)
         self._placed[uid] = _Placed(task, node, since, is_nominated, bound_at)
         self._on[node][uid] = None
         if is_nominated:
@@ -167,7 +167,7 @@ class PlacedPods:
             _discard(self._nominated, node, task.uid)
         if task.grant != before.grant:  # it is not written on the pod
             task = replace(task, grant=before.grant)
-        is_nominated = not task.node and task.uid not in self._assumed
+        is_nominated = self._is_nominated(task, placed)
         after = _Placed(task, node, placed.since, is_nominated, placed.bound_at)
         if after != placed:
             self._placed[task.uid] = after
@@ -186,6 +186,14 @@ class PlacedPods:
         if _is_grouped_otherwise(before, task):
             for account in self._accounts:
                 account.regroup(task)
+
+    def _is_nominated(self, task: Task, before: _Placed | None) -> bool:
+        """Whether it is neither bound nor assumed; `before`: as it was counted, if it was.
+
+        A bind is answered before the pod is seen on its node.
+        """
+        was_bound = before is not None and not before.is_nominated
+        return not task.node and task.uid not in self._assumed and not was_bound
 
     def remove(self, uid: str) -> None:
         """The pod holds nothing any more."""

@@ -311,7 +311,7 @@ class ModelServer:
             assert not known.node_of(known.tasks[uid]), f"{nominate.name} is nominated though it is bound"
             known.nominated[uid] = nominate.node
             known.withdrawn.pop(uid, None)
-        else:
+        elif uid in known.nominated or not known.tasks[uid].deleting:  # by a later event of the same step
             known.withdrawn[uid] = known.nominated.pop(uid)
 
     def _check_eviction(self, evict: Evict) -> None:
