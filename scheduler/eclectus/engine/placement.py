@@ -36,6 +36,7 @@ class Placement:
         self._nominations = nominations
         self._gang_attempts = GangAttempts(state, effects)
         self._slices = CycleSlices()
+        self.goes_on = False  # whether the next step goes on with the cycle of this one; written here only
         self._faults_before = 0  # the cycle began
         self._withheld = WithheldClasses(state.class_queues, state.profiles)
         self._withholds = any(may_withhold(each.order) for each in state.profiles.values())
@@ -47,18 +48,13 @@ class Placement:
         return min(self._deferred.next_until, self._withheld.next_until)
 
     @property
-    def goes_on(self) -> bool:
-        """Whether the next step goes on with the cycle of this one."""
-        return bool(self._slices)
-
-    @property
     def is_due(self) -> bool:
         """Whether the next step must not wait: a cycle was cut, and not all has been decided by all."""
         if not self._slices.is_cut:
             return False
         active = self._state.class_queues.active.values()
         return (
-            bool(self._slices)
+            self.goes_on
             or self._deferred.has_changed
             or any(each.asked_version != each.version for each in active)
         )
@@ -85,7 +81,8 @@ class Placement:
             self._run_cycle(state.profiles[name], classes)
         if self._withholds:
             self._withheld.end_step(state.now)
-        if self._slices:
+        self.goes_on = bool(self._slices)
+        if self.goes_on:
             self._deferred.end_step()
         elif state.deferrals.waits or state.deferrals.released:
             self._deferred.end_cycle(has_failed=state.counters.faults > self._faults_before)
@@ -98,7 +95,7 @@ class Placement:
         """Begin a cycle, or go on with the one that the last step has cut."""
         state = self._state
         state.view.classes.begin_cycle()
-        if self._slices:
+        if self.goes_on:
             self._deferred.resume_cycle(state.view)
             return
         if self._deferred.is_used:
