@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,16 +10,23 @@ from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_profile, make_task
 from eclectus.engine.engine import Engine
-from eclectus.model.commands import RecordPool
+from eclectus.model.commands import Fault, RecordPool
 from eclectus.model.events import GangSeen, NodeSeen, PoolGone, PoolSeen
 from eclectus.model.objects import Gang, Requirement, Task, Term
 from eclectus.model.pool import NodeAmounts, Pool, PoolAmounts
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.order.pools import FairPools
+from eclectus.policies.place.clwl import CentralLeastWait, DistributedLeastWait
+from eclectus.policies.place.eagle import Eagle
 from eclectus.policies.place.fit import BestFit
+from eclectus.policies.place.hawk import Hawk
+from eclectus.policies.place.jiq import JoinIdle
 from eclectus.policies.place.kube import KubeScores
-from eclectus.policies.place.power_of_two import Uniform
+from eclectus.policies.place.power_of_two import PowerOfTwo, Uniform
+from eclectus.policies.place.pss import Proportional
+from eclectus.policies.place.round_robin import RoundRobin
+from eclectus.policies.place.sparrow import Sparrow
 from eclectus.policies.relieve.preemption import Preemption
 from eclectus.policies.rosella import Rosella
 from gangs import key
@@ -78,6 +86,10 @@ def reasons(world: World) -> set[str]:
     return {each.reason for each in world.reports}
 
 
+def faults(world: World) -> list[Fault]:
+    return [each for each in world.faults if isinstance(each, Fault)]
+
+
 @pytest.mark.parametrize("place", [BestFit, KubeScores, Rosella])
 def test_a_pod_goes_to_another_kind_of_node_where_the_limit_of_one_is_reached(place: Any) -> None:
     world = gpu_world(team(max_share=by_node(on("a100", 2))), place=place())
@@ -91,6 +103,42 @@ def test_pods_in_queues_of_nodes_that_a_limit_forbids_by_now_go_to_another_kind(
     world = gpu_world(pool, a100=16, h100=16, place=Uniform(queue="lines"))
     world.add(*pods(16))
     assert (held(world, "a100"), held(world, "h100")) == (2, 14)
+
+
+NODE_QUEUES = [
+    *(partial(Rosella, replan=False, compare=each) for each in ("sq", "wait", "sed")),
+    partial(Rosella, view="sample"),
+    partial(Rosella, view="sample", distinct=True, query="uniform"),
+    *(partial(each, queue="lines") for each in (Uniform, PowerOfTwo, RoundRobin)),
+    *(JoinIdle, Proportional, Sparrow, Hawk, Eagle, CentralLeastWait, DistributedLeastWait),
+]
+
+
+@pytest.mark.parametrize("estimate", [1.0, 1000.0])  # seconds: short tasks and long ones
+@pytest.mark.parametrize("place", NODE_QUEUES)
+def test_no_policy_sends_a_pod_to_the_queue_of_a_node_that_a_limit_forbids(
+    place: Any, estimate: float
+) -> None:
+    """Pods of one job, which some policies place together: the first of them fill the limit."""
+    world = gpu_world(team(max_share=by_node(on("a100", 2))), a100=8, h100=4, place=place())
+    world.add(*pods(14, job="one", estimate=estimate))
+    world.sleep(60.0)
+    assert faults(world) == []
+    assert (held(world, "a100"), held(world, "h100")) == (2, 8)
+
+
+@pytest.mark.parametrize("place", NODE_QUEUES)
+def test_where_every_node_is_forbidden_pods_wait_for_quota_and_not_in_the_queue_of_a_node(place: Any) -> None:
+    world = gpu_world(team(max_share=by_node(on("a100", 2), on("h100", 1))), a100=8, h100=8, place=place())
+    world.add(*pods(6, job="one", estimate=1000.0))
+    world.sleep(60.0)
+    assert faults(world) == []
+    assert (held(world, "a100"), held(world, "h100")) == (2, 1)
+    assert not world.engine._state.node_queues.by_row
+    assert reasons(world) == {"WaitingForQuota"}
+    world.end(first_on(world, "h100"))
+    world.sleep(1.0)
+    assert (held(world, "a100"), held(world, "h100")) == (2, 1)
 
 
 def test_a_pod_in_the_queue_of_a_busy_node_leaves_it_when_a_limit_forbids_the_node() -> None:

@@ -285,6 +285,13 @@ class Fit:
             return self._waitable_rows
         return read_only(self._waitable_rows[self.topology.within_quotas(self._waitable_rows)])
 
+    def waitable(self, rows: Rows) -> Mask:
+        """Which of the rows are among `waitable_rows`, shape [len(rows)]."""
+        found: Mask = self.feasible[rows] & (self.room.service_slots[rows] >= 1)
+        if self.topology is not None and self.topology.has_quotas:
+            found &= self.topology.within_quotas(rows)
+        return found
+
     def fits_beside_held(self, row: int) -> bool:
         """Whether one more fits beside the pods on the node, tentative ones aside; shapes must be current."""
         if not self._feasible_at[row] or not self.room.room.fits_beside_held(row):

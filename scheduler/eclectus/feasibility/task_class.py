@@ -286,6 +286,10 @@ class TaskClass:
         """Rows that can run a task of the class, now or after other tasks have ended, ascending."""
         return self._fit.waitable_rows
 
+    def waitable(self, rows: Rows) -> Mask:
+        """Which of the rows are among `waitable_rows`, shape [len(rows)]."""
+        return self._fit.waitable(rows)
+
     def may_wait(self, row: int) -> bool:
         """Whether waiting for this node helps: it is feasible, and its services leave at least one slot.
 

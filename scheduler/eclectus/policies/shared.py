@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum, inf
 from typing import Literal
@@ -94,16 +94,33 @@ class ByJob(Place):
     def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
         """Group the pending tasks by job, and place each group."""
         for tasks in group_by_job(pending):
-            task_class = view.task_class(tasks[0])
-            rows = task_class.waitable_rows
-            if len(rows):
-                yield from self.place_job(view, tasks, task_class, rows)
-            else:
-                yield from (Unschedulable(task) for task in tasks)
+            answered = 0
+            while answered < len(tasks):
+                answered += yield from self._place_first(view, tasks[answered:])
+
+    def _place_first(self, view: View, tasks: Tasks) -> Generator[Action, None, int]:
+        """Answer the first tasks of a job, and return how many: all, unless these fill a limit of a pool.
+
+        Then fewer nodes are left for the others.
+        """
+        task_class = view.task_class(tasks[0])
+        rows = task_class.waitable_rows
+        if not len(rows):
+            yield from (Unschedulable(task) for task in tasks)
+            return len(tasks)
+        for answered, action in enumerate(self.place_job(view, tasks, task_class, rows), 1):
+            yield action
+            may_close = isinstance(action, Enqueue) and tasks[0].spec.quotas
+            if may_close and not view.task_class(tasks[0]).waitable(rows).all():
+                return answered
+        return len(tasks)
 
     @abstractmethod
     def place_job(self, view: View, tasks: Tasks, task_class: TaskClass, rows: Rows) -> Iterator[Action]:
-        """Place tasks of one class. `rows`, never empty: nodes that may run them, now or later."""
+        """Place tasks of one class: each by itself, in their order, or all at once.
+
+        `rows`, never empty: nodes that may run them, now or later.
+        """
 
 
 def group_by_job(pending: Iterable[Task]) -> Iterator[tuple[Task, ...]]:

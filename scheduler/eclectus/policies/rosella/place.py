@@ -224,10 +224,9 @@ class Rosella(Place):
     def _costs(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
         rate = view.speeds(task_class).rate
         cost = self._cost(np, task_class, rate, rows)
-        may_wait = task_class.service_slots[rows] >= 1  # dead or not, services never end
-        dead_cost = np.where(may_wait, 1.0 / DEAD_RATE + task_class.overflow[rows], np.inf)
-        cost = np.where(rate[rows] > 0.0, cost, dead_cost)
-        return np.where(task_class.feasible[rows], cost, np.inf)
+        cost = np.where(rate[rows] > 0.0, cost, 1.0 / DEAD_RATE + task_class.overflow[rows])
+        # Dead or not, services never end; and a limit of a pool is waited for in no node queue.
+        return np.where(task_class.waitable(rows), cost, np.inf)
 
     def _cost(self, m: Arithmetic[Value], nodes: Nodes[At, Value], rate: Column[At, Value], at: At) -> Value:
         """Cost of one feasible node, or of many."""
