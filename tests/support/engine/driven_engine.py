@@ -131,7 +131,7 @@ class DrivenEngine:
         evicts = self.relieve in (Preemption, reclaim_first)
 
         def may_evict(task: Task) -> bool:
-            return evicts and state.places.of(task.uid) != "nodeQueue"
+            return evicts and task.preempts and state.places.of(task.uid) != "nodeQueue"
 
         limited = {
             uid

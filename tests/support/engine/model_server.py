@@ -311,8 +311,12 @@ class ModelServer:
             assert not known.node_of(known.tasks[uid]), f"{nominate.name} is nominated though it is bound"
             known.nominated[uid] = nominate.node
             known.withdrawn.pop(uid, None)
-        elif uid in known.nominated or not known.tasks[uid].deleting:  # by a later event of the same step
+        elif uid in known.nominated:
             known.withdrawn[uid] = known.nominated.pop(uid)
+        else:  # it is deleted by a later event of the step, or a status of before had nominated it again
+            task = known.tasks[uid]
+            assert task.deleting or uid in known.withdrawn, f"{nominate.name} is not nominated"
+            known.withdrawn[uid] = task.nominated
 
     def _check_eviction(self, evict: Evict) -> None:
         known = self.delivered
