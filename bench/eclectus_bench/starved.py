@@ -26,12 +26,12 @@ from eclectus_e2e.demo.real.report import Interval, ratio_interval
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER, SCHEDULERS
 from eclectus_e2e.demo.stream.plan import NODES_PER_GROUP
 from eclectus_e2e.demo.workload.arrivals import DEFAULT_MIX, Arrival, capacity, poisson_arrivals
-from eclectus_e2e.demo.workload.load import SentPods, delete_all, delete_node_profiles, delete_succeeded, send
+from eclectus_e2e.demo.workload.load import SentPods, delete_succeeded, send, start_over
 from eclectus_e2e.demo.workload.mixed import SPEEDS
 from eclectus_e2e.demo.workload.pods import NAMESPACE
 from eclectus_e2e.progress import Progress
 from eclectus_e2e.testbed import chart
-from eclectus_e2e.testbed.kubelet.api import Api, read_access
+from eclectus_e2e.testbed.kubelet.api import Api
 from eclectus_e2e.testbed.kubelet.nodes import DEFAULT_SEED, default_nodes
 
 LOAD, WORK_SCALE = 0.9, 2.0  # 11 pods a second, of twice the demo's work: one core bears that
@@ -165,7 +165,7 @@ async def _stream(
 ) -> tuple[SentPods, int, int]:
     """Send every pod and wait until all have ended; with the writes, and takeovers of the Lease."""
     sent = SentPods(len(arrivals), time.time() + 1.0)
-    async with _api(environment) as api, asyncio.TaskGroup() as group:
+    async with environment.api() as api, asyncio.TaskGroup() as group:
         before = await _written(api), await _transitions(api, name)
         deleting = group.create_task(delete_succeeded(api))
         creating = group.create_task(send(api, arrivals, SCHEDULERS[name].scheduler_name, sent))
@@ -216,10 +216,5 @@ async def _transitions(api: Api, name: str) -> int:
 
 
 async def _reset(environment: Environment) -> None:
-    async with _api(environment) as api:
-        await delete_all(api)
-        await delete_node_profiles(api)
-
-
-def _api(environment: Environment) -> Api:
-    return Api(read_access(environment.plane.kubeconfig))
+    async with environment.api() as api:
+        await start_over(api)

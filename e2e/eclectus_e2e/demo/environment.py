@@ -10,6 +10,7 @@ from eclectus_e2e.demo.workload import arrivals, mixed
 from eclectus_e2e.testbed import product
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.kubelet import handle
+from eclectus_e2e.testbed.kubelet.api import Api, read_access
 from eclectus_e2e.testbed.kubelet.handle import KubeletControl
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 from eclectus_e2e.testbed.product import Product
@@ -28,6 +29,10 @@ class Environment:
     def address(self) -> str:
         """The URL of the scheduler's health checks, metrics and learned speeds."""
         return self.product.address
+
+    def api(self) -> Api:
+        """A client of its API server, to be used in an `async with`."""
+        return Api(read_access(self.plane.kubeconfig))
 
 
 @contextmanager

@@ -15,9 +15,9 @@ from eclectus_e2e.demo.dags.plan import DagPlan, dag_job
 from eclectus_e2e.demo.environment import Environment, operator_running
 from eclectus_e2e.demo.schedulers import SCHEDULERS
 from eclectus_e2e.demo.screen import Screen
-from eclectus_e2e.demo.workload.load import delete_all, delete_node_profiles
+from eclectus_e2e.demo.workload.load import start_over
 from eclectus_e2e.demo.workload.pods import NAMESPACE
-from eclectus_e2e.testbed.kubelet.api import Api, read_access
+from eclectus_e2e.testbed.kubelet.api import Api
 from eclectus_e2e.testbed.kubelet.pod_times import Counters, PodRecord
 
 JOBS = f"/apis/{API_VERSION}/namespaces/{NAMESPACE}/{DAG_JOBS}"
@@ -73,7 +73,7 @@ async def _send_all(
     scheduler = SCHEDULERS[name].scheduler_name
     sent, late_seconds = dict[str, float](), list[float]()
     began = time.time() + BEGIN_SECONDS
-    async with _api(environment) as api, asyncio.TaskGroup() as group:
+    async with environment.api() as api, asyncio.TaskGroup() as group:
         showing = group.create_task(_until_over(api, plan, name, began, screen))
         for job in plan.jobs:
             due = began + job.at_seconds
@@ -100,7 +100,7 @@ async def _until_over(api: Api, plan: DagPlan, name: str, began: float, screen: 
 
 async def _reset(environment: Environment) -> None:
     """Delete all jobs; the garbage collector deletes their pods, and here those that it has not come to."""
-    async with _api(environment) as api:
+    async with environment.api() as api:
         for job in await _listed(api):
             await api.request("DELETE", f"{JOBS}/{job.metadata.name}", {"propagationPolicy": "Background"})
         deadline = time.monotonic() + DELETE_SECONDS
@@ -108,13 +108,8 @@ async def _reset(environment: Environment) -> None:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"DagJobs were not deleted within {DELETE_SECONDS:.0f} s")
             await asyncio.sleep(LOOK_SECONDS)
-        await delete_all(api)
-        await delete_node_profiles(api)
+        await start_over(api)
 
 
 async def _listed(api: Api) -> list[DagJob]:
     return msgspec.json.decode(await api.request("GET", JOBS), type=_Jobs).items
-
-
-def _api(environment: Environment) -> Api:
-    return Api(read_access(environment.plane.kubeconfig))

@@ -15,9 +15,8 @@ from eclectus_e2e.demo.screen import RunId, Screen, Snapshot, take_snapshot
 from eclectus_e2e.demo.stream.plan import LoadLevel, Perturbation, StreamPlan
 from eclectus_e2e.demo.stream.report import Run
 from eclectus_e2e.demo.workload.arrivals import Arrival
-from eclectus_e2e.demo.workload.load import SentPods, delete_all, delete_node_profiles, delete_succeeded, send
+from eclectus_e2e.demo.workload.load import SentPods, delete_succeeded, send, start_over
 from eclectus_e2e.demo.workload.pods import NAMESPACE
-from eclectus_e2e.testbed.kubelet.api import Api, read_access
 
 BEGIN_SECONDS = 1.0  # from readiness to the first arrival, so that the watch for ended pods is open
 DRAIN_SECONDS = 120.0  # after the last arrival; a pod that has not ended then counts as lost
@@ -84,7 +83,7 @@ async def _send_all(stream: _Stream) -> tuple[SentPods, list[Snapshot]]:
     arrivals = stream.arrivals
     sent = SentPods(len(arrivals), time.time() + BEGIN_SECONDS)
     scheduler = SCHEDULERS[stream.run.scheduler].scheduler_name
-    async with _api(stream.environment) as api, asyncio.TaskGroup() as group:
+    async with stream.environment.api() as api, asyncio.TaskGroup() as group:
         background = [group.create_task(delete_succeeded(api))]
         if stream.plan.perturbation:
             background.append(group.create_task(_perturb(stream, stream.plan.perturbation, sent)))
@@ -130,10 +129,5 @@ def _set_speeds(environment: Environment, speeds: Mapping[str, float]) -> None:
 
 
 async def _reset(environment: Environment) -> None:
-    async with _api(environment) as api:
-        await delete_all(api)
-        await delete_node_profiles(api)
-
-
-def _api(environment: Environment) -> Api:
-    return Api(read_access(environment.plane.kubeconfig))
+    async with environment.api() as api:
+        await start_over(api)

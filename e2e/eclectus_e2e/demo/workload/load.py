@@ -74,7 +74,7 @@ async def delete_succeeded(api: Api) -> None:
                 group.create_task(_delete(api, pod))
 
 
-async def delete_all(api: Api) -> None:
+async def _delete_all(api: Api) -> None:
     """Delete every pod of the demo and wait until none is left. Raises TimeoutError when some stay."""
     left: set[str] = set()
     async with asyncio.timeout(DELETE_TIMEOUT_SECONDS):
@@ -88,11 +88,17 @@ async def delete_all(api: Api) -> None:
                 return
 
 
-async def delete_node_profiles(api: Api) -> None:
+async def _delete_node_profiles(api: Api) -> None:
     """Delete what was learned of nodes, because a scheduler that starts loads it."""
     found = msgspec.json.decode(await api.request("GET", NODE_PROFILES_PATH), type=_Objects)
     for one in found.items:
         await api.request("DELETE", f"{NODE_PROFILES_PATH}/{one.metadata.name}")
+
+
+async def start_over(api: Api) -> None:
+    """Delete every pod of the demo, and what was learned. Raises TimeoutError when some pods stay."""
+    await _delete_all(api)
+    await _delete_node_profiles(api)
 
 
 async def running_on_node(api: Api, node: str) -> int:
