@@ -95,6 +95,8 @@ def test_on_a_control_plane_the_time_to_the_first_bind_is_measured(
     printed = capsys.readouterr().out
     assert "eclectus: " in printed
     assert all(stage in printed for stage in startup.STAGES)
+    assert "times as long; wanted: at most 1.6" in printed
+    assert re.search(r"by package, in modules: .*numpy \d+ ms \(\d+\)", printed)
 
 
 @pytest.mark.live

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from eclectus.live.metrics_page import registry_of, text
 from eclectus.live.metrics_table import FAMILIES
 from eclectus.live.process_metrics import Metrics
 from eclectus_bench import match
@@ -80,14 +81,14 @@ def test_steps_between_two_scrapes_are_counted_and_defects_named():
     metrics = Metrics()
     for _ in range(1000):
         metrics.steps.observe(0.5)
-    before = scrape.parse(metrics.expose().decode())
+    before = scrape.parse(text(registry_of(metrics)).decode())
     assert scrape.step_percentile(before, before, 0.99) == 0.0
     for _ in range(99):
         metrics.steps.observe(0.0003)
     metrics.steps.observe(5.0)
     metrics.faults.labels("jiq").inc(2)
     metrics.faults.labels("eagle").inc()
-    after = scrape.parse(metrics.expose().decode())
+    after = scrape.parse(text(registry_of(metrics)).decode())
     assert scrape.step_percentile(before, after, 0.99) == pytest.approx(0.0004)
     assert scrape.step_percentile(before, after, 0.5) == pytest.approx(0.0002 * (1 + 50 / 99))
     assert scrape.step_percentile(before, after, 1.0) == inf

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from prometheus_client import CollectorRegistry
+
 from builders import make_engine, make_node, make_task
 from eclectus.cli.explain.explained_text import pod_lines
 from eclectus.engine.engine import Engine
 from eclectus.explain.pod import explain_pod
 from eclectus.explain.pools import standings
-from eclectus.live.process_metrics import POOLS_MOST, AtScrape, Metrics, pool_metrics
+from eclectus.live.metrics_page import POOLS_MOST, AtScrape, pool_metrics, text
 from eclectus.model.events import PoolSeen
 from eclectus.model.pool import Pool, PoolAmounts
 from eclectus.policies.order.pools import FairPools
@@ -58,9 +60,9 @@ def test_a_pod_that_its_pool_has_no_room_for_says_so_first() -> None:
 def test_pools_are_metrics() -> None:
     world = starved_world()
     found = world.engine.read(lambda state: list(standings(state, world.now)))
-    metrics = Metrics()
-    metrics.registry.register(AtScrape(lambda: pool_metrics(found)))
-    lines = metrics.expose().decode().splitlines()
+    registry = CollectorRegistry()
+    registry.register(AtScrape(lambda: pool_metrics(found)))
+    lines = text(registry).decode().splitlines()
     for line in (
         'eclectus_pool_held{pool="b",resource="cpu"} 2.0',
         'eclectus_pool_share{pool="a",resource="cpu"} 1.0',

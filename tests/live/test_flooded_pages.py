@@ -15,7 +15,6 @@ from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.leadership import Leadership
 from eclectus.kubeclient.serving import health
 from eclectus.live.pages import speeds_page
-from eclectus.live.process_metrics import Metrics
 from fake_api import FakeApi
 
 TIMES = ElectionSettings("one", "eclectus", lease_duration=2, renew_deadline=1.0, retry_period=0.1)
@@ -55,7 +54,7 @@ def test_the_lease_is_kept_and_livez_answers_under_a_flood():
     api, statuses = FakeApi(), Counter()
     leadership = Leadership(api, "me", TIMES, Random(1), [])
     pages = {"/speeds": partial(speeds_page, learned_cells)}
-    app = health.application({"election": leadership.trouble}, {}, Metrics().expose, pages)
+    app = health.application({"election": leadership.trouble}, {}, lambda: b"", pages)
 
     async def work():
         listening = listen("127.0.0.1", 0)

@@ -2,10 +2,11 @@
 
 import pytest
 from msgspec.structs import replace
+from prometheus_client import CollectorRegistry
 
 from builders import make_engine, make_node, make_task
 from eclectus.config.process_settings import MetricsSettings as Settings
-from eclectus.live.process_metrics import Metrics, register_collectors
+from eclectus.live.metrics_page import register_collectors
 from eclectus.model.events import NodeSeen, Resumed, TaskSeen
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.rosella import RosellaLearn
@@ -21,9 +22,8 @@ class LearningEngine:
         self.engine = make_engine(learn=learn or RosellaLearn())
         self.engine.step([Resumed(), *map(NodeSeen, nodes)], 0.0)
         self.now, self._count = 0.0, 0
-        self._metrics = Metrics()
-        registry = self._metrics.registry
-        register_collectors(registry, self.engine, lambda: self.now, Settings(**settings))
+        self._registry = CollectorRegistry()
+        register_collectors(self._registry, self.engine, lambda: self.now, Settings(**settings))
 
     def run_pod(self, node, seconds, workload="web"):
         """A pod of another scheduler is bound to the node and runs to its end."""
@@ -38,11 +38,11 @@ class LearningEngine:
     def value(self, name, **labels):
         """The value of one sample; None if there is no such sample."""
         labels = {key.rstrip("_"): value for key, value in labels.items()}
-        return self._metrics.registry.get_sample_value(f"eclectus_{name}", labels)
+        return self._registry.get_sample_value(f"eclectus_{name}", labels)
 
     def series(self, name):
         """The label values of all samples of a metric."""
-        families = self._metrics.registry.collect()
+        families = self._registry.collect()
         return [
             tuple(sample.labels.values())
             for family in families

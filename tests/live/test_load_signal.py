@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry, Gauge, start_http_server
 from eclectus.config.process_settings import LoadSignalSettings as Settings
 from eclectus.live.inbox import Inbox
 from eclectus.live.load_signal import STALE_QUERIES, LoadSignal
+from eclectus.live.metrics_page import registry_of
 from eclectus.live.process_metrics import Metrics
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import LoadSeen
@@ -111,7 +112,7 @@ def test_an_unreachable_server_is_counted_and_the_values_are_dropped() -> None:
         return events
 
     assert asyncio.run(until_dropped()) == [LoadSeen(())]
-    assert metrics.registry.get_sample_value(count, {"result": "failed"}) == STALE_QUERIES
+    assert registry_of(metrics).get_sample_value(count, {"result": "failed"}) == STALE_QUERIES
 
 
 @pytest.mark.parametrize(

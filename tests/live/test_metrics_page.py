@@ -6,8 +6,9 @@ import re
 from builders import make_engine
 from eclectus import __version__
 from eclectus.config.process_settings import MetricsSettings as Settings
+from eclectus.live.metrics_page import register_collectors, registry_of, text
 from eclectus.live.metrics_table import FAMILIES
-from eclectus.live.process_metrics import Metrics, register_collectors
+from eclectus.live.process_metrics import Metrics
 from eclectus.policies.place.phoenix import ScarceNodesLast
 from eclectus.policies.rosella import RosellaLearn
 from eclectus_e2e.paths import CHECKOUT
@@ -16,10 +17,10 @@ from eclectus_operator import metrics as operator_metrics
 
 def exported():
     """(name, type) of every metric of the scheduler and the operator."""
-    engine, metrics = make_engine(ScarceNodesLast(), learn=RosellaLearn()), Metrics()
-    register_collectors(metrics.registry, engine, lambda: 0.0, Settings())
-    for registry in (metrics.registry, operator_metrics.Metrics().registry):
-        for family in registry.collect():
+    engine, registry = make_engine(ScarceNodesLast(), learn=RosellaLearn()), registry_of(Metrics())
+    register_collectors(registry, engine, lambda: 0.0, Settings())
+    for each in (registry, operator_metrics.Metrics().registry):
+        for family in each.collect():
             yield family.name + "_total" * (family.type == "counter"), family.type
 
 
@@ -37,8 +38,7 @@ def test_the_table_of_families_is_complete():
 
 
 def test_the_versions_are_those_that_run():
-    line = next(
-        line for line in Metrics().expose().decode().splitlines() if line.startswith("eclectus_build_info")
-    )
+    lines = text(registry_of(Metrics())).decode().splitlines()
+    line = next(line for line in lines if line.startswith("eclectus_build_info"))
     python = platform.python_version()
     assert line == f'eclectus_build_info{{python_version="{python}",version="{__version__}"}} 1.0'

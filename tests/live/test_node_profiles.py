@@ -12,6 +12,7 @@ from eclectus.api.node_profile import status_of
 from eclectus.config.process_settings import NodeProfilesSettings as Settings
 from eclectus.live.inbox import Inbox
 from eclectus.live.learned_objects import NODES_PER_SLICE, NodeProfiles, _in_slices
+from eclectus.live.metrics_page import registry_of
 from eclectus.model.events import NodeRecalled
 from eclectus.model.learned import LearnedNode, LearnedWork
 
@@ -65,7 +66,7 @@ async def writing(node_profiles):
 
 def writes(context, result="written"):
     name = "eclectus_node_profile_writes_total"
-    return context.metrics.registry.get_sample_value(name, {"result": result}) or 0
+    return registry_of(context.metrics).get_sample_value(name, {"result": result}) or 0
 
 
 @in_own_loop

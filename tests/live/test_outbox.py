@@ -7,6 +7,7 @@ import pytest
 
 from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.live.inbox import Inbox
+from eclectus.live.metrics_page import registry_of, text
 from eclectus.live.watch.watched_kinds import ConditionState, Ignored
 from eclectus.live.write import outbox as outboxes
 from eclectus.live.write.write_queues import LEASE_LOST
@@ -343,7 +344,7 @@ def test_an_ignored_preference_is_noted_once_for_each_class_and_counted_for_each
             outbox.accept(binds)
             async with asyncio.timeout(10):
                 await outbox.wait_until_empty()
-            return metrics.expose().decode()
+            return text(registry_of(metrics)).decode()
 
     page = asyncio.run(work())
     events = bodies(server, "POST /apis/events.k8s.io/v1/namespaces/d/events")

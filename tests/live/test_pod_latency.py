@@ -12,12 +12,7 @@ def latencies(*steps):
     latency = PodLatency(lambda name: name == "eclectus", metrics.sli_seconds)
     for now, events, commands in steps:
         latency.observe_step(now, events, commands)
-    samples = [sample for family in metrics.registry.collect() for sample in family.samples]
-    return {
-        sample.labels["attempts"]: sample.value
-        for sample in samples
-        if sample.name == "eclectus_pod_scheduling_sli_duration_seconds_sum"
-    }
+    return {attempts: histogram.sum for (attempts,), histogram in metrics.sli_seconds.series.items()}
 
 
 def test_latency_runs_from_the_first_observation_without_gates_to_the_bind():

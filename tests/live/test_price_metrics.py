@@ -9,7 +9,7 @@ from builders import make_engine, make_node, make_task
 from eclectus.accounts.node_prices import PriceSummary
 from eclectus.config.process_settings import MetricsSettings
 from eclectus.engine.engine import Engine
-from eclectus.live.process_metrics import AtScrape, price_metrics, register_collectors
+from eclectus.live.metrics_page import AtScrape, price_metrics, register_collectors
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.phoenix import ScarceNodesLast
 from worlds import World

@@ -1,7 +1,9 @@
 """The engine's counts at /metrics."""
 
+from prometheus_client import CollectorRegistry
+
 from eclectus.engine.counters import Counters, QueueCounts
-from eclectus.live.process_metrics import AtScrape, Metrics, queue_metrics
+from eclectus.live.metrics_page import AtScrape, queue_metrics, text
 
 COUNTERS = Counters()
 COUNTERS.attempts["scheduled", "eclectus"] = 3
@@ -28,9 +30,9 @@ COUNTS = QueueCounts(
 
 
 def test_the_engines_counts_have_kube_schedulers_shapes():
-    metrics = Metrics()
-    metrics.registry.register(AtScrape(lambda: queue_metrics(COUNTS)))
-    text = metrics.expose().decode()
+    registry = CollectorRegistry()
+    registry.register(AtScrape(lambda: queue_metrics(COUNTS)))
+    page = text(registry).decode()
     for line in (
         'eclectus_pending_pods{queue="backoff"} 2.0',
         'eclectus_pending_pods{queue="gang"} 10.0',
@@ -45,4 +47,4 @@ def test_the_engines_counts_have_kube_schedulers_shapes():
         'eclectus_lent_resource_seconds_total{resource="cpu"} 1.5',
         'eclectus_lent_resource_seconds_total{resource="memory"} 1.073741824e+09',
     ):
-        assert line in text.splitlines()
+        assert line in page.splitlines()

@@ -3,10 +3,9 @@
 import asyncio
 
 import pytest
-from prometheus_client import CollectorRegistry, Counter
 
 from eclectus.live.inbox import Inbox
-from eclectus.live.process_metrics import registered
+from eclectus.live.process_metrics import Figure, Measured
 from eclectus.live.watch.watched_kinds import ConditionState
 from eclectus.live.write.outbox import MAX_WORDS, RelaxedPreferences
 from eclectus.model.commands import Bind
@@ -16,40 +15,38 @@ BIND = Bind("u", "d", "p", "n1", "eclectus")
 
 
 def relaxed(*unmet):
-    registry = CollectorRegistry()
-    return RelaxedPreferences(
-        lambda uid: unmet, registered(Counter, "relaxed_preferences", registry)
-    ), registry
+    counter = Measured("relaxed_preferences", Figure)
+    return RelaxedPreferences(lambda uid: unmet, counter), counter
 
 
-def count(registry):
-    return registry.get_sample_value("eclectus_relaxed_preferences_total", {"profile": "eclectus"})
+def count(counter):
+    return {profile: each.value for (profile,), each in counter.series.items()}.get("eclectus")
 
 
 def test_a_relaxation_is_an_annotation_until_the_bind_is_answered_and_then_counted():
-    found, registry = relaxed("disk=ssd (weight 50)", "zone=a (weight 1)")
+    found, counter = relaxed("disk=ssd (weight 50)", "zone=a (weight 1)")
     found.decided(BIND)
     words = "disk=ssd (weight 50); zone=a (weight 1)"
     assert found.annotations("u") == {"eclectus.dev/relaxed-preferences": words}
     assert found.answered(BIND, is_bound=True) == f". Preferences not met: {words}"
-    assert count(registry) == 1
+    assert count(counter) == 1
     assert found.annotations("u") == {}
 
 
 def test_a_bind_that_is_refused_is_not_counted():
-    found, registry = relaxed("disk=ssd (weight 50)")
+    found, counter = relaxed("disk=ssd (weight 50)")
     found.decided(BIND)
     assert found.answered(BIND, is_bound=False) == ""
-    assert count(registry) is None
+    assert count(counter) is None
     assert found.annotations("u") == {}
 
 
 def test_where_all_preferences_are_met_nothing_is_recorded():
-    found, registry = relaxed()
+    found, counter = relaxed()
     found.decided(BIND)
     assert found.annotations("u") == {}
     assert found.answered(BIND, is_bound=True) == ""
-    assert count(registry) is None
+    assert count(counter) is None
 
 
 def test_very_many_words_are_cut():

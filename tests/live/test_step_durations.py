@@ -1,19 +1,17 @@
 """The longest step of the last one to two minutes, whoever reads it and how often."""
 
-from prometheus_client import CollectorRegistry
-
-from eclectus.live.process_metrics import StepDurations
+from eclectus.live.process_metrics import Figure, Histogram, StepDurations
 
 
 class Watch:
     """A clock and what it times."""
 
     def __init__(self):
-        self.now, self.registry = 0.0, CollectorRegistry()
-        self.durations = StepDurations(self.registry, lambda: self.now)
+        self.now, self.histogram, self._longest = 0.0, Histogram([0.1, 0.25]), Figure()
+        self.durations = StepDurations(self.histogram, self._longest, lambda: self.now)
 
     def longest(self):
-        return self.registry.get_sample_value("eclectus_longest_step_seconds")
+        return self._longest.value
 
 
 def test_without_steps_it_is_0():
@@ -50,6 +48,5 @@ def test_every_step_is_in_the_histogram():
     watch = Watch()
     for seconds in (0.25, 0.5):
         watch.durations.observe(seconds)
-    name = "eclectus_scheduling_algorithm_duration_seconds"
-    assert watch.registry.get_sample_value(f"{name}_count") == 2
-    assert watch.registry.get_sample_value(f"{name}_sum") == 0.75
+    assert watch.histogram.counts == [0, 1, 1], "a bound is the highest value of its bucket"
+    assert watch.histogram.sum == 0.75

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from eclectus.config import Configuration, load
-from eclectus.config.configuration import configz
-
 if TYPE_CHECKING:
+    from eclectus.config import Configuration
     from eclectus.live.loop import StepObserver
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -73,7 +71,10 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
     On SIGTERM the scheduler sends the binds it has decided, gives the Lease back when all have ended, and
     exits with 0. When another replica has taken the Lease it exits with 1, to be restarted as a standby.
     """
+    # Before the imports, of whose time it would take an eighth.
     gc.set_threshold(*GC_THRESHOLD)
+    from eclectus.config import load
+    from eclectus.config.configuration import configz
     from eclectus.kubeclient import credentials
     from eclectus.live import logs, scheduler_process
 

@@ -26,7 +26,6 @@ from eclectus.framework import Learn, Profile, Relieve
 from eclectus.model.errors import Problems, SettingsError
 from eclectus.model.settings import Setting
 from eclectus.policies.shared import Chain
-from eclectus.policies.table import ROLES
 
 KIND = "SchedulerConfiguration"
 DEFAULT_SCHEDULER = "default-scheduler"  # kube-scheduler's name unless it is configured otherwise
@@ -156,8 +155,7 @@ def _relief(policy: Relieve) -> dict[str, Any] | list[dict[str, Any]]:
 
 
 def _policy(role: str, policy: object) -> dict[str, Any]:
-    name = next(name for name, kind in ROLES[role].items() if kind is type(policy))
-    return {"policy": name, **_values(policy)}
+    return {"policy": str(policy).removeprefix(f"{role}/"), **_values(policy)}
 
 
 def _values(settings: Any) -> dict[str, Any]:

@@ -35,6 +35,10 @@ Needs = frozenset[Need]
 NO_NEEDS: Needs = frozenset()
 
 
+TITLES: dict[str, str] = {}
+"""`module:class` -> role and name, as the table of policies has them (policies/table.py)."""
+
+
 class Policy:
     """A policy of one role. As text it is its role and the name that a configuration gives it."""
 
@@ -43,7 +47,7 @@ class Policy:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls.title = cls.__name__
+        cls.title = TITLES.get(f"{cls.__module__}:{cls.__qualname__}", cls.__name__)
 
     def __str__(self) -> str:
         return self.title

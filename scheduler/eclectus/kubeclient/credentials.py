@@ -13,14 +13,12 @@ import binascii
 import logging
 import os
 import ssl
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
-from urllib.request import proxy_bypass
 
 from eclectus.kubeclient.addresses import is_loopback
 from eclectus.kubeclient.api_errors import CredentialsError
@@ -144,8 +142,12 @@ def _headers(configuration: Any) -> dict[str, str]:
 
 
 def _proxy(url: str, proxy: str | None) -> str | None:
+    if not proxy:
+        return None
+    from urllib.request import proxy_bypass  # imports what a client of HTTP needs, which few starts do
+
     host = urlsplit(url).hostname or ""
-    return None if proxy and (is_loopback(host) or proxy_bypass(host)) else proxy
+    return None if is_loopback(host) or proxy_bypass(host) else proxy
 
 
 def _tls(configuration: Any, source: str) -> TlsContext[tuple[bytes, bytes]] | None:
@@ -340,6 +342,8 @@ def trusting(authority: bytes, certificate: bytes, where: str) -> ssl.SSLContext
 
 def load_certificate(context: ssl.SSLContext, pem: bytes, where: str) -> None:
     """Authenticate with this certificate and its key, as client or as server. Raises CredentialsError."""
+    import tempfile  # and with it four formats of compression; no pod's ServiceAccount needs it
+
     # Python reads certificates from files only; this one is gone before anything else happens.
     with tempfile.NamedTemporaryFile() as temporary:  # mode 0600
         temporary.write(pem)

@@ -1,96 +1,86 @@
 """Metrics that the process counts or observes, and what it observes of a pod from the watch to its bind.
 
-`metrics_table.py` has all of them, docs/metrics.md describes them. Some are read from the engine at each
-scrape. Queue counts have the metric names and labels of kube-scheduler. What is learned, and prices of nodes,
-are by group of nodes, class of work and set of constraints; the number of all values of a label is bounded,
-however many pods and nodes there are.
+`metrics_table.py` has all metrics, docs/metrics.md describes them, `metrics_page.py` writes them at each
+scrape. Here are only numbers: to import prometheus_client, which that page needs, would take a fifth of the
+scheduler's start.
 """
 
 import logging
-import platform
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
-from typing import Any, TypeVar, get_args
+from typing import Generic, TypeVar
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    ProcessCollector,
-    disable_created_metrics,
-    generate_latest,
-)
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
-from typing_extensions import override
-
-import eclectus
-from eclectus.accounts.node_prices import PriceSummary
-from eclectus.cluster.nodes import OTHER
-from eclectus.config.process_settings import MetricsSettings as Settings
-from eclectus.engine.counters import QueueCounts
-from eclectus.engine.engine import Engine
-from eclectus.explain.node import learned_summary, summary_of_prices
 from eclectus.explain.pod import Decision
-from eclectus.explain.pools import standings
 from eclectus.kubeclient.client import ApiClient
 from eclectus.kubeclient.timing import elapsed
-from eclectus.live.metrics_table import FAMILIES, PREFIX
+from eclectus.live.metrics_table import FAMILIES
 from eclectus.model.commands import Bind, Command, Report
 from eclectus.model.events import BindConfirmed, BindRefused, Event, TaskGone, TaskSeen
-from eclectus.model.explanation import PoolStanding
-from eclectus.model.learned import ConstraintDemand, LearnedGroup, LearnedSummary, NodeState
 from eclectus.model.objects import Task
 
 _log = logging.getLogger(__name__)
 
-Sample = tuple[tuple[str, ...], float]
-"""(label values, value)."""
+_S = TypeVar("_S")
 
 
-# -- metrics that the process counts ---------------------------------------------------------------
+class Figure:
+    """One series of a counter or a gauge: it is counted here, or read from a function at each scrape."""
+
+    def __init__(self) -> None:
+        self._value = 0.0
+        self._read: Callable[[], float] | None = None
+
+    @property
+    def value(self) -> float:
+        """What it is now."""
+        return self._value if self._read is None else self._read()
+
+    def inc(self, amount: float = 1.0) -> None:
+        """So much more."""
+        self._value += amount
+
+    def set(self, value: float) -> None:
+        """From now on this."""
+        self._value = value
+
+    def set_function(self, read: Callable[[], float]) -> None:
+        """From now on what the function says at each scrape."""
+        self._read = read
 
 
-_M = TypeVar("_M", Counter, Gauge, Histogram)
+class Histogram:
+    """One series of a histogram; `bounds` are the highest values of its buckets, the last one has none."""
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.sum = 0.0
+
+    def observe(self, value: float) -> None:
+        """One more of this value."""
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.sum += value
 
 
-def registered(kind: type[_M], name: str, registry: CollectorRegistry, **options: Any) -> _M:
-    """A metric of the table, of this kind."""
-    family = FAMILIES[name]
-    return kind(family.full_name, family.help, family.labels, registry=registry, **options)
+class Measured(Generic[_S]):
+    """A metric of the table with its series. One without labels has a single one, from the start."""
 
+    def __init__(self, name: str, new: Callable[[], _S]) -> None:
+        self.family = FAMILIES[name]
+        self.series: dict[tuple[str, ...], _S] = {}
+        self._new = new
+        if not self.family.labels:
+            self.labels()
 
-# -- metrics that are read at each scrape ----------------------------------------------------------
-
-
-def observed(name: str, samples: Iterable[Sample]) -> Metric:
-    """A gauge or a counter of the table with its present values; counters count from the process's start."""
-    family = FAMILIES[name]
-    kind = CounterMetricFamily if family.type == "counter" else GaugeMetricFamily
-    found = kind(PREFIX + family.name, family.help, labels=family.labels)
-    for values, figure in samples:
-        found.add_metric(values, figure)
-    return found
-
-
-@dataclass(frozen=True)
-class AtScrape(Collector):
-    """Has the registry read metrics from a source at each scrape."""
-
-    metrics: Callable[[], Iterable[Metric]]
-
-    @override
-    def collect(self) -> Iterable[Metric]:
-        return self.metrics()
-
-
-def build_info() -> Iterator[Metric]:
-    """The versions; not at the start of the scheduler, where looking them up would cost 40 ms."""
-    yield observed("build_info", [((eclectus.__version__, platform.python_version()), 1)])
+    def labels(self, *values: str) -> _S:
+        """The series of these values of the labels."""
+        found = self.series.get(values)
+        if found is None:
+            found = self.series[values] = self._new()
+        return found
 
 
 PERIOD_SECONDS = 60.0  # two scrapes at the usual interval of 30 s
@@ -99,10 +89,9 @@ PERIOD_SECONDS = 60.0  # two scrapes at the usual interval of 30 s
 class StepDurations:
     """A histogram, whose buckets show that a rare step was long, and a gauge, which shows how long."""
 
-    def __init__(self, registry: CollectorRegistry, now: Callable[[], float] = elapsed) -> None:
-        name, buckets = "scheduling_algorithm_duration_seconds", [0.0001 * 2**k for k in range(14)]
-        self._histogram = registered(Histogram, name, registry, buckets=buckets)
-        registered(Gauge, "longest_step_seconds", registry).set_function(self.longest)
+    def __init__(self, histogram: Histogram, longest: Figure, now: Callable[[], float] = elapsed) -> None:
+        self._histogram = histogram
+        longest.set_function(self.longest)
         self._now = now
         self._period = 0  # the number of the current period
         self._current = self._previous = 0.0  # the longest of it, and of the one before
@@ -125,47 +114,44 @@ class StepDurations:
             self._current, self._period = 0.0, period
 
 
-# A `_created` series for each counter and histogram would double the page and is of no use here.
-disable_created_metrics()  # type: ignore[no-untyped-call]
-
-
 class Metrics:
-    """The metrics that the parts of the process update; collectors register with `registry` too."""
+    """The metrics that the parts of the process update. Only the main loop does."""
 
     def __init__(self) -> None:
-        self.registry = registry = CollectorRegistry()
+        self.figures: list[Measured[Figure]] = []
+        self.histograms: list[Measured[Histogram]] = []
         # Scheduling decisions.
-        buckets = [0.001 * 2**k for k in range(15)]
-        self.attempt_seconds = registered(
-            Histogram, "scheduling_attempt_duration_seconds", registry, buckets=buckets
-        )
-        buckets = [0.01 * 2**k for k in range(20)]
-        self.sli_seconds = registered(
-            Histogram, "pod_scheduling_sli_duration_seconds", registry, buckets=buckets
-        )
-        self.steps = StepDurations(registry)
-        self.faults = registered(Counter, "policy_faults", registry)
-        self.ignored_preferences = registered(Counter, "ignored_preferences", registry)
-        self.relaxed_preferences = registered(Counter, "relaxed_preferences", registry)
-        self.leader = registered(Gauge, "leader", registry)
+        self.attempt_seconds = self._histogram("scheduling_attempt_duration_seconds", 0.001, 15)
+        self.sli_seconds = self._histogram("pod_scheduling_sli_duration_seconds", 0.01, 20)
+        steps = self._histogram("scheduling_algorithm_duration_seconds", 0.0001, 14)
+        self.steps = StepDurations(steps.labels(), self._figure("longest_step_seconds").labels())
+        self.faults = self._figure("policy_faults")
+        self.ignored_preferences = self._figure("ignored_preferences")
+        self.relaxed_preferences = self._figure("relaxed_preferences")
+        self.leader = self._figure("leader").labels()
         # Requests to the API server, and to the Prometheus server that measures the load of nodes.
-        self.bind_conflicts = registered(Counter, "bind_conflicts", registry)
-        self.uncertain_answers = registered(Counter, "uncertain_binds", registry)
-        self.outbox_depth = registered(Gauge, "outbox_depth", registry)
-        self.dropped_events = registered(Counter, "dropped_events", registry)
-        self.malformed_objects = registered(Counter, "malformed_objects", registry)
-        self.watch_restarts = registered(Counter, "watch_restarts", registry)
-        self.profile_writes = registered(Counter, "node_profile_writes", registry)
-        self.plan_writes = registered(Counter, "plan_writes", registry)
-        self.pool_writes = registered(Counter, "pool_writes", registry)
-        self.load_queries = registered(Counter, "load_signal_queries", registry)
-        self.load_nodes = registered(Gauge, "load_signal_nodes", registry)
-        registry.register(AtScrape(build_info))
-        ProcessCollector(registry=registry)
+        self.bind_conflicts = self._figure("bind_conflicts")
+        self.uncertain_answers = self._figure("uncertain_binds").labels()
+        self.outbox_depth = self._figure("outbox_depth")
+        self.dropped_events = self._figure("dropped_events")
+        self.malformed_objects = self._figure("malformed_objects")
+        self.watch_restarts = self._figure("watch_restarts")
+        self.profile_writes = self._figure("node_profile_writes")
+        self.plan_writes = self._figure("plan_writes")
+        self.pool_writes = self._figure("pool_writes")
+        self.load_queries = self._figure("load_signal_queries")
+        self.load_nodes = self._figure("load_signal_nodes").labels()
 
-    def expose(self) -> bytes:
-        """The body of /metrics."""
-        return generate_latest(self.registry)
+    def _figure(self, name: str) -> Measured[Figure]:
+        measured = Measured(name, Figure)
+        self.figures.append(measured)
+        return measured
+
+    def _histogram(self, name: str, least: float, buckets: int) -> Measured[Histogram]:
+        """With so many buckets, each twice as wide as the one before; `least`: the bound of the first."""
+        measured = Measured(name, partial(Histogram, [least * 2**k for k in range(buckets)]))
+        self.histograms.append(measured)
+        return measured
 
 
 @dataclass(frozen=True)
@@ -175,177 +161,6 @@ class Context:
     client: ApiClient
     metrics: Metrics = field(default_factory=Metrics)
     rng: Random = field(default_factory=Random)
-
-
-# -- metrics of the engine, and of what is learned --------------------------------------------------
-
-
-def register_collectors(
-    registry: CollectorRegistry, engine: Engine, now: Callable[[], float], settings: Settings
-) -> None:
-    """Have the registry read from the engine at each scrape."""
-    groups, most = (settings.node_group_label, settings.most_groups), settings.most_classes
-
-    def learned() -> Iterable[Metric]:
-        names, summary = engine.read(learned_summary, *groups, now())
-        return () if summary is None else learned_metrics(names, summary, most)
-
-    def prices() -> Iterable[Metric]:
-        summary = engine.read(summary_of_prices, *groups)
-        return () if summary is None else price_metrics(summary, most)
-
-    def pools() -> Iterable[Metric]:
-        return pool_metrics(engine.read(lambda state: list(standings(state, now()))))
-
-    for metrics in (lambda: queue_metrics(engine.queue_counts()), learned, prices, pools):
-        registry.register(AtScrape(metrics))
-
-
-def queue_metrics(counts: QueueCounts) -> Iterator[Metric]:
-    """The queue counts of the engine."""
-    counters, plans = counts.counters, counts.counters.plans
-    queues = {
-        "active": counts.active,
-        "arriving": counts.arriving,
-        "backoff": counts.backoff,
-        "quota": counts.held_back,
-        "unschedulable": counts.unschedulable,
-        "gated": counts.gated,
-        "gang": counts.in_gangs,
-        "line": counts.node_queues,
-    }
-    cached = {
-        "nodes": counts.nodes,
-        "classes": counts.classes,
-        "assumed_pods": counts.binding,
-        "dag_jobs": counts.dag_jobs,
-        "resources": counts.resources,
-    }
-    yield observed("pending_pods", _by_one(queues))
-    yield observed("nominated_pods", [((), counts.nominated)])
-    yield observed("cache_size", _by_one(cached))
-    yield observed("schedule_attempts", counters.attempts.items())
-    yield observed("queue_incoming_pods", counters.incoming.items())
-    yield observed("preemption_attempts", [((), counters.preemption_attempts)])
-    yield observed("preemption_victims", [((), counters.preemption_victims)])
-    yield observed("reclaim_dry_run_victims", [((), counters.dry_run_victims)])
-    yield observed("placed_by_wait_limit", [((), counters.placed_by_limit)])
-    yield observed("expected_wait_seconds", counters.expected_wait_seconds.items())
-    yield observed("observed_wait_seconds", counters.observed_wait_seconds.items())
-    yield observed("pod_scheduled_after_flush", [((), counters.missed_activations)])
-    yield observed("plans", [((), plans.made)])
-    yield observed("plan_slips", [((), plans.slips)])
-    yield observed("plan_slip_seconds", [((), plans.slip_seconds)])
-    yield observed("lent_resource_seconds", _by_resource(plans.lent_seconds))
-    yield observed("borrowed_resource_seconds", _by_resource(plans.borrowed_seconds))
-
-
-def _by_resource(amounts: Mapping[str, float]) -> Iterator[Sample]:
-    """In whole units: cores, not thousandths."""
-    for name, amount in sorted(amounts.items()):
-        yield (name,), amount / 1000 if name == "cpu" else amount
-
-
-def _by_one(figures: Mapping[str, float]) -> Iterator[Sample]:
-    for value, figure in figures.items():
-        yield (value,), figure
-
-
-def learned_metrics(names: list[str], summary: LearnedSummary, most_classes: int) -> Iterator[Metric]:
-    """What is learned, by groups of nodes with these names and by classes of work."""
-    yield observed("arrival_rate", [((), summary.arrivals)])
-    yield observed("service_capacity", [((), summary.capacity)])
-    yield observed("arrivals", [((), summary.arrived)])
-    yield observed("samples", [((), summary.samples)])
-    yield observed("speed_alarms", [((), summary.alarms)])
-    nodes = {(group, state): count for group, state, count in summary.states}
-    states = [
-        ((name, state), nodes.get((group, state), 0))
-        for group, name in enumerate(names)
-        for state in get_args(NodeState)
-    ]
-    known = {
-        (names[group], workload): _mean(parts)
-        for (group, workload), parts in _bounded(summary.work, most_classes).items()
-    }
-    yield observed("nodes", states)
-    for at, name in enumerate(("learned_nodes", "learned_speed_ratio", "learned_confidence_ratio")):
-        yield observed(name, [(labels, means[at]) for labels, means in known.items()])
-
-
-def _bounded(work: Iterable[LearnedGroup], most: int) -> dict[tuple[int, str], list[LearnedGroup]]:
-    """The entries by (group, class), at most `most` classes: those with the fewest samples become `other`."""
-    work = list(work)
-    samples = defaultdict[str, float](float)
-    for each in work:
-        samples[each.workload] += each.samples
-    ranked = sorted(samples, key=lambda name: (-samples[name], name))
-    named = set(ranked if len(ranked) <= most else ranked[: most - 1])
-    found: dict[tuple[int, str], list[LearnedGroup]] = {}
-    for each in work:
-        name = each.workload if each.workload in named else OTHER
-        found.setdefault((each.group, name), []).append(each)
-    return found
-
-
-def _mean(parts: list[LearnedGroup]) -> tuple[int, float, float]:
-    """(nodes, mean speed, mean confidence); a node counts once per class."""
-    nodes = sum(each.nodes for each in parts)
-    speed = sum(each.nodes * each.speed for each in parts) / nodes
-    return nodes, speed, sum(each.nodes * each.confidence for each in parts) / nodes
-
-
-Labels = tuple[str, ...]
-POOLS_MOST = 99  # with a name of their own
-
-
-def pool_metrics(largest_first: Sequence[PoolStanding]) -> Iterator[Metric]:
-    """How pools stand; of no more than so many, and of all others together."""
-    amounts = {name: defaultdict[Labels, float](float) for name in ("pool_held", "pool_share", "pool_demand")}
-    counts = {name: defaultdict[Labels, float](float) for name in ("pool_waiting_pods", "pool_running_jobs")}
-    below = defaultdict[Labels, float](float)
-    for at, pool in enumerate(largest_first):
-        name = pool.path if at < POOLS_MOST else OTHER
-        for each in pool.resources:
-            unit = 1000 if each.resource == "cpu" else 1
-            for of, amount in zip(amounts, (each.held, each.share, each.demand), strict=True):
-                amounts[of][name, each.resource] += amount / unit
-        counts["pool_waiting_pods"][name,] += pool.waiting_pods
-        counts["pool_running_jobs"][name,] += pool.running_jobs
-        for kind, seconds in (("minimum", pool.below_minimum), ("share", pool.below_share)):
-            below[name, kind] = max(below[name, kind], seconds or 0.0)
-    for of, found in (*amounts.items(), *counts.items()):
-        yield observed(of, found.items())
-    yield observed("pool_below_share_seconds", below.items())
-
-
-def price_metrics(summary: PriceSummary, most: int) -> Iterator[Metric]:
-    """The prices; of classes of work and sets of constraints as many as `most`."""
-    sets = _scarcest(summary.sets, most)
-    yield observed("node_price", (((name,), price) for name, price in summary.groups))
-    yield observed("class_price_ratio", _dearest(summary.classes, most))
-    yield observed("constraint_demand_ratio", (((name,), demand) for name, demand, _ in sets))
-    yield observed("constraint_supply_ratio", (((name,), supply) for name, _, supply in sets))
-
-
-def _dearest(classes: Sequence[tuple[str, str, float]], most: int) -> list[Sample]:
-    """Those of the classes of work whose highest price is the highest, in all groups."""
-    highest = defaultdict[str, float](float)
-    for _, workload, price in classes:
-        highest[workload] = max(highest[workload], price)
-    named = set(sorted(highest, key=lambda name: (-highest[name], name))[:most])
-    return [((group, workload), price) for group, workload, price in classes if workload in named]
-
-
-def _scarcest(sets: Iterable[ConstraintDemand], most: int) -> list[tuple[str, float, float]]:
-    """(name, demand, supply) of the sets with the most demand for their supply; sets of one name are one."""
-    demand, supply = defaultdict[str, float](float), dict[str, float]()
-    for each in sets:
-        name = each.constraints
-        demand[name] += each.demand
-        supply[name] = max(each.supply, supply.get(name, 0.0))
-    ranked = sorted(supply, key=lambda name: (-demand[name] / supply[name], name))
-    return [(name, demand[name], supply[name]) for name in ranked[:most]]
 
 
 # -- pods -------------------------------------------------------------------------------------------
@@ -359,7 +174,7 @@ class PodLatency:
     `histogram` has one label, `attempts`. An attempt ends with a bind, a refused bind or a report.
     """
 
-    def __init__(self, is_ours: Callable[[str], bool], histogram: Histogram) -> None:
+    def __init__(self, is_ours: Callable[[str], bool], histogram: Measured[Histogram]) -> None:
         self._is_ours = is_ours
         self._histogram = histogram
         # uid -> when first seen without gates; attempts, the current one included

@@ -56,7 +56,7 @@ from eclectus.live.inbox import Inbox
 from eclectus.live.learned_objects import NodeProfiles, ProbeLoad
 from eclectus.live.load_signal import LoadSignal
 from eclectus.live.loop import Loop, StepObserver, Watchdog
-from eclectus.live.process_metrics import Context, PodLatency, PodTrace, register_collectors
+from eclectus.live.process_metrics import Context, PodLatency, PodTrace
 from eclectus.live.watch.reflector import Reflector
 from eclectus.live.watch.watched_kinds import WatchedDagJobs, WatchedPods, WatchedPools, watched_kinds
 from eclectus.live.write.binder import MARGIN_SECONDS
@@ -252,6 +252,7 @@ class SchedulerProcess:
     def _health_server(self, main: asyncio.AbstractEventLoop) -> web.Application:
         """What the front serves; `main` makes all pages but the health checks."""
         from eclectus.kubeclient.serving import health
+        from eclectus.live import metrics_page
         from eclectus.live.pages import ExplainPages, Limits, speeds_page
 
         parts, client = self.parts, self.context.client
@@ -274,7 +275,9 @@ class SchedulerProcess:
         ).handlers()
         pages: dict[str, PageParts] = {"/speeds": partial(speeds_page, self.engine.learn.learned_cells)}
         pages |= self.pages
-        metrics = self.context.metrics.expose
+        registry = metrics_page.registry_of(self.context.metrics)
+        metrics_page.register_collectors(registry, self.engine, parts.clock.now, self.settings.metrics)
+        metrics = partial(metrics_page.text, registry)
         return health.application(live, ready, metrics, pages, access, handlers=explain, made_by=main)
 
     def _why_not_deciding(self) -> str:
@@ -364,7 +367,6 @@ def build(
     shared = frozenset(settings.tenancy.shared_workloads)
     pods = WatchedPods(is_ours, shared, engine.needs.get("images", frozenset()))
     jobs, pools = WatchedDagJobs(is_ours, shared), WatchedPools()
-    register_collectors(context.metrics.registry, engine, clock.now, settings.metrics)
     election = settings.leader_election
     leadership = _leadership(election, names, lease_api, context, advertised=advertised, watchdog=watchdog)
     holds_lease = leadership.holds_lease

@@ -1,104 +1,132 @@
 """The policies that a SchedulerConfiguration may name, by role, and the combinations that are refused.
 
-To add a policy, write its module, and add the class here under the name that users write.
+To add a policy, write its module, and add its class here under the name that users write. A module is
+imported when one of its policies is asked for: a scheduler starts with those of its profiles only.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import Any
+from importlib import import_module
+from typing import Any, TypeVar
 
-from eclectus.framework import Learn, Line, Order, Place, Profile, Relieve
-from eclectus.policies.carbyne import Carbyne
-from eclectus.policies.learn.none import Unlearned
-from eclectus.policies.line.fifo import FifoLine
-from eclectus.policies.line.phoenix import ContendedFirst
-from eclectus.policies.line.srpt import ShortestRemaining
-from eclectus.policies.line.stealing import Stealing
-from eclectus.policies.order.drf import DominantShare
-from eclectus.policies.order.fifo import FifoOrder
-from eclectus.policies.order.h_drf import HierarchicalShare
-from eclectus.policies.order.phoenix import FewestNodesFirst
-from eclectus.policies.order.pools import FairPools
-from eclectus.policies.order.sjf import ShortestJob
-from eclectus.policies.order.srtf import LeastWorkLeft
-from eclectus.policies.place.allocation import LeastAllocated, MostAllocated, RequestedToCapacityRatio
-from eclectus.policies.place.clwl import CentralLeastWait, DistributedLeastWait
-from eclectus.policies.place.eagle import Eagle
-from eclectus.policies.place.fit import BestFit, WorstFit
-from eclectus.policies.place.hawk import Hawk
-from eclectus.policies.place.jiq import JoinIdle
-from eclectus.policies.place.kube import KubeScores
-from eclectus.policies.place.phoenix import ScarceNodesLast
-from eclectus.policies.place.power_of_two import PowerOfTwo, Uniform
-from eclectus.policies.place.pss import Proportional
-from eclectus.policies.place.round_robin import RoundRobin
-from eclectus.policies.place.scaled_fit import DotProduct, ScaledBestFit
-from eclectus.policies.place.sparrow import Sparrow
-from eclectus.policies.place.tetris import Tetris
-from eclectus.policies.relieve.none import NoRelief
-from eclectus.policies.relieve.preemption import Preemption
-from eclectus.policies.relieve.reclaim import Reclaim
-from eclectus.policies.rosella import Rosella, RosellaLearn, RosellaLine
+from typing_extensions import override
+
+from eclectus.framework import Learn, Line, Order, Place, Policy, Profile, Relieve
+from eclectus.framework.traits import TITLES
 from eclectus.policies.shared import OvertakingLine
 
-LEARN: dict[str, type[Learn]] = {"rosella": RosellaLearn, "none": Unlearned}
+_P = TypeVar("_P", bound=Policy)
 
-ORDER: dict[str, type[Order]] = {
-    "fifo": FifoOrder,
-    "sjf": ShortestJob,
-    "srtf": LeastWorkLeft,
-    "drf": DominantShare,
-    "h-drf": HierarchicalShare,
-    "phoenix": FewestNodesFirst,
-    "carbyne": Carbyne,
-    "pools": FairPools,
-}
 
-PLACE: dict[str, type[Place]] = {
-    "rosella": Rosella,
-    "uniform": Uniform,
-    "pot": PowerOfTwo,
-    "jiq": JoinIdle,
-    "pss": Proportional,
-    "round-robin": RoundRobin,
-    "sparrow": Sparrow,
-    "hawk": Hawk,
-    "eagle": Eagle,
-    "clwl": CentralLeastWait,
-    "dlwl": DistributedLeastWait,
-    "least-allocated": LeastAllocated,
-    "most-allocated": MostAllocated,
-    "requested-to-capacity-ratio": RequestedToCapacityRatio,
-    "best-fit": BestFit,
-    "worst-fit": WorstFit,
-    "tetris": Tetris,
-    "scaled-best-fit": ScaledBestFit,
-    "dot-product": DotProduct,
-    "phoenix": ScarceNodesLast,
-    "kube": KubeScores,
-}
+class Policies(MutableMapping[str, type[_P]]):
+    """The classes of one role's policies by name, each imported when it is first read.
 
-LINE: dict[str, type[Line]] = {
-    "fifo": FifoLine,
-    "rosella": RosellaLine,
-    "srpt": ShortestRemaining,
-    "phoenix": ContendedFirst,
-    "stealing": Stealing,
-}
+    `paths`: name -> `module:class`, below `eclectus.policies`.
+    """
 
-RELIEVE: dict[str, type[Relieve]] = {"none": NoRelief, "preemption": Preemption, "reclaim": Reclaim}
+    def __init__(self, role: str, paths: Mapping[str, str]) -> None:
+        self._known: dict[str, str | type[_P]] = {
+            name: f"eclectus.policies.{path}" for name, path in paths.items()
+        }
+        TITLES.update((str(path), f"{role}/{name}") for name, path in self._known.items())
 
-ROLES: dict[str, dict[str, type[Any]]] = {
+    @override
+    def __getitem__(self, name: str) -> type[_P]:
+        known = self._known[name]
+        if isinstance(known, str):
+            module, _, kind = known.partition(":")
+            known = self._known[name] = getattr(import_module(module), kind)
+        return known
+
+    @override
+    def __setitem__(self, name: str, kind: type[_P]) -> None:
+        self._known[name] = kind
+
+    @override
+    def __delitem__(self, name: str) -> None:
+        del self._known[name]
+
+    @override
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    @override
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+LEARN: Policies[Learn] = Policies(
+    "learn", {"rosella": "rosella.learn:RosellaLearn", "none": "learn.none:Unlearned"}
+)
+
+ORDER: Policies[Order] = Policies(
+    "order",
+    {
+        "fifo": "order.fifo:FifoOrder",
+        "sjf": "order.sjf:ShortestJob",
+        "srtf": "order.srtf:LeastWorkLeft",
+        "drf": "order.drf:DominantShare",
+        "h-drf": "order.h_drf:HierarchicalShare",
+        "phoenix": "order.phoenix:FewestNodesFirst",
+        "carbyne": "carbyne.order:Carbyne",
+        "pools": "order.pools:FairPools",
+    },
+)
+
+PLACE: Policies[Place] = Policies(
+    "place",
+    {
+        "rosella": "rosella.place:Rosella",
+        "uniform": "place.power_of_two:Uniform",
+        "pot": "place.power_of_two:PowerOfTwo",
+        "jiq": "place.jiq:JoinIdle",
+        "pss": "place.pss:Proportional",
+        "round-robin": "place.round_robin:RoundRobin",
+        "sparrow": "place.sparrow:Sparrow",
+        "hawk": "place.hawk:Hawk",
+        "eagle": "place.eagle:Eagle",
+        "clwl": "place.clwl:CentralLeastWait",
+        "dlwl": "place.clwl:DistributedLeastWait",
+        "least-allocated": "place.allocation:LeastAllocated",
+        "most-allocated": "place.allocation:MostAllocated",
+        "requested-to-capacity-ratio": "place.allocation:RequestedToCapacityRatio",
+        "best-fit": "place.fit:BestFit",
+        "worst-fit": "place.fit:WorstFit",
+        "tetris": "place.tetris:Tetris",
+        "scaled-best-fit": "place.scaled_fit:ScaledBestFit",
+        "dot-product": "place.scaled_fit:DotProduct",
+        "phoenix": "place.phoenix:ScarceNodesLast",
+        "kube": "place.kube:KubeScores",
+    },
+)
+
+LINE: Policies[Line] = Policies(
+    "line",
+    {
+        "fifo": "line.fifo:FifoLine",
+        "rosella": "rosella.line:RosellaLine",
+        "srpt": "line.srpt:ShortestRemaining",
+        "phoenix": "line.phoenix:ContendedFirst",
+        "stealing": "line.stealing:Stealing",
+    },
+)
+
+RELIEVE: Policies[Relieve] = Policies(
+    "relieve",
+    {
+        "none": "relieve.none:NoRelief",
+        "preemption": "relieve.preemption:Preemption",
+        "reclaim": "relieve.reclaim:Reclaim",
+    },
+)
+
+ROLES: dict[str, Policies[Any]] = {
     "learn": LEARN,
     "order": ORDER,
     "place": PLACE,
     "line": LINE,
     "relieve": RELIEVE,
 }
-
-for _role, _policies in ROLES.items():
-    for _name, _policy in _policies.items():
-        _policy.title = f"{_role}/{_name}"
 
 
 # Clashes: combinations of policies in which one voids another. A configuration that has one is refused.
@@ -133,33 +161,33 @@ CLASHES = (
     Clash(
         at="line",
         place=lambda place: not place.traits.joins_node_queues,
-        line=lambda line: not isinstance(line, FifoLine),
+        line=lambda line: not _is(line, "line/fifo"),
         problem="orders node queues, but with this place no pod enters one; leave it out, or choose a place "
         "that joins node queues, for example by queue: lines or view: sample",
     ),
     Clash(
         at="line",
-        place=lambda place: isinstance(place, Rosella) and place.mode == "paper",
+        place=lambda place: _is(place, "place/rosella") and getattr(place, "mode", "") == "paper",
         line=lambda line: not line.traits.first_come or line.traits.steals,
         problem="contradicts place's mode: paper, whose node queues are first come, first served; leave it "
         "out",
     ),
     Clash(
         at="relieve",
-        place=lambda place: isinstance(place, Rosella) and place.mode == "paper",
+        place=lambda place: _is(place, "place/rosella") and getattr(place, "mode", "") == "paper",
         relieve=lambda relieve: relieve.traits.evicts,
         problem="contradicts place's mode: paper, in which no pod is ended for another; leave it out",
     ),
     Clash(
         at="line",
-        place=lambda place: isinstance(place, Hawk),
-        line=lambda line: not isinstance(line, Stealing),
+        place=lambda place: _is(place, "place/hawk"),
+        line=lambda line: not _is(line, "line/stealing"),
         problem="hawk needs {policy: stealing}: its short pods queue behind long ones until idle nodes steal "
         "them; attempts: 0 is hawk without stealing, for comparison",
     ),
     Clash(
         at="line",
-        place=lambda place: isinstance(place, Eagle),
+        place=lambda place: _is(place, "place/eagle"),
         line=lambda line: not isinstance(line, OvertakingLine),
         problem="eagle needs {policy: srpt} or {policy: phoenix}: its reservations stay until their job is "
         "done, so in another order a large job holds up all others, and behind long pods there are no short "
@@ -167,14 +195,14 @@ CLASHES = (
     ),
     Clash(
         at="line",
-        place=lambda place: isinstance(place, Sparrow),
-        line=lambda line: isinstance(line, RosellaLine),
+        place=lambda place: _is(place, "place/sparrow"),
+        line=lambda line: _is(line, "line/rosella"),
         problem="moves pods that wait at one node, but sparrow's wait at several; leave it out",
     ),
     Clash(
         at="line",
-        place=lambda place: isinstance(place, CentralLeastWait),
-        line=lambda line: isinstance(line, RosellaLine),
+        place=lambda place: _is(place, "place/clwl"),
+        line=lambda line: _is(line, "line/rosella"),
         problem="moves long pods to nodes that clwl and dlwl keep for short ones; leave it out, or choose "
         "{policy: srpt} or {policy: stealing}",
     ),
@@ -187,6 +215,11 @@ CLASHES = (
         "other, such as rosella or best-fit",
     ),
 )
+
+
+def _is(policy: Policy, title: str) -> bool:
+    """Whether it is this policy of the table, or made from it; its module is not imported to find out."""
+    return any(getattr(kind, "title", "") == title for kind in type(policy).__mro__)
 
 
 def clashes_in(profile: Profile) -> Iterator[Clash]:

@@ -18,13 +18,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from prometheus_client import Counter
-
 from eclectus.api.names import LEADER_SINCE, RELAXED_PREFERENCES
 from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.kubeclient.timing import elapsed
 from eclectus.live.inbox import Inbox
-from eclectus.live.process_metrics import Context
+from eclectus.live.process_metrics import Context, Figure, Measured
 from eclectus.live.watch.watched_kinds import ClaimStates, ConditionState, Ignored, PlanState, PoolState
 from eclectus.live.write.binder import Binder, VolumeSteps
 from eclectus.live.write.event_recorder import EventRecorder
@@ -270,7 +268,7 @@ class IgnoredPreferences:
 
     take: Callable[[str], Ignored | None]
     recorder: EventRecorder
-    counter: Counter
+    counter: Measured[Figure]
     _noted: OrderedDict[tuple[str, Ignored], None] = field(default_factory=OrderedDict)
 
     def placed(self, bind: Bind) -> None:
@@ -297,7 +295,7 @@ class RelaxedPreferences:
     """
 
     unmet: Callable[[str], Sequence[str]]
-    counter: Counter
+    counter: Measured[Figure]
     _words: dict[str, str] = field(default_factory=dict)  # by uid
 
     def decided(self, bind: Bind) -> None:

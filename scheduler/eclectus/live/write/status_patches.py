@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
 
-from prometheus_client import Counter
 from typing_extensions import override
 
 from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS, POOL, POOLS_PATH
@@ -23,7 +22,7 @@ from eclectus.kube.pools import pool_status
 from eclectus.kubeclient.api_errors import ApiError, MissingError
 from eclectus.kubeclient.client import MERGE_PATCH, STRATEGIC_MERGE
 from eclectus.kubeclient.timing import TroubleLog
-from eclectus.live.process_metrics import Context
+from eclectus.live.process_metrics import Context, Figure, Measured
 from eclectus.live.watch.watched_kinds import ConditionState, PlanState, PoolState
 from eclectus.live.write.write_queues import OUTDATED, NewestWriter, Persistence, Result, pod_path
 from eclectus.model.commands import Bind, Nominate, RecordPlan, RecordPool, Report
@@ -119,7 +118,7 @@ class _Records(NewestWriter[_Record]):
     """
 
     def __init__(
-        self, name: str, what: str, context: Context, persistence: Persistence, counter: Counter
+        self, name: str, what: str, context: Context, persistence: Persistence, counter: Measured[Figure]
     ) -> None:
         super().__init__(name, RECORDS_IN_FLIGHT, persistence, RECORD_PATIENCE_SECONDS)
         self._what = what
