@@ -9,7 +9,8 @@ from eclectus.api.names import API_VERSION
 from eclectus.config import parse
 from eclectus.config.configuration import KIND
 from eclectus.config.process_settings import MetricsSettings
-from eclectus.live.process_metrics import Metrics, register_collectors
+from eclectus.live.metrics_page import register_collectors, registry_of
+from eclectus.live.process_metrics import Metrics
 from eclectus_e2e.paths import CHART
 from eclectus_hack.reference.markdown import code, head, table
 from eclectus_operator import metrics as operator_metrics
@@ -53,7 +54,7 @@ def _scheduler_registry() -> CollectorRegistry:
     """The registry as a scheduler fills it that has the default configuration and a policy with prices."""
     profile = "{schedulerName: eclectus, place: {policy: phoenix}}"
     text = f"{{apiVersion: {API_VERSION}, kind: {KIND}, profiles: [{profile}]}}"
-    engine, registry = parse(text).engine(), Metrics().registry
+    engine, registry = parse(text).engine(), registry_of(Metrics())
     register_collectors(registry, engine, lambda: 0.0, MetricsSettings())
     return registry
 

@@ -100,7 +100,7 @@ def foreign_policies() -> Iterator[ForeignPolicy]:
     times = Counter(entry.name for entry in entries)
     for entry in entries:
         role, _, name = entry.name.partition("/")
-        kind = ROLES.get(role, {}).get(name)
+        kind = ROLES[role].get(name) if role in ROLES else None
         if kind is None or f"{kind.__module__}:{kind.__qualname__}" != entry.value:
             yield ForeignPolicy(role, name, entry, kind is not None or times[entry.name] > 1)
 
