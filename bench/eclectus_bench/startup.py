@@ -6,6 +6,7 @@ in a process of its own. An installed program is compiled, so the checkout is co
 """
 
 import asyncio
+import json
 import re
 import resource
 import subprocess
@@ -17,6 +18,8 @@ from datetime import datetime
 from pathlib import Path
 from statistics import median
 
+from eclectus.api.names import API_VERSION
+from eclectus.config.configuration import KIND
 from eclectus_bench.load import Load, pod
 from eclectus_bench.match import OUTPUT, PLANE
 from eclectus_bench.schedulers import (
@@ -39,14 +42,18 @@ STAGES = {
     "decision, bind": "bound",
 }
 """What ends with the first log line that contains these words."""
-_IMPORTS = """
+_CONFIGURATION = {
+    "apiVersion": API_VERSION,
+    "kind": KIND,
+    "profiles": [{"schedulerName": "eclectus", "relieve": {"policy": "preemption"}}],
+}
+_IMPORTS = f"""
 import gc, eclectus.cli.main, eclectus.cli.scheduler
 gc.set_threshold(*eclectus.cli.scheduler.GC_THRESHOLD)
 from eclectus.config.configuration import parse
 from eclectus.kubeclient import credentials
 from eclectus.live import logs, scheduler_process
-header = "apiVersion: eclectus.dev/v1alpha1\\nkind: SchedulerConfiguration\\n"
-parse(header + "profiles: [{schedulerName: eclectus, relieve: {policy: preemption}}]").engine()
+parse({json.dumps(_CONFIGURATION)!r}).engine()
 import uvloop
 """
 _FLOOR = "import asyncio, ssl, httptools, msgspec, numpy, uvloop"

@@ -304,7 +304,7 @@ def test_events_beyond_the_queue_are_dropped_and_counted(server, answers):
         connection = ClientConnectionSettings(events_waiting=3)
         async with working(server, states={}, connection=connection) as (outbox, _, metrics):
             outbox.accept([report(str(i)) for i in range(5)])
-            return metrics.dropped_events.labels("queue full")._value.get()
+            return metrics.dropped_events.labels("queue full").value
 
     assert asyncio.run(work()) == 2
 
@@ -313,7 +313,7 @@ def test_a_fault_of_a_policy_is_counted(server):
     async def work():
         async with working(server) as (outbox, _, metrics):
             outbox.accept([Fault("rosella", "two nodes for one pod")])
-            return metrics.faults.labels("rosella")._value.get()
+            return metrics.faults.labels("rosella").value
 
     assert asyncio.run(work()) == 1
 

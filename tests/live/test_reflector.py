@@ -56,7 +56,7 @@ async def received(inbox, count):
 
 
 def restarts(metrics):
-    return metrics.watch_restarts.labels("nodes")._value.get()
+    return metrics.watch_restarts.labels("nodes").value
 
 
 def test_a_list_is_read_page_by_page_and_the_watch_starts_where_it_ended(server, answers, listing):
@@ -145,7 +145,7 @@ def test_a_malformed_object_is_counted_and_skipped(server, answers, listing):
     async def work():
         async with following(server) as (_, inbox, metrics):
             events = await received(inbox, 2)
-            return events, metrics.malformed_objects.labels("nodes")._value.get()
+            return events, metrics.malformed_objects.labels("nodes").value
 
     assert asyncio.run(work()) == ([(NodeSeen, "a"), (NodeSeen, "good")], 2)
 
