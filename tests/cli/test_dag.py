@@ -97,6 +97,13 @@ def test_pods_that_cannot_be_placed_say_why_and_tasks_without_a_pod_are_counted(
     ]
 
 
+def test_a_job_that_its_pool_does_not_take_says_so_though_it_runs():
+    why_not = "no Pool research admits pods of namespace shop"
+    found = row({**HALF, "conditions": [condition("Ready"), condition("PoolRefused", message=why_not)]})
+    assert (found["state"], found["message"]) == ("Running", why_not)
+    assert f"shop/etl: {why_not}" in "\n".join(jobs_table([found], NOW, all_namespaces=True, wide=False))
+
+
 def test_nothing_of_a_job_that_is_suspended_or_has_ended_waits():
     ended = {**HALF, "conditions": [condition("Failed", message="task read-3 failed 4 times")]}
     for found in (row(ended), row(HALF, spec={"suspend": True})):

@@ -9,13 +9,14 @@ taken the least time: one tenant's jobs wait for one sync of another's, however 
 import logging
 
 from eclectus.api.dag_job import DagJob
-from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS, POOLS_PATH
+from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError
 from eclectus.kubeclient.client import Object, list_pages
 from eclectus_operator import convert
 from eclectus_operator.convert import ShapeError
 from eclectus_operator.dag_jobs import job_status
 from eclectus_operator.dag_jobs.estimates import History
+from eclectus_operator.dag_jobs.job_pools import JobPools
 from eclectus_operator.dag_jobs.job_sync import RETRY_SECONDS, JobKey, KnownJob, key_of, sync_job
 from eclectus_operator.dag_jobs.quotas import Quotas
 from eclectus_operator.operator_context import NotLeadingError, OperatorContext
@@ -38,6 +39,7 @@ class DagController:
         self._taken: dict[str, tuple[float, float]] = {}  # by namespace: seconds of syncs, and as of when
         self._history = History()
         self._quotas = Quotas()
+        self._pools = JobPools(context)
         self._listed_at = float("-inf")
 
     def notice(self, key: JobKey) -> None:
@@ -99,18 +101,12 @@ class DagController:
         self._history = history
         for gone in self._jobs.keys() - found:
             self._quotas.forget(gone)
-        self._quotas.has_pools = await self._has_pools()
+        await self._pools.look()  # a Pool that comes before the next look is known by what it holds back
+        self._quotas.has_pools = bool(self._pools)
         self._jobs = {key: each for key, each in self._jobs.items() if key in found}
         namespaces = {namespace for namespace, _ in found}
         self._taken = {name: each for name, each in self._taken.items() if name in namespaces}
         self._listed_at = self._context.now()
-
-    async def _has_pools(self) -> bool:
-        """Whether there is any Pool. One that comes before the next look is known by what it holds back."""
-        try:
-            return bool((await self._context.api.send("GET", POOLS_PATH, query={"limit": "1"})).get("items"))
-        except MissingError:
-            return False  # they are not defined here
 
     def _is_active(self, listed: Object, history: History) -> bool:
         """Whether a listed job has something to do; its run times become part of the history."""
@@ -140,7 +136,7 @@ class DagController:
             known.retry_seconds = min(known.retry_seconds * 2.0, MOST_RETRY_SECONDS)
 
     async def _sync(self, key: JobKey, known: KnownJob) -> None:
-        done = await sync_job(self._context, key, known, self._history, self._quotas)
+        done = await sync_job(self._context, key, known, self._history, self._quotas, pools=self._pools)
         if done is None:
             self._quotas.forget(key)
             del self._jobs[key]

@@ -16,6 +16,7 @@ from eclectus_operator import convert
 from eclectus_operator.dag_jobs.estimates import Estimates
 from eclectus_operator.dag_jobs.tasks import Tasks, indexes_text
 
+Conditions = tuple[Condition, ...]
 _SHOWN = 200  # characters of a list of tasks in a message
 
 
@@ -42,6 +43,7 @@ class Observed:
     # None until a pod of all stages was accepted, nor if the spec can never run.
     tasks: Mapping[str, Tasks] = field(default_factory=dict)
     estimates: Estimates = field(default_factory=dict)
+    pool_refusal: str = ""  # why its pods are not in the Pool that it asks for
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def status(job: DagJob, seen: Observed) -> DagJobStatus:
     is_checked = seen.checked >= len(job.spec.stages)
     is_held = job.spec.suspend or not is_checked or (seen.problem is not None and seen.problem.is_final)
     start = old.start_time or (None if is_held else now)
-    conditions, has_finished = old.conditions, False
+    conditions, has_finished = _with_refusal_of_now(old.conditions, seen.pool_refusal), False
     for each in _conditions(job, seen, _deadline(job, start)):
         conditions = common.with_condition(conditions, each)
         has_finished = has_finished or each.type in FINISHED
@@ -113,6 +115,8 @@ def _conditions(job: DagJob, seen: Observed, deadline: float | None) -> Iterator
     end = _end(job, seen, deadline)
     if not seen.tasks and end is None:
         return  # its templates are still checked
+    if seen.pool_refusal:
+        yield condition(dag_job.POOL_REFUSED, dag_job.POOL_REFUSED, seen.pool_refusal)
     ready = seen.problem or (FINISHED_READY if end else ACCEPTED)
     yield condition(dag_job.READY, ready.reason, ready.message, holds=seen.problem is None)
     if end is not None:
@@ -124,6 +128,16 @@ def _conditions(job: DagJob, seen: Observed, deadline: float | None) -> Iterator
         yield condition(dag_job.SUSPENDED, "Suspended", message)
     elif job.status.condition(dag_job.SUSPENDED) is not None:
         yield condition(dag_job.SUSPENDED, "Resumed", "pods are created again", holds=False)
+
+
+def _with_refusal_of_now(conditions: Conditions, message: str) -> Conditions:
+    """What a condition says of the job's Pool is gone when that takes its pods, or is what is so now."""
+    text = message[: common.MESSAGE_CHARACTERS]
+    return tuple(
+        replace(each, message=text) if each.type == dag_job.POOL_REFUSED else each
+        for each in conditions
+        if message or each.type != dag_job.POOL_REFUSED
+    )
 
 
 def _end(job: DagJob, seen: Observed, deadline: float | None) -> tuple[str, str, str] | None:

@@ -30,6 +30,7 @@ from eclectus_operator import convert, room
 from eclectus_operator.convert import ShapeError
 from eclectus_operator.dag_jobs import job_status, task_pods
 from eclectus_operator.dag_jobs.estimates import History, StageGraph, stage_graph
+from eclectus_operator.dag_jobs.job_pools import JobPools, asked_pools
 from eclectus_operator.dag_jobs.job_status import Observed, Problem, StatusUpdate, status_update
 from eclectus_operator.dag_jobs.quotas import Quotas
 from eclectus_operator.dag_jobs.task_pods import NewPod, TaskPod, factors_text
@@ -109,7 +110,13 @@ class KnownJob:
 
 
 async def sync_job(
-    context: OperatorContext, key: JobKey, known: KnownJob, history: History, quotas: Quotas
+    context: OperatorContext,
+    key: JobKey,
+    known: KnownJob,
+    history: History,
+    quotas: Quotas,
+    *,
+    pools: JobPools,
 ) -> JobSync | None:
     """Sync a job now; None if it is gone or being deleted. Raises ApiError, ShapeError."""
     try:
@@ -120,7 +127,7 @@ async def sync_job(
         return None  # Kubernetes deletes its pods
     if known.memory is None or known.memory.uid != job.metadata.uid:
         known.memory = JobMemory(job.metadata.uid)
-    sync = JobSync(context, job, known.memory, quotas)
+    sync = JobSync(context, job, known.memory, quotas, pools)
     await sync.run(history)
     return sync
 
@@ -132,6 +139,7 @@ class JobSync(Sync):
     job: DagJob
     memory: JobMemory
     quotas: Quotas
+    pools: JobPools
     pods: list[TaskPod] = field(default_factory=list)  # as listed in this sync
 
     def __post_init__(self) -> None:
@@ -153,7 +161,9 @@ class JobSync(Sync):
             known = self.memory.status or self.job.status
             tasks = assess_job(self.job, graph.order, known.stages, self.pods, self.now)
             problem = await self._find_obstacle(tasks)
-        seen = Observed(self.now, self.memory.checked, problem, tasks, graph.estimates)
+        # Most jobs ask for no Pool.
+        pool_refusal = await self.pools.refusal(self.job) if any(asked_pools(self.job)) else ""
+        seen = Observed(self.now, self.memory.checked, problem, tasks, graph.estimates, pool_refusal)
         update = await self._write_status(seen)
         if update.status.has_finished:
             await self._clean_up()
@@ -241,7 +251,9 @@ class JobSync(Sync):
             is_new = before.get(each.type) != (each.status, each.reason) and each.reason not in said
             if is_new and (before or each.reason != "Accepted") and each.reason != "Finished":
                 said.add(each.reason)
-                is_good = each.type != "Failed" and (each.type != "Ready" or each.status == "True")
+                is_good = each.type not in ("Failed", "PoolRefused") and (
+                    each.type != "Ready" or each.status == "True"
+                )
                 await self._record(each.reason, each.message, is_warning=not is_good)
 
     async def _record(self, reason: str, note: str, *, is_warning: bool = True) -> None:

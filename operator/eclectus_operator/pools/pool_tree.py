@@ -19,9 +19,8 @@ from msgspec import structs
 from eclectus.api.common import MESSAGE_CHARACTERS, Condition
 from eclectus.api.pool import MAX_LEVELS, READY
 from eclectus.kube.pools import amount_text, minimum_problem
-from eclectus.model.pool import Pool, PoolAmounts
+from eclectus.model.pool import AT_THE_TOP, Pool, PoolAmounts
 
-AT_THE_TOP = frozenset({"default", "recovery"})  # whatever parent they name
 _WALKED = 64  # levels: a way that is longer is too long, whether it is a circle or not
 _SHOWN = 10  # pools of a circle that a message names
 _ROUNDING = 1.0 + 1e-9

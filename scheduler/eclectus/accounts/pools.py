@@ -36,10 +36,9 @@ from eclectus.cluster.changelog import ChangeLog
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import PODS
 from eclectus.maths.pool_shares import level_shares
-from eclectus.model.objects import Amounts, NodeQuota, Pairs, Spec, Task, selects
-from eclectus.model.pool import NO_AMOUNTS, Pool, PoolAmounts
+from eclectus.model.objects import Amounts, NodeQuota, Pairs, Spec, Task
+from eclectus.model.pool import AT_THE_TOP, DEFAULT, NO_AMOUNTS, RECOVERY, Pool, PoolAmounts
 
-DEFAULT, RECOVERY = "default", "recovery"
 SYSTEM_PRIORITY = 2_000_000_000  # of system-cluster-critical: such pods stand above the tree
 DEPTH_MOST = 8  # levels of pools: each costs every bind and every end of a pod
 
@@ -176,7 +175,7 @@ class PoolTree:
         names = list[str]()
         while name and name not in names and name in self._pools and len(names) < DEPTH_MOST:
             names.append(name)
-            name = "" if name in (DEFAULT, RECOVERY) else self._pools[name].parent
+            name = "" if name in AT_THE_TOP else self._pools[name].parent
         return "" if name else SEPARATOR.join(reversed(names))
 
     def pool_of(self, task: Task) -> str:
@@ -207,8 +206,7 @@ class PoolTree:
         pool = self._pools.get(name)
         if pool is None or name == DEFAULT:
             return False
-        is_selected = pool.selector is not None and selects(pool.selector, dict(known.labels))
-        return known.pool == name or namespace in pool.namespaces or is_selected
+        return known.pool == name or pool.admits(namespace, dict(known.labels))
 
     def refusal(self, task: Task) -> str:
         """Why a pod, in its pool of now, is not in the one that its label names; empty if it is.

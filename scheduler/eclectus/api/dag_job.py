@@ -155,4 +155,5 @@ class DagJob(Struct, frozen=True):
 
 
 READY, SUCCEEDED, FAILED, SUSPENDED = "Ready", "Succeeded", "Failed", "Suspended"  # types of conditions
+POOL_REFUSED = "PoolRefused"  # likewise; there only while it holds
 FINISHED = (SUCCEEDED, FAILED)

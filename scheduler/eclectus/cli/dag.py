@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from msgspec import Struct, ValidationError, convert, to_builtins
 
-from eclectus.api.dag_job import FAILED, READY, SUCCEEDED, DagJob, PlanStatus, Stage, StageStatus
+from eclectus.api.dag_job import (
+    FAILED,
+    POOL_REFUSED,
+    READY,
+    SUCCEEDED,
+    DagJob,
+    PlanStatus,
+    Stage,
+    StageStatus,
+)
 from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOB_LABEL, DAG_JOBS, STAGE_LABEL
 from eclectus.cli import cluster_commands
 from eclectus.cli.output import ABSENT, age, aligned, count, shortened, span, structured
@@ -272,7 +281,9 @@ def _state(job: DagJob) -> tuple[str, str]:
         return "New", "the operator has not seen it"
     if ready.status != "True":
         return ready.reason, ready.message
-    return ("Running" if any(each.running for each in job.status.stages) else "Waiting"), ""
+    refused = job.status.condition(POOL_REFUSED)
+    message = "" if refused is None else refused.message
+    return ("Running" if any(each.running for each in job.status.stages) else "Waiting"), message
 
 
 # -- stages --------------------------------------------------------------------------------------------

@@ -1,12 +1,16 @@
 """A pool: whose pods share what of the cluster. Pools form a tree; pods belong to pools without children."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
 
-from eclectus.model.objects import Amounts, Selector
+from eclectus.model.objects import Amounts, Selector, selects
 
 LeafPolicy = Literal["fifo", "fair", "sjf", "srtf"]
+
+DEFAULT, RECOVERY = "default", "recovery"  # pools that exist without an object
+AT_THE_TOP = frozenset({DEFAULT, RECOVERY})  # whatever parent they name
 
 
 class NodeAmounts(Struct, frozen=True, gc=False):
@@ -74,6 +78,11 @@ class Pool(Struct, frozen=True, gc=False):
     suspended: bool = False  # nothing of it starts; what runs goes on
     below_share_since: float | None = None  # as written before, seconds since the epoch; None: it is not
     below_min_since: float | None = None  # as written before, seconds since the epoch; None: it is not
+
+    def admits(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Whether pods of a namespace with these labels may ask for it."""
+        is_selected = self.selector is not None and selects(self.selector, labels)
+        return namespace in self.namespaces or is_selected
 
 
 class PoolRecord(Struct, frozen=True, gc=False):

@@ -10,12 +10,14 @@ from audited_api import AuditedApi, operator_rights, permission
 from dag_jobs import dag_job, stage
 from dag_operator_world import PODS, RUN_SECONDS, SETTINGS, DagWorld
 from eclectus.api.dag_job import DagJob
+from eclectus.api.names import POOLS_PATH
 from eclectus_hack.permissions import Permission, superfluous
 from eclectus_operator.convert import read
 from eclectus_operator.dag_jobs.task_pods import NewPod
 from eclectus_operator.metrics import Metrics
 from eclectus_operator.program import SyncLoop, dag_jobs
 from fake_api import FakeApi
+from pool_objects import new_pool
 from probe_world import driven
 
 
@@ -38,7 +40,10 @@ def test_every_permission_is_used_by_a_sync_or_a_watch():
     name = NewPod(job, job.spec.stages[0]).name
     taken.api.put(PODS, {"metadata": {"name": name, "ownerReferences": [{"uid": "x", "name": "x"}]}})
     taken.sync()
-    used = suspended | expired | taken.audited.used
+    of_a_pool = DagWorld(dag_job(stages=[stage("a")], pool="research"))
+    of_a_pool.api.put(POOLS_PATH, new_pool("teaching"))
+    of_a_pool.sync()
+    used = suspended | expired | taken.audited.used | of_a_pool.audited.used
     watched = {each for each in of_dag_jobs() if each.verb == "watch"}
     assert superfluous(set(of_dag_jobs() - watched), used) == set()
     handlers = SyncLoop(dag_jobs(SETTINGS), SETTINGS, lambda: True, Metrics()).registry()._watching

@@ -27,7 +27,7 @@ def permission(method: str, path: str) -> Permission:
     """What a request needs: `GET /api/v1/namespaces/team/pods/p` is `get` on `pods`."""
     parts = path.strip("/").split("/")
     group, parts = ("", parts[2:]) if parts[0] == "api" else (parts[1], parts[3:])
-    namespace, parts = (parts[1], parts[2:]) if parts[0] == "namespaces" else ("", parts)
+    namespace, parts = (parts[1], parts[2:]) if parts[0] == "namespaces" and len(parts) > 2 else ("", parts)
     resource, name, *rest = [*parts, ""] if len(parts) == 1 else parts
     assert resource in LISTED or name, f"{path} is no path of this test bed"
     verb = VERBS.get(method) or ("get" if name else "list")

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from eclectus.accounts.pools import DEFAULT, RECOVERY, PoolTree
+from eclectus.accounts.pools import PoolTree
 from eclectus.cluster.resources import PODS
 from eclectus.config.settings_reading import nearest
 from eclectus.engine.engine import Engine
@@ -30,7 +30,15 @@ from eclectus.model.commands import RecordPool
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import PoolGone, PoolSeen
 from eclectus.model.objects import Selector, Task
-from eclectus.model.pool import LeafPolicy, Pool, PoolAmounts, PoolPreemption, PoolRecord
+from eclectus.model.pool import (
+    DEFAULT,
+    RECOVERY,
+    LeafPolicy,
+    Pool,
+    PoolAmounts,
+    PoolPreemption,
+    PoolRecord,
+)
 from eclectus.model.settings import REQUIRED, setting
 from eclectus.sim.base.machine import TaskRun
 from eclectus.sim.base.results import PoolResult, PoolsResult
