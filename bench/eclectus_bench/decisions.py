@@ -35,7 +35,7 @@ from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.relieve.none import NoRelief
 from eclectus.policies.rosella import RosellaLearn
 from eclectus.policies.table import PLACE
-from eclectus_bench.usage import peak_mebibytes
+from eclectus_e2e.usage import peak_mebibytes
 
 Workload = Literal["burst", "single", "mixed"]
 WORKLOADS: tuple[Workload, ...] = ("burst", "single", "mixed")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from eclectus_bench.load import Binds, Load, Object
 from eclectus_bench.schedulers import SchedulerUnderTest
-from eclectus_bench.usage import Reading, cores_of_others, peak_mebibytes, read, spent_seconds
+from eclectus_e2e.usage import Reading, cores_of_others, peak_mebibytes, read, spent_seconds
 
 Say = Callable[[str], None]
 UntilSettled = Callable[[int], Awaitable[None]]  # of the running scheduler's pid

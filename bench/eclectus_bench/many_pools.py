@@ -10,8 +10,9 @@ import uvloop
 from eclectus.api.names import API_VERSION, POOL_LABEL, POOLS_PATH
 from eclectus_bench.drain import Backlog, Drain, drain
 from eclectus_bench.load import DELETE_NOW, Load, Object, pod
-from eclectus_bench.match import alternating, bench_plane, plane_pids, print_run, with_nodes
+from eclectus_bench.match import bench_plane, plane_pids, print_run, with_nodes
 from eclectus_bench.schedulers import eclectus
+from eclectus_e2e.pairs import alternating
 from eclectus_e2e.progress import Progress
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane
 

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import TypeVar
 
 import uvloop
 
@@ -15,15 +14,14 @@ from eclectus_bench.drain import Backlog, Drain, drain
 from eclectus_bench.load import Load, pod
 from eclectus_bench.schedulers import SchedulerUnderTest, eclectus, kube_scheduler
 from eclectus_bench.stream import Stream, stream
+from eclectus_e2e.pairs import alternating
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.kubelet.api import Api, read_access
+from eclectus_e2e.usage import QUIET_CORES
 
 OUTPUT = CHECKOUT / "build" / "bench"
-Kind = TypeVar("Kind")
-LEAST_PAIRS = 5  # of which won, equal and lost are said: fewer are no verdict
-QUIET_CORES = 0.2  # used by other processes: more is reported as a disturbance
 # The nodes have no kubelets, so nothing may mark them as lost. Of the controllers only the one is needed that
 # creates the ServiceAccount of a namespace; the others would watch every pod and change nothing.
 PLANE = PlaneOptions(taint_nodes_by_condition=False, controllers="serviceaccount-controller")
@@ -139,9 +137,3 @@ def print_run(text: str, run: Drain | Stream | Played) -> None:
 def plane_pids(plane: ControlPlane) -> dict[str, int]:
     """The components whose CPU time is measured beside the scheduler's."""
     return {name: plane.pids[name] for name in ("kube-apiserver", "etcd", "kube-controller-manager")}
-
-
-def alternating(both: tuple[Kind, Kind], pairs: int) -> Iterator[tuple[int, Kind]]:
-    """Number and kind of each run; kinds begin in turn, since etcd's growing history affects both."""
-    for pair in range(pairs):
-        yield from ((pair, one) for one in (both if pair % 2 == 0 else both[::-1]))

@@ -14,9 +14,9 @@ import uvloop
 from eclectus_bench.load import Load, Object, node_name, pod
 from eclectus_bench.match import bench_plane, with_nodes
 from eclectus_bench.schedulers import KUBE_SCHEDULER, SchedulerUnderTest, eclectus, kube_scheduler
-from eclectus_bench.usage import read
 from eclectus_e2e.progress import Progress
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane
+from eclectus_e2e.usage import read
 
 PODS_ON_A_NODE = 4
 VICTIMS_OF_ONE = 3  # of each preemptor

@@ -25,7 +25,7 @@ from eclectus.sim.runs import build_world
 from eclectus.sim.scenario import parse
 from eclectus.sim.world.run_record import RunRecord
 from eclectus.sim.world.world import World
-from eclectus_bench.usage import peak_mebibytes
+from eclectus_e2e.usage import peak_mebibytes
 
 SECONDS_MOST = 60.0  # of CPU for a million tasks
 PROFILED_TASKS = 50_000

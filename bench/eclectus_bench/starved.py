@@ -19,16 +19,16 @@ from statistics import fmean
 import msgspec
 import uvloop
 
-from eclectus_bench.match import LEAST_PAIRS, OUTPUT, alternating
+from eclectus_bench.match import OUTPUT
 from eclectus_e2e.demo import schedulers
 from eclectus_e2e.demo.environment import Environment, started
-from eclectus_e2e.demo.real.report import Interval, ratio_interval
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER, SCHEDULERS
 from eclectus_e2e.demo.stream.plan import NODES_PER_GROUP
 from eclectus_e2e.demo.workload.arrivals import DEFAULT_MIX, Arrival, capacity, poisson_arrivals
 from eclectus_e2e.demo.workload.load import SentPods, delete_succeeded, send, start_over
 from eclectus_e2e.demo.workload.mixed import SPEEDS
 from eclectus_e2e.demo.workload.pods import NAMESPACE
+from eclectus_e2e.pairs import alternating, ratio_interval, verdict
 from eclectus_e2e.progress import Progress
 from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.kubelet.api import Api
@@ -67,8 +67,12 @@ class Run:
     leaders: int  # how often the Lease changed hands; 0 for kube-scheduler, which is run without one
 
 
-FIGURES = {"mean response, s": "mean_seconds", "pods/s": "pods_per_second", "writes a pod": "writes"}
-"""Fields of Run by title."""
+# Title: field of Run, and whether more is better.
+FIGURES = {
+    "mean response, s": ("mean_seconds", False),
+    "pods/s": ("pods_per_second", True),
+    "writes a pod": ("writes", False),
+}
 
 
 def measure(sizes: Sizes) -> Iterator[Run]:
@@ -95,24 +99,18 @@ def lines(runs: Sequence[Run]) -> list[str]:
         found.append(
             f"{loops} loops, {len(ours)} pairs: kube-scheduler, eclectus, ratio with its 95 % interval"
         )
-        for title, field in FIGURES.items():
+        for title, (field, more_is_better) in FIGURES.items():
             pairs = [
                 (getattr(one, field), getattr(other, field)) for one, other in zip(theirs, ours, strict=True)
             ]
             ratio = ratio_interval([other / one for one, other in pairs if one])
+            judged = verdict(ratio, more_is_better=more_is_better)
             means = "  ".join(f"{fmean(each):8.2f}" for each in zip(*pairs, strict=True))
-            found.append(f"  {title:<18} {means}  {ratio.text()}: {verdict(ratio)}")
+            found.append(f"  {title:<18} {means}  {ratio.text()}: {judged}")
         for title, field in (("pods lost", "lost"), ("times that the Lease changed hands", "leaders")):
             sums = (sum(getattr(run, field) for run in each) for each in (theirs, ours))
             found.append("  {}: {}, {}".format(title, *sums))
     return found
-
-
-def verdict(ratio: Interval) -> str:
-    """Whether the interval leaves out 1."""
-    if ratio.low is None or ratio.high is None or ratio.pairs < LEAST_PAIRS:
-        return "too few pairs"
-    return "lower" if ratio.high < 1.0 else "higher" if ratio.low > 1.0 else "equal"
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import numpy as np
 from eclectus_bench.drain import Say
 from eclectus_bench.load import Load, pod
 from eclectus_bench.schedulers import SchedulerUnderTest
-from eclectus_bench.usage import cores_of_others, read
+from eclectus_e2e.usage import cores_of_others, read
 
 WARM_PODS = 50  # bound before the stream, so that caches and connections of a new process are warm
 

@@ -23,6 +23,7 @@ from eclectus_bench.contest.reckoning import (
     rate,
     sample,
 )
+from eclectus_e2e.pairs import EQUAL, FEW_PAIRS, LOST, WON
 
 # Six slots, of which each tenant has a minimum of two. `greedy` has all of them until `late` comes at second
 # 3 and takes two, for which two pods go at second 5; `steady` never comes.
@@ -148,14 +149,14 @@ MORE = report.Row("rate", lambda each: each.starts_a_second, more=True)
 @pytest.mark.parametrize(
     ("row", "ours", "theirs", "expected"),
     [
-        (ROW, [1.0, 1.1, 0.9, 1.0, 1.0], [2.0, 2.2, 2.1, 2.0, 2.0], report.WON),
-        (MORE, [1.0, 1.1, 0.9, 1.0, 1.0], [2.0, 2.2, 2.1, 2.0, 2.0], report.LOST),
-        (ROW, [2.0, 2.2, 2.1, 2.0, 2.0], [1.0, 1.1, 0.9, 1.0, 1.0], report.LOST),
-        (ROW, [1.0, 3.0, 2.0, 2.0, 2.0], [2.0, 2.2, 2.1, 2.0, 2.0], report.EQUAL),
-        (ROW, [1.0] * 5, [1.0] * 5, report.EQUAL),
-        (ROW, [1.0] * 4, [2.0] * 4, report.FEW_RUNS),
-        (ROW, [1.0] * 5, [None] * 5, report.WON),
-        (ROW, [None] * 5, [1.0] * 5, report.LOST),
+        (ROW, [1.0, 1.1, 0.9, 1.0, 1.0], [2.0, 2.2, 2.1, 2.0, 2.0], WON),
+        (MORE, [1.0, 1.1, 0.9, 1.0, 1.0], [2.0, 2.2, 2.1, 2.0, 2.0], LOST),
+        (ROW, [2.0, 2.2, 2.1, 2.0, 2.0], [1.0, 1.1, 0.9, 1.0, 1.0], LOST),
+        (ROW, [1.0, 3.0, 2.0, 2.0, 2.0], [2.0, 2.2, 2.1, 2.0, 2.0], EQUAL),
+        (ROW, [1.0] * 5, [1.0] * 5, EQUAL),
+        (ROW, [1.0] * 4, [2.0] * 4, FEW_PAIRS),
+        (ROW, [1.0] * 5, [None] * 5, WON),
+        (ROW, [None] * 5, [1.0] * 5, LOST),
         (ROW, [1.0, None] * 3, [1.0] * 6, report.NOT_COMPARED),
     ],
 )
@@ -179,7 +180,7 @@ def test_the_table_has_a_column_for_each_contestant_and_ours_comes_first() -> No
     head, *rows = report.table(runs)
     assert head.split() == ["eclectus", "kueue", "beside", "kueue"]
     assert len(rows) == len(report.ROWS)
-    assert all(row.endswith(report.EQUAL) for row in rows)
+    assert all(row.endswith(EQUAL) for row in rows)
     lines = list(report.shares(replace(PLAYED, ends=20.0)))
     assert lines[1].split() == ["greedy", "4", "4", "3"]
     (first, *_) = report.content(runs)

@@ -17,18 +17,6 @@ def test_a_scheduler_that_has_ended_is_not_waited_for():
         asyncio.run(Binds().wait_for(3, gone, lambda text: None))
 
 
-def test_the_first_scheduler_alternates():
-    schedulers = ("kube", "ours")
-    assert [one for _, one in match.alternating(schedulers, 3)] == [
-        "kube",
-        "ours",
-        "ours",
-        "kube",
-        "kube",
-        "ours",
-    ]
-
-
 @pytest.mark.live
 def test_a_small_match(tmp_path, monkeypatch):
     if clusters.choice():

@@ -30,7 +30,7 @@ def test_the_table_has_means_ratios_within_pairs_and_what_was_lost() -> None:
     theirs = [run(KUBE_SCHEDULER, pair, mean) for pair, mean in enumerate(means)]
     ours = [run(ECLECTUS, pair, mean / 2, lost=pair) for pair, mean in reversed([*enumerate(means)])]
     table = lines([*theirs, *ours])
-    assert " ".join(table[1].split()) == "mean response, s 15.00 7.50 0.50 (0.50 to 0.50): lower"
+    assert " ".join(table[1].split()) == "mean response, s 15.00 7.50 0.50 (0.50 to 0.50): won"
     assert table[2].endswith("equal")
     assert table[4] == "  pods lost: 0, 10"
 

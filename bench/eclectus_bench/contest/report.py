@@ -8,11 +8,11 @@ import msgspec
 
 from eclectus.maths.student import half_width
 from eclectus_bench.contest.reckoning import Outcome, Played, outcome, sample
-from eclectus_bench.match import LEAST_PAIRS
 from eclectus_bench.schedulers import ECLECTUS
+from eclectus_e2e import pairs
+from eclectus_e2e.pairs import FEW_PAIRS, LEAST_PAIRS, LOST, WON, mean_interval
 
-WON, LOST, EQUAL, FEW_RUNS, NOT_COMPARED = "won", "lost", "equal", "too few runs", ""
-NEVER = "never"
+NEVER, NOT_COMPARED = "never", ""
 SHOWN_EVERY_SECONDS = 10
 
 
@@ -83,17 +83,15 @@ def _number(value: float) -> str:
 def verdict(row: Row, ours: Sequence[float | None], theirs: Sequence[float | None]) -> str:
     """Whether Eclectus is ahead, by the interval of the differences pair by pair."""
     if len(ours) < LEAST_PAIRS:
-        return FEW_RUNS
+        return FEW_PAIRS
     if None in ours or None in theirs:
         reached = [all(value is not None for value in values) for values in (ours, theirs)]
         never = [all(value is None for value in values) for values in (ours, theirs)]
         if reached[0] and never[1]:
             return WON
         return LOST if never[0] and reached[1] else NOT_COMPARED
-    sign = 1.0 if row.more else -1.0
-    ahead = [sign * ((one or 0.0) - (other or 0.0)) for one, other in zip(ours, theirs, strict=True)]
-    mean, half = fmean(ahead), half_width(ahead) or 0.0
-    return WON if mean > half else LOST if mean < -half else EQUAL
+    more = [(one or 0.0) - (other or 0.0) for one, other in zip(ours, theirs, strict=True)]
+    return pairs.verdict(mean_interval(more), even=0.0, more_is_better=row.more)
 
 
 def content(runs: Sequence[Played]) -> list[Mapping[str, object]]:

@@ -13,7 +13,6 @@ from eclectus_bench.contest.plan import BURST_CPU, BURST_WORK_SECONDS, PODS, Siz
 from eclectus_bench.contest.reckoning import PLANE, SCHEDULERS, Played, PodRun
 from eclectus_bench.load import IN_FLIGHT, Load
 from eclectus_bench.match import OUTPUT, bench_plane
-from eclectus_bench.usage import Reading, cores_of_others, read, spent_seconds
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.progress import Progress
 from eclectus_e2e.testbed import processes
@@ -22,6 +21,7 @@ from eclectus_e2e.testbed.kubelet import handle
 from eclectus_e2e.testbed.kubelet.api import Api, read_access
 from eclectus_e2e.testbed.kubelet.handle import KubeletControl
 from eclectus_e2e.testbed.kubelet.pod_times import PodRecord
+from eclectus_e2e.usage import Reading, cores_of_others, read, spent_seconds
 
 # What Jobs need, and no more; the fake kubelet's nodes are never lost.
 # Kueue v0.17 is made for Kubernetes up to 1.35: with these features, on since 1.36, the API server refuses

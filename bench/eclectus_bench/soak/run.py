@@ -21,7 +21,6 @@ from eclectus_bench.soak.scrape import Scrape
 from eclectus_bench.soak.sizes import Sizes
 from eclectus_bench.soak.traffic import ADDRESSES, ARRIVING, Traffic
 from eclectus_bench.soak.verdict import OPERATOR, SCHEDULER, Reading, Soak
-from eclectus_bench.usage import memory_mebibytes, peak_mebibytes
 from eclectus_e2e.errors import ApiError, StartError
 from eclectus_e2e.progress import Progress
 from eclectus_e2e.testbed import product
@@ -31,6 +30,7 @@ from eclectus_e2e.testbed.kubelet.api import MERGE, STRATEGIC, Api, read_access
 from eclectus_e2e.testbed.kubelet.objects import Pod
 from eclectus_e2e.testbed.kubelet.pods import status
 from eclectus_e2e.testbed.processes import Process, log_path, log_tail
+from eclectus_e2e.usage import memory_mebibytes, peak_mebibytes
 
 STANDING, PENDING = "standing", "pending"  # namespaces
 API_SERVER = "kube-apiserver"

@@ -20,14 +20,15 @@ import uvloop
 
 from eclectus_bench.drain import Backlog, Drain, UntilSettled, drain
 from eclectus_bench.load import Binds, Load, pod, reach
-from eclectus_bench.match import alternating, bench_plane, plane_pids, print_run, with_nodes
+from eclectus_bench.match import bench_plane, plane_pids, print_run, with_nodes
 from eclectus_bench.schedulers import ECLECTUS, SchedulerUnderTest, eclectus
-from eclectus_bench.usage import cpu_seconds
 from eclectus_bench.workloads.pods import with_volume
 from eclectus_bench.workloads.provisioner import Provisioner, claims_path, late_claim, slow_class
 from eclectus_bench.workloads.storage import VOLUMES_PATH
+from eclectus_e2e.pairs import alternating
 from eclectus_e2e.progress import Progress
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane
+from eclectus_e2e.usage import cpu_seconds
 
 SETTLE_SECONDS = 1.0  # until the CPU time of the last bind, or write, is spent
 SHARE_WANTED = 0.05  # most of the CPU time that plain pods cost, which waiting for volumes may cost besides

@@ -10,11 +10,12 @@ import uvloop
 from eclectus_bench import match
 from eclectus_bench.drain import Backlog, Drain, drain
 from eclectus_bench.load import Load
-from eclectus_bench.match import PLANE, alternating, bench_plane, plane_pids, print_run, with_nodes
+from eclectus_bench.match import PLANE, bench_plane, plane_pids, print_run, with_nodes
 from eclectus_bench.schedulers import SchedulerUnderTest, eclectus, kube_scheduler
 from eclectus_bench.workloads.site import Run, Site, Sizes
 from eclectus_bench.workloads.table import Workload
 from eclectus_e2e.errors import E2EError
+from eclectus_e2e.pairs import alternating
 from eclectus_e2e.progress import Progress
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 

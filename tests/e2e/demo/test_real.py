@@ -1,6 +1,5 @@
 """The experiment on real nodes without nodes: plan, observations, report, tables and picture."""
 
-import itertools
 import json
 import math
 
@@ -13,7 +12,7 @@ from eclectus_e2e.demo.real import experiment
 from eclectus_e2e.demo.real.experiment import draw, tables
 from eclectus_e2e.demo.real.observations import Observations, QuotaInterval, RatesAt, Stream
 from eclectus_e2e.demo.real.plan import Plan, node_probe, real_plan, work_pod
-from eclectus_e2e.demo.real.report import make_report, trial_name, trial_order
+from eclectus_e2e.demo.real.report import make_report, trial_name
 from eclectus_e2e.demo.speeds import LearnedRate
 
 PLAN = Plan()
@@ -71,11 +70,6 @@ def test_arrivals_depend_on_seed_and_pair_and_their_rate_on_the_load():
     assert len(arrivals) == 10_000
     assert arrivals == sorted(arrivals)
     assert arrivals[-1] == pytest.approx(10_000.0, rel=0.05)
-
-
-def test_the_schedulers_alternate_in_being_first():
-    assert [PLAN.order(pair)[0] for pair in range(4)] == ["eclectus", "kube-scheduler"] * 2
-    assert all(sorted(PLAN.order(pair)) == ["eclectus", "kube-scheduler"] for pair in range(4))
 
 
 def test_the_plan_says_how_long_it_takes():
@@ -247,12 +241,6 @@ def test_colocation_trials_compare_the_pods_of_each_pair():
     assert report.sound
     seen.alone.planned += 1
     assert not make_report(PLAN, seen).sound
-
-
-def test_a_pair_of_trials_begins_as_the_one_before_ended():
-    orders = [trial_order(number) for number in range(4)]
-    assert all(sorted(order) == [False, True] for order in orders)
-    assert all(one[1] == later[0] for one, later in itertools.pairwise(orders))
 
 
 def test_a_failed_pod_is_not_sound():

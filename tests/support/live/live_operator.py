@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from eclectus.api.names import API_VERSION, NODE_PROBE, WORK_SECONDS
-from eclectus_bench.usage import peak_mebibytes
 from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.chart import Installed, Values
+from eclectus_e2e.usage import peak_mebibytes
 from eclectus_hack.permissions import Permission, granted
 from live_cluster import wait
 

@@ -19,7 +19,6 @@ from eclectus_e2e.demo.real.plan import POOL, SCHEDULER_NAMES, SYSTEM, VALUES, W
 from eclectus_e2e.demo.real.report import (
     TARGETS,
     ColocationTrials,
-    Interval,
     QuotaReport,
     RealReport,
     make_report,
@@ -30,6 +29,7 @@ from eclectus_e2e.demo.screen import Screen
 from eclectus_e2e.demo.speeds import PREDICTION_FACTOR
 from eclectus_e2e.demo.tables import judged, table_of
 from eclectus_e2e.errors import MachineError
+from eclectus_e2e.pairs import Interval
 from eclectus_e2e.testbed.chart import NAMESPACE
 from eclectus_e2e.testbed.images import archives
 from eclectus_e2e.testbed.kubectl import Kubectl

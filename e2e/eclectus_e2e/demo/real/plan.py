@@ -120,11 +120,6 @@ class Plan:
         gaps = random.Random(f"{self.seed} {pair}")
         return list(accumulate(gaps.expovariate(self.load * capacity) for _ in range(self.pods)))
 
-    def order(self, pair: int) -> list[str]:
-        """The schedulers of a pair, the first one first."""
-        names = list(SCHEDULER_NAMES)
-        return names if pair % 2 == 0 else names[::-1]
-
     @property
     def run_seconds(self) -> float:
         """Estimated time of everything."""

@@ -7,12 +7,9 @@ for all cores of its node, so it would wait if the probe's requests were not zer
 """
 
 from collections.abc import Mapping, Sequence
-from math import exp, isfinite, log, nan
-from statistics import fmean
 
 import msgspec
 
-from eclectus.maths.student import half_width
 from eclectus.policies.rosella import RosellaLearn
 from eclectus_e2e.demo.pod_waits import ProbeUsage, probe_usage
 from eclectus_e2e.demo.real.observations import Observations, QuotaInterval, RatesAt, Stream
@@ -20,40 +17,7 @@ from eclectus_e2e.demo.real.plan import SCHEDULER_NAMES, Plan
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
 from eclectus_e2e.demo.speeds import samples_until_alarm
 from eclectus_e2e.demo.stream.report import Summary, summarise
-
-
-class Interval(msgspec.Struct, frozen=True):
-    """The mean of some pairs and its 95 % interval; `low` and `high` are None with fewer than two pairs."""
-
-    mean: float  # NaN without any pair
-    low: float | None
-    high: float | None
-    pairs: int
-
-    def text(self, decimals: int = 2) -> str:
-        """For a table: `0.81 (0.70 to 0.93)`."""
-        if self.low is None or self.high is None:
-            return f"{self.mean:.{decimals}f}"
-        return f"{self.mean:.{decimals}f} ({self.low:.{decimals}f} to {self.high:.{decimals}f})"
-
-
-def mean_interval(values: Sequence[float]) -> Interval:
-    """Of differences; one that is not finite, such as of a stream that lost all pods, is left out."""
-    known = [value for value in values if isfinite(value)]
-    if not known:
-        return Interval(nan, None, None, 0)
-    mean, half = fmean(known), half_width(known)
-    if half is None:
-        return Interval(mean, None, None, len(known))
-    return Interval(mean, mean - half, mean + half, len(known))
-
-
-def ratio_interval(ratios: Sequence[float]) -> Interval:
-    """Of positive ratios: the geometric mean, so that exchanging both sides gives the reciprocal."""
-    found = mean_interval([log(ratio) for ratio in ratios if ratio > 0])
-    low, high = (None if end is None else exp(end) for end in (found.low, found.high))
-    return Interval(exp(found.mean), low, high, found.pairs)
-
+from eclectus_e2e.pairs import Interval, mean_interval, ratio_interval
 
 # Of pods and probes: a class of its own, so that they are no samples of the streams' class.
 TRIAL_CLASS = "colocation"
@@ -96,14 +60,6 @@ class _Trial(msgspec.Struct, frozen=True):
 def trial_name(node: str, trial: int, *, is_probed: bool) -> str:
     """The name of a pod of one pair."""
     return f"{'beside' if is_probed else 'alone'}-{node}-{trial}"
-
-
-def trial_order(trial: int) -> tuple[bool, bool]:
-    """Whether the first and the second pod of a pair run beside a probe.
-
-    Where one pair ends the next one begins, so a probe starts and ends once for two pairs.
-    """
-    return (False, True) if trial % 2 == 0 else (True, False)
 
 
 def colocation_trials(

@@ -26,11 +26,11 @@ from eclectus_e2e.demo.real.report import (
     PROBE_UNITS_FACTOR,
     TRIAL_CLASS,
     trial_name,
-    trial_order,
 )
 from eclectus_e2e.demo.schedulers import ECLECTUS
 from eclectus_e2e.demo.speeds import LearnedRate
 from eclectus_e2e.demo.workload.load import DELETE_NOW, PODS
+from eclectus_e2e.pairs import alternating, in_turn
 from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.kubelet.api import MERGE, Api
 from eclectus_e2e.testbed.kubelet.objects import Metadata, Pod
@@ -128,7 +128,7 @@ class Timeline:
         for pair in range(self.plan.pairs):
             arrivals = self.plan.arrivals(capacity, pair)
             interval.pairs.append({})
-            for name in self.plan.order(pair):
+            for name in in_turn(list(SCHEDULER_NAMES), pair):
                 which = f"pair {pair + 1} of {self.plan.pairs}"
                 self.say(f"{which}: {len(arrivals)} pods in {arrivals[-1]:.0f} s to {name}")
                 await self._stream(interval, name, arrivals)
@@ -152,10 +152,10 @@ class Timeline:
         await self._change_probe(suspend=True)
         async with self._watched(seen.colocated, seen.alone):
             for node in self.plan.quotas:
-                for trial in range(self.plan.trials):
-                    for is_probed in trial_order(trial):
-                        await self._set_probed(node, is_probed=is_probed)
-                        await self._colocation_trial(node, trial, is_probed=is_probed)
+                # Where one pair ends the next one begins, so a probe starts and ends once for two pairs.
+                for trial, is_probed in alternating((False, True), self.plan.trials):
+                    await self._set_probed(node, is_probed=is_probed)
+                    await self._colocation_trial(node, trial, is_probed=is_probed)
                 await self._set_probed(node, is_probed=False)
 
     async def _set_probed(self, node: str, *, is_probed: bool) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 STEP_SECONDS = 1 / _TICKS  # in which CPU time is counted
+QUIET_CORES = 0.2  # used by other processes: more is reported as a disturbance
 
 
 def cpu_seconds(pid: int) -> float:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from eclectus_bench.usage import (
+from eclectus_e2e.usage import (
     STEP_SECONDS,
     Reading,
     cores_of_others,
