@@ -25,7 +25,7 @@ status: venv ## what of that cluster runs
 down: venv ## stop that cluster and remove its files
 	@$(BIN)/python -m eclectus_e2e down
 
-demo: venv ## Eclectus beside kube-scheduler, in numbers and a picture: 5 minutes (DEMO=scarce: batches on few nodes; NODES=real: 60)
+demo: venv ## Eclectus beside kube-scheduler, in pairs, with intervals and a picture: 20 minutes (DEMO="--pairs 1": 5; NODES=real: 60)
 	@$(BIN)/python -m eclectus_e2e demo $(NODES) $(DEMO)
 
 demo-full: venv ## three loads and a baseline, changes of speed with probes, DAG jobs: 30 minutes (DEMO=--quick: 6)

@@ -14,7 +14,7 @@ COMMANDS: Commands = {
     "demo": (
         "demo.command",
         "demo",
-        "Eclectus beside kube-scheduler on the same pods in 5 minutes, and longer experiments",
+        "Eclectus beside kube-scheduler on the same pods, in pairs with intervals, and other experiments",
     ),
     "differential": (
         "differential.command",

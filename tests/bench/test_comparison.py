@@ -23,7 +23,7 @@ def run(scheduler, load, seconds):
     entry = PodRecord(
         "default", name, name, NODES[0].name, "serve", 1.0, 1000.0, 1000.0 + seconds, "succeeded"
     )
-    return Run(scheduler, load, 0.0, [ARRIVAL], {name: 1000.0}, [0.0], [entry], CLEAN, ())
+    return Run(scheduler, load, 0, 0.0, [ARRIVAL], {name: 1000.0}, [0.0], [entry], CLEAN, (), 0.0)
 
 
 def printed(ours_seconds):
@@ -52,7 +52,6 @@ def test_targets_loosen_with_the_load():
     assert list(TARGETS.values()) == sorted(TARGETS.values())
 
 
-@pytest.mark.parametrize(("given", "message"), [("0.7,0.8", "was given 0.7, 0.8"), ("", "was given none")])
-def test_a_load_without_targets_is_refused(given, message):
-    with pytest.raises(UsageError, match=rf"targets for loads 0.5, 0.8, 0.9 only; it {message}"):
-        demo(["compare", "--loads", given])
+def test_a_load_without_targets_is_refused():
+    with pytest.raises(UsageError, match=r"targets for loads 0.5, 0.8, 0.9 only; it was given 0.7, 0.8"):
+        demo(["compare", "--loads", "0.7,0.8"])

@@ -30,7 +30,7 @@ from eclectus_e2e.demo.workload.arrivals import capacity
 from eclectus_e2e.testbed.kubelet.quantities import amount
 
 NODES = scarce_nodes()
-PLAN = scarce_plan(0.8, 20.0)
+PLAN = scarce_plan([0.8], 20.0)
 MANY = batch_arrivals(7, 20.0, 4000.0, MIX)
 
 
@@ -100,7 +100,7 @@ def test_arrivals_are_numbered_in_order_and_depend_on_the_seed():
 
 
 def test_the_plan_says_how_long_it_takes_and_what_it_sends():
-    plan = scarce_plan(0.8, 80.0)
+    plan = scarce_plan([0.8], 80.0)
     assert plan.run_seconds <= 360.0
     text = str(plan)
     assert "Batches on scarce nodes: about" in text
@@ -111,7 +111,7 @@ def test_the_plan_says_how_long_it_takes_and_what_it_sends():
 def observed(waits):
     """The pods of the plan under each scheduler: waits of constrained and of other pods, then 1 s."""
     (level,) = PLAN.levels
-    arrivals = PLAN.arrivals(level)
+    arrivals = PLAN.arrivals(level, 0)
     for name, (constrained, others) in waits.items():
         records = []
         for one in arrivals:
@@ -150,6 +150,22 @@ def test_a_busy_machine_is_named():
     assert "0.7 s late" in warning
 
 
+def test_cores_of_others_are_named():
+    (one,) = observed({"eclectus": (1.0, 0.3)})
+    report = scarce_experiment(PLAN).report(PLAN, [replace(one, strangers_cores=0.7)])
+    assert list(busy_warning(report)) == ["[yellow]Other processes used up to 0.7 cores, in 1 of 1 runs.[/]"]
+
+
+def test_a_second_load_has_tables_of_its_own():
+    experiment, console = scarce_experiment(PLAN), Console(width=120, record=True)
+    runs = list(observed({"eclectus": (1.0, 0.3)}))
+    runs += [replace(one, load=0.9) for one in runs]
+    for table in experiment.tables(PLAN, runs, experiment.report(PLAN, runs)):
+        console.print(table)
+    text = console.export_text()
+    assert text.index("Batches on scarce nodes, load 0.8") < text.index("Batches on scarce nodes, load 0.9")
+
+
 def test_a_scheduler_alone_has_no_shares():
     experiment, console = scarce_experiment(PLAN), Console(width=120, record=True)
     runs = list(observed({"eclectus": (1.0, 0.3)}))
@@ -169,5 +185,5 @@ def test_phoenix_has_prices_and_no_speeds():
         "learn": {"policy": "none"},
         "profiles": [{"place": {"policy": "phoenix"}, "order": {}}],
     }
-    (level,) = scarce_plan(0.8, 80.0).levels
+    (level,) = scarce_plan([0.8], 80.0).levels
     assert list(level.schedulers) == [ECLECTUS, ECLECTUS_PHOENIX, KUBE_SCHEDULER]

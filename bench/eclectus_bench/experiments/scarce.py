@@ -129,34 +129,30 @@ MIX = BatchMix(
 
 @dataclass(frozen=True)
 class ScarcePlan(StreamPlan):
-    """The plan. `str` of it says what the nodes and pods are."""
+    """The plan of batches."""
 
-    def arrivals(self, level: LoadLevel) -> list[Arrival]:
+    def arrivals(self, level: LoadLevel, pair: int) -> list[Arrival]:
         """Single pods and batches."""
-        return batch_arrivals(self.seed, level.load * self.capacity, level.stream_seconds, MIX)
+        return batch_arrivals(self.seed + pair, level.load * self.capacity, level.stream_seconds, MIX)
 
-    def __str__(self) -> str:
-        (level,) = self.levels
+    @property
+    def about_nodes(self) -> str:
+        """What is scarce, and who needs it."""
         scarce = ", ".join(one.constraint.text for one in MIX.scarce)
-        pace = f"{level.load * self.capacity:.1f} pods a second for {level.stream_seconds:.0f} s"
         share = f"{SHARE * len(MIX.scarce):.0%} of the pods come in batches of {MIX.batch}"
-        return "\n".join(
-            [
-                f"{self.title}: about {max(1, round(self.run_seconds / 60))} min",
-                f"  {len(self.nodes)} equally fast nodes, few of each of: {scarce}",
-                f"  {pace}, the same to {' and then to '.join(level.schedulers)}: load {level.load:g}, "
-                f"seed {self.seed}",
-                f"  {share} that only one of these kinds of nodes may run",
-            ]
+        return (
+            f"{len(self.nodes)} equally fast nodes, few of each of: {scarce}\n"
+            f"  {share} that only one of these kinds of nodes may run"
         )
 
 
 def scarce_plan(
-    load: float, seconds: float, seed: int = 1, schedulers: Sequence[str] | None = None
+    loads: Sequence[float], seconds: float, seed: int = 1, schedulers: Sequence[str] | None = None
 ) -> ScarcePlan:
-    """`seconds` for each scheduler; every pod is timed."""
-    level = LoadLevel(load, seconds, 0.0, schedulers or SCARCE_SCHEDULERS, OVERHEAD_SECONDS)
-    return ScarcePlan("Batches on scarce nodes", scarce_nodes(), [level], load, seed, MIX.free)
+    """`seconds` for each scheduler at each load; every pod is timed."""
+    names = schedulers or SCARCE_SCHEDULERS
+    levels = [LoadLevel(load, seconds, 0.0, names, OVERHEAD_SECONDS) for load in loads]
+    return ScarcePlan("Batches on scarce nodes", scarce_nodes(), levels, seed, MIX.free)
 
 
 def scarce_nodes() -> list[NodeSpec]:
@@ -200,7 +196,7 @@ def draw(report: Report, runs: Sequence[Run], file: Path) -> None:
         _bars(panels["waits"], report, "wait_seconds", "wait from creation to start")
         _bars(panels["responses"], report, "response_seconds", "response time, from creation to end")
         for name in (CONSTRAINED, FREE):
-            draw_waiting(panels[name], [_only(run, name) for run in runs])
+            draw_waiting(panels[name], [_only(run, name) for run in runs if run.load == report.load])
             panels[name].set_title(f"Pods waiting that are {name}: lower is better")
 
 
@@ -237,15 +233,15 @@ ROWS = {
 
 
 def tables(report: Report) -> Iterator[Table | str]:
-    """The summary, the groups, and what must not happen."""
-    level = report.loads[f"{report.load:g}"]
-    yield (
-        f"\n[bold]Batches on scarce nodes[/], load {report.load:g}, seed {report.seed}: seconds, in brackets "
-        "shares of kube-scheduler's; lower is better but for preferences"
-    )
-    yield _summary(level)
-    yield groups_heading(report.load)
-    yield groups_table(level)
+    """For each load the summary and the groups; then what must not happen."""
+    for level in report.loads.values():
+        yield (
+            f"\n[bold]Batches on scarce nodes[/], load {level.load:g}, seed {report.seed}: seconds, in "
+            "brackets shares of kube-scheduler's; lower is better but for preferences"
+        )
+        yield _summary(level)
+        yield groups_heading(level.load)
+        yield groups_table(level)
     yield from busy_warning(report)
     yield faults_heading(report.sound)
     yield faults_table(report)
@@ -279,7 +275,7 @@ def _figure(result: Result, place: tuple[str, str, str]) -> float | None:
 
 def experiment(options: argparse.Namespace) -> Experiment[StreamPlan, Environment, list[Run], Report]:
     """Batches with hard constraints on few nodes, beside pods that may run anywhere."""
-    plan = scarce_plan(options.load, options.seconds, options.seed, options.schedulers)
+    plan = scarce_plan(options.loads, options.seconds, options.seed, options.schedulers)
     return scarce_experiment(plan, keep=options.keep)
 
 

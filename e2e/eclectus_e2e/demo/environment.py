@@ -1,5 +1,6 @@
 """The environment of an experiment: control plane, fake nodes, the installed chart, and its operator."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from eclectus_e2e.testbed.kubelet import handle
 from eclectus_e2e.testbed.kubelet.api import Api, read_access
 from eclectus_e2e.testbed.kubelet.handle import KubeletControl
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
+from eclectus_e2e.testbed.processes import recorded
 from eclectus_e2e.testbed.product import Product
 
 
@@ -29,6 +31,11 @@ class Environment:
     def address(self) -> str:
         """The URL of the scheduler's health checks, metrics and learned speeds."""
         return self.product.address
+
+    def pids(self) -> dict[str, int]:
+        """Of all its processes that run, with the scheduler's if there is one, and of this one."""
+        running = {one.name: one.pid for one in recorded(self.plane.directory) if one.alive}
+        return {**running, "this": os.getpid()}
 
     def api(self) -> Api:
         """A client of its API server, to be used in an `async with`."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 from rich.console import Console
@@ -29,6 +29,14 @@ Observations = TypeVar("Observations")
 Report = TypeVar("Report", bound=Judged)
 
 
+class Interrupted(KeyboardInterrupt):
+    """An experiment was interrupted after it had observed something: `observations` is what it has."""
+
+    def __init__(self, observations: Any) -> None:
+        super().__init__()
+        self.observations = observations
+
+
 @dataclass(frozen=True)
 class Experiment(Generic[Plan, Environment, Observations, Report]):
     """One experiment as data. Only `started` and `run` touch a cluster; the other functions are pure."""
@@ -37,7 +45,7 @@ class Experiment(Generic[Plan, Environment, Observations, Report]):
     report_file: str  # names in build/demo
     picture_file: str
     started: Callable[[Plan, Path], AbstractContextManager[Environment]]  # the path is for its files
-    run: Callable[[Environment, Plan, Screen], Observations]  # progress goes to the screen
+    run: Callable[[Environment, Plan, Screen], Observations]  # progress on the screen; raises Interrupted
     report: Callable[[Plan, Observations], Report]  # everything that is written to `report_file`
     draw: Callable[[Plan, Observations, Report, Path], None]  # writes the picture as PNG
     tables: Callable[[Plan, Observations, Report], Iterator[Table | str]]  # to print at the end
@@ -47,22 +55,47 @@ class Experiment(Generic[Plan, Environment, Observations, Report]):
 def run_experiment(
     experiment: Experiment[Plan, Environment, Observations, Report], folder: Path, console: Console
 ) -> Report:
-    """Print the plan, run it, write report and picture into `folder`, print the tables."""
-    plan = experiment.plan
+    """Print the plan, run it, write report and picture into `folder`, print the tables.
+
+    After an interrupt the same is done with what was observed, if anything was; raises KeyboardInterrupt.
+    """
+    try:
+        observations = _observe(experiment, folder, console)
+    except Interrupted as early:
+        console.print("\ninterrupted: what follows is of the runs that were over")
+        _publish(experiment, early.observations, folder, console)
+        raise
+    report = _publish(experiment, observations, folder, console)
+    if experiment.note:
+        console.print(experiment.note)
+    return report
+
+
+def _observe(
+    experiment: Experiment[Plan, Environment, Observations, Report], folder: Path, console: Console
+) -> Observations:
     with screen.opened(console) as shown:
-        shown.say(str(plan))
+        shown.say(str(experiment.plan))
         shown.say("starting the control plane and its nodes")
-        with experiment.started(plan, folder / "cluster") as environment:
-            observations = experiment.run(environment, plan, shown)
+        with experiment.started(experiment.plan, folder / "cluster") as environment:
+            return experiment.run(environment, experiment.plan, shown)
+
+
+def _publish(
+    experiment: Experiment[Plan, Environment, Observations, Report],
+    observations: Observations,
+    folder: Path,
+    console: Console,
+) -> Report:
+    """Write report and picture, and print the tables."""
+    plan = experiment.plan
     report = experiment.report(plan, observations)
     folder.mkdir(parents=True, exist_ok=True)
     text = msgspec.json.format(msgspec.json.encode(report), indent=2)
     (folder / experiment.report_file).write_bytes(text + b"\n")
     experiment.draw(plan, observations, report, folder / experiment.picture_file)
-    files = [os.path.relpath(folder / name) for name in (experiment.picture_file, experiment.report_file)]
     for table in experiment.tables(plan, observations, report):
         console.print(table)
-    if experiment.note:
-        console.print(experiment.note)
+    files = [os.path.relpath(folder / name) for name in (experiment.picture_file, experiment.report_file)]
     console.print("picture: {}\nreport:  {}".format(*files), highlight=False, soft_wrap=True)
     return report

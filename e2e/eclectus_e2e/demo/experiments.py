@@ -7,17 +7,18 @@ from importlib import import_module
 from typing import Any
 
 from eclectus_e2e.demo.experiment import Experiment
+from eclectus_e2e.demo.real.plan import PAIRS
 from eclectus_e2e.demo.schedulers import (
     COMPARED_SCHEDULERS,
     DAG_SCHEDULERS,
     DEFAULT_SCHEDULERS,
     SCARCE_SCHEDULERS,
 )
-from eclectus_e2e.demo.stream.plan import SHORT_LOAD, SHORT_SECONDS
+from eclectus_e2e.pairs import LEAST_PAIRS
 
 AnyExperiment = Experiment[Any, Any, Any, Any]
 
-_STREAM = frozenset({"load", "loads", "seconds", "seed", "schedulers", "keep", "quick"})
+_STREAM = frozenset({"loads", "seconds", "seed", "schedulers", "keep", "quick"})
 _PERTURBATIONS = "eclectus_bench.experiments.perturbations.experiment:experiment"
 _DAGS = "eclectus_e2e.demo.dags.experiment:experiment"
 
@@ -31,9 +32,9 @@ class Choice:
     shows: str
     options: frozenset[str]  # that apply to it
     makers: tuple[str, ...]  # `module:function` of each of its experiments, in order, from the options
-    load: float = 0.8
-    loads: Sequence[float] = (0.5, 0.9)
-    quick_loads: Sequence[float] = ()
+    loads: Sequence[float] = (0.8, 0.5, 0.9)  # the first one alone if it has to be quick
+    pairs: int = 1  # of streams at each load
+    quick_pairs: int = 1
     seconds: float = 90.0  # of each stream
     quick_seconds: float = 12.0
     schedulers: Sequence[str] = ()
@@ -43,12 +44,13 @@ SHORT, COMPARE = "short", "compare"
 CHOICES = {
     SHORT: Choice(
         command="make demo",
-        minutes="5 min",
-        shows="Eclectus beside kube-scheduler at one load; speeds change half-way",
-        options=_STREAM - {"loads", "schedulers"},
+        minutes="20 min",
+        shows="Eclectus beside kube-scheduler in alternating pairs; speeds change half-way",
+        options=_STREAM - {"schedulers"} | {"pairs"},
         makers=("eclectus_e2e.demo.stream.experiment:short",),
-        load=SHORT_LOAD,
-        seconds=SHORT_SECONDS,
+        loads=(0.6,),
+        pairs=LEAST_PAIRS,
+        seconds=100.0,
     ),
     "full": Choice(
         command="make demo-full",
@@ -77,8 +79,9 @@ CHOICES = {
         command="make demo DEMO=scarce",
         minutes="6 min",
         shows="batches of pods that few nodes may run, beside pods that any node may run",
-        options=_STREAM - {"loads"},
+        options=_STREAM,
         makers=("eclectus_bench.experiments.scarce:experiment",),
+        loads=(0.8,),
         seconds=80.0,
         schedulers=SCARCE_SCHEDULERS,
     ),
@@ -94,10 +97,9 @@ CHOICES = {
         command="make compare",
         minutes="50 min",
         shows="five schedulers on sixty nodes, which one class of pods ranks differently",
-        options=_STREAM - {"load", "keep"},
+        options=_STREAM - {"keep"},
         makers=("eclectus_bench.experiments.comparison:experiment",),
         loads=(0.5, 0.8, 0.9),
-        quick_loads=(0.5,),
         seconds=120.0,  # at load 0.9, so that what is learned is used for longer than it was learned
         quick_seconds=8.0,
         schedulers=COMPARED_SCHEDULERS,
@@ -108,6 +110,7 @@ CHOICES = {
         shows="real kubelets and containers on this machine, as root; pairs of streams with intervals",
         options=frozenset({"seed", "pairs", "quick"}),
         makers=("eclectus_e2e.demo.real.experiment:experiment",),
+        pairs=PAIRS,
     ),
 }
 

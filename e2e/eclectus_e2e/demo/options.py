@@ -6,9 +6,9 @@ from math import isfinite, nan
 from typing import Any
 
 from eclectus_e2e.demo.experiments import CHOICES, COMPARE, SHORT
-from eclectus_e2e.demo.real.plan import PAIRS, PODS
 from eclectus_e2e.demo.schedulers import SCHEDULERS
 from eclectus_e2e.errors import UsageError
+from eclectus_e2e.pairs import LEAST_PAIRS
 
 
 def read_options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -22,8 +22,8 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
         raise UsageError(f"--{wrong[0]} does not apply to the experiment {name!r}, which has {known}")
     defaults = {
         "seed": 1,
-        "load": choice.load,
-        "loads": list(choice.quick_loads if options.quick else choice.loads),
+        "loads": list(choice.loads[:1] if options.quick else choice.loads),
+        "pairs": choice.quick_pairs if options.quick else choice.pairs,
         "seconds": choice.quick_seconds if options.quick else choice.seconds,
     }
     for field, value in defaults.items():
@@ -33,9 +33,11 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def other_commands() -> str:
-    """The commands of other loads and of the long experiments, a line each."""
-    other = f'make demo DEMO="--load {CHOICES["stream"].load:g}"'
-    lines = [(other, CHOICES[SHORT].minutes, "the same at a load that leaves Eclectus less to win")]
+    """The commands of fewer pairs, of other loads and of the long experiments, a line each."""
+    lines = [
+        ('make demo DEMO="--pairs 1"', "5 min", "one pair alone: figures without a verdict"),
+        ('make demo DEMO="--loads 0.8"', CHOICES[SHORT].minutes, "a load that leaves Eclectus less to win"),
+    ]
     shown = (CHOICES[name] for name in ("full", COMPARE, "real"))
     lines += [(one.command, one.minutes, one.shows) for one in shown]
     return "\n".join(f"  {command:<28} {minutes:<7} {shows}" for command, minutes, shows in lines)
@@ -55,8 +57,8 @@ def _load(text: str) -> float:
 
 
 def _loads(text: str) -> list[float]:
-    """Loads, separated by commas, in order; none of an empty text."""
-    return sorted({_load(part) for part in text.split(",") if part})
+    """Loads, separated by commas, each once; the first one is the main load."""
+    return list(dict.fromkeys(map(_load, text.split(","))))
 
 
 def _seconds(text: str) -> float:
@@ -114,7 +116,8 @@ experiments (`{SHORT}` if none is given), with their time on two idle cores once
         epilog="""\
 Each experiment prints tables and writes a report (JSON) and a picture (PNG) into build/demo. The exit code
 is 1 if a pod was lost or ran twice, a node was over-committed, or a constraint violated. docs/demo.md
-describes everything. With make, options are given in DEMO: make demo DEMO="--load 0.5 --seed 2".""",
+describes everything. With make, options are given in DEMO: make demo DEMO="--loads 0.5 --seed 2".
+Ctrl-C ends the experiment early: the pairs of streams that are over are printed and written.""",
     )
     about, names = "one of those above", list(CHOICES)
     parser.add_argument(
@@ -138,15 +141,14 @@ def _of(name: str) -> str:
 
 # Option -> its help and its default in words, and the arguments of the parser.
 _OPTIONS: dict[str, tuple[tuple[str, str], dict[str, Any]]] = {
-    "load": (
-        (
-            "load, as a share of what the nodes can complete",
-            f"{CHOICES[SHORT].load:g}; stream and scarce: {CHOICES['stream'].load:g}",
-        ),
-        {"type": _load},
-    ),
     "loads": (
-        ("more loads, for shorter streams; '' for none", "0.5,0.9; compare: 0.5,0.8,0.9"),
+        (
+            "loads, as shares of what the nodes can complete; `stream` has shorter ones after its first",
+            "; ".join(
+                f"{name}: {','.join(f'{load:g}' for load in CHOICES[name].loads)}"
+                for name in (SHORT, "stream", "scarce", COMPARE)
+            ),
+        ),
         {"type": _loads, "metavar": "LOAD,..."},
     ),
     "seconds": (
@@ -160,8 +162,9 @@ _OPTIONS: dict[str, tuple[tuple[str, str], dict[str, Any]]] = {
     "seed": (("seed of the stream: equal seeds send equal pods", "1"), {"type": int}),
     "pairs": (
         (
-            f"pairs of streams, {PODS} pods to each scheduler, before and after the change of quotas",
-            f"{PAIRS}",
+            "pairs of streams at each load: the same pods to both schedulers, which take turns in being "
+            f"first; fewer than {LEAST_PAIRS} are no verdict",
+            f"{CHOICES[SHORT].pairs}; real: {CHOICES['real'].pairs}, and as many after the change of quotas",
         ),
         {"type": _pairs},
     ),
@@ -177,7 +180,7 @@ _OPTIONS: dict[str, tuple[tuple[str, str], dict[str, Any]]] = {
         {"action": "store_true"},
     ),
     "quick": (
-        ("short streams at one load, to check that everything works", ""),
+        ("short streams at one load, one of each, to check that everything works", ""),
         {"action": "store_true"},
     ),
 }

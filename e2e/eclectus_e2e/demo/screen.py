@@ -25,9 +25,10 @@ class RunId:
 
     scheduler: str
     load: float
+    pair: str = ""  # which one, where there are several
 
     def __str__(self) -> str:
-        return f"{self.scheduler} at load {self.load:g}"
+        return ", ".join(filter(None, [f"{self.scheduler} at load {self.load:g}", self.pair]))
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ def take_snapshot(
 
 
 LINE_EVERY_SECONDS = 5.0
+_BARS = 6  # of the last runs, so that the nodes stay on the terminal
 _TABLES = 2  # side by side, so that thirty nodes fit a terminal
 _FULL = 8  # pods that a node of the demo holds at most, each with half a core
 _PODS_PER_BLOCK, _LONGEST_QUEUE = 2, 30  # of the bar of waiting pods
@@ -136,7 +138,7 @@ class PlainScreen:
 
 
 class LiveScreen:
-    """A bar for each run, above a table of the nodes."""
+    """A bar for each of the last runs, above a table of the nodes."""
 
     def __init__(self, live: Live) -> None:
         self._live = live
@@ -152,6 +154,8 @@ class LiveScreen:
         """Redraw bars and table."""
         if snapshot.run not in self._tasks:
             self._tasks[snapshot.run] = self._bars.add_task(str(snapshot.run), total=snapshot.planned)
+        if len(self._tasks) > _BARS:
+            self._bars.remove_task(self._tasks.pop(next(iter(self._tasks))))
         self._bars.update(self._tasks[snapshot.run], completed=snapshot.ended)
         self._live.update(Group(self._bars, _summary(snapshot), _nodes(snapshot), _LEGEND), refresh=True)
 

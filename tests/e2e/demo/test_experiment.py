@@ -2,13 +2,14 @@
 
 import json
 from contextlib import contextmanager
+from dataclasses import replace
 
 import msgspec
 import pytest
 from rich.console import Console
 
 from eclectus_bench.experiments.comparison import comparison_plan
-from eclectus_e2e.demo.experiment import Experiment, run_experiment
+from eclectus_e2e.demo.experiment import Experiment, Interrupted, run_experiment
 from eclectus_e2e.demo.experiments import experiments
 from eclectus_e2e.demo.options import read_options
 from eclectus_e2e.demo.speeds import LearnedRate
@@ -31,8 +32,10 @@ def recorded(steps):
     @contextmanager
     def started(plan, directory):
         steps.append(f"start in {directory.name}")
-        yield "cluster"
-        steps.append("stop")
+        try:
+            yield "cluster"
+        finally:
+            steps.append("stop")
 
     def run(environment, plan, shown):
         steps.append(f"run {plan} on {environment}")
@@ -62,16 +65,32 @@ def test_an_experiment_prints_its_plan_runs_and_writes_report_and_picture(tmp_pa
     assert text.index("the plan") < text.index("the table") < text.index("the note")
 
 
+def test_what_was_observed_before_an_interrupt_is_written_and_printed(tmp_path):
+    steps, console = [], Console(record=True, width=80)
+
+    def interrupted(environment, plan, shown):
+        raise Interrupted([plan])
+
+    experiment = replace(recorded(steps), run=interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(experiment, tmp_path, console)
+    assert steps == ["start in cluster", "stop", "report"]
+    assert json.loads((tmp_path / "answer.json").read_text()) == {"sound": False}
+    text = console.export_text()
+    assert text.index("interrupted") < text.index("the table")
+    assert "the note" not in text  # of a cluster that was kept
+
+
 def test_the_stream_plan_has_side_loads_for_eclectus_and_kube_scheduler_alone():
-    plan = stream_plan(0.8, [0.5, 0.8, 0.9], 90.0, 1)
+    plan = stream_plan([0.8, 0.5, 0.9], 90.0, 1)
     assert [level.load for level in plan.levels] == [0.8, 0.5, 0.9]
     assert list(plan.levels[0].schedulers) == ["eclectus", "kube-scheduler", "eclectus-uniform"]
     assert list(plan.levels[1].schedulers) == ["eclectus", "kube-scheduler"]
     assert plan.levels[1].stream_seconds == pytest.approx(15.0 + 0.45 * 90.0)
     text = str(plan)
     assert "30 nodes" in text
-    assert "load 0.8, 23.4 pods a second for 105 s to each of eclectus, kube-scheduler" in text
-    assert len(stream_plan(0.8, [0.5], 90.0, 1, ["eclectus-uniform"]).levels) == 1
+    assert "load 0.8, seed 1: 23.4 pods a second for 105 s, the same to eclectus and then to kube-sch" in text
+    assert len(stream_plan([0.8, 0.5], 90.0, 1, ["eclectus-uniform"]).levels) == 1
 
 
 def test_the_comparison_sends_as_many_pods_at_each_load():
@@ -95,7 +114,7 @@ def observed(plan):
             for one, (pod, at) in zip(arrivals, sent.items(), strict=True)
         ]  # fmt: skip
         rates = [LearnedRate(node.name, "build", 0.1, 9)] if name == "eclectus" else []
-        yield Run(name, level.load, level.warm_seconds, arrivals, sent, [0.0], entries, CLEAN, rates)
+        yield Run(name, level.load, 0, level.warm_seconds, arrivals, sent, [0.0], entries, CLEAN, rates, 0.0)
 
 
 @pytest.mark.parametrize(

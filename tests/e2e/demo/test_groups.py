@@ -20,7 +20,6 @@ from eclectus_e2e.demo.stream.report import (
 )
 from eclectus_e2e.demo.stream.tables import groups_table
 from eclectus_e2e.demo.workload.arrivals import NodeConstraint, poisson_arrivals
-from eclectus_e2e.demo.workload.pods import pod_name
 
 HERE = NodeConstraint("zone", ("here",), is_hard=True)
 WISH = NodeConstraint("example.org/zone", ("here", "there"), is_hard=False)
@@ -30,7 +29,6 @@ ARRIVALS = [
     arrival(2, at=2.0, constraint=HERE),
     arrival(3, at=3.0, constraint=WISH),
 ]
-SENT = {pod_name(one): EPOCH + one.at_seconds for one in ARRIVALS}
 
 
 def entries(wait, took):
@@ -40,7 +38,7 @@ def entries(wait, took):
 
 
 def test_every_pod_is_in_one_group_and_in_that_of_its_constraint():
-    found = times_by_group(entries(0.5, 2.0), {pod_name(one): one for one in ARRIVALS}, SENT)
+    found = times_by_group(run(ARRIVALS, entries(0.5, 2.0)).timed())
     assert list(found) == [FREE, PREFERRING, CONSTRAINED, "prefers zone here or there", "zone here"]
     assert [one.pods for one in found.values()] == [2, 1, 1, 1, 1]
     assert found[FREE].wait_seconds.mean == pytest.approx(0.25)
@@ -51,15 +49,13 @@ def test_every_pod_is_in_one_group_and_in_that_of_its_constraint():
 
 
 def test_groups_without_pods_are_left_out():
-    assert list(times_by_group(entries(0.5, 2.0)[:1], {pod_name(one): one for one in ARRIVALS}, SENT)) == [
-        FREE
-    ]
+    assert list(times_by_group(run(ARRIVALS, entries(0.5, 2.0)[:1]).timed())) == [FREE]
 
 
 def test_the_groups_of_a_stream_have_all_its_timed_pods():
     arrivals = poisson_arrivals(1, 20.0, 30.0)
     ran = [entry(one, "slow", EPOCH + one.at_seconds, EPOCH + one.at_seconds + 1.0) for one in arrivals]
-    found = make_result(run(arrivals, ran, warm_seconds=10.0), NODES)
+    found = make_result([run(arrivals, ran, warm_seconds=10.0)], NODES)
     assert sum(found.groups[name].pods for name in GROUPS) == found.timed < len(arrivals)
 
 
@@ -70,11 +66,11 @@ def test_constraints_are_named_by_the_end_of_their_label():
 
 def test_the_table_has_shares_of_kube_schedulers_times():
     results = {
-        name: make_result(run(ARRIVALS, entries(wait, 1.0), name), NODES)
+        name: make_result([run(ARRIVALS, entries(wait, 1.0), name)], NODES)
         for name, wait in (("eclectus", 0.5), ("kube-scheduler", 1.0))
     }
     console = Console(width=120, record=True)
-    console.print(groups_table(LoadReport(0.8, 1.0, 4.0, results, {})))
+    console.print(groups_table(LoadReport(0.8, 1.0, 4.0, results, {}, [])))
     rows = [" ".join(line.split()) for line in console.export_text().splitlines()]
     assert "zone here eclectus 1 2.00 (0.67) 2.00 (0.67) 1.00 (0.50) 1.00 (0.50)" in rows
     assert "zone here kube-scheduler 1 3.00 3.00 2.00 2.00" in rows

@@ -17,7 +17,7 @@ pytestmark = [
 
 def run(tmp_path, monkeypatch, arguments, report_file):
     monkeypatch.setattr(command, "FOLDER", tmp_path)
-    assert demo([*arguments.split(), "--quick", "--load", "0.3"]) == 0
+    assert demo([*arguments.split(), "--quick", "--loads", "0.3"]) == 0
     written = json.loads((tmp_path / report_file).read_text())
     assert written["sound"]
     for one in written["schedulers"].values():
@@ -31,13 +31,15 @@ def run(tmp_path, monkeypatch, arguments, report_file):
 def test_the_quick_demo_places_every_pod_and_ends_with_a_sentence(tmp_path, monkeypatch, capsys):
     written = run(tmp_path, monkeypatch, "short", "report.json")
     assert list(written["schedulers"]) == ["eclectus", "kube-scheduler"]
+    assert all(0 <= one["strangers_cores"] < 64 for one in written["loads"]["0.3"]["runs"])
     assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
     text = capsys.readouterr().out
     parts = (
         "Eclectus beside kube-scheduler: about",
         "6 s: the fast nodes become four times slower",
         "mean before the speeds change",
-        written["sentence"][:40],
+        "others' cores",
+        written["compared"]["0.3"]["sentence"][:40],
         "make demo-full",
     )
     places = [text.index(part) for part in parts]

@@ -10,39 +10,40 @@ from eclectus_e2e.paths import CHECKOUT
 
 
 @pytest.mark.parametrize(
-    ("arguments", "seconds", "loads"),
+    ("arguments", "seconds", "loads", "pairs"),
     [
-        ("", 100.0, [0.5, 0.9]),
-        ("--quick", 12.0, []),
-        ("full", 90.0, [0.5, 0.9]),
-        ("full --quick", 12.0, []),
-        ("full --quick --seconds 20", 20.0, []),
-        ("stream --loads 0.9,0.3", 90.0, [0.3, 0.9]),
-        ("scarce", 80.0, [0.5, 0.9]),
-        ("scarce --quick", 12.0, []),
-        ("compare", 120.0, [0.5, 0.8, 0.9]),
-        ("compare --quick", 8.0, [0.5]),
+        ("", 100.0, [0.6], 5),
+        ("--quick", 12.0, [0.6], 1),
+        ("--quick --pairs 2 --loads 0.6,0.8,0.9,0.8", 12.0, [0.6, 0.8, 0.9], 2),
+        ("full", 90.0, [0.8, 0.5, 0.9], 1),
+        ("full --quick", 12.0, [0.8], 1),
+        ("full --quick --seconds 20", 20.0, [0.8], 1),
+        ("stream --loads 0.9,0.3", 90.0, [0.9, 0.3], 1),
+        ("scarce", 80.0, [0.8], 1),
+        ("scarce --quick", 12.0, [0.8], 1),
+        ("compare", 120.0, [0.5, 0.8, 0.9], 1),
+        ("compare --quick", 8.0, [0.5], 1),
+        ("real", 90.0, [0.8, 0.5, 0.9], 3),
+        ("real --quick", 12.0, [0.8], 1),
     ],
 )
-def test_defaults_are_those_of_the_experiment(arguments, seconds, loads):
+def test_defaults_are_those_of_the_experiment(arguments, seconds, loads, pairs):
     options = read_options(arguments.split())
-    load = 0.6 if options.experiment == "short" else 0.8
-    assert (options.seconds, options.loads, options.seed, options.load) == (seconds, loads, 1, load)
+    assert (options.seconds, options.loads, options.pairs, options.seed) == (seconds, loads, pairs, 1)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (
-            "--loads 0.5",
-            "--loads does not apply to the experiment 'short', which has --keep, --load, --quick",
+            "--schedulers eclectus",
+            "--schedulers does not apply to the experiment 'short', which has --keep, --loads, --pairs",
         ),
-        ("compare --load 0.5", "--load does not apply to the experiment 'compare'"),
+        ("dags --loads 0.5", "--loads does not apply to the experiment 'dags'"),
         ("perturbations --seconds 20", "--seconds does not apply to .*, which has --quick, --seed"),
-        ("scarce --loads 0.5", "--loads does not apply to the experiment 'scarce'"),
         (
-            "real --load 0.5",
-            "--load does not apply to the experiment 'real', which has --pairs, --quick, --seed",
+            "real --loads 0.5",
+            "--loads does not apply to the experiment 'real', which has --pairs, --quick, --seed",
         ),
         ("stream --pairs 2", "--pairs does not apply to the experiment 'stream'"),
     ],
@@ -55,8 +56,9 @@ def test_an_option_that_does_not_apply_is_refused(arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--load 1.2", "at 1 and above, queues grow without bound"),
-        ("--load much", "a number is expected, not 'much'"),
+        ("--loads 0.6,1.2", "at 1 and above, queues grow without bound"),
+        ("--loads much", "a number is expected, not 'much'"),
+        ("--loads ,", "a number is expected, not ''"),
         ("--seconds 2", "between 5 and 3600 seconds, not 2"),
         ("stream --schedulers eclectus,unknown", "known are eclectus, kube-scheduler, eclectus-uniform"),
         ("real --pairs 0", "a whole number from 1 to 20, not 0"),
@@ -78,7 +80,8 @@ def test_the_help_explains_every_experiment_and_option(capsys):
     for name, choice in CHOICES.items():
         assert f"{name} {choice.minutes} {choice.shows}" in text
         assert f"({choice.command})" in text
-    assert "default: 0.6; stream and scarce: 0.8; for short, full, stream, scarce" in text
+    assert "default: short: 0.6; stream: 0.8,0.5,0.9; scarce: 0.8; compare: 0.5,0.8,0.9; for short," in text
+    assert "fewer than 5 are no verdict (default: 5; real: 3, and as many after" in text
     assert "equal seeds send equal pods (default: 1)" in text
 
 

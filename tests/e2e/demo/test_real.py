@@ -76,7 +76,7 @@ def test_the_plan_says_how_long_it_takes():
     assert "about 60 min" in str(real_plan(1))
     text = str(real_plan(1, 5))
     assert "60 pods go to each of eclectus, kube-scheduler, 5 times" in text
-    quick = real_plan(1, quick=True)
+    quick = real_plan(1, 1, quick=True)
     assert quick.run_seconds < 12 * 60
     assert "10 pods go to each of eclectus, kube-scheduler, once" in str(quick)
 

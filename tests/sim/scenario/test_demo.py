@@ -58,7 +58,7 @@ def demo(request: pytest.FixtureRequest) -> Demo:
     scenario = load(shipped_scenarios()[request.param])
     if request.param == "demo":
         return Demo(scenario, default_nodes(DEFAULT_SEED), DEFAULT_MIX, 0.8)
-    plan = short_plan()
+    plan = short_plan([0.9], 100.0, 1, 1)
     return Demo(scenario, list(plan.nodes), plan.mix, 0.9, plan.perturbation)
 
 

@@ -34,5 +34,5 @@ def entry(one, node, started, finished, outcome="succeeded"):
 def run(arrivals, entries, scheduler="eclectus", load=0.8, **more):
     """A run whose pods were sent exactly on time; `more` replaces fields of it."""
     sent = {pod_name(one): EPOCH + one.at_seconds for one in arrivals}
-    given = Run(scheduler, load, 0.0, arrivals, sent, [0.0] * len(arrivals), entries, CLEAN, ())
+    given = Run(scheduler, load, 0, 0.0, arrivals, sent, [0.0] * len(arrivals), entries, CLEAN, (), 0.0)
     return replace(given, **more)

@@ -77,7 +77,7 @@ def work_pod(name: str, scheduler: str, cpu: str, units: int, *, klass: str = CL
 
 
 PAIRS, PODS, TRIALS = 3, 60, 6
-QUICK_PAIRS, QUICK_PODS, QUICK_TRIALS = 1, 10, 2
+QUICK_PODS, QUICK_TRIALS = 10, 2
 # Estimates for the time that a run takes, from runs on two cores.
 OVERHEAD_SECONDS = 330.0  # start, and learning twice; depends on when probes learn the quotas
 TRIAL_SECONDS = 45.0  # of a co-location trial on each node
@@ -147,8 +147,8 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def real_plan(seed: int, pairs: int | None = None, *, quick: bool = False) -> Plan:
+def real_plan(seed: int, pairs: int = PAIRS, *, quick: bool = False) -> Plan:
     """The plan of `make demo NODES=real`; `quick`: only to check that everything works."""
     if quick:
-        return Plan(seed, pairs=pairs or QUICK_PAIRS, pods=QUICK_PODS, trials=QUICK_TRIALS)
-    return Plan(seed, pairs=pairs or PAIRS)
+        return Plan(seed, pairs=pairs, pods=QUICK_PODS, trials=QUICK_TRIALS)
+    return Plan(seed, pairs=pairs)

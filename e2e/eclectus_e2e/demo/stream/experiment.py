@@ -62,9 +62,9 @@ def _started(keep: bool, plan: StreamPlan, directory: Path) -> Iterator[Environm
 
 
 def short(options: argparse.Namespace) -> Experiment[StreamPlan, Environment, list[Run], ShortReport]:
-    """Eclectus and kube-scheduler at one load; half-way the speeds change."""
+    """Pairs of Eclectus and kube-scheduler at each load; half-way the speeds change."""
     return streams(
-        short_plan(options.load, options.seconds, options.seed),
+        short_plan(options.loads, options.seconds, options.seed, options.pairs),
         "report",
         picture_file="demo.png",
         report=make_short_report,
@@ -75,9 +75,9 @@ def short(options: argparse.Namespace) -> Experiment[StreamPlan, Environment, li
 
 
 def stream(options: argparse.Namespace) -> Experiment[StreamPlan, Environment, list[Run], Report]:
-    """All pods at the main load to all schedulers, and shorter streams at other loads."""
+    """All pods at the first load to all schedulers, and shorter streams at the others."""
     return streams(
-        stream_plan(options.load, options.loads, options.seconds, options.seed, options.schedulers),
+        stream_plan(options.loads, options.seconds, options.seed, options.schedulers),
         "stream",
         report=stream_report,
         draw=lambda plan, runs, report, file: draw(report, runs, plan.nodes, file),

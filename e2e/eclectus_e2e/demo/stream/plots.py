@@ -22,8 +22,9 @@ from eclectus_e2e.demo.pictures import (
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
 from eclectus_e2e.demo.speeds import TOLERANCE
 from eclectus_e2e.demo.stream.plan import StreamPlan
-from eclectus_e2e.demo.stream.report import BETTER, EQUAL, WAIT, WORSE, Report, Run, ShortReport
+from eclectus_e2e.demo.stream.report import WAIT, Figure, Report, Run, ShortReport
 from eclectus_e2e.demo.workload.pods import pod_name
+from eclectus_e2e.pairs import EQUAL, LOST, WON
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 
 STEP_SECONDS = 1.0
@@ -56,7 +57,7 @@ def _tail(axes: Axes, runs: Sequence[Run]) -> None:
         ylabel="share of pods that take longer",
     )
     for run in runs:
-        seconds = sorted(run.response_seconds(run.timed()))
+        seconds = sorted(pod.response_seconds for pod in run.timed())
         longer = 1 - np.arange(1, len(seconds) + 1) / (len(seconds) + 1)
         axes.step(seconds, longer, where="post", color=COLOURS[run.scheduler], label=run.scheduler)
     axes.set_yscale("log")
@@ -133,20 +134,24 @@ def _cores(axes: Axes, runs: Sequence[Run], cores: float) -> None:
 
 
 def draw_waiting(axes: Axes, runs: Sequence[Run]) -> None:
-    """The pods that wait over time, of each run."""
+    """The pods that wait over time under each scheduler, means over its runs."""
     axes.set(
         title="Pods created that do not run yet: lower is better",
         xlabel="seconds since the first pod was created",
         ylabel="pods waiting",
     )
-    for run in runs:
-        ran, begin = [entry for entry in run.entries if entry.started], min(run.sent.values())
-        sent, started = (
-            [run.sent[entry.name] - begin for entry in ran],
-            [entry.started - begin for entry in ran],
-        )
-        at, waiting = sums_over_time(sent, started, [1.0] * len(ran), STEP_SECONDS)
-        axes.plot(at, waiting, color=COLOURS[run.scheduler], linewidth=0.9, label=run.scheduler)
+    for name in dict.fromkeys(run.scheduler for run in runs):
+        of_one = [run for run in runs if run.scheduler == name]
+        waits = [
+            (run.sent[entry.name] - begin, entry.started - begin)
+            for run in of_one
+            for begin in [min(run.sent.values())]
+            for entry in run.entries
+            if entry.started
+        ]
+        sent, started = ([each[side] for each in waits] for side in (0, 1))
+        at, waiting = sums_over_time(sent, started, [1 / len(of_one)] * len(waits), STEP_SECONDS)
+        axes.plot(at, waiting, color=COLOURS[name], linewidth=0.9, label=name)
     axes.set_ylim(bottom=0)
     _warm_up(axes, runs)
 
@@ -167,40 +172,41 @@ def _warm_up(axes: Axes, runs: Sequence[Run]) -> None:
 
 MEAN_OVER_SECONDS = 5.0
 TITLE_CHARACTERS = 130  # of a line
-VERDICT_COLOURS = {BETTER: COLOURS[ECLECTUS], WORSE: COLOURS[KUBE_SCHEDULER], EQUAL: "#999999"}
+VERDICT_COLOURS = {WON: COLOURS[ECLECTUS], LOST: COLOURS[KUBE_SCHEDULER], EQUAL: "#999999"}
+UNDECIDED_COLOUR = "#dddddd"
 SHORT_PANELS: list[Any] = [["response", "ratios"], ["waiting", "speeds"]]
 
 
 def draw_short(plan: StreamPlan, runs: Sequence[Run], report: ShortReport, file: Path) -> None:
-    """Write the picture as PNG, under the report's sentence."""
-    with picture(file, 13, 8.5, fill(report.sentence, TITLE_CHARACTERS)) as figure:
+    """Write the picture of the first load as PNG, under its sentence."""
+    compared = report.compared[f"{report.load:g}"]
+    main = [run for run in runs if run.load == report.load]
+    with picture(file, 13, 8.5, fill(compared.sentence, TITLE_CHARACTERS)) as figure:
         panels = figure.subplot_mosaic(SHORT_PANELS)
-        _response(panels["response"], runs)
-        _short_ratios(panels["ratios"], report)
-        draw_waiting(panels["waiting"], runs)
-        _speeds_over_time(panels["speeds"], plan, runs)
+        _response(panels["response"], main)
+        _short_ratios(panels["ratios"], compared.figures)
+        draw_waiting(panels["waiting"], main)
+        _speeds_over_time(panels["speeds"], plan, main)
         for name in ("response", "waiting", "speeds"):
             panels[name].axvline(report.changed_seconds, color=LINE_COLOUR, linewidth=0.8)
             spot = (report.changed_seconds, 0.88 if name == "response" else 0.99)  # below the legend
             text = panels[name].annotate(" speeds change", spot, xycoords=("data", "axes fraction"), va="top")
             text.set_bbox({"color": "white", "alpha": 0.7, "pad": 1})
         figure.supxlabel(
-            f"{report.nodes} nodes, load {report.load:g}, seed {report.seed}, the same pods to both; "
-            "nothing is learned at the beginning",
+            f"{report.nodes} nodes, load {report.load:g}, seed {report.seed}, "
+            f"pairs of runs with the same pods: {len(main) // 2}; nothing is learned at the beginning",
             fontsize=9,
         )
 
 
 def _response(axes: Axes, runs: Sequence[Run]) -> None:
-    for run in runs:
-        at_seconds = {pod_name(one): one.at_seconds for one in run.arrivals}
+    for name in dict.fromkeys(run.scheduler for run in runs):
         steps = defaultdict(list)
-        for entry in run.timed():
-            step = int(at_seconds[entry.name] // MEAN_OVER_SECONDS)
-            steps[step].append(entry.finished - run.sent[entry.name])
+        for pod in (pod for run in runs if run.scheduler == name for pod in run.timed()):
+            steps[int(pod.arrival.at_seconds // MEAN_OVER_SECONDS)].append(pod.response_seconds)
         at = [(step + 0.5) * MEAN_OVER_SECONDS for step in sorted(steps)]
         means = [np.mean(steps[step]) for step in sorted(steps)]
-        axes.plot(at, means, marker="o", markersize=3, color=COLOURS[run.scheduler], label=run.scheduler)
+        axes.plot(at, means, marker="o", markersize=3, color=COLOURS[name], label=name)
     axes.set(
         title="Response time, from a pod's creation to its end: lower is better",
         xlabel=f"seconds since the first pod was created; means over {MEAN_OVER_SECONDS:g} s of creations",
@@ -211,23 +217,35 @@ def _response(axes: Axes, runs: Sequence[Run]) -> None:
     axes.legend(frameon=False, ncols=2, loc="upper left")
 
 
-def _short_ratios(axes: Axes, report: ShortReport) -> None:
-    """The response times of the table as shares of kube-scheduler's."""
-    figures = [one for one in report.figures if one.lower_is_better and one.name != WAIT][::-1]
-    ratios = [one.ratio for one in figures]
-    colours = [VERDICT_COLOURS.get(one.verdict, LINE_COLOUR) for one in figures]
-    bars = axes.barh([one.name for one in figures], ratios, color=colours, height=0.6)
-    axes.bar_label(bars, fmt=" %.2f")
+def _short_ratios(axes: Axes, figures: Sequence[Figure]) -> None:
+    """The response times of the table as shares of kube-scheduler's, with their intervals."""
+    shown = [one for one in figures if not one.is_share and one.name != WAIT][::-1]
+    ratios = [one.ratio for one in shown]
+    colours = [VERDICT_COLOURS.get(one.verdict, UNDECIDED_COLOUR) for one in shown]
+    spans = [
+        (one.mean - (one.mean if one.low is None else one.low), (one.high or one.mean) - one.mean)
+        for one in ratios
+    ]
+    bars = axes.barh(
+        [one.name for one in shown],
+        [one.mean for one in ratios],
+        xerr=np.transpose(spans),
+        color=colours,
+        ecolor=LINE_COLOUR,
+        height=0.6,
+    )
+    axes.bar_label(bars, [f" {one.text()}" for one in ratios])
     axes.axvline(1.0, color=LINE_COLOUR, linewidth=0.8)
-    axes.set_xlim(0, 1.15 * max(1.0, *(ratio for ratio in ratios if np.isfinite(ratio))))
+    ends = [one.high or one.mean for one in ratios]
+    axes.set_xlim(0, 1.5 * max(1.0, *(end for end in ends if np.isfinite(end))))  # room for the labels
     axes.set(
         title="Response times of Eclectus over kube-scheduler's: below 1, Eclectus is faster",
-        xlabel="ratio (blue: Eclectus faster; orange: kube-scheduler faster; grey: equal)",
+        xlabel="ratio within pairs, 95 % (blue: won; orange: lost; grey: equal; pale: too few pairs)",
     )
 
 
 def _speeds_over_time(axes: Axes, plan: StreamPlan, runs: Sequence[Run]) -> None:
-    """Learned speeds of every node, of the scheduler that learns."""
+    """Learned speeds of every node in the first run of the scheduler that learns."""
     snapshots = next(run.snapshots for run in runs if run.scheduler == ECLECTUS)
     at = [one.seconds for one in snapshots]
     learned = [{node.node: node.learned or np.nan for node in one.speeds} for one in snapshots]
@@ -236,7 +254,7 @@ def _speeds_over_time(axes: Axes, plan: StreamPlan, runs: Sequence[Run]) -> None
     if plan.perturbation and at:
         draw_swapped_speeds(axes, plan.perturbation.at_seconds, max(at))
     axes.set(
-        title="Speeds that Eclectus learned (lines) and true speeds (dashes): closer is better",
+        title="Speeds that Eclectus learned in pair 1 (lines) and true ones (dashes): closer is better",
         xlabel="seconds since the first pod was created",
     )
     axes.legend(frameon=False, ncols=2, loc="lower left", fontsize=8)

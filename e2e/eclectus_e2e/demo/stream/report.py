@@ -1,16 +1,17 @@
 """From observations of runs to response times, and counts of what must not happen. Pure.
 
-`Run` holds the observations of one scheduler at one load, `Result` what was computed from them, `Report`
-the whole of build/demo/stream.json, `ShortReport` that of build/demo/report.json (docs/demo.md describes the
-fields). The audit of over-commits and violated constraints reads only the times that the fake kubelet
-recorded, and shares no code with the scheduler or with the kubelet's admission, so a mistake has to be made
-three times to pass.
+`Run` holds the observations of one scheduler in one pair at one load, `Result` what was computed from those
+of all pairs together, `Report` the whole of build/demo/stream.json, `ShortReport` that of
+build/demo/report.json (docs/demo.md describes the fields). The audit of over-commits and violated constraints
+reads only the times that the fake kubelet recorded, and shares no code with the scheduler or with the
+kubelet's admission, so a mistake has to be made three times to pass.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, nan
+from statistics import fmean
 
 import msgspec
 import numpy as np
@@ -28,6 +29,17 @@ from eclectus_e2e.demo.speeds import (
 from eclectus_e2e.demo.stream.plan import StreamPlan
 from eclectus_e2e.demo.workload.arrivals import Arrival
 from eclectus_e2e.demo.workload.pods import pod_name
+from eclectus_e2e.pairs import (
+    EQUAL,
+    FEW_PAIRS,
+    LEAST_PAIRS,
+    LOST,
+    WON,
+    Interval,
+    mean_interval,
+    ratio_interval,
+    verdict,
+)
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 from eclectus_e2e.testbed.kubelet.pod_times import Counters, PodRecord
 from eclectus_e2e.testbed.kubelet.quantities import amount
@@ -113,34 +125,45 @@ def group(arrival: Arrival) -> str:
     return CONSTRAINED if arrival.constraint.is_hard else PREFERRING
 
 
-def times_by_group(
-    entries: Sequence[PodRecord], arrivals: Mapping[str, Arrival], sent: Mapping[str, float]
-) -> dict[str, GroupTimes]:
-    """GROUPS, then each constraint by its text; both only where there are pods. Arrivals are by pod name."""
-    members: dict[str, list[PodRecord]] = {name: [] for name in GROUPS}
-    parts: dict[str, list[PodRecord]] = {}
-    for entry in entries:
-        arrival = arrivals[entry.name]
-        members[group(arrival)].append(entry)
-        if arrival.constraint is not None:
-            parts.setdefault(arrival.constraint.text, []).append(entry)
+@dataclass(frozen=True)
+class TimedPod:
+    """A pod that completed its work; both times are from sending its creation."""
+
+    arrival: Arrival
+    wait_seconds: float  # until the start of the work
+    response_seconds: float  # until its end
+
+
+def times_by_group(pods: Sequence[TimedPod]) -> dict[str, GroupTimes]:
+    """GROUPS, then each constraint by its text; both only where there are pods."""
+    members: dict[str, list[TimedPod]] = {name: [] for name in GROUPS}
+    parts: dict[str, list[TimedPod]] = {}
+    for pod in pods:
+        members[group(pod.arrival)].append(pod)
+        if pod.arrival.constraint is not None:
+            parts.setdefault(pod.arrival.constraint.text, []).append(pod)
     return {
-        name: GroupTimes(
-            len(found),
-            summarise([entry.finished - sent[entry.name] for entry in found]),
-            summarise([entry.started - sent[entry.name] for entry in found]),
-        )
+        name: GroupTimes(len(found), _responses(found), _waits(found))
         for name, found in {**members, **dict(sorted(parts.items()))}.items()
         if found
     }
 
 
+def _responses(pods: Iterable[TimedPod]) -> Summary:
+    return summarise([pod.response_seconds for pod in pods])
+
+
+def _waits(pods: Iterable[TimedPod]) -> Summary:
+    return summarise([pod.wait_seconds for pod in pods])
+
+
 @dataclass(frozen=True)
 class Run:
-    """One scheduler at one load: what was sent, and what the fake kubelet recorded of it."""
+    """One scheduler in one pair: what was sent, and what the fake kubelet recorded of it."""
 
     scheduler: str
     load: float
+    pair: int
     warm_seconds: float  # pods that arrive before are not timed
     arrivals: Sequence[Arrival]
     sent: Mapping[str, float]  # pod name: Unix seconds at which its creation was sent
@@ -148,6 +171,7 @@ class Run:
     entries: Sequence[PodRecord]
     counters: Counters
     rates: Sequence[LearnedRate]  # empty for a scheduler that learns nothing
+    strangers_cores: float  # that processes outside the demo used meanwhile
     snapshots: Sequence[Snapshot] = ()  # one a second
 
     @property
@@ -155,14 +179,28 @@ class Run:
         """Pods that completed their work."""
         return [entry for entry in self.entries if entry.outcome == "succeeded"]
 
-    def timed(self) -> list[PodRecord]:
-        """Those of the succeeded pods that arrived after the warm-up."""
-        counted = {pod_name(one) for one in self.arrivals if one.at_seconds >= self.warm_seconds}
-        return [entry for entry in self.succeeded if entry.name in counted]
+    @property
+    def by_name(self) -> dict[str, Arrival]:
+        """Every arrival by the name of its pod."""
+        return {pod_name(one): one for one in self.arrivals}
 
-    def response_seconds(self, entries: Sequence[PodRecord]) -> list[float]:
-        """Of each of these pods: from sending its creation to the end of its work."""
-        return [entry.finished - self.sent[entry.name] for entry in entries]
+    def timed(self) -> list[TimedPod]:
+        """Those of the succeeded pods that arrived after the warm-up."""
+        by_name = self.by_name
+        return [
+            TimedPod(arrival, entry.started - self.sent[entry.name], entry.finished - self.sent[entry.name])
+            for entry in self.succeeded
+            if (arrival := by_name[entry.name]).at_seconds >= self.warm_seconds
+        ]
+
+    def preferences_met(self, labels: Mapping[str, Mapping[str, str]]) -> list[bool]:
+        """Whether each preference of a succeeded pod was met; `labels` by node."""
+        by_name = self.by_name
+        return [
+            constraint.met_by(labels[entry.node])
+            for entry in self.succeeded
+            if (constraint := by_name[entry.name].constraint) and not constraint.is_hard
+        ]
 
 
 class Learning(msgspec.Struct, frozen=True):
@@ -174,7 +212,10 @@ class Learning(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run measured. Times are of pods that arrived after the warm-up; counts are of all pods."""
+    """What the runs of one scheduler at one load measured, those of all pairs together.
+
+    Times are of pods that arrived after the warm-up; counts are of all pods.
+    """
 
     response_seconds: Summary  # from sending the creation to the end of the work
     start_seconds: Summary  # from sending the creation to the start of the work
@@ -196,14 +237,27 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return not (self.lost or self.doubled or self.overcommitted or self.violations)
 
 
+class RunReport(msgspec.Struct, frozen=True):
+    """One run. The seed of a pair's stream is the report's plus `pair`."""
+
+    scheduler: str
+    pair: int  # from 0
+    response_seconds: Summary
+    strangers_cores: float  # that processes outside the demo used meanwhile
+
+
 class LoadReport(msgspec.Struct, frozen=True):
-    """All schedulers at one load. `ratios`: response times as shares of kube-scheduler's; lower is better."""
+    """All schedulers at one load.
+
+    `ratios`: response times as shares of kube-scheduler's, geometric means over the pairs; lower is better.
+    """
 
     load: float
     pods_per_second: float
     seconds: float
     schedulers: dict[str, Result]
     ratios: dict[str, Summary]
+    runs: list[RunReport]  # in their order
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -222,35 +276,38 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     sound: bool
 
 
-def make_result(run: Run, nodes: Sequence[NodeSpec]) -> Result:
-    """Compute times and counts of one run."""
-    by_name = {pod_name(arrival): arrival for arrival in run.arrivals}
-    runs = Counter(entry.name for entry in run.entries if entry.started)
-    timed = run.timed()
+def make_result(runs: Sequence[Run], nodes: Sequence[NodeSpec]) -> Result:
+    """Compute times and counts of one scheduler's runs at one load."""
+    timed = [pod for run in runs for pod in run.timed()]
     labels = {node.name: node.labels for node in nodes}
-    preferences = [
-        constraint.met_by(labels[entry.node])
-        for entry in run.succeeded
-        if (constraint := by_name[entry.name].constraint) and not constraint.is_hard
-    ]
+    preferences = [met for run in runs for met in run.preferences_met(labels)]
     return Result(
-        response_seconds=summarise(run.response_seconds(timed)),
-        start_seconds=summarise([entry.started - run.sent[entry.name] for entry in timed]),
+        response_seconds=_responses(timed),
+        start_seconds=_waits(timed),
         response_by_class={
-            klass: summarise(run.response_seconds([one for one in timed if one.klass == klass]))
-            for klass in sorted({entry.klass for entry in timed})
+            klass: _responses(pod for pod in timed if pod.arrival.kind.name == klass)
+            for klass in sorted({pod.arrival.kind.name for pod in timed})
         },
-        groups=times_by_group(timed, by_name, run.sent),
-        pods=len(run.arrivals),
+        groups=times_by_group(timed),
+        pods=sum(len(run.arrivals) for run in runs),
         timed=len(timed),
-        lost=len(by_name.keys() - {entry.name for entry in run.succeeded}),
-        doubled=sum(count > 1 for count in runs.values()),
-        overcommitted=run.counters.overcommitted + count_overcommits(run.entries, by_name, nodes),
-        violations=run.counters.violations + count_violations(run.entries, by_name, labels),
-        preferences_met=float(np.mean(preferences)) if preferences else None,
-        late_seconds=summarise(run.late_seconds),
-        learning=_learning(run, nodes),
+        lost=sum(len(run.by_name.keys() - {entry.name for entry in run.succeeded}) for run in runs),
+        doubled=sum(_count_doubled(run) for run in runs),
+        overcommitted=sum(
+            run.counters.overcommitted + count_overcommits(run.entries, run.by_name, nodes) for run in runs
+        ),
+        violations=sum(
+            run.counters.violations + count_violations(run.entries, run.by_name, labels) for run in runs
+        ),
+        preferences_met=fmean(preferences) if preferences else None,
+        late_seconds=summarise([late for run in runs for late in run.late_seconds]),
+        learning=_learning(runs, nodes),
     )
+
+
+def _count_doubled(run: Run) -> int:
+    """How many pods ran more than once."""
+    return sum(count > 1 for count in Counter(entry.name for entry in run.entries if entry.started).values())
 
 
 def make_report(
@@ -282,116 +339,154 @@ def make_report(
 def stream_report(plan: StreamPlan, runs: Sequence[Run]) -> Report:
     """Response times of every run of a plan, and the ratios to kube-scheduler."""
     return make_report(
-        runs, plan.nodes_at_end, seed=plan.seed, main_load=plan.main_load, capacity=plan.capacity
+        runs, plan.nodes_at_end, seed=plan.seed, main_load=plan.levels[0].load, capacity=plan.capacity
     )
 
 
-def _learning(run: Run, nodes: Sequence[NodeSpec]) -> Learning | None:
-    if not run.rates:
-        return None
-    rates = without_class_factors(run.rates, {node.name: node.class_factors for node in nodes})
-    found = compare_speeds(rates, {node.name: node.speed for node in nodes})
-    return Learning(learned_share(found), errors_by_speed(found), found)
+def _learning(runs: Sequence[Run], nodes: Sequence[NodeSpec]) -> Learning | None:
+    """The nodes of each run, those of all of them one after another."""
+    factors = {node.name: node.class_factors for node in nodes}
+    true = {node.name: node.speed for node in nodes}
+    learned = [without_class_factors(run.rates, factors) for run in runs if run.rates]
+    found = [node for rates in learned for node in compare_speeds(rates, true)]
+    return Learning(learned_share(found), errors_by_speed(found), found) if found else None
 
 
 def _load_report(runs: Sequence[Run], per_second: float, nodes: Sequence[NodeSpec]) -> LoadReport:
-    results = {run.scheduler: make_result(run, nodes) for run in runs}
-    baseline = results.get(KUBE_SCHEDULER)
-    others = {name: one for name, one in results.items() if name != KUBE_SCHEDULER}
-    ratios = (
-        {name: ratio(one.response_seconds, baseline.response_seconds) for name, one in others.items()}
-        if baseline
-        else {}
+    by_scheduler: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        by_scheduler[run.scheduler].append(run)
+    reports = [
+        RunReport(run.scheduler, run.pair, _responses(run.timed()), run.strangers_cores) for run in runs
+    ]
+    times = {(one.scheduler, one.pair): one.response_seconds for one in reports}
+    others = [name for name in by_scheduler if name != KUBE_SCHEDULER and KUBE_SCHEDULER in by_scheduler]
+    return LoadReport(
+        runs[0].load,
+        per_second,
+        max(arrival.at_seconds for run in runs for arrival in run.arrivals),
+        {name: make_result(of_one, nodes) for name, of_one in by_scheduler.items()},
+        {name: _mean_ratio(times, name) for name in others},
+        reports,
     )
-    seconds = max(arrival.at_seconds for run in runs for arrival in run.arrivals)
-    return LoadReport(runs[0].load, per_second, seconds, results, ratios)
 
 
-EQUAL_WITHIN = 0.05  # relative difference; chosen, not measured: noise of a single run is no win
-WAIT = "mean wait before a pod runs"
-BETTER, WORSE, EQUAL, UNKNOWN = "better", "worse", "equal", "not measured"
+def _mean_ratio(times: Mapping[tuple[str, int], Summary], name: str) -> Summary:
+    """Of one scheduler's times to kube-scheduler's, over the pairs."""
+    ratios = [
+        ratio(own, times[KUBE_SCHEDULER, pair])
+        for (scheduler, pair), own in times.items()
+        if scheduler == name
+    ]
+    figures = zip(*(_figures(one) for one in ratios), strict=True)
+    return Summary(*(ratio_interval(values).mean for values in figures))
+
+
+WAIT, PREFERENCES = "mean wait before a pod runs", "preferences met"
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """One row of the table: the same figure of both schedulers."""
+    """One row of the table: the same figure of both schedulers, means over the pairs."""
 
     name: str
     eclectus: float
     kube_scheduler: float
-    lower_is_better: bool = True
-    is_share: bool = False  # else seconds
+    ratio: Interval  # of Eclectus' figure to kube-scheduler's, within the pairs
 
     @property
-    def ratio(self) -> float:
-        """Eclectus' figure as a share of kube-scheduler's; NaN when there is none."""
-        return self.eclectus / self.kube_scheduler if self.kube_scheduler else float("nan")
+    def is_share(self) -> bool:
+        """A share, of which more is better; all others are seconds, of which less is better."""
+        return self.name == PREFERENCES
 
     @property
     def verdict(self) -> str:
-        """What Eclectus is in this figure."""
-        if not isfinite(self.ratio):
-            return UNKNOWN
-        if abs(self.ratio - 1) <= EQUAL_WITHIN:
-            return EQUAL
-        return BETTER if (self.ratio < 1) == self.lower_is_better else WORSE
+        """What Eclectus has done in this figure."""
+        return verdict(self.ratio, more_is_better=self.is_share)
 
 
-class ShortReport(Report, frozen=True, kw_only=True):
-    """The file build/demo/report.json: that of the stream experiment, with the table and the sentence."""
+class Comparison(msgspec.Struct, frozen=True):
+    """Both schedulers at one load, and what was won and lost in words."""
 
-    changed_seconds: float  # when the speeds changed
     figures: list[Figure]
     sentence: str
 
 
+class ShortReport(Report, frozen=True, kw_only=True):
+    """The file build/demo/report.json: that of the stream experiment, with figures and a sentence by load."""
+
+    changed_seconds: float  # when the speeds changed
+    compared: dict[str, Comparison]
+
+
 def make_short_report(plan: StreamPlan, runs: Sequence[Run]) -> ShortReport:
-    """The report of both runs."""
+    """The report of all pairs. Every run needs the other one of its pair."""
     found = stream_report(plan, runs)
-    changed = plan.perturbation.at_seconds if plan.perturbation else float("inf")
-    figures = list(_short_figures(found, {run.scheduler: run for run in runs}, changed))
+    changed = plan.perturbation.at_seconds if plan.perturbation else inf
+    compared = {}
+    for name, level in found.loads.items():
+        figures = _compare([run for run in runs if run.load == level.load], plan.nodes, changed)
+        compared[name] = Comparison(figures, sentence(figures))
     fields = {name: getattr(found, name) for name in Report.__struct_fields__}
-    return ShortReport(**fields, changed_seconds=changed, figures=figures, sentence=sentence(figures))
+    return ShortReport(**fields, changed_seconds=changed, compared=compared)
+
+
+def _compare(runs: Sequence[Run], nodes: Sequence[NodeSpec], changed: float) -> list[Figure]:
+    """The figures of both schedulers at one load. `changed`: when the speeds did, in seconds."""
+    labels = {node.name: node.labels for node in nodes}
+    ours, theirs = (
+        [
+            _short_figures(run, labels, changed)
+            for run in sorted(runs, key=lambda run: run.pair)
+            if run.scheduler == name
+        ]
+        for name in (ECLECTUS, KUBE_SCHEDULER)
+    )
+    found = []
+    for name in ours[0]:
+        pairs = [(one[name], other[name]) for one, other in zip(ours, theirs, strict=True)]
+        ratio = ratio_interval([one / other for one, other in pairs if other])
+        means = (mean_interval(values).mean for values in zip(*pairs, strict=True))
+        found.append(Figure(name, *means, ratio))
+    return found
+
+
+def _short_figures(run: Run, labels: Mapping[str, Mapping[str, str]], changed: float) -> dict[str, float]:
+    """The figures of one run by name; NaN where there is none."""
+    timed = run.timed()
+    times, met = _responses(timed), run.preferences_met(labels)
+    return {
+        "mean response time": times.mean,
+        "median response time": times.p50,
+        "95th percentile": times.p95,
+        "99th percentile": times.p99,
+        "mean before the speeds change": _responses(
+            pod for pod in timed if pod.arrival.at_seconds < changed
+        ).mean,
+        "mean after the speeds change": _responses(
+            pod for pod in timed if pod.arrival.at_seconds >= changed
+        ).mean,
+        WAIT: _waits(timed).mean,
+        PREFERENCES: fmean(met) if met else nan,
+    }
 
 
 def sentence(figures: Sequence[Figure]) -> str:
     """What was won and what was lost. The first figure decides which of them comes first."""
     first, others = figures[0], figures[1:]
-    if first.verdict == UNKNOWN:
+    if not first.ratio.pairs:
         return "Nothing was won or lost: no pod was timed."
-    head = {BETTER: "Eclectus won", WORSE: "Eclectus lost", EQUAL: "Neither won"}[first.verdict]
+    heads = {
+        WON: "Eclectus won",
+        LOST: "Eclectus lost",
+        EQUAL: "Neither won",
+        FEW_PAIRS: f"No verdict from {first.ratio.pairs} of at least {LEAST_PAIRS} pairs",
+    }
     text = (
-        f"{head}: {first.name} {first.eclectus:.2f} s, {first.ratio:.2f} of kube-scheduler's "
-        f"{first.kube_scheduler:.2f} s (lower is better)"
+        f"{heads[first.verdict]}: {first.name} {first.eclectus:.2f} s, {first.ratio.text()} of "
+        f"kube-scheduler's {first.kube_scheduler:.2f} s (lower is better)"
     )
-    for verdict in (WORSE, BETTER) if first.verdict == WORSE else (BETTER, WORSE):
-        if names := [one.name for one in others if one.verdict == verdict]:
-            also = " also" * (verdict == first.verdict)
-            text += f"; {verdict}{also} in {', '.join(names)}"
+    for word in (LOST, WON) if first.verdict == LOST else (WON, LOST):
+        if names := [one.name for one in others if one.verdict == word]:
+            also = " also" * (word == first.verdict)
+            text += f"; {word}{also}: {', '.join(names)}"
     return text + "."
-
-
-def _short_figures(report: Report, runs: dict[str, Run], changed: float) -> Iterator[Figure]:
-    results = [report.schedulers[name] for name in (ECLECTUS, KUBE_SCHEDULER)]
-    ours, theirs = (result.response_seconds for result in results)
-    yield Figure("mean response time", ours.mean, theirs.mean)
-    yield Figure("median response time", ours.p50, theirs.p50)
-    yield Figure("95th percentile", ours.p95, theirs.p95)
-    yield Figure("99th percentile", ours.p99, theirs.p99)
-    parts = [_before_and_after(runs[name], changed) for name in (ECLECTUS, KUBE_SCHEDULER)]
-    yield Figure("mean before the speeds change", parts[0][0].mean, parts[1][0].mean)
-    yield Figure("mean after the speeds change", parts[0][1].mean, parts[1][1].mean)
-    waits = [result.start_seconds.mean for result in results]
-    yield Figure(WAIT, waits[0], waits[1])
-    met = [result.preferences_met for result in results]
-    if met[0] is not None and met[1] is not None:
-        yield Figure("preferences met", met[0], met[1], lower_is_better=False, is_share=True)
-
-
-def _before_and_after(run: Run, changed: float) -> tuple[Summary, Summary]:
-    """Response times of the pods sent before the speeds changed, and of those sent after."""
-    early = {pod_name(one) for one in run.arrivals if one.at_seconds < changed}
-    timed = run.timed()
-    return (
-        summarise(run.response_seconds([entry for entry in timed if entry.name in early])),
-        summarise(run.response_seconds([entry for entry in timed if entry.name not in early])),
-    )

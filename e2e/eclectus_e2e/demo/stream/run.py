@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 import uvloop
 
+from eclectus_e2e import usage
 from eclectus_e2e.demo import schedulers
 from eclectus_e2e.demo.environment import Environment
+from eclectus_e2e.demo.experiment import Interrupted
 from eclectus_e2e.demo.schedulers import SCHEDULERS
 from eclectus_e2e.demo.screen import RunId, Screen, Snapshot, take_snapshot
 from eclectus_e2e.demo.stream.plan import LoadLevel, Perturbation, StreamPlan
-from eclectus_e2e.demo.stream.report import Run
+from eclectus_e2e.demo.stream.report import Run, summarise
 from eclectus_e2e.demo.workload.arrivals import Arrival
 from eclectus_e2e.demo.workload.load import SentPods, delete_succeeded, send, start_over
 from eclectus_e2e.demo.workload.pods import NAMESPACE
@@ -24,19 +26,32 @@ SNAPSHOT_EVERY_SECONDS = 1.0
 
 
 def run_all(environment: Environment, plan: StreamPlan, screen: Screen) -> list[Run]:
-    """Every run of every load, in order."""
-    runs = []
+    """Every run of every pair, in order. Raises Interrupted with the runs of the pairs that were over."""
+    runs: list[Run] = []
     left_seconds = plan.run_seconds
-    for level in plan.levels:
-        per_second = level.load * plan.capacity
-        arrivals = plan.arrivals(level)
-        for name in level.schedulers:
-            stream = _Stream(environment, plan, RunId(name, level.load), arrivals, screen)
-            left = f"about {max(1, round(left_seconds / 60))} min left"
-            screen.say(f"{stream.run}: {len(arrivals)} pods, {per_second:.1f} a second; {left}")
-            runs.append(_run(stream, level))
-            left_seconds -= level.run_seconds
+    try:
+        for level, pair, names in plan.turns():
+            of_pair = []
+            for name in names:
+                stream = _Stream(environment, plan, level, pair, name, plan.arrivals(level, pair), screen)
+                left = f"about {max(1, round(left_seconds / 60))} min left"
+                pods = f"{len(stream.arrivals)} pods, {level.load * plan.capacity:.1f} a second"
+                screen.say(f"{stream.run}: {pods}; {left}")
+                of_pair.append(_run(stream))
+                left_seconds -= level.run_seconds
+                screen.say(f"{stream.run}: {_outcome(of_pair[-1])}")
+            runs += of_pair
+    except KeyboardInterrupt:
+        if runs:
+            raise Interrupted(runs) from None
+        raise
     return runs
+
+
+def _outcome(run: Run) -> str:
+    """What a run that is over says at once."""
+    mean = summarise([pod.response_seconds for pod in run.timed()]).mean
+    return f"mean response time {mean:.2f} s; other processes used {run.strangers_cores:.2f} cores"
 
 
 @dataclass(frozen=True)
@@ -45,17 +60,29 @@ class _Stream:
 
     environment: Environment
     plan: StreamPlan
-    run: RunId
+    level: LoadLevel
+    pair: int
+    scheduler: str
     arrivals: Sequence[Arrival]
     screen: Screen
 
+    @property
+    def run(self) -> RunId:
+        """Its name on the screen."""
+        pairs = self.plan.pairs
+        which = f"pair {self.pair + 1} of {pairs}" if pairs > 1 else ""
+        return RunId(self.scheduler, self.level.load, which)
 
-def _run(stream: _Stream, level: LoadLevel) -> Run:
-    environment, name = stream.environment, stream.run.scheduler
+
+def _run(stream: _Stream) -> Run:
+    environment, level, name = stream.environment, stream.level, stream.scheduler
     environment.kubelet.reset()
     # 1. Start the scheduler and send the stream.
     with schedulers.running(environment, name):
+        pids = environment.pids()
+        before = usage.read(pids)
         sent, snapshots = uvloop.run(_send_all(stream))
+        after = usage.read(pids)
         rates = schedulers.learned_rates(environment.address)
     # 2. Read what the nodes recorded, before pods that have not ended are deleted.
     entries = [entry for entry in environment.kubelet.pod_times() if entry.namespace == NAMESPACE]
@@ -67,6 +94,7 @@ def _run(stream: _Stream, level: LoadLevel) -> Run:
     return Run(
         scheduler=name,
         load=level.load,
+        pair=stream.pair,
         warm_seconds=level.warm_seconds,
         arrivals=stream.arrivals,
         sent=sent.at,
@@ -74,6 +102,7 @@ def _run(stream: _Stream, level: LoadLevel) -> Run:
         entries=entries,
         counters=counters,
         rates=rates,
+        strangers_cores=usage.cores_of_others(before, after),
         snapshots=snapshots,
     )
 
@@ -82,7 +111,7 @@ async def _send_all(stream: _Stream) -> tuple[SentPods, list[Snapshot]]:
     """Send every pod and wait for the last one to end; change speeds meanwhile if that is planned."""
     arrivals = stream.arrivals
     sent = SentPods(len(arrivals), time.time() + BEGIN_SECONDS)
-    scheduler = SCHEDULERS[stream.run.scheduler].scheduler_name
+    scheduler = SCHEDULERS[stream.scheduler].scheduler_name
     async with stream.environment.api() as api, asyncio.TaskGroup() as group:
         background = [group.create_task(delete_succeeded(api))]
         if stream.plan.perturbation:

@@ -1,24 +1,28 @@
 """The tables of stream experiments: response times, learned speeds, and what must not happen."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import isfinite
+from statistics import fmean
 
 from rich.table import Table
 
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
 from eclectus_e2e.demo.stream.report import (
-    BETTER,
-    WORSE,
+    Comparison,
     Figure,
     GroupTimes,
     Learning,
     LoadReport,
     Report,
     Result,
+    RunReport,
     ShortReport,
     Summary,
     ratio,
 )
 from eclectus_e2e.demo.tables import faults_heading, lateness_warning, table_of
+from eclectus_e2e.pairs import LOST, WON
+from eclectus_e2e.usage import QUIET_CORES
 
 
 def tables(report: Report) -> Iterator[Table | str]:
@@ -64,9 +68,12 @@ def _learning(learning: Learning) -> Table:
 
 
 def busy_warning(report: Report) -> Iterator[str]:
-    """That the figures mean little, where the load generator could not keep its schedule."""
+    """Where the load generator could not keep its schedule, or other processes used the machine."""
     late = max(one.late_seconds.p99 for level in report.loads.values() for one in level.schedulers.values())
     yield from lateness_warning(late, "pods were sent")
+    used = [run.strangers_cores for level in report.loads.values() for run in level.runs]
+    if busy := sum(cores > QUIET_CORES for cores in used):
+        yield f"[yellow]Other processes used up to {max(used):.1f} cores, in {busy} of {len(used)} runs.[/]"
 
 
 def faults_table(report: Report) -> Table:
@@ -111,38 +118,71 @@ def _group_cells(times: GroupTimes, baseline: GroupTimes | None) -> Iterator[str
             yield f"{getattr(getattr(times, field), figure):.2f}{beside}"
 
 
-STYLES = {BETTER: "green", WORSE: "red"}
+STYLES = {WON: "green", LOST: "red"}
 
 
 def short_tables(report: ShortReport) -> Iterator[Table | str]:
-    """The table, the sentence, and what must not happen."""
-    yield f"\n[bold]Eclectus beside kube-scheduler[/], load {report.load:g}, seed {report.seed}"
-    yield _figures(report)
-    yield groups_heading(report.load)
-    yield groups_table(report.loads[f"{report.load:g}"])
-    yield f"[bold]{report.sentence}[/]"
+    """For each load the figures, the pairs, the groups and the sentence; then what must not happen."""
+    for name, level in report.loads.items():
+        compared = report.compared[name]
+        yield f"\n[bold]Eclectus beside kube-scheduler[/], load {name}, seed {report.seed}"
+        yield _figures(compared)
+        yield (
+            "[bold]Pairs[/]: mean response time, and how many cores processes that are not of the demo used "
+            "meanwhile"
+        )
+        yield _pairs(level)
+        yield groups_heading(level.load)
+        yield groups_table(level)
+        yield f"[bold]{compared.sentence}[/]"
     yield from busy_warning(report)
-    yield _faults_of_both(report)
+    yield _faults(report)
 
 
-def _figures(report: ShortReport) -> Table:
-    table = table_of(["figure", "better is"], ("eclectus", "kube-scheduler", "ratio"))
-    table.add_column("Eclectus is")
-    for one in report.figures:
+def _figures(compared: Comparison) -> Table:
+    table = table_of(["figure", "better is"], ("eclectus", "kube-scheduler", "ratio within pairs (95 %)"))
+    table.add_column("Eclectus")
+    for one in compared.figures:
         values = (_text(one, value) for value in (one.eclectus, one.kube_scheduler))
         verdict = f"[{STYLES.get(one.verdict, 'default')}]{one.verdict}[/]"
-        better = "lower" if one.lower_is_better else "higher"
-        table.add_row(one.name, better, *values, f"{one.ratio:.2f}", verdict)
+        table.add_row(one.name, "higher" if one.is_share else "lower", *values, one.ratio.text(), verdict)
     return table
 
 
 def _text(figure: Figure, value: float) -> str:
+    if not isfinite(value):
+        return "-"
     return f"{value:.0%}" if figure.is_share else f"{value:.2f} s"
 
 
-def _faults_of_both(report: ShortReport) -> str:
-    """What must not happen, of both schedulers together."""
-    results = report.schedulers.values()
+def _pairs(level: LoadReport) -> Table:
+    """A row for each pair, and one of means: of the ratios the geometric one."""
+    both = (ECLECTUS, KUBE_SCHEDULER)
+    table = table_of(["pair", "first"], (*both, "ratio", *(f"others' cores, {name}" for name in both)))
+    for pair in sorted({run.pair for run in level.runs}):
+        runs = {run.scheduler: run for run in level.runs if run.pair == pair}
+        ours, theirs = (runs[name] for name in both)
+        share = ratio(ours.response_seconds, theirs.response_seconds)
+        table.add_row(str(pair + 1), next(iter(runs)), *_pair_cells([ours], [theirs], share))
+    table.add_section()
+    ours, theirs = ([run for run in level.runs if run.scheduler == name] for name in both)
+    table.add_row("mean", "", *_pair_cells(ours, theirs, level.ratios[ECLECTUS]))
+    return table
+
+
+def _pair_cells(ours: Sequence[RunReport], theirs: Sequence[RunReport], share: Summary) -> Iterator[str]:
+    """Means of both halves: response times, their ratio, and the cores of others, where many in red."""
+    both = (ours, theirs)
+    for runs in both:
+        yield f"{fmean(run.response_seconds.mean for run in runs):.2f} s"
+    yield f"{share.mean:.2f}"
+    for cores in (fmean(run.strangers_cores for run in runs) for runs in both):
+        yield f"[red]{cores:.2f}[/]" if cores > QUIET_CORES else f"{cores:.2f}"
+
+
+def _faults(report: ShortReport) -> str:
+    """What must not happen, of all runs together."""
+    results = [one for level in report.loads.values() for one in level.schedulers.values()]
     counts = (
         f"{sum(one.lost for one in results)} lost, {sum(one.doubled for one in results)} ran twice, "
         f"{sum(one.overcommitted for one in results)} over-committed, "
