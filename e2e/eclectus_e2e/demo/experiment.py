@@ -29,8 +29,8 @@ Observations = TypeVar("Observations")
 Report = TypeVar("Report", bound=Judged)
 
 
-class Interrupted(KeyboardInterrupt):
-    """An experiment was interrupted after it had observed something: `observations` is what it has."""
+class EndedEarlyError(Exception):
+    """A run was interrupted or failed, which is its cause; `observations` is what it had until then."""
 
     def __init__(self, observations: Any) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class Experiment(Generic[Plan, Environment, Observations, Report]):
     report_file: str  # names in build/demo
     picture_file: str
     started: Callable[[Plan, Path], AbstractContextManager[Environment]]  # the path is for its files
-    run: Callable[[Environment, Plan, Screen], Observations]  # progress on the screen; raises Interrupted
+    run: Callable[[Environment, Plan, Screen], Observations]  # progress on the screen; raises EndedEarlyError
     report: Callable[[Plan, Observations], Report]  # everything that is written to `report_file`
     draw: Callable[[Plan, Observations, Report, Path], None]  # writes the picture as PNG
     tables: Callable[[Plan, Observations, Report], Iterator[Table | str]]  # to print at the end
@@ -57,14 +57,14 @@ def run_experiment(
 ) -> Report:
     """Print the plan, run it, write report and picture into `folder`, print the tables.
 
-    After an interrupt the same is done with what was observed, if anything was; raises KeyboardInterrupt.
+    If the run ends early, the same is done with what it had, and then its cause is raised.
     """
     try:
         observations = _observe(experiment, folder, console)
-    except Interrupted as early:
-        console.print("\ninterrupted: what follows is of the runs that were over")
+    except EndedEarlyError as early:
+        console.print("\nended early: what follows is of the runs that were over")
         _publish(experiment, early.observations, folder, console)
-        raise
+        raise (early.__cause__ or early) from None
     report = _publish(experiment, observations, folder, console)
     if experiment.note:
         console.print(experiment.note)

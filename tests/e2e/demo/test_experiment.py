@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from eclectus_bench.experiments.comparison import comparison_plan
-from eclectus_e2e.demo.experiment import Experiment, Interrupted, run_experiment
+from eclectus_e2e.demo.experiment import EndedEarlyError, Experiment, run_experiment
 from eclectus_e2e.demo.experiments import experiments
 from eclectus_e2e.demo.options import read_options
 from eclectus_e2e.demo.speeds import LearnedRate
@@ -65,11 +65,11 @@ def test_an_experiment_prints_its_plan_runs_and_writes_report_and_picture(tmp_pa
     assert text.index("the plan") < text.index("the table") < text.index("the note")
 
 
-def test_what_was_observed_before_an_interrupt_is_written_and_printed(tmp_path):
+def test_what_was_observed_before_an_early_end_is_written_and_printed(tmp_path):
     steps, console = [], Console(record=True, width=80)
 
     def interrupted(environment, plan, shown):
-        raise Interrupted([plan])
+        raise EndedEarlyError([plan]) from KeyboardInterrupt()
 
     experiment = replace(recorded(steps), run=interrupted)
     with pytest.raises(KeyboardInterrupt):
@@ -77,7 +77,7 @@ def test_what_was_observed_before_an_interrupt_is_written_and_printed(tmp_path):
     assert steps == ["start in cluster", "stop", "report"]
     assert json.loads((tmp_path / "answer.json").read_text()) == {"sound": False}
     text = console.export_text()
-    assert text.index("interrupted") < text.index("the table")
+    assert text.index("ended early") < text.index("the table")
     assert "the note" not in text  # of a cluster that was kept
 
 

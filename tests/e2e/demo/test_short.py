@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from eclectus_e2e.demo.experiment import Interrupted
+from eclectus_e2e.demo.experiment import EndedEarlyError
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
 from eclectus_e2e.demo.screen import RunId, Snapshot
 from eclectus_e2e.demo.speeds import LearnedRate, NodeSpeed
@@ -20,6 +20,7 @@ from eclectus_e2e.demo.stream.tables import short_tables
 from eclectus_e2e.demo.workload.arrivals import poisson_arrivals
 from eclectus_e2e.demo.workload.mixed import SPEEDS
 from eclectus_e2e.demo.workload.pods import pod_name
+from eclectus_e2e.errors import StartError
 from eclectus_e2e.pairs import Interval, ratio_interval
 from eclectus_e2e.testbed.kubelet.pod_times import Counters, PodRecord
 
@@ -91,11 +92,11 @@ def test_the_plan_says_how_long_it_takes_and_what_it_shows():
     assert "after 50 s: the fast nodes become four times slower" in text
 
 
-def test_both_get_the_same_pods_in_each_pair_and_take_turns_in_being_first():
+def test_both_get_the_same_pods_in_each_pair_and_alternate_in_being_first():
     plan = short_plan([0.6, 0.9], 20.0, 7, 3)
-    turns = [(level.load, pair, names[0]) for level, pair, names in plan.turns()]
+    order = [(level.load, pair, names[0]) for level, pair, names in plan.in_order()]
     first, second = ECLECTUS, KUBE_SCHEDULER
-    assert turns == [
+    assert order == [
         *((0.6, 0, first), (0.6, 1, second), (0.6, 2, first)),
         *((0.9, 0, first), (0.9, 1, second), (0.9, 2, first)),
     ]
@@ -104,21 +105,22 @@ def test_both_get_the_same_pods_in_each_pair_and_take_turns_in_being_first():
     assert plan.arrivals(level, 1) != plan.arrivals(level, 0)
 
 
-def test_an_interrupt_leaves_the_pairs_that_were_over(monkeypatch):
+@pytest.mark.parametrize("cause", [KeyboardInterrupt(), StartError("eclectus did not start")])
+def test_what_ends_a_run_early_leaves_the_pairs_that_were_over(cause, monkeypatch):
     done = []
 
     def ended(stream):
         if len(done) == 5:
-            raise KeyboardInterrupt
+            raise cause
         done.append(run(stream.scheduler, 1.0, pair=stream.pair, strangers_cores=0.25))
         return done[-1]
 
     monkeypatch.setattr(stream_run, "_run", ended)
     said = []
-    screen = SimpleNamespace(say=said.append)
-    with pytest.raises(Interrupted) as early:
-        stream_run.run_all(None, PLAN, screen)
+    with pytest.raises(EndedEarlyError) as early:
+        stream_run.run_all(None, PLAN, SimpleNamespace(say=said.append))
     assert early.value.observations == done[:4]
+    assert early.value.__cause__ is cause
     assert [one.scheduler for one in done[:4]] == [ECLECTUS, KUBE_SCHEDULER, KUBE_SCHEDULER, ECLECTUS]
     assert said[0].startswith("eclectus at load 0.6, pair 1 of 5: ")
     assert said[0].endswith("; about 6 min left")
@@ -127,11 +129,13 @@ def test_an_interrupt_leaves_the_pairs_that_were_over(monkeypatch):
     )
 
 
-def test_an_interrupt_before_a_pair_was_over_leaves_nothing(monkeypatch):
-    monkeypatch.setattr(stream_run, "_run", lambda stream: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt) as early:
+def test_before_a_pair_was_over_nothing_is_left(monkeypatch):
+    def ended(stream):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stream_run, "_run", ended)
+    with pytest.raises(KeyboardInterrupt):
         stream_run.run_all(None, PLAN, SimpleNamespace(say=len))
-    assert not isinstance(early.value, Interrupted)
 
 
 def test_speeds_change_half_way_and_the_capacity_stays_the_same():

@@ -77,7 +77,7 @@ class StreamPlan:
         """The pods of one pair, which every scheduler gets."""
         return poisson_arrivals(self.seed + pair, level.load * self.capacity, level.stream_seconds, self.mix)
 
-    def turns(self) -> Iterator[tuple[LoadLevel, int, Sequence[str]]]:
+    def in_order(self) -> Iterator[tuple[LoadLevel, int, Sequence[str]]]:
         """The pairs in order: load, number of the pair, its schedulers. These alternate in being first."""
         for level in self.levels:
             for pair in range(self.pairs):

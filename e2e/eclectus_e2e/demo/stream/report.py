@@ -445,8 +445,8 @@ def _compare(runs: Sequence[Run], nodes: Sequence[NodeSpec], changed: float) -> 
     for name in ours[0]:
         pairs = [(one[name], other[name]) for one, other in zip(ours, theirs, strict=True)]
         ratio = ratio_interval([one / other for one, other in pairs if other])
-        means = (mean_interval(values).mean for values in zip(*pairs, strict=True))
-        found.append(Figure(name, *means, ratio))
+        own, other = (mean_interval(values).mean for values in zip(*pairs, strict=True))
+        found.append(Figure(name, own, other, ratio))
     return found
 
 

@@ -11,7 +11,7 @@ import uvloop
 from eclectus_e2e import usage
 from eclectus_e2e.demo import schedulers
 from eclectus_e2e.demo.environment import Environment
-from eclectus_e2e.demo.experiment import Interrupted
+from eclectus_e2e.demo.experiment import EndedEarlyError
 from eclectus_e2e.demo.schedulers import SCHEDULERS
 from eclectus_e2e.demo.screen import RunId, Screen, Snapshot, take_snapshot
 from eclectus_e2e.demo.stream.plan import LoadLevel, Perturbation, StreamPlan
@@ -26,11 +26,11 @@ SNAPSHOT_EVERY_SECONDS = 1.0
 
 
 def run_all(environment: Environment, plan: StreamPlan, screen: Screen) -> list[Run]:
-    """Every run of every pair, in order. Raises Interrupted with the runs of the pairs that were over."""
+    """Every run of every pair, in order. Raises EndedEarlyError with those of the pairs that were over."""
     runs: list[Run] = []
     left_seconds = plan.run_seconds
     try:
-        for level, pair, names in plan.turns():
+        for level, pair, names in plan.in_order():
             of_pair = []
             for name in names:
                 stream = _Stream(environment, plan, level, pair, name, plan.arrivals(level, pair), screen)
@@ -41,9 +41,9 @@ def run_all(environment: Environment, plan: StreamPlan, screen: Screen) -> list[
                 left_seconds -= level.run_seconds
                 screen.say(f"{stream.run}: {_outcome(of_pair[-1])}")
             runs += of_pair
-    except KeyboardInterrupt:
+    except (Exception, KeyboardInterrupt) as error:
         if runs:
-            raise Interrupted(runs) from None
+            raise EndedEarlyError(runs) from error
         raise
     return runs
 

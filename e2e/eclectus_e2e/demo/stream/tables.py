@@ -161,22 +161,21 @@ def _pairs(level: LoadReport) -> Table:
     table = table_of(["pair", "first"], (*both, "ratio", *(f"others' cores, {name}" for name in both)))
     for pair in sorted({run.pair for run in level.runs}):
         runs = {run.scheduler: run for run in level.runs if run.pair == pair}
-        ours, theirs = (runs[name] for name in both)
-        share = ratio(ours.response_seconds, theirs.response_seconds)
-        table.add_row(str(pair + 1), next(iter(runs)), *_pair_cells([ours], [theirs], share))
+        share = ratio(*(runs[name].response_seconds for name in both))
+        halves = [[runs[name]] for name in both]
+        table.add_row(str(pair + 1), next(iter(runs)), *_pair_cells(halves, share))
     table.add_section()
-    ours, theirs = ([run for run in level.runs if run.scheduler == name] for name in both)
-    table.add_row("mean", "", *_pair_cells(ours, theirs, level.ratios[ECLECTUS]))
+    halves = [[run for run in level.runs if run.scheduler == name] for name in both]
+    table.add_row("mean", "", *_pair_cells(halves, level.ratios[ECLECTUS]))
     return table
 
 
-def _pair_cells(ours: Sequence[RunReport], theirs: Sequence[RunReport], share: Summary) -> Iterator[str]:
+def _pair_cells(halves: Sequence[Sequence[RunReport]], share: Summary) -> Iterator[str]:
     """Means of both halves: response times, their ratio, and the cores of others, where many in red."""
-    both = (ours, theirs)
-    for runs in both:
+    for runs in halves:
         yield f"{fmean(run.response_seconds.mean for run in runs):.2f} s"
     yield f"{share.mean:.2f}"
-    for cores in (fmean(run.strangers_cores for run in runs) for runs in both):
+    for cores in (fmean(run.strangers_cores for run in runs) for runs in halves):
         yield f"[red]{cores:.2f}[/]" if cores > QUIET_CORES else f"{cores:.2f}"
 
 
