@@ -24,7 +24,7 @@ from eclectus_e2e.demo.speeds import TOLERANCE
 from eclectus_e2e.demo.stream.plan import StreamPlan
 from eclectus_e2e.demo.stream.report import WAIT, Figure, Report, Run, ShortReport
 from eclectus_e2e.demo.workload.pods import pod_name
-from eclectus_e2e.pairs import EQUAL, LOST, WON
+from eclectus_e2e.pairs import EQUAL, FEW_PAIRS, LOST, WON
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 
 STEP_SECONDS = 1.0
@@ -220,28 +220,31 @@ def _response(axes: Axes, runs: Sequence[Run]) -> None:
 def _short_ratios(axes: Axes, figures: Sequence[Figure]) -> None:
     """The response times of the table as shares of kube-scheduler's, with their intervals."""
     shown = [one for one in figures if not one.is_share and one.name != WAIT][::-1]
-    ratios = [one.ratio for one in shown]
-    colours = [VERDICT_COLOURS.get(one.verdict, UNDECIDED_COLOUR) for one in shown]
-    spans = [
-        (one.mean - (one.mean if one.low is None else one.low), (one.high or one.mean) - one.mean)
-        for one in ratios
-    ]
+    means = [one.ratio.mean for one in shown]
+    ends = np.array([_ends(one) for one in shown])
     bars = axes.barh(
         [one.name for one in shown],
-        [one.mean for one in ratios],
-        xerr=np.transpose(spans),
-        color=colours,
+        means,
+        xerr=np.abs(ends.T - means),
+        color=[VERDICT_COLOURS.get(one.verdict, UNDECIDED_COLOUR) for one in shown],
         ecolor=LINE_COLOUR,
         height=0.6,
     )
-    axes.bar_label(bars, [f" {one.text()}" for one in ratios])
+    axes.bar_label(bars, [f" {one.ratio.text()}" for one in shown])
     axes.axvline(1.0, color=LINE_COLOUR, linewidth=0.8)
-    ends = [one.high or one.mean for one in ratios]
-    axes.set_xlim(0, 1.5 * max(1.0, *(end for end in ends if np.isfinite(end))))  # room for the labels
+    axes.set_xlim(0, 1.5 * np.nanmax([1.0, *ends[:, 1]]))  # room for the labels
     axes.set(
         title="Response times of Eclectus over kube-scheduler's: below 1, Eclectus is faster",
-        xlabel="ratio within pairs, 95 % (blue: won; orange: lost; grey: equal; pale: too few pairs)",
+        xlabel="ratio in pairs, 95 % (blue: won, orange: lost, grey: equal, pale: too few pairs)",
     )
+
+
+def _ends(figure: Figure) -> tuple[float, float]:
+    """The interval as it is drawn: of too few pairs it would hide those of the other figures."""
+    found = figure.ratio
+    if figure.verdict == FEW_PAIRS or found.low is None or found.high is None:
+        return found.mean, found.mean
+    return found.low, found.high
 
 
 def _speeds_over_time(axes: Axes, plan: StreamPlan, runs: Sequence[Run]) -> None:
@@ -254,7 +257,7 @@ def _speeds_over_time(axes: Axes, plan: StreamPlan, runs: Sequence[Run]) -> None
     if plan.perturbation and at:
         draw_swapped_speeds(axes, plan.perturbation.at_seconds, max(at))
     axes.set(
-        title="Speeds that Eclectus learned in pair 1 (lines) and true ones (dashes): closer is better",
+        title="Speeds learned in pair 1 (lines) and true speeds (dashes): closer is better",
         xlabel="seconds since the first pod was created",
     )
     axes.legend(frameon=False, ncols=2, loc="lower left", fontsize=8)
