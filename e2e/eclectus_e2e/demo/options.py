@@ -117,7 +117,7 @@ experiments (`{SHORT}` if none is given), with their time on two idle cores once
 Each experiment prints tables and writes a report (JSON) and a picture (PNG) into build/demo. The exit code
 is 1 if a pod was lost or ran twice, a node was over-committed, or a constraint violated. docs/demo.md
 describes everything. With make, options are given in DEMO: make demo DEMO="--loads 0.5 --seed 2".
-Ctrl-C ends the experiment early: the pairs of streams that are over are printed and written.""",
+Where `--loads` applies, Ctrl-C ends early: what was compared until then is printed and written.""",
     )
     about, names = "one of those above", list(CHOICES)
     parser.add_argument(
