@@ -625,6 +625,13 @@ class Headroom:
             self._jobs.setdefault(path, {})[group] = None
 
 
+def limit_together(pools: Pools, tasks: Iterable[Task], needed: int) -> Limit | None:
+    """What keeps so many of the pods from starting together; None where their pools have room."""
+    headroom = Headroom(pools)
+    limits = [headroom.limit_on(task) for task in tasks]
+    return None if limits.count(None) >= needed else next(each for each in limits if each is not None)
+
+
 def _has_limits(pool: Pool) -> bool:
     return bool(pool.max_share) or pool.suspended or pool.running_jobs_most is not None
 

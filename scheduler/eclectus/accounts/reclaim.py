@@ -12,7 +12,9 @@ ever. There are two rules, compared where the paths of claimant and victim part:
   makes room on any node that the claimant may use, as shares are of the whole cluster and these nodes are
   few, the victim's branch need only keep its minimum, if the claimant's has no more than its share even then;
 - for a share: the victim's branch keeps its share; or else, where a single pod goes and no gang, the
-  claimant's, with the pod that starts, has a smaller part of its share than the victim's had before.
+  claimant's, with what starts, has a smaller part of its share than the victim's had before.
+
+What starts is a pod, or so many pods of a gang as start together.
 
 A minimum that is claimed lowers the sum of what minima lack, and none raises it. A share that is claimed
 lowers the parts of shares, sorted from the greatest. So claims end, though controllers create their victims
@@ -211,6 +213,16 @@ taken; it holds nothing that is wanted; its pool needs it for its minimum, has n
 would have the smaller part of its share."""
 
 
+class Together(NamedTuple):
+    """What is taken for a task at the same time as for others, which start together with it or not at all."""
+
+    victims: Mapping[str, Task] = {}  # by uid: what was found for those before it
+    more: Amounts = ()  # what those after it request
+
+
+ALONE = Together()
+
+
 class Taking:
     """Which pods one claim may take, one after the other, for one task."""
 
@@ -220,6 +232,7 @@ class Taking:
         starvation: Starvation,
         claim: Entitlement,
         task: Task,
+        together: Together = ALONE,
     ) -> None:
         self._pools = pools
         self._shares, self._contended = starvation.shares, starvation.contended
@@ -227,15 +240,19 @@ class Taking:
         self._claim = claim
         self._task = task
         self._wanted = {name: amount for name, amount in (*task.spec.requests, (PODS, 1)) if amount}
-        self._taken: dict[str, Counter[str]] = {}  # path -> amounts
+        self._starting = _starting(pools, task, together.more)
+        self._taken_for_others: dict[str, Counter[str]] = {}  # path -> amounts
+        self._count(self._taken_for_others, together.victims.values(), 1)
+        self._taken = dict[str, Counter[str]]()  # likewise, with these
+        self.begin_again()
         self._ways: dict[str, tuple[str, ...] | Kept] = {}  # by pool: from its branch down, or why not
         self.within_shares = (
             False  # whether pools give that have no more than their share; for a minimum alone
         )
 
     def begin_again(self) -> None:
-        """Nothing is taken: another node is looked at."""
-        self._taken.clear()
+        """Nothing is taken for the task: another node is looked at."""
+        self._taken = {path: Counter(amounts) for path, amounts in self._taken_for_others.items()}
 
     def gives(self, pool: str) -> bool:
         """Whether anything may be taken from a pool, as of the last look: to look at no pod of others."""
@@ -337,12 +354,12 @@ class Taking:
         )
 
     def _stays_due(self, branch: str) -> bool:
-        """Whether the claimant's branch, with the pod that starts, has no more than its share."""
+        """Whether the claimant's branch, with what starts, has no more than its share."""
         own = self._branch_of_claimant(branch)
-        more = {} if self._pools.usage.group_of(self._task.uid) else self._wanted
         held, share = self._pools.usage.held(own), self._shares.get(own, {})
         return all(
-            held.get(name, 0) + more.get(name, 0) <= share.get(name, 0.0) + EPSILON for name in self._wanted
+            held.get(name, 0) + self._starting[name] <= share.get(name, 0.0) + EPSILON
+            for name in self._wanted
         )
 
     def _keeps_share(self, branch: str, amounts: Amounts) -> bool:
@@ -361,10 +378,9 @@ class Taking:
             return True
         held, share = self._held(branch), self._shares.get(branch, {})
         own = self._branch_of_claimant(branch)
-        more = {} if self._pools.usage.group_of(self._task.uid) else self._wanted
         mine, my_share = self._pools.usage.held(own), self._shares.get(own, {})
         return all(
-            _part(mine.get(name, 0) + more.get(name, 0), my_share.get(name, 0.0))
+            _part(mine.get(name, 0) + self._starting[name], my_share.get(name, 0.0))
             < _part(held[name], share.get(name, 0.0))
             for name, _ in self._contended_of(branch, amounts)
         )
@@ -379,6 +395,14 @@ def _claimants(task: Task) -> Iterator[tuple[Kind, str]]:
     for kind in KINDS:
         for path in (task.pool, *reversed(list(prefixes(task.pool)))):
             yield kind, path
+
+
+def _starting(pools: Pools, task: Task, more: Amounts) -> Counter[str]:
+    """What the claimant's pools will hold beside what they do."""
+    is_counted = pools.usage.group_of(task.uid) is not None
+    found = Counter[str]() if is_counted else Counter({**dict(task.spec.requests), PODS: 1})
+    _add(found, more, 1)
+    return found
 
 
 def _holding(pod: Task) -> Amounts:

@@ -2,7 +2,7 @@
 
     backoff     pods that failed, by uid
     reports     pods that get a report of why they wait, by uid
-    relief      refused classes, for which other pods may have to make room
+    relief      refused classes and gangs, for which other pods may have to make room
     reserving   refused classes, for which nodes may be kept free
     gangs       gangs that failed, by key
 
@@ -19,10 +19,10 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import inf
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from eclectus.cluster.due_times import DueTimes
-from eclectus.model.objects import ClassKey, Task
+from eclectus.model.objects import ClassKey, GangKey, Task
 
 FIRST_BACKOFF_SECONDS = 1.0  # podInitialBackoffSeconds of kube-scheduler
 BACKOFF_SECONDS_MOST = 10.0  # podMaxBackoffSeconds of kube-scheduler
@@ -309,6 +309,8 @@ class ReportSchedule:
 
 
 RefusedKey = tuple[str, ClassKey]  # profile, class
+ReliefKey = RefusedKey | tuple[str, GangKey]
+K = TypeVar("K", bound=Hashable)
 
 FIRST_RELIEF_SECONDS = 1.0  # until a class for which nothing could be done is asked about again, doubled
 RELIEF_SECONDS_MOST = 30.0  # up to this: the period of kube-scheduler's own rechecks
@@ -324,7 +326,7 @@ class _Disappointed(NamedTuple):
     not_before: float  # when it may be asked about again, seconds; -inf for at once
 
 
-class ReliefSchedule:
+class ReliefSchedule(Generic[K]):
     """When policies are asked about which refused class: at once, later again, or not at all.
 
     Relieve policies have one such schedule, and Orders that reserve nodes another. A class is asked about
@@ -334,40 +336,40 @@ class ReliefSchedule:
     """
 
     def __init__(self) -> None:
-        self._due = DueTimes[RefusedKey]()
-        self.waiting: Mapping[RefusedKey, object] = self._due.keys  # the classes that are due at some time
+        self._due = DueTimes[K]()
+        self.waiting: Mapping[K, object] = self._due.keys  # the classes that are due at some time
         self.next_due = self._due.next_due  # when the first class is due, seconds, -inf for at once
         self.due_at = self._due.at  # when a class is due; None: not before something changes
-        self._wait: dict[RefusedKey, float] = {}  # of classes that were asked about in vain, seconds
-        self._disappointed: dict[RefusedKey, _Disappointed] = {}
+        self._wait: dict[K, float] = {}  # of classes that were asked about in vain, seconds
+        self._disappointed: dict[K, _Disappointed] = {}
 
-    def add(self, key: RefusedKey) -> None:
+    def add(self, key: K) -> None:
         """Make the class due; after repeated disappointments not before its time."""
         known = self._disappointed.get(key)
         when = -inf if known is None else known.not_before
         if self._due.at(key) != when:
             self._due.set(key, when)
 
-    def add_waiting(self, key: RefusedKey) -> None:
+    def add_waiting(self, key: K) -> None:
         """Make the class due unless it was asked about in vain: tasks of it wait for busy nodes."""
         if key not in self._wait:
             self.add(key)
 
-    def take_due(self, now: float) -> list[RefusedKey]:
+    def take_due(self, now: float) -> list[K]:
         """Take out the classes that are due, in the order in which they were added."""
         return self._due.take_due(now, by_rank=True)
 
-    def helped(self, key: RefusedKey) -> None:
+    def helped(self, key: K) -> None:
         """All refused tasks of the class are nominated now."""
         self._wait.pop(key, None)
 
-    def ask_again(self, key: RefusedKey, now: float) -> None:
+    def ask_again(self, key: K, now: float) -> None:
         """Nothing could be done for some tasks of the class: make it due after a longer time than before."""
         wait = self._wait[key] = min(2 * self._wait.get(key, FIRST_RELIEF_SECONDS / 2), RELIEF_SECONDS_MOST)
         if key not in self._due.keys:
             self._due.set(key, now + wait)
 
-    def disappoint(self, key: RefusedKey, now: float) -> None:
+    def disappoint(self, key: K, now: float) -> None:
         """Room was made for a task of the class and does not come: others have taken it, or no victim goes.
 
         The first time nothing but the usual wait follows. Then the class is asked about ever more rarely, so
@@ -388,7 +390,7 @@ class ReliefSchedule:
         if (due := self._due.at(key)) is not None and due < not_before:
             self._due.set(key, not_before)
 
-    def succeeded(self, key: RefusedKey) -> None:
+    def succeeded(self, key: K) -> None:
         """A task of the class has got the room that was made for it."""
         self._disappointed.pop(key, None)
 
@@ -397,7 +399,7 @@ class ReliefSchedule:
         self._due.no_later_than(now + FIRST_RELIEF_SECONDS)
         self._wait.clear()
 
-    def discard(self, key: RefusedKey) -> None:
+    def discard(self, key: K) -> None:
         """No task of the class is refused any more."""
         self._due.discard(key)
         self._wait.pop(key, None)

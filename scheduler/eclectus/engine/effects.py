@@ -27,6 +27,7 @@ from eclectus.framework import (
     Place,
     Reason,
     Refused,
+    RefusedGang,
     Relieve,
     ReserveMany,
     Unschedulable,
@@ -157,7 +158,7 @@ def _validate_offered(cycle: SchedulingCycle, task: object) -> None:
         raise PolicyError(f"{task} was not offered in this scheduling cycle, or is answered already")
 
 
-def _validate_nominate(state: State, refused: Refused, nominate: Nominate) -> None:
+def _validate_nominate(state: State, refused: Refused | RefusedGang, nominate: Nominate) -> None:
     """The task was refused and is not nominated, and the node is feasible for it."""
     task = _validate_refused(refused, nominate.task)
     row = validate_row(state, task, nominate.row)
@@ -170,7 +171,7 @@ def _validate_nominate(state: State, refused: Refused, nominate: Nominate) -> No
         raise PolicyError(f"no room is held for {task}: {limit}")
 
 
-def _validate_evict(state: State, refused: Refused, evict: Evict) -> None:
+def _validate_evict(state: State, refused: Refused | RefusedGang, evict: Evict) -> None:
     """The victim is bound, not evicted yet, and may be evicted for the task.
 
     It has a lower priority or is taken back by a pool, and is on the task's nominated node, or of a gang of
@@ -189,9 +190,13 @@ def _validate_evict(state: State, refused: Refused, evict: Evict) -> None:
         raise PolicyError(f"{victim} is not in another pool than {task}")
     if victim.uid in state.evicted:
         raise PolicyError(f"{victim} is evicted already")
+    if isinstance(refused, RefusedGang):
+        held = sum(state.placed.is_nominated(each.uid) for each in refused.tasks)
+        if held < refused.needed:
+            raise PolicyError(f"{victim} would go for a gang of which {held} of {refused.needed} have room")
 
 
-def _validate_would_reclaim(state: State, refused: Refused, would: WouldReclaim) -> None:
+def _validate_would_reclaim(state: State, refused: Refused | RefusedGang, would: WouldReclaim) -> None:
     """The task was refused, the node exists, and the victims are bound."""
     task = _validate_refused(refused, would.task)
     validate_row(state, task, would.row)
@@ -209,14 +214,14 @@ def _goes_with_gang(state: State, evict: Evict, node: str) -> bool:
     return any(state.placed.node_of(uid) == node for uid in others)
 
 
-def _validate_refused(refused: Refused, task: object) -> Task:
+def _validate_refused(refused: Refused | RefusedGang, task: object) -> Task:
     task = validate_task(task)
     if task not in refused.tasks:
         raise PolicyError(f"{task} is not among the refused tasks that the policy was asked about")
     return task
 
 
-Asked = SchedulingCycle | Refused
+Asked = SchedulingCycle | Refused | RefusedGang
 """What a policy was asked about."""
 
 

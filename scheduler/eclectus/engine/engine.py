@@ -41,7 +41,7 @@ class Engine:
         self._placement = Placement(self._state, effects, self._nominations)
         self._gang_turns = GangTurns(self._state, self._nominations)
         self._wait_limit = WaitLimit(self._state, self._nominations)
-        self._relief = Relief(self._state, effects)
+        self._relief = Relief(self._state, effects, self._nominations)
         self._explanations = Explanations(self._state)
         self._handlers: dict[type, Callable[[Any], None]] = {
             **self._event_handlers.handlers,
@@ -144,7 +144,8 @@ class Engine:
                 at = min(at, max(state.reserving.next_due(), now))
             if self._placement.is_due:
                 at = now
-        if state.relief.waiting and (state.class_queues.count or state.node_queues.by_row):
+        waits = state.class_queues.count or state.node_queues.by_row or state.gangs.retries
+        if state.relief.waiting and waits:
             at = min(at, max(state.relief.next_due(), now))
         if state.backoff.waiting:
             at = min(at, state.backoff.next_due())

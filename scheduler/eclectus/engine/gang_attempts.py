@@ -18,7 +18,7 @@ from heapq import nsmallest
 from itertools import islice
 from typing import NamedTuple
 
-from eclectus.accounts.pools import Headroom, Limit
+from eclectus.accounts.pools import Limit, limit_together
 from eclectus.engine.effects import Effects
 from eclectus.engine.gangs import MEMBERS_MOST, Failure, WaitingGang, in_turn
 from eclectus.engine.nominations import Nominations
@@ -53,6 +53,7 @@ class GangTurns:
         """Returns how many pods have changed queues. What is left goes on in the next step."""
         gangs = self._state.gangs
         if gang.is_complete:
+            gang.has_room = False  # each pod for itself from now on
             moved = self._release(gang, most)
             if gang.held:
                 gangs.change(gang)
@@ -60,7 +61,9 @@ class GangTurns:
         moved = self._gather(gang, most)
         if gang.ordinary:
             gangs.change(gang)
-        may_be_tried = not gang.problem and gang.retry_at <= self._state.now
+        if gang.has_room and (gang.problem or len(self._nominations.of_gang(gang)) < gang.needed):
+            self._nominations.withdraw_gang(gang)
+        may_be_tried = not gang.problem and gang.retry_at <= self._state.now and not gang.has_room
         if gang.lead is not None and not may_be_tried:
             self._state.dequeue_lead(gang)
         elif gang.lead is None and may_be_tried and not gang.ordinary:
@@ -113,7 +116,7 @@ class GangAttempts:
         state.class_queues.answer(pending, turn.queue, turn.serial)
         state.end_turn(gang)
         outer.removed += len(members)  # so that a step is bounded, whatever comes of them
-        limit = self._limit_on(members, gang.needed)
+        limit = limit_together(state.pools, members, gang.needed)
         if limit is not None:
             self._hold_back(profile, gang, limit)
             return
@@ -129,12 +132,6 @@ class GangAttempts:
         placed = transaction.commit()
         state.counters.placed_by_limit += len(placed) if is_overdue else 0
         state.gangs.succeeded(gang, placed)
-
-    def _limit_on(self, members: Sequence[Task], needed: int) -> Limit | None:
-        """What keeps so many of the pods from starting together; None where their pools have room."""
-        headroom = Headroom(self._state.pools)
-        limits = [headroom.limit_on(task) for task in members]
-        return None if limits.count(None) >= needed else next(each for each in limits if each is not None)
 
     def _hold_back(self, profile: Profile, gang: WaitingGang, limit: Limit) -> None:
         """The gang is tried again after its back-off."""
@@ -171,6 +168,7 @@ class GangAttempts:
         never = not state.view.classes.current(*pending.class_key).feasible_count
         state.class_queues.mark_unschedulable(pending, state.now, never=never, message="")
         state.count_attempts("unschedulable", pending.profile, gang.needed)
+        state.gang_refused(pending.profile, gang)
 
     # -- pod by pod: both return the first pod that got no node ------------------------------------------
 
@@ -223,6 +221,7 @@ class GangAttempts:
         transaction.abandon()
         state.count_attempts("unschedulable", profile.scheduler_name, gang.needed)
         state.gangs.failed(gang, state.now, is_beside_room=is_beside_room)
+        state.gang_refused(profile.scheduler_name, gang)
 
     def _why(self, profile: Profile, left_out: LeftOut | None, is_beside_room: bool) -> str:
         if left_out is None:

@@ -5,7 +5,8 @@ Then one of them, the lead, is in a class queue: its turn is the turn of the gan
 transaction (gang_attempts.py). A gang that fails backs off as a pod does. Once enough of its pods have
 nodes, all others are ordinary pods.
 
-Members that wait are of no class queue but for the lead, so a gang that is not complete costs nothing.
+Members that wait are of no class queue but for the lead, so a gang that is not complete costs nothing. While
+room is made for a gang that its pools claim (relief.py), it has no turn: it starts there when that is free.
 """
 
 from collections import Counter
@@ -55,6 +56,7 @@ class WaitingGang:
     explain_at: float = 0.0  # when an attempt that fails is explained again, seconds
     retry_at: float = 0.0  # seconds
     beside_room_since: float | None = None  # since when attempts fail despite room, seconds
+    has_room: bool = False  # whether room is held for those that start together, until others have gone
 
     @property
     def started(self) -> int:
@@ -210,6 +212,10 @@ class Gangs:
             gang = self._ended[task.uid] = self._get(task.gang)
             gang.ended.add(task.uid)
             self.change(gang)
+
+    def find(self, key: GangKey) -> WaitingGang | None:
+        """The gang of this PodGroup; None if neither that nor a pod of it is known."""
+        return self._gangs.get(key)
 
     def keeps(self, task: Task) -> bool:
         """Whether a pod that is to be queued waits here."""

@@ -4,6 +4,9 @@ A pod is nominated because pods of lower priority are evicted for it there, or b
 (`nominatedNodeName`, written by an earlier process or by another component). Its room counts as held, as in
 kube-scheduler's filters. The pod still waits in its class queue: room elsewhere may come first.
 
+Of a gang that is not complete either so many pods are nominated as start together, or none: they are bound
+when all of them fit, and if one of them loses its room all do.
+
 Rules of kube-scheduler: the nominated node is tried before all others; room held for a pod of lower priority
 is free to a pod of higher priority; a nominated pod whose room cannot come any more is no longer nominated,
 nor one whose pool holds too much when its room is free: a limit was lowered in the meantime.
@@ -16,11 +19,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
 from eclectus.accounts.pools import Limit, pool_group
+from eclectus.engine.gangs import WaitingGang
 from eclectus.engine.queues.class_queues import PendingClass
 from eclectus.engine.state import State
 from eclectus.feasibility.fit_error import RoomWithout
 from eclectus.framework import JobPlanner, Order
-from eclectus.model.objects import Task, may_outrank, outranks
+from eclectus.model.objects import GangKey, Task, may_outrank, outranks
 
 
 class Nominations:
@@ -41,9 +45,13 @@ class Nominations:
     def observe(self, task: Task) -> None:
         """A pending pod of ours was seen. No room is held for a part of a gang, nor beyond a pool's limit."""
         uid = task.uid
-        if task.gates or task.deleting or self._state.gangs.keeps(task):
+        of_gang = self._gang_of(task)
+        if task.gates or task.deleting:
             if self._placed.is_nominated(uid):
                 self._placed.remove(uid)
+        elif of_gang is not None and not (of_gang.has_room and self._placed.is_nominated(uid)):
+            if self._placed.is_nominated(uid):
+                self._release(task)
         elif self._placed.is_nominated(uid):  # its requests or labels may have changed
             self._placed.set(task, self._placed.node_of(uid), self._state.now)
         elif not task.nominated or task.nominated == self._withdrawn.get(uid):
@@ -72,27 +80,53 @@ class Nominations:
     def node_gone(self, node: str) -> None:
         """A node is about to lose its row."""
         for task in self._ours_on(node):
-            self.withdraw(task)
+            self.withdraw(task)  # and with it others of its gang
 
     def nominate(self, task: Task, row: int) -> None:
         """Hold room for the pod on this row. Pods of lower priority nominated there give theirs up."""
         state, node = self._state, self._state.cluster.names[row]
-        for other in self._ours_on(node):
-            if outranks(task, other):
+        for other in self._lower_on(node, task):
+            if other.uid in state.pending:
                 self.withdraw(other)
         self._withdrawn.pop(task.uid, None)
         self._placed.set(task, node, state.now)
         state.nominate(task, node)
+        if state.gangs.keeps(task):
+            gang = state.gangs.pods[task.uid]
+            gang.has_room = True
+            state.dequeue_lead(gang)
 
     def withdraw(self, task: Task) -> None:
         """Hold no room for this nominated pod any more. Policies are soon asked about it again."""
         state, profile = self._state, self._state.profiles[task.profile]
+        if not self._placed.is_nominated(task.uid):
+            return  # it went with another pod of its gang
+        gang = self._gang_of(task)
+        if gang is not None:
+            self.withdraw_gang(gang)
+            return
         self._release(task)
         key = (task.profile, (task.spec, task.workload))
         if profile.relieve.traits.evicts:
             state.relief.disappoint(key, state.now)
         if profile.order.traits.reserves_nodes:
             state.reserving.ask_again(key, state.now)
+
+    def withdraw_gang(self, gang: WaitingGang) -> None:
+        """Hold no room for any pod of a gang that is not complete: it waits for its turn again."""
+        gang.has_room = False
+        for task in self.of_gang(gang):
+            self._release(task)
+            self._state.relief.disappoint((task.profile, gang.key), self._state.now)
+        self._state.gangs.change(gang)
+
+    def of_gang(self, gang: WaitingGang) -> list[Task]:
+        """The pods of a gang that is not complete for which room is held."""
+        return [self._state.pending[uid] for uid in gang.held if self._placed.is_nominated(uid)]
+
+    def _gang_of(self, task: Task) -> WaitingGang | None:
+        """The gang with which a nominated pod starts, or loses its room; None: it does by itself."""
+        return self._state.gangs.pods[task.uid] if self._state.gangs.keeps(task) else None
 
     def _release(self, task: Task) -> None:
         self._withdrawn[task.uid] = self._placed.node_of(task.uid)
@@ -134,7 +168,7 @@ class Nominations:
         jobs = Counter(map(pool_group, nominated))
         for task in sorted(nominated, key=lambda each: (each.priority, -each.created)):
             limit = pools.excess_of(task, jobs[pool_group(task)])
-            if limit is not None:
+            if limit is not None and self._placed.is_nominated(task.uid):
                 jobs[pool_group(task)] -= 1
                 self._hold_back(task, limit)
 
@@ -171,14 +205,38 @@ class Nominations:
         return any(task.spec.has_pod_rules for task in self._placed.nominated_on(node))
 
     def _dispatch(self, node: str) -> None:
-        row = self._state.cluster.rows.get(node)
+        row, gangs = self._state.cluster.rows.get(node), dict[GangKey, WaitingGang]()
         for task in sorted(self._ours_on(node), key=lambda each: (-each.priority, each.created)):
-            if row is not None and self._fits(task, row):
+            if (gang := self._gang_of(task)) is not None:
+                gangs[gang.key] = gang
+            elif row is not None and self._fits(task, row):
                 if not self._is_held_back(task):
                     self._state.relief.succeeded((task.profile, (task.spec, task.workload)))
                     self.bind(task, row)
             elif row is None or not (self._is_inherited(task) or self._may_get_room(task, row)):
                 self.withdraw(task)
+        for gang in gangs.values():
+            if gang.has_room:
+                self._dispatch_gang(gang)
+
+    def _dispatch_gang(self, gang: WaitingGang) -> None:
+        """Bind all pods of a gang for which room is held, when all of them fit; none, if one never will."""
+        tasks, rows = self.of_gang(gang), self._state.cluster.rows
+        places = [(task, rows.get(self._placed.node_of(task.uid))) for task in tasks]
+        waiting = [each for each in places if each[1] is None or not self._fits(each[0], each[1])]
+        if any(row is None or not self._fits(task, row, once_gone=True) for task, row in waiting):
+            self.withdraw_gang(gang)
+        elif not waiting:
+            jobs = Counter(map(pool_group, tasks))
+            if any(self._state.pools.excess_of(task, jobs[pool_group(task)]) for task in tasks):
+                self.withdraw_gang(gang)
+                return
+            gang.has_room = False
+            self._state.relief.succeeded((tasks[0].profile, gang.key))
+            for task, row in places:
+                if row is not None:
+                    self.bind(task, row)
+            self._state.gangs.succeeded(gang, tasks)
 
     def _is_held_back(self, task: Task) -> bool:
         """Whether a limit of its pool keeps the pod from starting: then it waits for that, without room."""
@@ -188,6 +246,10 @@ class Nominations:
         return limit is not None
 
     def _hold_back(self, task: Task, limit: Limit) -> None:
+        gang = self._gang_of(task)
+        if gang is not None:
+            self.withdraw_gang(gang)
+            return
         if self._placed.is_nominated(task.uid):
             self._release(task)
         if self._state.places.of(task.uid) in ("classQueue", "nodeQueue"):
@@ -283,4 +345,7 @@ class Nominations:
         return [task for task in self._placed.nominated_on(node) if task.uid in self._state.pending]
 
     def _lower_on(self, node: str, task: Task) -> list[Task]:
-        return [other for other in self._placed.nominated_on(node) if outranks(task, other)]
+        lower = [other for other in self._placed.nominated_on(node) if outranks(task, other)]
+        if task.gang is None or not lower or not self._state.gangs.keeps(task):
+            return lower
+        return [other for other in lower if other.gang != task.gang]  # with which it starts

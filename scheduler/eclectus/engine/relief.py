@@ -1,5 +1,8 @@
 """What is done for refused tasks: Relieve policies are asked to make room, and Orders to keep nodes free.
 
+About a gang that found no room policies are asked as a whole, where they take room back for its pools. What
+they have looked at in the meantime, room for a part of it, is held in a trial alone.
+
 A policy is a plug-in: what it asks for in error, or raises, becomes a Fault with its name, and the class is
 asked about again later.
 
@@ -10,17 +13,22 @@ evicted: Relieve policies make room for it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from heapq import nsmallest
 from itertools import chain, islice, zip_longest
 from math import inf
-from typing import cast
+from typing import TypeVar, cast
 
+from eclectus.accounts.pools import limit_together
 from eclectus.engine.agenda import RefusedKey
 from eclectus.engine.effects import Effects
+from eclectus.engine.gangs import MEMBERS_MOST, in_turn
+from eclectus.engine.nominations import Nominations
 from eclectus.engine.state import State
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import JobPlanner, Order, Policy, Refused, Relieve, View
+from eclectus.framework import JobPlanner, Order, Policy, Refused, RefusedGang, Relieve, View
 from eclectus.model.errors import PolicyError
-from eclectus.model.objects import Task, may_outrank
+from eclectus.model.objects import GangKey, Task, may_outrank
 
 TASKS_MOST = 64  # refused tasks of a class that are shown in one step, so that the step stays short
 CLASSES_MOST = 16  # classes in one step for which there may be victims, likewise
@@ -35,25 +43,53 @@ def _pool_by_pool(tasks: Sequence[Task]) -> Iterator[Task]:
         yield from (task for task in rank if task is not None)
 
 
+class RoomTrial:
+    """Counts room as held while a policy looks for places for a gang."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._held: list[str] = []  # uids
+
+    def hold(self, task: Task, row: int) -> None:
+        """Count room on this row as held for a task for which none is held."""
+        self._state.placed.set(task, self._state.cluster.names[row], self._state.now)
+        self._held.append(task.uid)
+
+    def end(self) -> None:
+        """Count no such room as held any more."""
+        while self._held:
+            self._state.placed.remove(self._held.pop())
+
+
+R = TypeVar("R", Refused, RefusedGang)
+
+
 class Relief:
     """Asks about the classes that are due: Relieve policies, and Orders that reserve nodes."""
 
-    def __init__(self, state: State, effects: Effects) -> None:
+    def __init__(self, state: State, effects: Effects, nominations: Nominations) -> None:
         self._state = state
         self._effects = effects
+        self._nominations = nominations
 
     def relieve(self) -> None:
         """Ask about the classes that are due: so many, and all for which no pod could be evicted."""
         state, asked = self._state, 0
         state.budgets.renew()
         for key in state.relief.take_due(state.now):
-            if self._has_nobody_to_evict(key) and not self._may_reclaim(key):
+            profile, refused = key
+            if isinstance(refused, GangKey):
+                relieve = partial(self._relieve_gang, profile, refused)
+            elif self._has_nobody_to_evict((profile, refused)) and not self._may_reclaim(profile):
                 state.relief.ask_again(key, state.now)
-            elif asked == CLASSES_MOST or state.budgets.has_compared_enough:
+                continue
+            else:
+                relieve = partial(self._relieve_class, (profile, refused))
+            if asked == CLASSES_MOST or state.budgets.has_compared_enough:
                 state.relief.add(key)
             else:
                 asked += 1
-                self._relieve_class(key)
+                relieve()
 
     def reserve(self) -> None:
         """Ask about the classes that are due; those that are too many for one step stay due."""
@@ -84,6 +120,29 @@ class Relief:
         else:
             state.relief.helped(key)
 
+    def _relieve_gang(self, profile: str, key: GangKey) -> None:
+        """Let the policy make room for all pods of a gang that start together, or for none."""
+        state, gang, policy = self._state, self._state.gangs.find(key), self._state.profiles[profile].relieve
+        if gang is None or gang.is_complete or gang.problem or gang.has_room:
+            state.relief.discard((profile, key))
+            return
+        members = nsmallest(MEMBERS_MOST, gang.held.values(), key=in_turn)
+        shown = [task for task in members if task.preempts]
+        if len(shown) >= gang.needed and limit_together(state.pools, shown, gang.needed) is None:
+            trial = RoomTrial(state)
+            asked = RefusedGang(shown, gang.needed, trial)
+            try:
+                self._ask(Relieve, policy, policy.relieve_gang, lambda: asked)
+            finally:
+                trial.end()
+        held = len(self._nominations.of_gang(gang))
+        if 0 < held < gang.needed:
+            self._nominations.withdraw_gang(gang)
+        if held >= gang.needed:
+            state.relief.helped((profile, key))
+        else:
+            state.relief.ask_again((profile, key), state.now)
+
     def _reserve(self, key: RefusedKey) -> None:
         state = self._state
         order = cast(JobPlanner, state.profiles[key[0]].order)  # as its traits say
@@ -111,8 +170,8 @@ class Relief:
         highest = max(state.class_queues.highest_priority(*key), max(in_queues, default=-inf))
         return highest > -inf and not may_outrank(highest, state.placed.lowest_priority)
 
-    def _may_reclaim(self, key: RefusedKey) -> bool:
-        return self._state.has_pools and self._state.profiles[key[0]].relieve.traits.reclaims
+    def _may_reclaim(self, profile: str) -> bool:
+        return self._state.has_pools and self._state.profiles[profile].relieve.traits.reclaims
 
     def _without_room(self, task_class: TaskClass, tasks: Iterable[Task]) -> list[Task]:
         """Those for which no room is held, highest priority first; none where a node has room for them."""
@@ -129,8 +188,8 @@ class Relief:
         self,
         role: type,
         policy: Policy,
-        answers: Callable[[View, Refused], Iterator[object]],
-        refused: Callable[[], Refused],
+        answers: Callable[[View, R], Iterator[object]],
+        refused: Callable[[], R],
     ) -> None:
         """Put in force what the policy answers about the refused tasks, up to its first error."""
         try:

@@ -202,8 +202,10 @@ def gang_message(
             return "WaitingForQuota", f"{gang.key}: {by_node}; {together}"
         why = fit_errors.message(gang.lead, class_of(gang.lead))
         return "Unschedulable", f"{gang.key}: no room for the {together}; for one of them: {why}"
-    if gang.failure is None:
-        return "WaitingForGang", f"{gang.key}: waiting for the turn of the {together}"
+    if gang.has_room or gang.failure is None:
+        held = f"{gang.key}: room is held for the {together}, until other pods have ended"
+        in_turn = f"{gang.key}: waiting for the turn of the {together}"
+        return ("WaitingForNode", held) if gang.has_room else ("WaitingForGang", in_turn)
     placed, needed, why, is_beside_room, is_limited = gang.failure
     if is_limited:
         return "WaitingForQuota", f"{gang.key}: {why}; {together}"

@@ -16,7 +16,7 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     held_back       pods that a limit of their pool keeps waiting
     spared          pods of which evictions were refused lately
     budgets         PodDisruptionBudgets
-    relief          classes of refused tasks, and when Relieve policies are asked about them
+    relief          classes of refused tasks and gangs, and when Relieve policies are asked about them
     reserving       likewise, and when Orders that reserve nodes are
     reports         pods that get a PodScheduled=False condition, and when
     waiting_times   pods that wait, and when they have waited for longer than their profile allows
@@ -45,7 +45,14 @@ from eclectus.accounts.pools import Limit
 from eclectus.accounts.reclaim import Entitlement, Starvation
 from eclectus.cluster.budgets import Budgets
 from eclectus.cluster.nodes import Cluster
-from eclectus.engine.agenda import Backoff, ReliefSchedule, ReportSchedule, WaitingTimes
+from eclectus.engine.agenda import (
+    Backoff,
+    RefusedKey,
+    ReliefKey,
+    ReliefSchedule,
+    ReportSchedule,
+    WaitingTimes,
+)
 from eclectus.engine.counters import AttemptResult, Counters, ExpectedWaits
 from eclectus.engine.gangs import Gangs, WaitingGang
 from eclectus.engine.placed_pods import AssumedBind, Binds, PlacedPods, ProbeValidity
@@ -201,8 +208,8 @@ class State:
         self.backoff = Backoff()
         self.gangs = Gangs()
         self.budgets = Budgets()
-        self.relief = ReliefSchedule()
-        self.reserving = ReliefSchedule()
+        self.relief = ReliefSchedule[ReliefKey]()
+        self.reserving = ReliefSchedule[RefusedKey]()
         self.reports = ReportSchedule()
         self.waiting_times = WaitingTimes(
             {each.scheduler_name: each.settings.wait_limit for each in profiles}
@@ -552,6 +559,11 @@ class State:
             self.relief.add((profile, class_key))
         if self.profiles[profile].order.traits.reserves_nodes:
             self.reserving.add_waiting((profile, class_key))
+
+    def gang_refused(self, profile: str, gang: WaitingGang) -> None:
+        """A gang found no room: policies that take room back are to be asked, unless they were in vain."""
+        if self.has_pools and self.profiles[profile].relieve.traits.reclaims:
+            self.relief.add_waiting((profile, gang.key))
 
     def waits(self, task: Task) -> None:
         """The task waits for a busy node by a policy: other pods may have to make room for it too.

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec.structs import replace
 
+from eclectus.accounts.pools import limit_together
 from eclectus.accounts.reclaim import Clock, Entitlement
 from eclectus.engine.reports import having_room
 from eclectus.engine.state import IN_A_GANG, State
@@ -43,6 +44,7 @@ def reclaim(state: State, task: Task, task_class: TaskClass, now: float) -> Recl
     return (
         _blocked(state, task, task_class)
         or _without_claim(state, task, now)
+        or _of_gang(state, task, now)
         or _searched(state, task, task_class, now)
     )
 
@@ -57,7 +59,7 @@ def _blocked(state: State, task: Task, task_class: TaskClass) -> Reclaim | None:
         return Reclaim(
             "nominated", f"room is held for it on node {node}{until if leaving else ''}", node=node
         )
-    if task_class.fits_now_count:
+    if task_class.fits_now_count and state.places.of(task.uid) not in IN_A_GANG:
         return Reclaim("hasRoom", f"nobody is evicted while {having_room(task_class.fits_now_count)}")
     if not state.profiles[task.profile].relieve.traits.reclaims:
         return Reclaim(
@@ -71,7 +73,7 @@ def _blocked(state: State, task: Task, task_class: TaskClass) -> Reclaim | None:
 
 def _unable(state: State, task: Task) -> Reclaim | None:
     """Why nobody is evicted for a pod of its kind."""
-    if state.places.of(task.uid) in IN_A_GANG:
+    if state.places.of(task.uid) in IN_A_GANG and state.gangs.pods[task.uid].problem:
         return Reclaim("gangIncomplete", "for a pod group that is not complete no room is taken back")
     if not task.preempts:
         return Reclaim("policyNever", "its preemptionPolicy is Never")
@@ -95,6 +97,21 @@ def _without_claim(state: State, task: Task, now: float) -> Reclaim | None:
         return Reclaim("lacksNothing", f"{_lacks(first, now)}, but no longer of what this pod requests")
     wait = f"it takes that back after {first.wait_seconds:g} s"
     return Reclaim("tooSoon", f"{_lacks(first, now)}; {wait}", first.pool, first.kind)
+
+
+def _of_gang(state: State, task: Task, now: float) -> Reclaim | None:
+    """What is to be said of a pod that waits with its gang; None of any other."""
+    if state.places.of(task.uid) not in IN_A_GANG:
+        return None
+    claim, gang = next(state.starvation.claims(task, now)), state.gangs.pods[task.uid]
+    limit = limit_together(state.pools, gang.held.values(), gang.needed)
+    if limit is not None:
+        return Reclaim("limited", f"{limit}: no room is taken back beyond a limit")
+    head = f"pool {claim.pool} may take {OWN[claim.kind]} back, but so far no pods that may go make room for"
+    reason = f"{head} all {gang.needed} pods that start together, and none goes for fewer"
+    due = state.relief.due_at((task.profile, gang.key))
+    at = None if due is None else max(due - now, 0.0)
+    return Reclaim("notHelpful", reason, claim.pool, claim.kind, next_check=at)
 
 
 def _due(clock: Clock) -> float:

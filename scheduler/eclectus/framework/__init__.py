@@ -34,6 +34,7 @@ from eclectus.framework.roles import (
     Place,
     Profile,
     Refused,
+    RefusedGang,
     Relieve,
     groupings_of,
     needs_of,
@@ -60,7 +61,7 @@ __all__ = [
     "Completion", "Defer", "Enqueue", "Evict", "Floats", "JobPlan", "JobPlanner", "Learn", "LearnedCell",
     "Line", "LineTraits", "Need", "NodePrices", "Nominate", "Order", "OrderTraits", "PendingTasks",
     "Place", "PlaceTraits", "Policy", "Pools", "Profile", "ProfileSettings", "Ranking", "Reason",
-    "Refused", "ReliefAction", "Relieve", "RelieveTraits", "Reservation", "ReserveMany", "Rows",
-    "Setting", "SettingsError", "Spec", "Speeds", "Task", "TaskClass", "Traits", "Unschedulable", "View",
-    "Wait", "Weigh", "WouldReclaim", "groupings_of", "needs_of", "pool_group", "setting",
+    "Refused", "RefusedGang", "ReliefAction", "Relieve", "RelieveTraits", "Reservation", "ReserveMany",
+    "Rows", "Setting", "SettingsError", "Spec", "Speeds", "Task", "TaskClass", "Traits", "Unschedulable",
+    "View", "Wait", "Weigh", "WouldReclaim", "groupings_of", "needs_of", "pool_group", "setting",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Literal, NamedTuple
 
-from eclectus.accounts.reclaim import Entitlement, Kept, Taking
+from eclectus.accounts.reclaim import ALONE, Entitlement, Kept, Taking, Together
 from eclectus.feasibility.fit_error import RoomWithout
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.view import PlacedGang, View
@@ -65,11 +65,22 @@ class Tally:
 class Search:
     """For one task and claim: the node on which the fewest pods have to go, and what was met on the way."""
 
-    def __init__(self, view: View, task_class: TaskClass, task: Task, claim: Entitlement) -> None:
+    def __init__(
+        self,
+        view: View,
+        task_class: TaskClass,
+        task: Task,
+        claim: Entitlement,
+        *,
+        together: Together = ALONE,
+        candidates: int = CANDIDATES_MOST,
+    ) -> None:
+        """`together`: the others of the task's gang. `candidates`: nodes with victims that are compared."""
         self._view = view
+        self._victims, self._candidates = together.victims, candidates
         self._task_class = task_class
         self._is_for_minimum = claim.kind == "minimum"
-        self._taking = Taking(view.pools, view.starvation, claim, task)
+        self._taking = Taking(view.pools, view.starvation, claim, task, together)
         self._going_of: dict[GangKey, int] = {}  # pods on their way out, of gangs that were looked at
         self.tally = Tally()
         self.work = 0  # nodes that were examined, and pods of gangs
@@ -101,7 +112,7 @@ class Search:
             found = self._on_row(row)
             if found is not None:
                 candidates[row] = found
-            is_enough = len(candidates) == CANDIDATES_MOST or self.work >= most
+            is_enough = len(candidates) >= self._candidates or self.work >= most
             if is_enough or self._view.budgets.has_compared_enough:
                 break
         return min(candidates.items(), key=lambda item: item[1].cost, default=None)
@@ -110,7 +121,7 @@ class Search:
         """The pods that must go from a row; None where the claim makes no room there."""
         view, taking = self._view, self._taking
         bound = [each for each in view.placed.on_row(row) if each[0].node]
-        going = [pod for pod, _ in bound if _is_going(view, pod)]
+        going = [pod for pod, _ in bound if self._is_going(pod)]
         if not going and not any(taking.gives(pod.pool) for pod, _ in bound):
             self.tally.none_above += 1
             return None
@@ -131,7 +142,7 @@ class Search:
             return None
         needed = self._without_spared(taken, room)
         pods = tuple(pod for unit in needed for pod in unit.pods)
-        violates = sum(self._view.budgets.violated_by(pods))
+        violates = self._violated_by(pods)
         if violates:
             self.tally.pods["budget"] += violates
             return None
@@ -143,7 +154,7 @@ class Search:
         for pod, since in sorted(bound, key=lambda each: (-each[1], each[0].uid)):
             if room.fits:
                 return taken
-            if _is_going(self._view, pod):
+            if self._is_going(pod):
                 continue
             if pod.gang is not None and not self._may_go_alone(pod, alone[pod.gang]):
                 gangs.setdefault(pod.gang, pod)
@@ -182,7 +193,7 @@ class Search:
         found = self._going_of.get(gang.key)
         if found is None:
             pods = (self._view.placed.task(uid) for uid in gang.placed)
-            found = sum(pod is not None and _is_going(self._view, pod) for pod in pods)
+            found = sum(pod is not None and self._is_going(pod) for pod in pods)
             self._going_of[gang.key] = found
             self.work += len(gang.placed)
         return found
@@ -194,7 +205,7 @@ class Search:
         here, elsewhere, lost = list[Task](), list[Task](), 0.0
         for uid in sorted(view.gangs[pod.uid].placed - known):
             each, since = view.placed.task(uid), view.placed.held_since(uid)
-            if each is None or since is None or _is_going(view, each):
+            if each is None or since is None or self._is_going(each):
                 continue
             is_here = each.node == node
             (here if is_here else elsewhere).append(each)
@@ -203,7 +214,7 @@ class Search:
             kept = kept or (of_it if is_here or of_it is None else "gang")
         unit = Unit((*here, *elsewhere), len(here), lost)
         self.work += len(unit.pods)
-        if kept is None and any(view.budgets.violated_by(unit.pods)):
+        if kept is None and self._violated_by(unit.pods):
             kept = "budget"
         return unit, kept
 
@@ -217,7 +228,15 @@ class Search:
         if view.now < until:
             self.tally.until = min(self.tally.until, until)
             return "minRuntime"
-        return "budget" if any(view.budgets.violated_by((pod,))) else None
+        return "budget" if self._violated_by((pod,)) else None
+
+    def _violated_by(self, pods: Sequence[Task]) -> int:
+        """Of how many of these pods the eviction violates a budget, after those for others of the gang."""
+        before = self._victims.values() if any(map(self._view.budgets.applies_to, pods)) else ()
+        return sum(self._view.budgets.violated_by((*before, *pods))[len(before) :])
+
+    def _is_going(self, pod: Task) -> bool:
+        return pod.deleting or pod.uid in self._view.evicted or pod.uid in self._victims
 
     def _without_spared(self, taken: Sequence[Unit], room: RoomWithout) -> list[Unit]:
         """Those without which the task does not fit after all, gangs left out first.
@@ -245,7 +264,3 @@ def _are_spared(room: RoomWithout, pods: Sequence[Task]) -> bool:
     for pod in pods:
         room.remove(pod)
     return False
-
-
-def _is_going(view: View, pod: Task) -> bool:
-    return pod.deleting or pod.uid in view.evicted

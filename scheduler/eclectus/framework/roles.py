@@ -74,6 +74,28 @@ class Refused:
     tasks: Sequence[Task]
 
 
+class RoomTrial(Protocol):
+    """What would be if room were held for some tasks: nothing of it is written, and nothing of it stays."""
+
+    def hold(self, task: Task, row: int) -> None:
+        """Count room on this row as held for a task for which none is held."""
+
+    def end(self) -> None:
+        """Count no such room as held any more. The engine calls it too, whatever a policy has left."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedGang:
+    """The tasks of a gang, of which `needed` start together, and for which nodes have not enough room.
+
+    In the order in which they are placed. None of them is nominated.
+    """
+
+    tasks: Sequence[Task]
+    needed: int
+    trial: RoomTrial
+
+
 # Of the plainest policies, made once: the engine reads traits in every scheduling cycle.
 _ORDER, _PLACE, _LINE, _RELIEVE = OrderTraits(), PlaceTraits(), LineTraits(), RelieveTraits()
 
@@ -233,6 +255,14 @@ class Relieve(Policy, ABC):
 
         Asked when tasks of the class are refused, and again later while tasks are left.
         """
+
+    def relieve_gang(self, view: View, refused: RefusedGang) -> Iterator[ReliefAction]:
+        """Make room for as many of the tasks as start together, or for none; by default for none.
+
+        Asked about gangs of pools, where the policy takes room back. Nobody may be evicted before so many
+        tasks are nominated; room that is held for fewer is given up.
+        """
+        return iter(())
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from eclectus.framework import (
     PlaceTraits,
     Ranking,
     Refused,
+    RefusedGang,
     ReliefAction,
     Relieve,
     RelieveTraits,
@@ -375,3 +376,10 @@ class Chain(Relieve):
             left = [task for task in refused.tasks if not view.placed.is_nominated(task.uid)]
             if left:
                 yield from policy.relieve(view, Refused(refused.task_class, left))
+
+    @override
+    def relieve_gang(self, view: View, refused: RefusedGang) -> Iterator[ReliefAction]:
+        """What the first answers that makes room for the gang."""
+        for policy in self.policies:
+            if not any(view.placed.is_nominated(task.uid) for task in refused.tasks):
+                yield from policy.relieve_gang(view, refused)

@@ -17,6 +17,7 @@ from eclectus.policies.shared import Chain
 from engine_invariants import (
     binds_keep_the_limits,
     gangs_are_victims_whole_or_keep_their_quorum,
+    gangs_take_room_back_as_a_whole,
     no_pod_is_lost,
 )
 from model_server import ModelServer
@@ -71,6 +72,7 @@ class DrivenEngine:
         commands = self.engine.step(events, self.now)
         binds_keep_the_limits(self.engine, commands)
         gangs_are_victims_whole_or_keep_their_quorum(self.engine, commands)
+        gangs_take_room_back_as_a_whole(self.engine, commands)
         self.server.accept(commands, self.now)
 
     def run_until_idle(self) -> None:

@@ -119,6 +119,26 @@ def gangs_are_victims_whole_or_keep_their_quorum(engine: Engine, commands: Seque
         assert not left or enough, f"of {gang.key} {len(left)} pods are left"
 
 
+def room_is_held_for_gangs_as_a_whole(engine: Engine) -> None:
+    """Of a gang that is not complete no pod is nominated, or so many as start together, without a turn."""
+    state = engine._state
+    for gang in state.gangs._gangs.values():
+        held = [uid for uid in gang.held if state.placed.is_nominated(uid)]
+        if engine.leads and not gang.is_complete and not state.gangs.changed:
+            assert bool(held) == gang.has_room, str(gang.key)
+            assert not held or len(held) >= gang.needed, f"{len(held)} of {gang.needed} of {gang.key}"
+            assert not held or gang.lead is None, str(gang.key)
+
+
+def gangs_take_room_back_as_a_whole(engine: Engine, commands: Sequence[Command]) -> None:
+    """Pods were evicted for a gang that is not complete only where so many have room as start together."""
+    state = engine._state
+    for evict in commands:
+        task = state.pending.get(evict.preemptor) if isinstance(evict, Evict) else None
+        if task is not None and task.gang is not None and state.gangs.keeps(task):
+            assert state.gangs.pods[task.uid].has_room, f"{evict.name} goes for a part of {task.gang}"
+
+
 def the_arrays_match_the_delivered_events(engine: Engine, known: Delivered) -> None:
     """Every node's row holds its amounts, and those of the pods on it."""
     cluster = engine._state.cluster

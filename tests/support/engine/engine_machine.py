@@ -173,9 +173,12 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
         parent = "all" if name == "team" else ""
         self.step([PoolSeen(Pool(name, parent=parent, namespaces=("default",), **fields))])
 
-    @rule(count=st.integers(1, 4), quorum=st.sampled_from([0, 0, 2, 6]))
-    def starve_a_pool(self, count: int, quorum: int) -> None:
-        """One pool fills the cluster, perhaps with a gang, then pods of another with a minimum wait."""
+    @rule(count=st.integers(1, 4), quorum=st.sampled_from([0, 0, 2, 6]), together=st.booleans())
+    def starve_a_pool(self, count: int, quorum: int, together: bool) -> None:
+        """One pool fills the cluster, perhaps with a gang, then pods of another with a minimum wait.
+
+        `together`: as a gang.
+        """
         self.put_pool("all", {})  # without it the other is not valid
         self.put_pool("team", {"preemption": PoolPreemption(0.0, 0.0)})
         if quorum:
@@ -186,7 +189,10 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
             self.step([self.server.answer(0)])
         self.deliver_all()
         self.put_pool("default", {"min_share": pods(count), "preemption": PoolPreemption(0.0, 0.0)})
-        self._create_in("", count)
+        claimants = key(f"claims{self.serial}")
+        if together:
+            self.step([self.server.put_gang(Gang(claimants, count + 1))])
+        self._create_in("", count + together, {"gang": claimants} if together else {})
         self.deliver_all()
         for _ in range(2):  # pools are looked at once a second
             self.step([], 1.5)
@@ -348,6 +354,7 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
         while applied and self.server.reliefs_in_flight:
             self.server.write_relief(refused=False)
         self.server.lost_binds, self.server.reliefs_in_flight = [], []
+        self.server.forget_nominations_of_gangs()
         self.pools.clear()
         self.start()
 
@@ -364,6 +371,10 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
     @invariant()
     def pools_hold_what_their_pods_hold(self) -> None:
         invariants.pools_hold_what_their_pods_hold(self.engine, self.server.delivered)
+
+    @invariant()
+    def room_is_held_for_gangs_as_a_whole(self) -> None:
+        invariants.room_is_held_for_gangs_as_a_whole(self.engine)
 
     @invariant()
     def tentative_room_is_that_of_node_queues_and_deferrals(self) -> None:
@@ -399,10 +410,10 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
 class PoolMachine(EngineMachine):
     """It begins with a pool that another one has left no room: random events alone rarely come to that."""
 
-    @initialize(count=st.integers(1, 4), quorum=st.sampled_from([0, 2, 5, 6]))
-    def initialise(self, count: int, quorum: int) -> None:
+    @initialize(count=st.integers(1, 4), quorum=st.sampled_from([0, 2, 5, 6]), together=st.booleans())
+    def initialise(self, count: int, quorum: int, together: bool) -> None:
         super().initialise()
         for at in range(2):
             self.server.put_node(make_node(f"room{at}", cpu=2))
         self.deliver_all()
-        self.starve_a_pool(count, quorum)
+        self.starve_a_pool(count, quorum, together)

@@ -113,6 +113,8 @@ class Delivered:
         """What a waiting pod of ours says of its nomination."""
         if task.gates or task.deleting:
             self.nominated.pop(task.uid, None)
+        elif task.gang is not None:
+            pass  # what its status says counts for a gang that is complete, and here none is then nominated
         elif task.nominated and task.nominated != self.withdrawn.get(task.uid):
             self.nominated.setdefault(task.uid, task.nominated)
 
@@ -313,9 +315,9 @@ class ModelServer:
             known.withdrawn.pop(uid, None)
         elif uid in known.nominated:
             known.withdrawn[uid] = known.nominated.pop(uid)
-        else:  # it is deleted by a later event of the step, or a status of before had nominated it again
+        else:  # a later event of the step deletes or gates it, or a status of before had nominated it again
             task = known.tasks[uid]
-            assert task.deleting or uid in known.withdrawn, f"{nominate.name} is not nominated"
+            assert task.deleting or task.gates or uid in known.withdrawn, f"{nominate.name} is not nominated"
             known.withdrawn[uid] = task.nominated
 
     def _check_eviction(self, evict: Evict) -> None:
@@ -330,6 +332,11 @@ class ModelServer:
         is_lower = victim.priority < preemptor.priority
         assert is_lower or evict.pool, f"{victim} has not a lower priority than {preemptor}"
         known.evicted.add(evict.uid)
+
+    def forget_nominations_of_gangs(self) -> None:
+        """A new process does not take over what was held for gangs; once they are complete it would again."""
+        for task in [each for each in self.tasks.values() if each.gang is not None and each.nominated]:
+            self.put_task(replace(task, nominated=""))
 
     def write_relief(self, refused: bool) -> list[Event]:
         """The oldest nomination or eviction reaches the store, or is refused."""
