@@ -5,19 +5,21 @@ pod's spec has the quotas that concern it (`Spec.quotas`), and the rules of topo
 one kind is full, the pod goes to another, whatever places it. Nothing is counted where no Pool has any.
 
 A minimum of one kind counts for pods that can run on no other: which of its waiting pods will be on such
-nodes is not known of the rest.
+nodes is not known of the rest. What these request there is counted here.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from eclectus.accounts.group_shares import prefixes
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import PODS
 from eclectus.feasibility.topology.domains import DomainCounts, Domains, pods_of_quota
-from eclectus.model.objects import NodeQuota, Spec
+from eclectus.model.objects import NodeQuota, Spec, Task
 from eclectus.model.pool import NodeAmounts, Pool, PoolAmounts
 
+NOTHING: Mapping[str, int] = {}
 _Held = tuple[str, str, str, str]
 """Path, key and value of the label, resource."""
 
@@ -40,6 +42,9 @@ class NodeQuotas:
         self._version = -1  # of the tree, for which these are
         self._names: dict[str, None] = {}  # of Pools that state any
         self._counts: dict[_Held, DomainCounts] = {}
+        self._asking: dict[str, tuple[NodeQuota, ...]] = {}  # uid -> minima that are for a pod that waits
+        self._holding: dict[str, None] = {}  # uids of those of them that hold room all the same
+        self._asked = Counter[_Held]()  # what the others of them request
 
     def __bool__(self) -> bool:
         """Whether any Pool states some."""
@@ -84,6 +89,64 @@ class NodeQuotas:
         counts.refresh()
         return counts.total
 
+    def wait(self, task: Task, *, is_held: bool) -> None:
+        """A pending pod that may run was seen; `is_held`: room is held for it."""
+        minima = tuple(each for each in task.spec.quotas if each.least)
+        if minima != self._asking.get(task.uid, ()):
+            self.leave(task.uid)
+            self._asking[task.uid] = minima
+            self._count(task.uid, 1)
+            if is_held:
+                self.hold(task.uid)
+
+    def leave(self, uid: str) -> None:
+        """The pod is not pending, or may not run now; no error if it was not."""
+        self.release(uid)
+        self._count(uid, -1)
+        self._asking.pop(uid, None)
+
+    def hold(self, uid: str) -> None:
+        """Room is held for the pod; no error if it does not wait."""
+        if uid in self._asking and uid not in self._holding:
+            self._holding[uid] = None
+            self._count(uid, -1)
+
+    def release(self, uid: str) -> None:
+        """No room is held for the pod any more; no error if none was."""
+        if uid in self._holding:
+            del self._holding[uid]
+            self._count(uid, 1)
+
+    def _count(self, uid: str, sign: int) -> None:
+        for each in self._asking.get(uid, ()):
+            at = _held_by(each)
+            self._asked[at] += sign * each.amount
+            if not self._asked[at]:
+                del self._asked[at]
+
+    def lacking(self, path: str, kind: NodeAmounts, less: Mapping[str, int] = NOTHING) -> dict[str, int]:
+        """What a pool lacks of its minimum of a kind, as far as its pods that wait ask for it: by resource.
+
+        `less`: what of that which is held counts as waiting.
+        """
+        found = {}
+        for name, least in kind.amounts:
+            at, waiting = (path, kind.key, kind.value, name), less.get(name, 0)
+            found[name] = min(least - self.held(*at) + waiting, self._asked[at] + waiting)
+        return {name: amount for name, amount in found.items() if amount > 0}
+
+    def spare(self, path: str, kind: NodeAmounts, resource: str, least: int) -> int:
+        """What a pool holds of a resource there beyond its minimum, or beyond what it needs of that."""
+        at = (path, kind.key, kind.value, resource)
+        held = self.held(*at)
+        return held - min(least, held + self._asked[at])
+
+    def on(self, kind: NodeAmounts, pods: Iterable[Task]) -> list[Task]:
+        """Those of these pods that are on nodes of a kind."""
+        rows, labels = self._cluster.rows, self._cluster.labels
+        places = ((pod, rows.get(pod.node)) for pod in pods)
+        return [pod for pod, row in places if row is not None and labels.value(kind.key, row) == kind.value]
+
     def held_of(self, path: str) -> tuple[NodeAmounts, ...]:
         """What a pool holds of what its minimum and maximum state by node."""
         pool = self._tree.of_path(path) if self._names else None
@@ -96,6 +159,10 @@ class NodeQuotas:
         for (key, value), names in sorted(stated.items()):
             amounts = ((name, self.held(path, key, value, name)) for name in sorted(names))
             yield NodeAmounts(key, value, tuple(amounts))
+
+
+def _held_by(quota: NodeQuota) -> _Held:
+    return quota.pool, quota.key, quota.value, quota.resource
 
 
 def _kinds(pool: Pool) -> Iterator[NodeAmounts]:

@@ -234,6 +234,7 @@ class Pools:
         self._cluster = cluster
         self._usage = GroupShares(cluster, pool_group, _no_fault, by_path=True)
         self._going = GroupShares(cluster, pool_group, _no_fault, by_path=True)
+        self._going_pods: dict[str, Task] = {}  # by uid
         self._running: dict[str, int] = {}  # path -> jobs of which a pod holds room
         # By path: of it and the pools above, if they have any.
         self._bounds: dict[str, tuple[Bound, ...]] = {}
@@ -303,6 +304,7 @@ class Pools:
             if not self._usage.held(group):
                 self._count_job(group, 1)
             self._usage.hold(task)
+            self.node_quotas.hold(task.uid)
             if task.deleting:
                 self.evict(task)
 
@@ -310,15 +312,22 @@ class Pools:
         """What a pool holds in pods that are evicted or deleted, and still there."""
         return self._going.held(path)
 
+    @property
+    def going_pods(self) -> Iterable[Task]:
+        """The pods of all pools that are evicted or deleted, and still there."""
+        return self._going_pods.values()
+
     def evict(self, task: Task) -> None:
         """A pod that holds room is on its way out; no error if it was before, or is in no pool."""
         if self._usage.group_of(task.uid) is not None and self._going.group_of(task.uid) is None:
             self._going.hold(task)
+            self._going_pods[task.uid] = task
 
     def spare(self, uid: str) -> None:
         """The pod stays after all, or is gone; no error if it was not on its way out."""
         if self._going.group_of(uid) is not None:
             self._going.release(uid)
+            del self._going_pods[uid]
 
     def release(self, uid: str) -> None:
         """The pod holds nothing any more; no error if it is in no pool."""
@@ -326,6 +335,7 @@ class Pools:
         group = self._usage.group_of(uid)
         if group is not None:
             self._usage.release(uid)
+            self.node_quotas.release(uid)
             if not self._usage.held(group):
                 self._count_job(group, -1)
             self._freed.update(dict.fromkeys(prefixes(group)))
@@ -344,12 +354,14 @@ class Pools:
         """A pending pod that may run was seen."""
         if task.pool:
             self._usage.wait(task)
+            self.node_quotas.wait(task, is_held=self._usage.group_of(task.uid) is not None)
         else:
-            self._usage.leave(task.uid)
+            self.leave(task.uid)
 
     def leave(self, uid: str) -> None:
         """The pod is not pending, or may not run now."""
         self._usage.leave(uid)
+        self.node_quotas.leave(uid)
 
     def _count_job(self, group: str, sign: int) -> None:
         for path in prefixes(group):

@@ -14,6 +14,10 @@ ever. There are two rules, compared where the paths of claimant and victim part:
 - for a share: the victim's branch keeps its share; or else, where a single pod goes and no gang, the
   claimant's, with what starts, has a smaller part of its share than the victim's had before.
 
+A minimum of one kind of node is claimed for pods that run on such nodes alone, so victims are there. Shares
+do not know of kinds of nodes: what the claimant's branch has of its share does not count for such a claim.
+Minima of a kind are kept by all claims.
+
 What starts is a pod, or so many pods of a gang as start together.
 
 A minimum that is claimed lowers the sum of what minima lack, and none raises it. A share that is claimed
@@ -28,7 +32,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from math import inf
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -36,6 +40,7 @@ from eclectus.accounts.group_shares import SEPARATOR, prefixes
 from eclectus.accounts.pools import Pools
 from eclectus.cluster.resources import PODS
 from eclectus.model.objects import Amounts, Task
+from eclectus.model.pool import Pool
 
 Kind = Literal["minimum", "share"]
 KINDS: tuple[Kind, ...] = ("minimum", "share")  # in the order in which they are claimed
@@ -43,14 +48,26 @@ LOOK_SECONDS = 1.0  # between two looks at all pools, at least
 POOLS_A_SECOND = 200.0  # that are looked at: some milliseconds of each second
 EPSILON = 1e-6  # of an amount, beside rounding
 EMPTY: Mapping[str, int] = {}
+K = TypeVar("K")
 
 
 class Entitlement(Struct, frozen=True, gc=False):
-    """That a pool may take room back now. `lacking`: resource -> how much it may still take."""
+    """That a pool may take room back now. `lacking`: resource -> how much it may still take.
+
+    `nodes`: a label with its value, where it lacks its minimum on these nodes; empty for one of all nodes.
+    """
 
     pool: str
     kind: Kind
     lacking: Amounts
+    nodes: str = ""
+
+    def is_for(self, task: Task) -> bool:
+        """Whether room may be taken back for a task of the pool: for one that runs on these nodes alone."""
+        return not self.nodes or any(
+            each.pool == self.pool and each.least and f"{each.key}={each.value}" == self.nodes
+            for each in task.spec.quotas
+        )
 
 
 class Clock(NamedTuple):
@@ -60,6 +77,7 @@ class Clock(NamedTuple):
     kind: Kind
     since: float  # seconds
     wait_seconds: float | None  # None: it never does
+    nodes: str = ""  # as of an entitlement
 
 
 class Starvation:
@@ -73,6 +91,8 @@ class Starvation:
         self.contended: Mapping[str, AbstractSet[str]] = {}  # likewise, of each pool and its siblings
         self.above_share: AbstractSet[str] = frozenset()  # likewise: pools that hold more than theirs of some
         self._below_min: dict[str, float] = {}  # path -> since when, seconds
+        # Likewise of a kind of node, by path and kind.
+        self._below_on: dict[tuple[str, str], float] = {}
         self._below_share: dict[str, float] = {}  # below the part of it at which they may claim it
         self._claiming: dict[str, None] = {}  # that were for so long, and have not all of their share yet
         self._known: dict[str, None] = {}  # names of pools that were looked at
@@ -98,8 +118,13 @@ class Starvation:
         return is_due
 
     def below_min_since(self, path: str) -> float | None:
-        """Since when a pool lacks its minimum, seconds; None if it has it, or needs less."""
-        return self._below_min.get(path)
+        """Since when a pool lacks its minimum, or one of some nodes; None if it has it, or needs less.
+
+        In seconds.
+        """
+        on_nodes = (since for (pool, _), since in self._below_on.items() if pool == path)
+        since = min(self._below_min.get(path, inf), *on_nodes, inf)
+        return None if since == inf else since
 
     def below_share_since(self, path: str) -> float | None:
         """Since when a pool has less than the part of its share that it may claim; None if it has that."""
@@ -110,11 +135,12 @@ class Starvation:
         self.shares, self.contended = pools.shares()
         self.above_share = {path for path in self.shares if self._is_above_share(path)}
         paths = {path: pool for pool in tree if (path := tree.path_of(pool.name)) is not None}
-        promised = self._promised()
+        promised, promised_on = self._promised(), self._promised_on()
         for path, pool in paths.items():
             is_new, less = pool.name not in self._known, promised.get(path, {})
             before = pool.below_min_since if is_new else None
             _note(self._below_min, path, bool(self._lacking_minimum(path, less)), now, before)
+            self._look_at_nodes(path, pool, promised_on, now, before)
             is_far_below = bool(self._lacking_share(path, pool.preemption.fair_share_threshold, less))
             _note(self._below_share, path, is_far_below, now, pool.below_share_since if is_new else None)
             if not self._lacking_share(path, 1.0):
@@ -123,7 +149,23 @@ class Starvation:
         for known in (self._below_min, self._below_share, self._claiming):
             for gone in [path for path in known if path not in paths]:
                 del known[gone]
+        stated = {(path, str(kind)) for path, pool in paths.items() for kind in pool.min_share.by_node}
+        self._below_on = {at: since for at, since in self._below_on.items() if at in stated}
         self._known = {pool.name: None for pool in tree}
+
+    def _look_at_nodes(
+        self,
+        path: str,
+        pool: Pool,
+        promised: Mapping[tuple[str, str], Mapping[str, int]],
+        now: float,
+        before: float | None,
+    ) -> None:
+        """Note on which kinds of nodes a pool lacks its minimum. `promised`: as of all nodes, by kind."""
+        for kind in pool.min_share.by_node:
+            at = (path, str(kind))
+            lacking = self._pools.node_quotas.lacking(path, kind, promised.get(at, EMPTY))
+            _note(self._below_on, at, bool(lacking), now, before)
 
     def _promised(self) -> Mapping[str, Mapping[str, int]]:
         """What each pool holds on no node yet.
@@ -137,6 +179,15 @@ class Starvation:
                 _add(found.setdefault(path, Counter()), _holding(task), 1)
         return found
 
+    def _promised_on(self) -> Mapping[tuple[str, str], Mapping[str, int]]:
+        """What each pool holds on no node yet for pods that run on a kind alone of which it has a minimum."""
+        found: dict[tuple[str, str], Counter[str]] = {}
+        for task in self._nominated():
+            for each in (each for each in task.spec.quotas if each.least):
+                amounts = found.setdefault((each.pool, f"{each.key}={each.value}"), Counter())
+                amounts[each.resource] += each.amount
+        return found
+
     def _is_above_share(self, path: str) -> bool:
         held, share = self._pools.usage.held(path), self.shares[path]
         return any(held.get(name, 0) > share.get(name, 0.0) + EPSILON for name in self.contended[path])
@@ -148,6 +199,10 @@ class Starvation:
                 seconds = self._patience(path, kind)
                 if seconds is not None:
                     yield path, kind, since + seconds
+        for (path, _), since in self._below_on.items():
+            seconds = self._patience(path, "minimum")
+            if seconds is not None:
+                yield path, "minimum", since + seconds
 
     def _patience(self, path: str, kind: Kind) -> float | None:
         """For how long a pool waits before it claims, seconds; None if it never does."""
@@ -164,6 +219,18 @@ class Starvation:
             lacking = self._may_claim(path, kind, now)
             if any(amount > 0 for name, amount in lacking.items() if name in wanted):
                 yield Entitlement(path, kind, tuple(sorted(lacking.items())))
+            if kind == "minimum" and task.spec.quotas:
+                yield from self._claims_on_nodes(task, path, now)
+
+    def _claims_on_nodes(self, task: Task, path: str, now: float) -> Iterator[Entitlement]:
+        """What a pool may claim for the task of its minima by kind of node."""
+        seconds, pool = self._patience(path, "minimum"), self._pools.tree.of_path(path)
+        for kind in () if pool is None or seconds is None else pool.min_share.by_node:
+            since, nodes = self._below_on.get((path, str(kind)), inf), str(kind)
+            lacking = self._pools.node_quotas.lacking(path, kind) if since + (seconds or 0.0) <= now else {}
+            claim = Entitlement(path, "minimum", tuple(sorted(lacking.items())), nodes)
+            if lacking and claim.is_for(task):
+                yield claim
 
     def clocks(self, task: Task) -> Iterator[Clock]:
         """What pools on the way to the root lack, and how long each waits until it claims it."""
@@ -171,6 +238,11 @@ class Starvation:
             since = (self._below_min if kind == "minimum" else self._below_share).get(path)
             if since is not None:
                 yield Clock(path, kind, since, self._patience(path, kind))
+        for quota in task.spec.quotas:
+            nodes = f"{quota.key}={quota.value}"
+            since = self._below_on.get((quota.pool, nodes)) if quota.least else None
+            if since is not None:
+                yield Clock(quota.pool, "minimum", since, self._patience(quota.pool, "minimum"), nodes)
 
     def _may_claim(self, path: str, kind: Kind, now: float) -> Mapping[str, int]:
         """What a pool may still take; nothing before its time."""
@@ -244,6 +316,8 @@ class Taking:
         self._taken_for_others: dict[str, Counter[str]] = {}  # path -> amounts
         self._count(self._taken_for_others, together.victims.values(), 1)
         self._taken = dict[str, Counter[str]]()  # likewise, with these
+        self._taken_pods = dict[str, Task]()  # by uid
+        self._others_pods = together.victims
         self.begin_again()
         self._ways: dict[str, tuple[str, ...] | Kept] = {}  # by pool: from its branch down, or why not
         self.within_shares = (
@@ -253,6 +327,7 @@ class Taking:
     def begin_again(self) -> None:
         """Nothing is taken for the task: another node is looked at."""
         self._taken = {path: Counter(amounts) for path, amounts in self._taken_for_others.items()}
+        self._taken_pods = dict(self._others_pods)
 
     def gives(self, pool: str) -> bool:
         """Whether anything may be taken from a pool, as of the last look: to look at no pod of others."""
@@ -294,11 +369,12 @@ class Taking:
         if not any(name in self._wanted and amount for pod in pods for name, amount in _holding(pod)):
             return "nothing"
         for path, amounts in of_paths.items():
-            if not self._keeps_minimum(path, amounts):
+            if not (self._keeps_minimum(path, amounts) and self._keeps_nodes(path, pods)):
                 return "minimum"
             if not self.within_shares and not self._is_above_share(path):
                 return "notAbove"
-        if self.within_shares and not all(self._stays_due(way[0]) for way in ways.values()):
+        must_stay_due = self.within_shares and not self._claim.nodes
+        if must_stay_due and not all(self._stays_due(way[0]) for way in ways.values()):
             return "notAbove"
         branches = {way[0] for way in ways.values()} if self._claim.kind == "share" else set[str]()
         is_fair = self._keeps_share if len(pods) > 1 else self._is_fair
@@ -316,11 +392,14 @@ class Taking:
 
     def take(self, pods: Iterable[Task]) -> None:
         """Count these pods as taken."""
-        self._count(self._taken, pods, 1)
+        taken = {pod.uid: pod for pod in pods}
+        self._taken_pods.update(taken)
+        self._count(self._taken, taken.values(), 1)
 
     def give_back(self, pods: Iterable[Task]) -> None:
         """Count them as taken no longer."""
-        self._count(self._taken, pods, -1)
+        given = {pod.uid: self._taken_pods.pop(pod.uid) for pod in pods}
+        self._count(self._taken, given.values(), -1)
 
     def _count(self, counted: dict[str, Counter[str]], pods: Iterable[Task], sign: int) -> None:
         for pod in pods:
@@ -352,6 +431,23 @@ class Taking:
             for name, amount in amounts
             if name in least and amount
         )
+
+    def _keeps_nodes(self, path: str, pods: Sequence[Task]) -> bool:
+        """Whether a pool keeps its minimum of each kind of node without these pods of it and others."""
+        quotas = self._pools.node_quotas
+        pool = self._pools.tree.of_path(path) if quotas else None
+        for kind in () if pool is None else pool.min_share.by_node:
+            gone = {pod.uid: pod for pod in quotas.on(kind, pods) if _is_below(pod.pool, path)}
+            if not gone:
+                continue
+            others = (*self._pools.going_pods, *self._taken_pods.values())
+            gone |= {pod.uid: pod for pod in quotas.on(kind, others) if _is_below(pod.pool, path)}
+            held = Counter[str]()
+            for pod in gone.values():
+                _add(held, _holding(pod), 1)
+            if any(held[name] > quotas.spare(path, kind, name, least) for name, least in kind.amounts):
+                return False
+        return True
 
     def _stays_due(self, branch: str) -> bool:
         """Whether the claimant's branch, with what starts, has no more than its share."""
@@ -423,7 +519,7 @@ def _part(amount: float, share: float) -> float:
     return amount / share if share else inf if amount else 0.0
 
 
-def _note(since: dict[str, float], path: str, is_so: bool, now: float, before: float | None) -> None:
+def _note(since: dict[K, float], path: K, is_so: bool, now: float, before: float | None) -> None:
     """Since when something is so; at first since `before`, where that is known."""
     if not is_so:
         since.pop(path, None)

@@ -99,6 +99,10 @@ def _without_claim(state: State, task: Task, now: float) -> Reclaim | None:
     return Reclaim("tooSoon", f"{_lacks(first, now)}; {wait}", first.pool, first.kind)
 
 
+def _own(claim: Entitlement) -> str:
+    return f"{OWN[claim.kind]} on nodes with {claim.nodes}" if claim.nodes else OWN[claim.kind]
+
+
 def _of_gang(state: State, task: Task, now: float) -> Reclaim | None:
     """What is to be said of a pod that waits with its gang; None of any other."""
     if state.places.of(task.uid) not in IN_A_GANG:
@@ -107,7 +111,7 @@ def _of_gang(state: State, task: Task, now: float) -> Reclaim | None:
     limit = limit_together(state.pools, gang.held.values(), gang.needed)
     if limit is not None:
         return Reclaim("limited", f"{limit}: no room is taken back beyond a limit")
-    head = f"pool {claim.pool} may take {OWN[claim.kind]} back, but so far no pods that may go make room for"
+    head = f"pool {claim.pool} may take {_own(claim)} back, but so far no pods that may go make room for"
     reason = f"{head} all {gang.needed} pods that start together, and none goes for fewer"
     due = state.relief.due_at((task.profile, gang.key))
     at = None if due is None else max(due - now, 0.0)
@@ -120,7 +124,8 @@ def _due(clock: Clock) -> float:
 
 def _lacks(clock: Clock, now: float) -> str:
     what = "had less than its minimum" if clock.kind == "minimum" else "been far below its share"
-    return f"pool {clock.pool} has {what} for {max(now - clock.since, 0.0):.0f} s"
+    where = f" on nodes with {clock.nodes}" if clock.nodes else ""
+    return f"pool {clock.pool} has {what}{where} for {max(now - clock.since, 0.0):.0f} s"
 
 
 def _searched(state: State, task: Task, task_class: TaskClass, now: float) -> Reclaim:
@@ -137,7 +142,7 @@ def _searched(state: State, task: Task, task_class: TaskClass, now: float) -> Re
             failed = failed or (claim, search)
             continue
         node, count = state.cluster.names[best[0]], len(best[1].pods)
-        reason = f"pool {claim.pool} may take {OWN[claim.kind]} back: {_pods(count)} on node {node} would go"
+        reason = f"pool {claim.pool} may take {_own(claim)} back: {_pods(count)} on node {node} would go"
         of = (claim.pool, claim.kind, search.tally.nodes, node, count)
         if not state.pools.tries_out(claim.pool):
             return Reclaim("possible", reason, *of, next_check=at)
@@ -153,7 +158,7 @@ def _failed(
     if failed is None:
         raise LookupError("no pool claims room")
     claim, search = failed
-    head, tally = f"pool {claim.pool} may take {OWN[claim.kind]} back, but", search.tally
+    head, tally = f"pool {claim.pool} may take {_own(claim)} back, but", search.tally
     if tally.nodes > tally.none_above:
         reason = f"{head} {'; '.join(_why(tally, now))}"
         return Reclaim("notHelpful", reason, claim.pool, claim.kind, tally.nodes, next_check=at)

@@ -149,11 +149,12 @@ class GangPlan:
         kind = task.spec, task.workload, task.pool
         if kind in self._in_vain or self._view.pools.limit_on(task) is not None:
             return
+        may_take = self._claim.is_for(task)
         task_class = self._view.task_class(task)
         if task_class.fits_now_count:
             found = Place(task, int(task_class.fits_now_rows[0]), is_free=True)
         else:
-            searched = self._searched(task_class, task, others)
+            searched = self._searched(task_class, task, others) if may_take else None
             if searched is None:
                 self._in_vain[kind] = None
                 return
