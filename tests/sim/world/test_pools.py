@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from checked_worlds import run_checked
+from eclectus.kube.pools import decode_pool, pool_from
 from eclectus.model.commands import RecordPool
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import PoolGone, PoolSeen
@@ -14,9 +15,21 @@ from eclectus.model.pool import Pool, PoolRecord
 from eclectus.sim.base.results import PoolsResult
 from eclectus.sim.runs import build_world, run
 from eclectus.sim.world.pools import PoolChange, PoolField, ScenarioPools
+from pool_objects import raw
 from short_scenarios import document, scenario
 
 TWO: list[dict[str, Any]] = [{"name": "a"}, {"name": "b", "weight": 3}]
+
+
+def kind(value: str, cpu: float) -> dict[str, Any]:
+    """So many cores on the nodes of one model."""
+    return {"key": "model", "value": value, "amounts": {"cpu": cpu}}
+
+
+def by_node(min_share: Any = None, max_share: Any = None, **fields: Any) -> dict[str, Any]:
+    """Pool a with a minimum or a maximum of one kind of node."""
+    shares = {"minShare": min_share, "maxShare": max_share}
+    return {"name": "a", **{name: {"byNode": [each]} for name, each in shares.items() if each}, **fields}
 
 
 def classes(**fields: Any) -> dict[str, Any]:
@@ -79,6 +92,37 @@ def test_another_order_is_judged_by_the_same_formula() -> None:
 def test_a_maximum_holds_whatever_the_order() -> None:
     pools = [{"name": "a", "maxShare": {"amounts": {"cpu": 4}}}, {"name": "b"}]
     assert pools_of("fifo", pools=pools).pools["a"].held <= 0.2 + 1e-9
+
+
+MODELS = {"groups": [{"slots": 10, "labels": {"model": model}} for model in ("fast", "slow")]}
+
+
+def test_a_maximum_by_node_leaves_the_other_nodes() -> None:
+    pools = [by_node(max_share=kind("fast", 2)), {"name": "b", "weight": 0}]
+    held = pools_of("fifo", cluster=MODELS, pools=pools).pools["a"].held
+    assert held <= 0.6 + 1e-9
+    assert held > 0.3
+    both = [{"name": "a", "maxShare": {"byNode": [kind("fast", 2), kind("slow", 1)]}}, {"name": "b"}]
+    assert pools_of(cluster=MODELS, pools=both).pools["a"].held <= 0.15 + 1e-9
+
+
+def test_a_minimum_by_node_comes_first_there() -> None:
+    """Of weight 0, a gets what b leaves, which is nothing but for its minimum."""
+    for least, held in ((0, 0.0), (4, 0.2)):
+        pools = [by_node(min_share=kind("fast", least), weight=0), {"name": "b"}]
+        found = pools_of(cluster=MODELS, pools=pools, workload=classes(nodeSelector={"model": "fast"}))
+        assert found.pools["a"].held == pytest.approx(held, abs=0.05)
+
+
+def test_a_pool_of_a_scenario_is_the_one_that_a_cluster_admin_would_write() -> None:
+    spec = {
+        "minShare": {"amounts": {"cpu": 2}, "byNode": [kind("slow", 1), kind("fast", 0.5)]},
+        "maxShare": {"percent": 50, "byNode": [kind("fast", 4)]},
+        "altruism": 0.25,
+    }
+    written = decode_pool(raw("a", namespaces={"selector": {}}, **spec))
+    read = scenario(**document(**shared(pools=[{"name": "a", **spec}, {"name": "b"}])))
+    assert read.pools[0] == pool_from(written)
 
 
 def test_a_tree_has_the_parts_of_all_its_levels() -> None:
@@ -196,6 +240,46 @@ def test_a_pool_takes_back_what_it_is_entitled_to() -> None:
         (
             {"pools": [{"name": "a", "minShare": {"amounts": {"cpu": "lots"}}}]},
             "pools[0].minShare.amounts.cpu: 'lots' is not",
+        ),
+        ({"pools": [{"name": "a", "altruism": 1.5}]}, "pools[0].altruism: 1.5 is too large"),
+        ({"pools": [{"name": "a", "altruism": -1}]}, "pools[0].altruism: -1 is too small"),
+        (
+            {
+                "pools": [
+                    {"name": "a", "minShare": {"amounts": {"cpu": 5}}, "maxShare": {"amounts": {"cpu": 4}}}
+                ]
+            },
+            "pools[0].minShare: it has a minimum of 5 cpu, but a maximum of 4 cpu",
+        ),
+        ({"pools": [by_node(min_share={"value": "x", "amounts": {}})]}, "minShare.byNode[0].key: is missing"),
+        ({"pools": [by_node(min_share={"key": "m", "amounts": {}})]}, "minShare.byNode[0].value: is missing"),
+        (
+            {"pools": [by_node(min_share={"key": "m", "value": "x"})]},
+            "minShare.byNode[0].amounts: is missing",
+        ),
+        (
+            {"pools": [by_node(max_share={"key": "", "value": "x", "amounts": {}})]},
+            "pools[0].maxShare.byNode[0].key: is empty; write a label of nodes",
+        ),
+        (
+            {"pools": [by_node(max_share=kind("x" * 64, 1))]},
+            "pools[0].maxShare.byNode[0].value: has 64 characters, more than 63",
+        ),
+        (
+            {"pools": [by_node(max_share={**kind("x", 1), "amounts": {"gpu": 1}})]},
+            "pools[0].maxShare.byNode[0].amounts.gpu: is not a resource that a scheduler counts",
+        ),
+        (
+            {"pools": [{"name": "a", "maxShare": {"byNode": [kind("x", 1), kind("y", 1), kind("x", 2)]}}]},
+            "pools[0].maxShare.byNode[2]: model=x is stated already by byNode[0]",
+        ),
+        (
+            {"pools": [{"name": "a", "maxShare": {"byNode": [kind(f"x{at}", 1) for at in range(17)]}}]},
+            "pools[0].maxShare.byNode: states 17 kinds of nodes, more than 16",
+        ),
+        (
+            {"pools": [by_node(min_share=kind("x", 5), max_share=kind("x", 4))]},
+            "pools[0].minShare: it has a minimum of 5 cpu on nodes with model=x, but a maximum of 4 cpu",
         ),
         ({"pools": [{"name": "a", "parent": "c"}, {"name": "b"}]}, "pools[0].parent: 'c' is not a pool"),
         (

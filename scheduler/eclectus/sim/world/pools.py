@@ -22,10 +22,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from eclectus.accounts.pools import PoolTree
+from eclectus.api.pool import MAX_KINDS
 from eclectus.cluster.resources import PODS
 from eclectus.config.settings_reading import nearest
 from eclectus.engine.engine import Engine
-from eclectus.kube.pools import LEAST_WEIGHT
+from eclectus.kube.pools import LEAST_WEIGHT, minimum_problem
 from eclectus.model.commands import RecordPool
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import PoolGone, PoolSeen
@@ -34,6 +35,7 @@ from eclectus.model.pool import (
     DEFAULT,
     RECOVERY,
     LeafPolicy,
+    NodeAmounts,
     Pool,
     PoolAmounts,
     PoolPreemption,
@@ -49,6 +51,33 @@ from eclectus.sim.world.run_record import Histogram, RunRecord, times_of
 ALL_NAMESPACES: Selector = ()
 
 
+LABEL_CHARACTERS, VALUE_CHARACTERS = 317, 63  # of a label of nodes, as Kubernetes allows
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeShareField:
+    """Amounts of what is held on the nodes with a value of a label."""
+
+    key: str = setting(REQUIRED, "the label, such as nvidia.com/gpu.product")
+    value: str = setting(REQUIRED, "its value")
+    amounts: dict[str, object] = setting(REQUIRED, "amounts by resource, as those of all nodes")
+
+    def __post_init__(self) -> None:
+        if not self.key:
+            raise SettingsError("key", "is empty; write a label of nodes")
+        for name, text, most in (
+            ("key", self.key, LABEL_CHARACTERS),
+            ("value", self.value, VALUE_CHARACTERS),
+        ):
+            if len(text) > most:
+                raise SettingsError(name, f"has {len(text)} characters, more than {most}")
+        self.node_amounts()
+
+    def node_amounts(self) -> NodeAmounts:
+        """The same in the model. Raises SettingsError."""
+        return NodeAmounts(self.key, self.value, read_amounts(dict(self.amounts), "amounts"))
+
+
 @dataclass(frozen=True)
 class ShareField:
     """A minimum or a maximum."""
@@ -57,13 +86,24 @@ class ShareField:
     percent: float | None = setting(
         None, "part of what the parent may hold, of every other resource", unit="%", least=0, most=100
     )
+    by_node: tuple[NodeShareField, ...] = setting((), "amounts of what is held on some nodes alone")
 
     def __post_init__(self) -> None:
         self.pool_amounts()
+        places: dict[tuple[str, str], int] = {}
+        for at, each in enumerate(self.by_node):
+            if (first := places.setdefault((each.key, each.value), at)) != at:
+                problem = f"{each.key}={each.value} is stated already by byNode[{first}]"
+                raise SettingsError(f"byNode[{at}]", problem)
+        if len(places) > MAX_KINDS:
+            raise SettingsError("byNode", f"states {len(places)} kinds of nodes, more than {MAX_KINDS}")
 
     def pool_amounts(self) -> PoolAmounts:
         """The same in the model. Raises SettingsError."""
-        return PoolAmounts(read_amounts(dict(self.amounts), "amounts"), self.percent)
+        kinds = sorted(
+            (each.node_amounts() for each in self.by_node), key=lambda each: (each.key, each.value)
+        )
+        return PoolAmounts(read_amounts(dict(self.amounts), "amounts"), self.percent, tuple(kinds))
 
 
 @dataclass(frozen=True)
@@ -100,6 +140,9 @@ class PoolField:
     max_share: ShareField = setting(ShareField(), "what it holds at most")
     policy: LeafPolicy = setting("fair", "in which order its jobs start, if it has no children")
     max_running_jobs: int | None = setting(None, "jobs with a pod on a node, in it and below", least=1)
+    altruism: float = setting(
+        1.0, "how willing its jobs with stages are to lend, under order: carbyne", least=0, most=1
+    )
     namespaces: NamespacesField | None = setting(None, "whose pods may be in it; by default all pods")
     preemption: PreemptionField = setting(PreemptionField(), "taking room back")
     suspend: bool = setting(False, "nothing of it starts; what runs goes on")
@@ -107,6 +150,8 @@ class PoolField:
     def __post_init__(self) -> None:
         if not self.name or "/" in self.name:
             raise SettingsError("name", f"{self.name!r} is no name of a pool; write one such as research")
+        if problem := minimum_problem(self.pool()):
+            raise SettingsError("minShare", problem)
 
     def pool(self) -> Pool:
         """The same in the model."""
@@ -118,6 +163,7 @@ class PoolField:
             max_share=self.max_share.pool_amounts(),
             policy=self.policy,
             running_jobs_most=self.max_running_jobs,
+            altruism=self.altruism,
             namespaces=() if self.namespaces is None else self.namespaces.names,
             selector=ALL_NAMESPACES if self.namespaces is None else None,
             preemption=PoolPreemption(*astuple(self.preemption)),
