@@ -12,11 +12,12 @@ from driven_engine import DrivenEngine
 from eclectus.framework import Relieve
 from eclectus.model.commands import Evict, Nominate
 from eclectus.model.events import Event, PoolSeen, Resumed
-from eclectus.model.objects import Task
+from eclectus.model.objects import Gang, Task
 from eclectus.model.pool import Pool, PoolPreemption
 from eclectus.policies.order.pools import FairPools
 from eclectus.policies.place.fit import BestFit
 from eclectus.policies.relieve.reclaim import Reclaim
+from gangs import key
 from pool_worlds import cores, mine, pods
 
 AT_ONCE = PoolPreemption(min_share_seconds=0.0)
@@ -43,7 +44,8 @@ class Killed(DrivenEngine):
     def relieve() -> Relieve:
         return Reclaim()
 
-    def __init__(self, *pools: Pool) -> None:
+    def __init__(self, *pools: Pool, together: int = 0) -> None:
+        """`together`: instead, so many pods of a start together, and no others wait."""
         self.set_up()
         self.serial, self.pools = 0, {pool.name: pool for pool in pools or POOLS}
         for at in range(3):
@@ -51,7 +53,8 @@ class Killed(DrivenEngine):
         self.start()
         self.create(*pods("b", 12))
         self.settle()
-        self.create(*pods("a", 4, cpu=2))
+        self.step([self.server.put_gang(Gang(key(), together))] if together else [])
+        self.create(*pods("a", together, cpu=2, gang=key()) if together else pods("a", 4, cpu=2))
 
     def create(self, *tasks: Task) -> None:
         for task in tasks:
@@ -139,6 +142,15 @@ def test_killed_after_so_many_writes_it_evicts_no_more_than_are_needed(writes: i
     assert sum(bool(task.node) for task in world.of("b")) == 6
 
 
+@pytest.mark.parametrize("writes", range(9))
+@pytest.mark.parametrize("times", [1, 5])
+def test_nor_for_a_gang(writes: int, times: int) -> None:
+    world = Killed(together=3)
+    assert live(world, [(writes, 99)] * times) == 6
+    assert sum(bool(task.node) for task in world.of("a")) == 3
+    assert sum(bool(task.node) for task in world.of("b")) == 6
+
+
 def test_one_that_has_waited_for_its_time_goes_on_at_once() -> None:
     """Its clock is in the Pool's status, and goes on until its pods have started."""
     world = Killed(replace(POOLS[0], preemption=PoolPreemption(min_share_seconds=60.0)), POOLS[1])
@@ -157,5 +169,13 @@ def test_one_that_has_waited_for_its_time_goes_on_at_once() -> None:
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), max_size=8))
 def test_killed_at_any_time_it_evicts_no_more_than_are_needed(turns: list[tuple[int, int]]) -> None:
     world = Killed()
+    assert live(world, turns) == 6
+    assert sum(bool(task.node) for task in world.of("a")) == 3
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), max_size=8))
+def test_nor_for_a_gang_at_any_time(turns: list[tuple[int, int]]) -> None:
+    world = Killed(together=3)
     assert live(world, turns) == 6
     assert sum(bool(task.node) for task in world.of("a")) == 3

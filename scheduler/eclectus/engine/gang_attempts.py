@@ -61,7 +61,10 @@ class GangTurns:
         moved = self._gather(gang, most)
         if gang.ordinary:
             gangs.change(gang)
-        if gang.has_room and (gang.problem or len(self._nominations.of_gang(gang)) < gang.needed):
+        if gang.is_new and not gang.problem:
+            gang.is_new = False
+            self._nominations.inherit(gang)
+        elif gang.has_room and (gang.problem or len(self._nominations.of_gang(gang)) < gang.needed):
             self._nominations.withdraw_gang(gang)
         may_be_tried = not gang.problem and gang.retry_at <= self._state.now and not gang.has_room
         if gang.lead is not None and not may_be_tried:

@@ -56,6 +56,7 @@ class WaitingGang:
     explain_at: float = 0.0  # when an attempt that fails is explained again, seconds
     retry_at: float = 0.0  # seconds
     beside_room_since: float | None = None  # since when attempts fail despite room, seconds
+    is_new: bool = True  # whether this process has never seen so many of its pods that they can be tried
     has_room: bool = False  # whether room is held for those that start together, until others have gone
 
     @property

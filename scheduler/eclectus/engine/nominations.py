@@ -41,6 +41,7 @@ class Nominations:
         self._withdrawn: dict[str, str] = {}
         self.withdrawn: Mapping[str, str] = self._withdrawn
         self._inherited: dict[str, None] = {}  # uids of pods nominated by others, perhaps to take room back
+        self._inherited_gangs: dict[GangKey, WaitingGang] = {}
 
     def observe(self, task: Task) -> None:
         """A pending pod of ours was seen. No room is held for a part of a gang, nor beyond a pool's limit."""
@@ -59,6 +60,19 @@ class Nominations:
         elif self._state.pools.limit_on(task) is None:
             self._placed.set(task, task.nominated, self._state.now)
             self._inherited[uid] = None
+
+    def inherit(self, gang: WaitingGang) -> None:
+        """Hold the room that an earlier process was making for a gang, or for a part of it, for this step.
+
+        Policies are asked in it, so that nobody takes the room before (`review_inherited`).
+        """
+        rows, pools = self._state.cluster.rows, self._state.pools
+        for task in gang.held.values():
+            is_named = task.nominated in rows and task.nominated != self._withdrawn.get(task.uid)
+            if is_named and self._takes_back(task) and pools.limit_on(task) is None:
+                self._placed.set(task, task.nominated, self._state.now)
+                gang.has_room = True
+                self._inherited_gangs[gang.key] = gang
 
     def bind_refused(self, task: Task, node: str, nominated: str) -> None:
         """A bind to this node was refused: the pod is not nominated there again, whatever its status says.
@@ -180,6 +194,15 @@ class Nominations:
         """
         inherited = [task for uid in self._inherited if (task := self._state.pending.get(uid)) is not None]
         self._inherited.clear()
+        for gang in self._inherited_gangs.values():
+            tasks = self.of_gang(gang) if gang.has_room else []
+            if tasks and not (len(tasks) >= gang.needed and self._may_start_together(tasks)):
+                gang.has_room = False
+                for task in tasks:
+                    self._release(task)
+                self._state.gangs.change(gang)
+                self._state.relief.add((tasks[0].profile, gang.key))
+        self._inherited_gangs.clear()
         for task in inherited:
             row = self._state.cluster.rows.get(self._placed.node_of(task.uid))
             if row is None or not self._takes_back(task) or not self._placed.is_nominated(task.uid):
@@ -224,7 +247,9 @@ class Nominations:
         tasks, rows = self.of_gang(gang), self._state.cluster.rows
         places = [(task, rows.get(self._placed.node_of(task.uid))) for task in tasks]
         waiting = [each for each in places if each[1] is None or not self._fits(each[0], each[1])]
-        if any(row is None or not self._fits(task, row, once_gone=True) for task, row in waiting):
+        if gang.key in self._inherited_gangs and (waiting or len(tasks) < gang.needed):
+            return
+        if waiting and not self._may_start_together([task for task, _ in waiting]):
             self.withdraw_gang(gang)
         elif not waiting:
             jobs = Counter(map(pool_group, tasks))
@@ -237,6 +262,11 @@ class Nominations:
                 if row is not None:
                     self.bind(task, row)
             self._state.gangs.succeeded(gang, tasks)
+
+    def _may_start_together(self, tasks: Iterable[Task]) -> bool:
+        """Whether each has room when those that are on their way out have ended."""
+        places = ((task, self._state.cluster.rows.get(self._placed.node_of(task.uid))) for task in tasks)
+        return all(row is not None and self._fits(task, row, once_gone=True) for task, row in places)
 
     def _is_held_back(self, task: Task) -> bool:
         """Whether a limit of its pool keeps the pod from starting: then it waits for that, without room."""

@@ -315,9 +315,10 @@ class ModelServer:
             known.withdrawn.pop(uid, None)
         elif uid in known.nominated:
             known.withdrawn[uid] = known.nominated.pop(uid)
-        else:  # a later event of the step deletes or gates it, or a status of before had nominated it again
+        else:  # a later event deletes or gates it, or a status of before had nominated it, or its gang
             task = known.tasks[uid]
-            assert task.deleting or task.gates or uid in known.withdrawn, f"{nominate.name} is not nominated"
+            is_of_before = uid in known.withdrawn or (task.gang is not None and task.nominated)
+            assert task.deleting or task.gates or is_of_before, f"{nominate.name} is not nominated"
             known.withdrawn[uid] = task.nominated
 
     def _check_eviction(self, evict: Evict) -> None:
