@@ -4,7 +4,7 @@ import msgspec
 import pytest
 import yaml
 
-from eclectus.accounts.pools import DEPTH_MOST
+from eclectus.accounts.pool_tree import DEPTH_MOST
 from eclectus.api import pool as api
 from eclectus.kube.pools import MOST_RESOURCES
 from eclectus_e2e.paths import CHART

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
-from eclectus.accounts.pools import SYSTEM_PRIORITY
+from eclectus.accounts.pool_tree import SYSTEM_PRIORITY
 from eclectus.engine.pool_refusals import MINUTE_MOST, NAMESPACE_MOST, SAID_AFTER_SECONDS
 from eclectus.explain.pod import explain_pod
 from eclectus.model.commands import Warn

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from builders import make_cluster, make_engine, make_node, make_task
-from eclectus.accounts.pools import Pools, PoolTree
+from eclectus.accounts.pool_tree import PoolTree
+from eclectus.accounts.pools import Pools
 from eclectus.engine.quota import PoolMembers
 from eclectus.framework import Spec, Task, View
 from eclectus.model.events import PoolSeen

@@ -1,9 +1,9 @@
 """Whether the Pools that jobs ask for take their pods, and why not.
 
-The scheduler decides that for each pod (accounts/pools.py): one that its Pool does not take is in the pool of
-its namespace. Here the same is found out for the job, from the Pools, their conditions, and the namespace's
-labels. It is read at each look at all jobs, and again before a job is said to be refused which was not: its
-Pool may have been made a moment before it.
+The scheduler decides that for each pod (accounts/pool_tree.py): one that its Pool does not take is in that
+of its namespace. Here the same is found out for the job, from the Pools, their conditions, and the labels of
+the namespace. It is read at each look at all jobs, and again before a job is said to be refused which was
+not: its Pool may have been made a moment before it.
 """
 
 import logging

@@ -10,9 +10,9 @@ nodes is not known of the rest. What these request there is counted here.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Protocol
 
 from eclectus.accounts.group_shares import prefixes
+from eclectus.accounts.pool_tree import PoolTree
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import PODS
 from eclectus.feasibility.topology.domains import DomainCounts, Domains, pods_of_quota
@@ -24,19 +24,10 @@ _Held = tuple[str, str, str, str]
 """Path, key and value of the label, resource."""
 
 
-class Tree(Protocol):
-    """The Pools by path; `version` is another number when they have changed."""
-
-    version: int
-
-    def of_path(self, path: str) -> Pool | None:
-        """The Pool of this path; None for one without an object."""
-
-
 class NodeQuotas:
     """What Pools state of nodes with a label, and what they hold there."""
 
-    def __init__(self, cluster: Cluster, tree: Tree) -> None:
+    def __init__(self, cluster: Cluster, tree: PoolTree) -> None:
         self._cluster = cluster
         self._tree = tree
         self._version = -1  # of the tree, for which these are

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from eclectus.accounts.pools import PoolNamespace
+from eclectus.accounts.pool_tree import PoolNamespace
 from eclectus.cluster.nodes import Cluster
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.pod_specs.anti_affinity_matches import anti_affinity_matches, preference_matches

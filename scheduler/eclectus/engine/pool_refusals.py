@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from math import inf
 
-from eclectus.accounts.pools import PoolTree
+from eclectus.accounts.pool_tree import PoolTree
 from eclectus.cluster.due_times import DueTimes
 from eclectus.model.commands import Warn
 from eclectus.model.objects import Task

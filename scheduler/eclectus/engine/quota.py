@@ -14,15 +14,8 @@ from itertools import islice
 import numpy as np
 from msgspec.structs import replace
 
-from eclectus.accounts.pools import (
-    JOBS,
-    UNKNOWN_NAMESPACE,
-    Headroom,
-    Limit,
-    PoolNamespace,
-    Pools,
-    pool_group,
-)
+from eclectus.accounts.pool_tree import UNKNOWN_NAMESPACE, PoolNamespace
+from eclectus.accounts.pools import JOBS, Headroom, Limit, Pools, pool_group
 from eclectus.cluster.memo import unfile
 from eclectus.engine.queues.head_heap import ValueHeap
 from eclectus.feasibility.task_class import TaskClass

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from eclectus.accounts.pools import PoolTree
+from eclectus.accounts.pool_tree import PoolTree
 from eclectus.api.pool import MAX_KINDS
 from eclectus.cluster.resources import PODS
 from eclectus.config.settings_reading import nearest
