@@ -167,7 +167,7 @@ def test_very_many_pods_are_seen_again_in_several_steps_and_nothing_is_decided_b
     cluster = crowded(pods, NamespaceSeen("default", X))
     engine, steps, commands = cluster.engine, 0, list[Any]()
     commands += engine.step([NamespaceSeen("default", Y), TaskSeen(pod("kept-away")), TaskSeen(free())], 9.0)
-    while engine.next_step_at() == 9.0 and not engine._event_handlers.may_decide:
+    while engine.next_step_at() == 9.0 and engine._event_handlers.must_wait:
         assert not commands
         commands += engine.step([], 9.0)
         steps += 1

@@ -64,16 +64,21 @@ class Engine:
         # 1. What happened, and what does it teach the learner?
         for event in events:
             self._handlers[type(event)](event)
-        self._event_handlers.bring_specs_up_to_date()
+        has_news = self._event_handlers.has_news
+        if has_news:
+            self._event_handlers.bring_specs_up_to_date()
         self._next_step_at = None
-        if self.leads and self._event_handlers.may_decide:
+        if self.leads and not (has_news and self._event_handlers.must_wait):
             self._numpy_context.run(self._decide, now)
-        if self._event_handlers.goes_on:
+        if has_news and self._event_handlers.goes_on:
             self._next_step_at = now
         return self._state.end_step()
 
     def _decide(self, now: float) -> None:
         state = self._state
+        if self._nothing_waits and now < self._recheck_at:
+            self._skip_changes()
+            return
         # 2. Pods whose back-off is over become pending again, and those whose pools have got room.
         state.return_pods()
         if now >= self._recheck_at:
@@ -123,6 +128,18 @@ class Engine:
         at = self._next_due(min(at, state.waiting_times.next_due, state.plan_records.next_due))
         self._next_step_at = at if at < inf else None
 
+    @property
+    def _nothing_waits(self) -> bool:
+        """Whether all pending pods are being bound, and nothing else than pods is decided about."""
+        state, gangs = self._state, self._state.gangs
+        is_free = len(state.pending) == len(state.placed.assumed) and not state.placed.nominated
+        return is_free and not (state.has_pools or state.plan_records.orders or gangs.changed or gangs.retries)
+
+    def _skip_changes(self) -> None:
+        """A node queue that is formed later need not look at nodes that have changed before."""
+        cluster = self._state.cluster
+        self._node_dispatch.seen = cluster.usage.head, cluster.shape.head, cluster.service_changes
+
     def _dispatch_nodes(self) -> None:
         state = self._state
         if state.placed.nominated:
@@ -131,9 +148,8 @@ class Engine:
             self._nominations.dispatch_changed()
         if state.node_queues.by_row:
             self._node_dispatch.dispatch_changed()
-        else:  # a queue that is formed later need not look at what has changed before
-            cluster = state.cluster
-            self._node_dispatch.seen = cluster.usage.head, cluster.shape.head, cluster.service_changes
+        else:
+            self._skip_changes()
 
     def _next_due(self, at: float) -> float:
         """When the next step is due, at the latest at this time; seconds, inf for never."""

@@ -108,6 +108,20 @@ class WaitingSpecs:
         if uid in self._volumes.waiting:
             self._volumes.discard(uid)
 
+    @property
+    def has_news(self) -> bool:
+        """Whether a source may have another answer, or pods are late."""
+        late, anti_affinity, preferences = self.late, *self._matches
+        return bool(
+            late.tasks
+            or late.fuel.spent
+            or self.default_spread.has_news
+            or anti_affinity.generation != anti_affinity.terms.generation
+            or preferences.generation != preferences.terms.generation
+            or self._node_volumes.storage.has_news
+            or self._node_volumes.reach
+        )
+
     def take_changed(self) -> Iterator[Task]:
         """The pods with another answer of a source; no other is asked, so terms cost no look at Services."""
         if self.default_spread.has_news:
@@ -145,8 +159,9 @@ class LearnerFeed:
 
     def task_on_node(self, task: Task) -> None:
         """The task was seen on its node and is counted there."""
-        for uid in self._probe_validity.observe(task):
-            self._task_left(uid)
+        if task.notional_requests or task.node in self._probe_validity.probes:
+            for uid in self._probe_validity.observe(task):
+                self._task_left(uid)
         if "start times" not in self._needs or task.phase != "Running" or task.spec.long_running:
             return
         row = self._state.cluster.rows.get(task.node)
@@ -406,6 +421,10 @@ class EventHandlers:
     def _gone(self, uid: str) -> None:
         """The pod has ended or was deleted."""
         state = self._state
+        if state.gangs.pods or state.gangs.ended:
+            state.gangs.forget(uid)
+        if uid in self._tombstones:
+            return  # deleted after its end: only its gang still counted it
         self._tombstones[uid] = None
         if len(self._tombstones) > TOMBSTONES_MOST:
             self._tombstones.popitem(last=False)
@@ -413,22 +432,31 @@ class EventHandlers:
         self._learner.task_gone(uid)
         if uid in self._selectors.pods:
             self._selectors.discard(uid)
-        self._specs.discard(uid)
-        if uid in state.volumes.binding:
-            state.volumes.bind_ended(uid)
-        state.forget(uid)
+        if uid in state.pending:
+            self._waits_no_more(uid)
         if state.has_pools:
             state.pool_refusals.forget(uid)
-        if state.gangs.pods or state.gangs.ended:
-            state.gangs.forget(uid)
-        if uid in self._nominations.withdrawn:
-            self._nominations.forget(uid)
         state.eviction_ended(uid)
         if state.placed.confirm(uid):
             state.reports.allowance.answered(uid, state.before, state.now)
         state.placed.remove(uid)
 
+    def _waits_no_more(self, uid: str) -> None:
+        """A pending pod is bound or gone."""
+        state = self._state
+        self._specs.discard(uid)
+        if uid in state.volumes.binding:
+            state.volumes.bind_ended(uid)
+        state.forget(uid)
+        if uid in self._nominations.withdrawn:
+            self._nominations.forget(uid)
+
     # -- specs that depend on more than the pod --------------------------------------------------
+
+    @property
+    def has_news(self) -> bool:
+        """Whether specs of pods, or their pools, may have changed by anything but what was seen of them."""
+        return self._state.has_pools or self._selectors.has_news or self._specs.has_news
 
     def bring_specs_up_to_date(self) -> None:
         """Complete pods whose terms select other namespaces now, late ones, and those with another spec.
@@ -475,11 +503,11 @@ class EventHandlers:
         return self._change_at if self._specs.late.crowded else inf
 
     @property
-    def may_decide(self) -> bool:
-        """Whether the terms of all pods agree on the labels of namespaces, and all are in their pools."""
+    def must_wait(self) -> bool:
+        """Whether terms of pods differ on the labels of namespaces, or some are not in their pools yet."""
         if self._state.has_pools and self._members.is_moving:
-            return False
-        return not (self._selectors.has_news and self._selectors.changing)  # what changes is news
+            return True
+        return self._selectors.has_news and bool(self._selectors.changing)  # what changes is news
 
     @property
     def goes_on(self) -> bool:
@@ -498,12 +526,9 @@ class EventHandlers:
     def _bound(self, uid: str) -> None:
         """The pod is bound, as the answer or the watch says, whichever comes first."""
         state = self._state
-        self._specs.discard(uid)
-        if uid in state.volumes.binding:
-            state.volumes.bind_ended(uid)
-        task = state.forget(uid)
-        if uid in self._nominations.withdrawn:
-            self._nominations.forget(uid)
+        task = state.pending.get(uid)
+        if task is not None:
+            self._waits_no_more(uid)
         if state.placed.confirm(uid):
             state.reports.allowance.answered(uid, state.before, state.now)
             if task is not None:

@@ -19,6 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from math import inf
+from operator import attrgetter
 from typing import NamedTuple, Self
 
 from msgspec import Struct
@@ -143,6 +144,9 @@ class PlacedPods:
         placed = self._placed.get(uid)
         if placed is not None:
             if placed.node == node:
+                if not placed.is_nominated and _counted_by(placed.task) == _counted_by(task):
+                    self._placed[uid] = _Placed(task, node, placed.since, False, placed.bound_at)
+                    return
                 if _holds_the_same(placed.task, task):
                     self._update(task, placed)
                     return
@@ -266,6 +270,13 @@ def _discard(by_node: dict[str, dict[str, None]], node: str, uid: str) -> None:
         uids.pop(uid, None)
         if not uids:
             del by_node[node]
+
+
+# What it holds, and what others count of it, with its grant: not its status.
+_counted_by = attrgetter(
+    *("spec", "held", "grant", "anti_affinity_terms", "priority", "deleting"),
+    *("namespace", "labels", "job", "stage", "pool"),
+)
 
 
 def _is_counted_otherwise(before: _Placed, after: _Placed) -> bool:
