@@ -38,7 +38,7 @@ def theta(fixed: float | None, tasks_a_second: float, node: str) -> float:
     demand = Demand()
     demand.refresh(view)
     task_class = view.task_class(world.tasks["last0"])
-    return WaitingWeight(fixed, demand).of(view, task_class, view.cluster.rows[node])
+    return WaitingWeight(fixed, demand).of(view, task_class, view.cluster.rows[node], view.speeds(task_class))
 
 
 @pytest.mark.parametrize(("tasks_a_second", "node", "load"), [(8.0, "slow", 8 / 24), (8.0, "middle", 8 / 16)])

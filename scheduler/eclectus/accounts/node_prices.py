@@ -132,7 +132,8 @@ class SetDemand:
                 self._add(counted, -1)
 
     def _add(self, counted: _Counted, times: int) -> None:
-        self.widen()
+        if len(self._cluster.columns) > self.amounts.shape[1]:
+            self.widen()
         amounts, tasks = self.amounts, self.tasks
         for row, weight in counted.rows:
             tasks[row] += times

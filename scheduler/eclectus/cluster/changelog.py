@@ -53,5 +53,7 @@ class ChangeLog(EntryLog[Entry]):
 
     def since(self, cursor: int) -> list[Entry] | None:
         """Those changed since `cursor`, each once, ascending; None if the log does not reach back so far."""
-        changed = self.entries_since(cursor)
-        return sorted(set(changed)) if changed is not None and len(changed) > 1 else changed
+        if cursor < self._base:
+            return None
+        changed = self._entries[cursor - self._base :]
+        return sorted(set(changed)) if len(changed) > 1 else changed

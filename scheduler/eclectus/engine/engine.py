@@ -69,16 +69,16 @@ class Engine:
             self._event_handlers.bring_specs_up_to_date()
         self._next_step_at = None
         if self.leads and not (has_news and self._event_handlers.must_wait):
-            self._numpy_context.run(self._decide, now)
+            if self._nothing_waits and now < self._recheck_at:
+                self._skip_changes()
+            else:
+                self._numpy_context.run(self._decide, now)
         if has_news and self._event_handlers.goes_on:
             self._next_step_at = now
         return self._state.end_step()
 
     def _decide(self, now: float) -> None:
         state = self._state
-        if self._nothing_waits and now < self._recheck_at:
-            self._skip_changes()
-            return
         # 2. Pods whose back-off is over become pending again, and those whose pools have got room.
         state.return_pods()
         if now >= self._recheck_at:
@@ -131,9 +131,10 @@ class Engine:
     @property
     def _nothing_waits(self) -> bool:
         """Whether all pending pods are being bound, and nothing else than pods is decided about."""
-        state, gangs = self._state, self._state.gangs
-        is_free = len(state.pending) == len(state.placed.assumed) and not state.placed.nominated
-        return is_free and not (state.has_pools or state.plan_records.orders or gangs.changed or gangs.retries)
+        state, placed = self._state, self._state.placed
+        are_bound = len(state.pending) == len(placed.assumed)
+        has_more = placed.nominated or state.has_pools or state.plan_records.orders or state.gangs.changed
+        return are_bound and not has_more
 
     def _skip_changes(self) -> None:
         """A node queue that is formed later need not look at nodes that have changed before."""

@@ -82,6 +82,7 @@ class WaitingSpecs:
         )
         self._volumes = volumes
         self._node_volumes = cluster.volumes
+        self._late_tasks, self._spent = self.late.tasks, self.late.fuel.spent
 
     def completed(self, task: Task) -> Task:
         """The pod with the spec that rules work with; it is followed from now on."""
@@ -111,10 +112,10 @@ class WaitingSpecs:
     @property
     def has_news(self) -> bool:
         """Whether a source may have another answer, or pods are late."""
-        late, anti_affinity, preferences = self.late, *self._matches
+        anti_affinity, preferences = self._matches
         return bool(
-            late.tasks
-            or late.fuel.spent
+            self._late_tasks
+            or self._spent
             or self.default_spread.has_news
             or anti_affinity.generation != anti_affinity.terms.generation
             or preferences.generation != preferences.terms.generation
@@ -302,8 +303,6 @@ class EventHandlers:
         if not has_ended and not task.node and task.profile in state.profiles:
             self._ours_seen(self._profile_rules.applied(task))
             return
-        if not has_ended:
-            self._see_gang(task)
         if has_ended:
             self._learner.task_ended(task)
             if state.accounts.jobs is not None and task.phase == "Succeeded":
@@ -311,7 +310,10 @@ class EventHandlers:
             self._gone(task.uid)
             if task.gang is not None:
                 state.gangs.end(task)
-        elif task.node:
+            return
+        if task.gang is not None or task.uid in state.gangs.pods:
+            state.gangs.see(task)
+        if task.node:
             self._bound(task.uid)
             if task.uid in self._foreign_pending:  # arrives only now: its scheduler may never have bound it
                 del self._foreign_pending[task.uid]
@@ -331,7 +333,8 @@ class EventHandlers:
             return
         if task.uid in late.tasks:
             late.discard(task.uid)
-        self._see_gang(task)
+        if task.gang is not None or task.uid in state.gangs.pods:
+            state.gangs.see(task)
         self._pending(task if task.deleting else self._specs.completed(task))
 
     def _see_gang(self, task: Task) -> None:

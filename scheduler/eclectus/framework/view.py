@@ -115,8 +115,9 @@ class Ranking:
             self._rebuild()
         else:
             self._update(*changed, scored)
-        self._flip_cursors = [log.head for log in in_cost]
-        self._score_cursors = [log.head for log in apart]
+        if rules or scores:
+            self._flip_cursors = [log.head for log in in_cost]
+            self._score_cursors = [log.head for log in apart]
         # Last, because a cost function that raises must be called again for the same rows.
         self._position = position
 
@@ -124,6 +125,8 @@ class Ranking:
         """Rows whose cost may be another one, and arrays of such rows; None if all may be."""
         cluster, (_, _, shape_cursor, usage_cursor) = self._class.cluster, self._position
         reshaped, reused = cluster.shape.since(shape_cursor), cluster.usage.since(usage_cursor)
+        if not (logs or reshaped) and reused is not None and reshaped is not None:
+            return reused, []
         flipped = _since(logs, self._flip_cursors)
         if reshaped is None or reused is None or flipped is None:
             return None
@@ -315,6 +318,7 @@ class View(Struct, frozen=True, eq=False):
         owner: object,
         epoch: Hashable = None,
         *,
+        speeds: Speeds | None = None,
         cost_of_few: CostOfFew | None = None,
         weigh: Weigh | None = None,
         weigh_epoch: Hashable = None,
@@ -322,7 +326,8 @@ class View(Struct, frozen=True, eq=False):
         """The nodes of a class ranked by a policy's cost, brought up to date for the rows that changed.
 
         A class has one ranking for each owner. `epoch`: what the cost depends on beside the class and the
-        speeds; with another one all costs are computed again. `cost_of_few`: the same costs, of a few rows.
+        speeds; with another one all costs are computed again. `speeds`: those of the class, where they are at
+        hand. `cost_of_few`: the same costs, of a few rows.
         `weigh`, which goes without it: makes the costs from those without preferences, which `cost` then
         gives, so that a pod that changes the preference scores of all nodes costs little; with another
         `weigh_epoch` it weighs all of them again.
@@ -331,5 +336,7 @@ class View(Struct, frozen=True, eq=False):
         if ranking is None or ranking.epoch != epoch:
             ranking = task_class.derived[owner] = Ranking(task_class, cost, epoch)
         ranking.cost, ranking.cost_of_few, ranking.weigh = cost, cost_of_few, weigh
-        ranking.refresh(self.learn.speeds(task_class.workload).epoch, weigh_epoch)
+        if speeds is None:
+            speeds = self.learn.speeds(task_class.workload)
+        ranking.refresh(speeds.epoch, weigh_epoch)
         return ranking

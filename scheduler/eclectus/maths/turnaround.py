@@ -16,6 +16,7 @@ that of its namespace, as with a large image. A namespace with too few samples b
 what the others have learned and of 0: as much as two others agree on, so that no tenant alone moves it.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from math import fsum, hypot, inf, sqrt
@@ -58,9 +59,10 @@ class Turnaround:
     def _compute(self) -> None:
         ascending = sorted(self._newest)
         most = STRAGGLER * max(ascending[len(ascending) // 2], LEAST)
-        counted = [max(min(each, most), -most) for each in ascending]
+        low, high = bisect_left(ascending, -most), bisect_right(ascending, most)
+        counted = [-most] * low + ascending[low:high] + [most] * (len(ascending) - high)
         mean = fsum(counted) / len(counted)
-        self.error = sqrt(fsum((each - mean) ** 2 for each in counted)) / len(counted)
+        self.error = sqrt(fsum([(each - mean) ** 2 for each in counted])) / len(counted)
         if _differ(mean := max(mean, 0.0), self.seconds):
             self.seconds = mean
 

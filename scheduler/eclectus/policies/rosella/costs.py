@@ -309,15 +309,15 @@ class WaitingWeight:
     fixed: float | None
     demand: Demand
 
-    def of(self, view: View, task_class: TaskClass, row: int) -> float:
-        """theta as set, or of this node with room."""
+    def of(self, view: View, task_class: TaskClass, row: int, speeds: Speeds) -> float:
+        """theta as set, or of this node with room; `speeds`: those of the class."""
         if self.fixed is not None:
             return self.fixed
         demand = self.demand.of(task_class)
         if demand.load <= 0.0:
             return weight_of_waiting(0.0)
         cluster = view.cluster
-        key = (view.speeds(task_class).epoch, cluster.shape.head, cluster.service_changes, demand.version)
+        key = (speeds.epoch, cluster.shape.head, cluster.service_changes, demand.version)
         found: tuple[object, Floats] | None = task_class.derived.get(self)
         if found is None or found[0] != key:
             ratio = _total_over_faster(view, task_class, demand.factor)
@@ -425,6 +425,14 @@ class ClassCosts:
             preference_weight,
         )
 
+    def is_made_of(
+        self, task_class: TaskClass, speeds: Speeds, release: Floats, version: tuple[int, ...]
+    ) -> bool:
+        """Whether these are the costs of such a class: what changes in its arrays they follow."""
+        one, many = self._of_one, self.of_many
+        is_of_now = one.nodes is task_class.scalars and many.release is release
+        return is_of_now and self.speeds is speeds and self.version == version
+
     def with_room(self, task_class: TaskClass, rows: Rows) -> Floats:
         """Weighed seconds that a task runs on nodes with room; inf on others."""
         return self.weighed(task_class, self.unweighed_with_room(task_class, rows), rows)
@@ -442,8 +450,9 @@ class ClassCosts:
 
     def each_with_room(self, task_class: TaskClass, rows: Sequence[int]) -> Iterator[float]:
         """The same of a few nodes, for a class that is not long-running."""
-        fits, service = task_class.fits_beside_held, self._of_one.service
-        return (service(row) if fits(row) else inf for row in rows)
+        fits_now, fits = task_class.scalars.fits_now, task_class.fits_beside_held
+        service = self._of_one.service
+        return (service(row) if fits_now[row] or fits(row) else inf for row in rows)
 
     def waiting(self, theta: float, task_class: TaskClass, rows: Rows) -> Floats:
         """theta * wait + weighed service on nodes without room; inf on others."""
@@ -455,5 +464,6 @@ class ClassCosts:
 
     def each_waiting(self, theta: float, task_class: TaskClass, rows: Sequence[int]) -> Iterator[float]:
         """The same of a few nodes."""
-        fits, waiting = task_class.fits_beside_held, self._of_one.waiting
-        return (inf if fits(row) else waiting(row, theta) for row in rows)
+        fits_now, fits = task_class.scalars.fits_now, task_class.fits_beside_held
+        waiting = self._of_one.waiting
+        return (inf if fits_now[row] or fits(row) else waiting(row, theta) for row in rows)

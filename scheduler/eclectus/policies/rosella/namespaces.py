@@ -549,7 +549,7 @@ class KnowledgeByNamespace:
 
     def speeds(self, workload: str) -> Speeds:
         """Of this workload; those of all workloads of its namespace if it is unknown."""
-        space = self._find(workload)
+        space = self._by_name.get(namespace_of(workload), self._newcomer)
         return space.effective_rates.speeds(space.rates.index.get(workload))
 
     def state(self, row: int) -> NodeState:

@@ -154,7 +154,10 @@ class Occupancy:
         """A task runs; further calls for the same task change nothing."""
         if uid not in self._namespace_of:
             namespace = self._namespace_of[uid] = namespace_of(kind[0])
-            self._tasks.setdefault(namespace, RunningTasks()).add(uid, row, kind, now)
+            tasks = self._tasks.get(namespace)
+            if tasks is None:
+                tasks = self._tasks[namespace] = RunningTasks()
+            tasks.add(uid, row, kind, now)
             self.running[row] += 1
             self._peak_this_hour[row] = max(self._peak_this_hour[row], self.running[row])
 

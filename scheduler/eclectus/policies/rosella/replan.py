@@ -156,8 +156,11 @@ def _mean_rate(view: View, row: int) -> float:
     for task, _ in view.placed.on_row(row):
         if task.spec.long_running:
             continue
-        held = ((amount, allocatable[column]) for column, amount in cluster.held_parts(task))
-        share = max((amount / most for amount, most in held if most), default=0.0)
+        share = 0.0
+        for column, amount in cluster.held_parts(task):
+            most = allocatable[column]
+            if most and (of_resource := amount / most) > share:
+                share = of_resource
         total += share * view.learn.speeds(task.workload).rate.item(row)
         weights += share
     return total / weights if weights else 0.0
@@ -234,7 +237,7 @@ class Replan:
         if with_room is None:
             return 0
         row, cost = with_room
-        theta = self._weight.of(view, task_class, row)
+        theta = self._weight.of(view, task_class, row, costs.speeds)
         rows = task_class.waitable_rows
         rows = rows[~task_class.fit_beside_held(rows)]
         service = costs.of_many.service(rows) + _by_chance(costs, row, rows)
@@ -249,9 +252,10 @@ class Replan:
         owner, epoch = (self, "with room"), costs.version
         if task_class.score_flips:  # a pod that is placed may change the preference scores of all nodes
             cost, weigh = costs.unweighed_with_room, costs.weighed
-            return view.ranking(task_class, cost, owner, epoch, weigh=weigh).best()
+            return view.ranking(task_class, cost, owner, epoch, speeds=costs.speeds, weigh=weigh).best()
         few = None if task_class.spec.long_running else costs.each_with_room
-        return view.ranking(task_class, costs.with_room, owner, epoch, cost_of_few=few).best()
+        cost = costs.with_room
+        return view.ranking(task_class, cost, owner, epoch, speeds=costs.speeds, cost_of_few=few).best()
 
     def _best_busy(
         self, view: View, task_class: TaskClass, costs: ClassCosts, row: int
@@ -259,27 +263,37 @@ class Replan:
         """Row and cost of the best node to wait for, instead of running on `row`; None if there is none."""
         if task_class.spec.long_running:
             return None
-        theta = self._weight.of(view, task_class, row)
+        theta = self._weight.of(view, task_class, row, costs.speeds)
         return view.ranking(
             task_class,
             partial(costs.waiting, theta),
             self,
             (theta, self._release.version, costs.version),
+            speeds=costs.speeds,
             cost_of_few=partial(costs.each_waiting, theta),
         ).best()
 
     def _costs(self, view: View, task_class: TaskClass) -> ClassCosts:
-        """Those of a class, as all is now."""
+        """Those of a class, as all is now; made once for each version of what they are made of."""
         speeds, demand = view.speeds(task_class), self.demand.of(task_class)
+        release, version = (
+            self._release.refresh(view, speeds.epoch),
+            (demand.version, view.node_prices().epoch),
+        )
+        key = self, "costs"
+        known: ClassCosts | None = task_class.derived.get(key)
+        if known is not None and known.is_made_of(task_class, speeds, release, version):
+            return known
         factors = (demand.factor, scarcity_factor(view, task_class))
-        return ClassCosts(
+        costs = task_class.derived[key] = ClassCosts(
             task_class,
             speeds,
-            self._release.refresh(view, speeds.epoch),
+            release,
             [factor for factor in factors if factor is not None],
             preference_weight=self._preference_weight,
-            version=(demand.version, view.node_prices().epoch),
+            version=version,
         )
+        return costs
 
 
 def _by_chance(costs: ClassCosts, row: int, rows: int | NDArray[np.intp]) -> float | Floats:
