@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 import dumb_scores
 import pod_rules
+from builders import make_node, make_task
 from eclectus.cluster.changelog import AnyRows, Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility import scores_by_pods
@@ -388,3 +389,24 @@ def test_nodes_that_preferences_cannot_tell_apart_are_one_group() -> None:
         on(cluster, name, labels=APP_WEB)
     task_class.refresh()
     assert sorted(groups.sizes[groups.may_run].tolist()) == [2, many // 2 - 2, many // 2]
+
+
+def test_what_is_made_of_scores_is_made_once_for_nodes_that_pods_elsewhere_do_not_distinguish() -> None:
+    cluster = Cluster()
+    for at in range(300):
+        cluster.set_node(make_node(f"n{at}", labels={"zone": f"z{at % 3}", "host": f"n{at}"}))
+    web = (Requirement("app", "In", ("web",)),)
+    spread = tuple(SpreadConstraint(key, "default", web, counts_itself=True) for key in ("zone", "host"))
+    task_class = TaskClass(cluster, replace(Spec(), preferred_spread=spread), "")
+    asked = list[int]()
+
+    def of_score(scores: np.ndarray) -> np.ndarray:
+        asked.append(len(scores))
+        return 1.0 + 2.0 * (1.0 - scores)
+
+    for at in range(20):
+        cluster.hold(7 * at, make_task(f"t{at}", labels=(("app", "web"),)))
+        task_class.refresh()
+        made = task_class.by_preference(of_score, slice(300))
+        np.testing.assert_array_equal(made, 1.0 + 2.0 * (1.0 - task_class.preference_score[:300]))
+    assert max(asked) < 30, "groups, not nodes"

@@ -175,6 +175,27 @@ def test_scores_that_other_pods_change_are_weighed_again_at_the_cost_of_one_node
     assert evaluated == [3 * BLOCK, 1, 1]
 
 
+def test_a_few_costs_are_weighed_like_many() -> None:
+    cluster = make_cluster(*(make_node(f"n{at}") for at in range(2 * BLOCK)))
+    task_class, rng = TaskClass(cluster, make_spec(), ""), Random(2)
+    costs = np.array([1.0 + rng.randrange(3) for _ in range(cluster.capacity)])
+    few, many = (Ranking(task_class, lambda _, rows: costs[rows]) for _ in range(2))
+    few.cost_of_few = lambda _, rows: costs[list(rows)].tolist()
+    for at in range(40):
+        row, factor = rng.randrange(2 * BLOCK), 1.0 + at // 4
+        costs[row] = rng.choice((0.5, 1.0, 2.0))
+        cluster.usage.record(row)
+        for each in (few, many):
+            each.weigh = lambda _, unweighed, rows, by=factor: unweighed * by
+            each.refresh(0, factor)
+        weighed = costs[: len(cluster)] * factor
+        best = int(weighed.argmin())
+        assert few.best() == many.best() == (best, weighed[best])
+        row, cost = few.draw_best(Random(at)) or (0, 0.0)
+        assert (row, cost) == many.draw_best(Random(at))
+        assert cost == weighed[best] == weighed[row]
+
+
 def test_with_another_epoch_of_weights_no_cost_is_computed_again() -> None:
     cluster, evaluated = make_cluster(*(make_node(f"n{at}") for at in range(5))), list[int]()
 

@@ -56,7 +56,7 @@ class Ranking:
     """The nodes of one class, ranked by one cost function. `epoch`: of the policy, see `View.ranking`.
 
     `cost`, `cost_of_few`: they may be set to other functions with the same results; with `weigh` a cost is
-    without preferences, and few rows have none of their own. `weigh` may be set to another function where
+    without preferences. `weigh` may be set to another function where
     `refresh` gets another epoch with it.
     """
 
@@ -67,17 +67,26 @@ class Ranking:
         self.cost_of_few: CostOfFew | None = None
         self.weigh: Weigh | None = None
         self._position: Position = (-1, None, -1, -1)
+        self._has_least = False  # whether `_least` is of the costs as they are
         self._flip_cursors: list[int] = []  # of each log of the class
         self._score_cursors: list[int] = []
 
     def best(self) -> tuple[int, float] | None:
         """Row and cost of the best node, the lowest row among equals; None if every cost is inf."""
+        if not self._has_least:  # all costs are new: to read them once takes less than to find it
+            row = int(self._costs.argmin())
+            cost = self._costs_at[row]
+            return None if cost == np.inf else (row, cost)
         block = int(self._least.argmin())
         cost = float(self._least[block])
         return None if cost == np.inf else (block * BLOCK + int(self._blocks[block].argmin()), cost)
 
     def draw_best(self, rng: Random) -> tuple[int, float] | None:
         """Row and cost of a best node, drawn uniformly among equals; None if every cost is inf."""
+        if not self._has_least:
+            cost = float(self._costs.min())
+            equal = np.flatnonzero(self._costs == cost)
+            return None if cost == np.inf else (int(equal[rng.randrange(len(equal))]), cost)
         cost = float(self._least.min())
         if cost == np.inf:
             return None
@@ -142,13 +151,22 @@ class Ranking:
         self._blocks = self._costs.reshape(-1, BLOCK)  # a view of the same numbers
         self._least = np.empty(len(self._blocks))
         self._costs_at, self._least_at = scalars(self._costs), scalars(self._least)
+        self._unweighed_at = scalars(self._unweighed)
         self._weigh_all()
+        if self.weigh is None:
+            self._blocks.min(axis=1, out=self._least)
+            self._has_least = True
 
     def _update(self, single: Sequence[int], together: list[Rows], scored: list[Rows] | None) -> None:
         """`scored`: rows whose preferences are met otherwise; None for all."""
+        few = list[Rows]()
         if self.cost_of_few is not None and len(single) <= FEW:
             for row, cost in zip(single, self.cost_of_few(self._class, single), strict=True):
-                self._set(row, cost)
+                if self.weigh is None:
+                    self._set(row, cost)
+                else:
+                    self._unweighed_at[row] = cost
+            few += [] if self.weigh is None else [np.array(single, dtype=np.intp)]
         elif single:
             together = [np.array(single, dtype=np.intp), *together]
         for rows in together:
@@ -156,7 +174,7 @@ class Ranking:
         if scored is None:
             self._weigh_all()
             return
-        for rows in (*together, *scored):
+        for rows in (*few, *together, *scored):
             if self.weigh is not None:
                 self._costs[rows] = self.weigh(self._class, self._unweighed[rows], rows)
             self._find_least(rows)
@@ -165,7 +183,7 @@ class Ranking:
         if self.weigh is not None:
             rows = slice(len(self._class.cluster.names))
             self._costs[rows] = self.weigh(self._class, self._unweighed[rows], rows)
-        self._blocks.min(axis=1, out=self._least)
+        self._has_least = False
 
     def _set(self, row: int, cost: float) -> None:
         block, before = row // BLOCK, self._costs_at[row]
@@ -177,6 +195,8 @@ class Ranking:
             self._least_at[block] = self._costs_at[block * BLOCK + column]
 
     def _find_least(self, rows: Rows) -> None:
+        if not self._has_least:
+            return
         if len(rows) > len(self._least):  # a topology domain: each block would be read for each of its rows
             self._blocks.min(axis=1, out=self._least)
             return
@@ -327,10 +347,9 @@ class View(Struct, frozen=True, eq=False):
 
         A class has one ranking for each owner. `epoch`: what the cost depends on beside the class and the
         speeds; with another one all costs are computed again. `speeds`: those of the class, where they are at
-        hand. `cost_of_few`: the same costs, of a few rows.
-        `weigh`, which goes without it: makes the costs from those without preferences, which `cost` then
-        gives, so that a pod that changes the preference scores of all nodes costs little; with another
-        `weigh_epoch` it weighs all of them again.
+        hand. `cost_of_few`: the same costs, of a few rows. `weigh`: makes the costs from those without
+        preferences, which the other two then give, so that a pod that changes the preference scores of all
+        nodes costs little; with another `weigh_epoch` it weighs all of them again.
         """
         ranking: Ranking | None = task_class.derived.get(owner)
         if ranking is None or ranking.epoch != epoch:

@@ -107,8 +107,12 @@ class LeastAllocated(ByCost):
 
 
 def _weigh(task_class: TaskClass, cost: Floats, rows: AnyRows) -> Floats:
-    weighed: Floats = cost + PREFERENCE_WEIGHT * (1.0 - task_class.preference_score[rows])
+    weighed: Floats = cost + task_class.by_preference(_unmet, rows)
     return weighed
+
+
+def _unmet(score: Floats) -> Floats:
+    return PREFERENCE_WEIGHT * (1.0 - score)
 
 
 @dataclass(eq=False)

@@ -168,7 +168,7 @@ def _spread(groups: NodeGroups, rows: Rows, fitting: Ints) -> Ints | int:
 
 def _weigh(groups: NodeGroups, by_pods: Ints, task_class: TaskClass, cost: Floats, rows: AnyRows) -> Floats:
     """The cost with the scores by other pods."""
-    weighed: Floats = cost - by_pods[groups.of_row[rows]]
+    weighed: Floats = cost - by_pods.take(groups.of_row[rows], mode="clip")
     return weighed
 
 

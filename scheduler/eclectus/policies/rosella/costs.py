@@ -377,7 +377,11 @@ class Formulas(Struct, Generic[At, Value], frozen=True, eq=False):
 
     def penalty(self, at: At) -> Value:
         """By what a node counts as slower for unmet preferences, 1 or more."""
-        return 1.0 + self.preference_weight * (1.0 - self.nodes.preference_score[at])
+        return self.penalty_of(self.nodes.preference_score[at])
+
+    def penalty_of(self, score: Value) -> Value:
+        """The same by how well preferences are met."""
+        return 1.0 + self.preference_weight * (1.0 - score)
 
     def waiting(self, at: At, theta: float) -> Value:
         """Of waiting until a task fits and running there; inf where it may not run."""
@@ -439,7 +443,7 @@ class ClassCosts:
 
     def weighed(self, task_class: TaskClass, cost: Floats, rows: AnyRows) -> Floats:
         """The costs of these rows with preferences weighed in."""
-        return cost * self.of_many.penalty(rows)
+        return cost * task_class.by_preference(self.of_many.penalty_of, rows)
 
     def unweighed_with_room(self, task_class: TaskClass, rows: Rows) -> Floats:
         """Seconds that a task runs on nodes with room, without preferences; inf on others."""
@@ -453,6 +457,18 @@ class ClassCosts:
         fits_now, fits = task_class.scalars.fits_now, task_class.fits_beside_held
         service = self._of_one.service
         return (service(row) if fits_now[row] or fits(row) else inf for row in rows)
+
+    def each_unweighed_with_room(self, task_class: TaskClass, rows: Sequence[int]) -> Iterator[float]:
+        """Seconds that a task runs on each of a few nodes with room, without preferences; inf on others."""
+        fits_now, fits = task_class.scalars.fits_now, task_class.fits_beside_held
+        service, overflow = self._of_one.unweighed_service, task_class.scalars.overflow
+        for row in rows:
+            if not (fits_now[row] or fits(row)):
+                yield inf
+            elif task_class.spec.long_running:
+                yield service(row) * (1.0 + overflow[row] / max(task_class.empty_capacity.item(row), 1.0))
+            else:
+                yield service(row)
 
     def waiting(self, theta: float, task_class: TaskClass, rows: Rows) -> Floats:
         """theta * wait + weighed service on nodes without room; inf on others."""

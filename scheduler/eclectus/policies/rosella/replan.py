@@ -251,8 +251,15 @@ class Replan:
         """Row and cost of the best node with room; None without such a node."""
         owner, epoch = (self, "with room"), costs.version
         if task_class.score_flips:  # a pod that is placed may change the preference scores of all nodes
-            cost, weigh = costs.unweighed_with_room, costs.weighed
-            return view.ranking(task_class, cost, owner, epoch, speeds=costs.speeds, weigh=weigh).best()
+            return view.ranking(
+                task_class,
+                costs.unweighed_with_room,
+                owner,
+                epoch,
+                speeds=costs.speeds,
+                cost_of_few=costs.each_unweighed_with_room,
+                weigh=costs.weighed,
+            ).best()
         few = None if task_class.spec.long_running else costs.each_with_room
         cost = costs.with_room
         return view.ranking(task_class, cost, owner, epoch, speeds=costs.speeds, cost_of_few=few).best()
