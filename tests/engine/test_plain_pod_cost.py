@@ -14,7 +14,7 @@ from eclectus.policies.rosella import Rosella, RosellaLearn
 from operation_counts import operations
 
 NODES, RUNNING = 500, 20
-LIFE_MOST = 12_800  # 15,700 before steps in which nothing waits and sources without news were passed over
+LIFE_MOST = 12_600  # 15,700 before steps in which nothing waits and sources without news were passed over
 QUIET_STEP_MOST = 260
 
 

@@ -53,6 +53,8 @@ class ChangeLog(EntryLog[Entry]):
 
     def since(self, cursor: int) -> list[Entry] | None:
         """Those changed since `cursor`, each once, ascending; None if the log does not reach back so far."""
+        if cursor == self.head:
+            return []
         if cursor < self._base:
             return None
         changed = self._entries[cursor - self._base :]

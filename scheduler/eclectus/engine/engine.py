@@ -60,22 +60,21 @@ class Engine:
 
     def step(self, events: Sequence[Event], now: float) -> list[Command]:
         """Take in what has happened by `now` (seconds, never falling) and answer with what to do."""
-        self._state.begin_step(now)
+        state, handlers = self._state, self._event_handlers
+        state.begin_step(now)
         # 1. What happened, and what does it teach the learner?
         for event in events:
             self._handlers[type(event)](event)
-        has_news = self._event_handlers.has_news
+        has_news = handlers.has_news
         if has_news:
-            self._event_handlers.bring_specs_up_to_date()
+            handlers.bring_specs_up_to_date()
         self._next_step_at = None
-        if self.leads and not (has_news and self._event_handlers.must_wait):
-            if self._nothing_waits and now < self._recheck_at:
-                self._skip_changes()
-            else:
-                self._numpy_context.run(self._decide, now)
-        if has_news and self._event_handlers.goes_on:
+        may_decide = self.leads and not (has_news and handlers.must_wait)
+        if may_decide and (now >= self._recheck_at or not self._nothing_waits):
+            self._numpy_context.run(self._decide, now)
+        if has_news and handlers.goes_on:
             self._next_step_at = now
-        return self._state.end_step()
+        return state.end_step()
 
     def _decide(self, now: float) -> None:
         state = self._state
@@ -136,11 +135,6 @@ class Engine:
         has_more = placed.nominated or state.has_pools or state.plan_records.orders or state.gangs.changed
         return are_bound and not has_more
 
-    def _skip_changes(self) -> None:
-        """A node queue that is formed later need not look at nodes that have changed before."""
-        cluster = self._state.cluster
-        self._node_dispatch.seen = cluster.usage.head, cluster.shape.head, cluster.service_changes
-
     def _dispatch_nodes(self) -> None:
         state = self._state
         if state.placed.nominated:
@@ -149,8 +143,9 @@ class Engine:
             self._nominations.dispatch_changed()
         if state.node_queues.by_row:
             self._node_dispatch.dispatch_changed()
-        else:
-            self._skip_changes()
+        else:  # a queue that is formed later need not look at what has changed before
+            cluster = state.cluster
+            self._node_dispatch.seen = cluster.usage.head, cluster.shape.head, cluster.service_changes
 
     def _next_due(self, at: float) -> float:
         """When the next step is due, at the latest at this time; seconds, inf for never."""

@@ -159,14 +159,16 @@ class Ranking:
 
     def _update(self, single: Sequence[int], together: list[Rows], scored: list[Rows] | None) -> None:
         """`scored`: rows whose preferences are met otherwise; None for all."""
-        few = list[Rows]()
+        few: list[Rows] = []
         if self.cost_of_few is not None and len(single) <= FEW:
-            for row, cost in zip(single, self.cost_of_few(self._class, single), strict=True):
-                if self.weigh is None:
+            costs = zip(single, self.cost_of_few(self._class, single), strict=True)
+            if self.weigh is None:
+                for row, cost in costs:
                     self._set(row, cost)
-                else:
+            else:
+                for row, cost in costs:
                     self._unweighed_at[row] = cost
-            few += [] if self.weigh is None else [np.array(single, dtype=np.intp)]
+                few.append(np.array(single, dtype=np.intp))
         elif single:
             together = [np.array(single, dtype=np.intp), *together]
         for rows in together:
