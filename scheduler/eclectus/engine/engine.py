@@ -131,9 +131,9 @@ class Engine:
     def _nothing_waits(self) -> bool:
         """Whether all pending pods are being bound, and nothing else than pods is decided about."""
         state, placed = self._state, self._state.placed
-        are_bound = len(state.pending) == len(placed.assumed)
-        has_more = placed.nominated or state.has_pools or state.plan_records.orders or state.gangs.changed
-        return are_bound and not has_more
+        if len(state.pending) != len(placed.assumed):
+            return False
+        return not (placed.nominated or state.has_pools or state.plan_records.orders or state.gangs.changed)
 
     def _dispatch_nodes(self) -> None:
         state = self._state
