@@ -4,6 +4,7 @@ import asyncio
 from types import SimpleNamespace
 
 import aiohttp
+import pytest
 
 from eclectus.config.process_settings import ProcessSettings
 from eclectus.kubeclient.addresses import bound_address, listen
@@ -52,3 +53,23 @@ def test_it_is_not_ready_while_the_api_server_is_away():
 
 def test_it_is_not_ready_before_the_first_lists():
     assert readyz("", is_synced=False)[0] == 503
+
+
+@pytest.mark.parametrize(
+    ("decides", "leads", "is_stale", "is_current", "may"),
+    [
+        (True, True, False, True, True),
+        (True, True, False, False, True),  # a watch begins again now and then
+        (True, False, False, True, False),
+        (True, True, True, True, False),
+        (False, True, False, False, False),  # etcd may have been restored: the next watch says so
+        (False, True, False, True, True),
+    ],
+)
+def test_after_a_pause_pods_and_nodes_are_watched_again_before_anything_is_decided(
+    decides, leads, is_stale, is_current, may
+):
+    reflector = SimpleNamespace(is_stale=is_stale, is_current=lambda: is_current)
+    leadership = SimpleNamespace(holds_lease=lambda: leads)
+    process = SimpleNamespace(parts=SimpleNamespace(reflectors=[reflector], leadership=leadership))
+    assert SchedulerProcess._may_decide(process, decides) is may

@@ -113,9 +113,29 @@ def test_nothing_is_decided_from_a_410_until_the_new_list_is_complete(server, an
     assert asyncio.run(work()) == ([NodeSeen, Paused, NodeSeen], 1)
 
 
+def test_nodes_are_current_while_a_watch_is_open_that_was_not_refused(server, answers, listing, until):
+    """A watch is refused in its own stream, where etcd was restored: not before it is opened."""
+    clock, ends = [0.0], asyncio.Event()
+    first = answers.streams(event("ADDED", node("b", "105")), then_wait=ends.wait)
+    api = NodeApi(answers, server, [listing(node("a"))], [first])
+
+    async def work():
+        async with following(server, now=lambda: clock[0]) as (reflector, inbox, _):
+            found = [reflector.is_current()]
+            await received(inbox, 2)
+            found.append(reflector.is_current())
+            clock[0] += module.SETTLED_SECONDS
+            found.append(reflector.is_current())
+            ends.set()
+            await until(lambda: len(api.watched_from) == 2)
+            return [*found, reflector.is_current()]
+
+    assert asyncio.run(work()) == [False, False, True, False]
+
+
 def test_a_broken_watch_resumes_from_the_last_version_it_received(server, answers, listing, until):
-    first = answers.streams(event("ADDED", node("b", "105")), then_wait=False)
-    bookmark = answers.streams(event("BOOKMARK", {"metadata": {"resourceVersion": "110"}}), then_wait=False)
+    first = answers.streams(event("ADDED", node("b", "105")), then_wait=None)
+    bookmark = answers.streams(event("BOOKMARK", {"metadata": {"resourceVersion": "110"}}), then_wait=None)
     api = NodeApi(answers, server, [listing(node("a"))], [first, answers.resets, bookmark])
 
     async def work():
@@ -258,7 +278,7 @@ def test_a_new_leader_watches_on_past_a_consistent_read(server, answers, listing
     more = asyncio.Event()
 
     async def slowly(request):
-        response = await answers.streams(bookmark("119"), then_wait=False)(request)
+        response = await answers.streams(bookmark("119"), then_wait=None)(request)
         await more.wait()
         await response.write(event("ADDED", node("c", "120")) + b"\n" + bookmark("121") + b"\n")
         await answers.hangs(request)
@@ -319,7 +339,7 @@ def test_a_new_leader_that_knows_the_newest_version_is_synced_at_once(server, an
 def test_a_new_leader_that_does_not_get_there_lists_again(server, answers, listing, case):
     version, read, watch = case
     name, *lines = watch
-    how = {"streams": answers.streams(*lines), "ends": answers.streams(then_wait=False)}
+    how = {"streams": answers.streams(*lines), "ends": answers.streams(then_wait=None)}
     watch = how.get(name) or getattr(answers, name)
     lists = [listing(node("a"), node("b")), answers.says({}, read) if read else listing(version=version)]
     api = NodeApi(answers, server, [*lists, listing(node("b"), version=version)], [answers.hangs, watch])

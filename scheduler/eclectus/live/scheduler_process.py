@@ -185,11 +185,20 @@ class SchedulerProcess:
         before = True, self._stale_times()
         while True:
             await asyncio.sleep(LATE_SECONDS)
-            is_stale = any(reflector.is_stale for reflector in parts.reflectors)
-            now = parts.leadership.holds_lease() and not is_stale, self._stale_times()
+            now = self._may_decide(before[0]), self._stale_times()
             if now != before:
                 before = now
                 parts.inbox.put(Resumed() if now[0] else Paused())
+
+    def _may_decide(self, decides: bool) -> bool:
+        """Whether to decide from now on. After a pause, pods and nodes must be watched again.
+
+        An API server that was away may have come back with an older etcd: the next watch is refused then.
+        """
+        reflectors = self.parts.reflectors
+        if not self.parts.leadership.holds_lease() or any(each.is_stale for each in reflectors):
+            return False
+        return decides or all(each.is_current() for each in reflectors)
 
     def _stale_times(self) -> int:
         return sum(reflector.stale_times for reflector in self.parts.reflectors)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from random import Random
 
 import pytest
@@ -73,14 +74,19 @@ async def resets(request: web.Request) -> web.StreamResponse:
     return web.Response()
 
 
-def streams(*lines: bytes, then_wait: bool = True) -> Answer:
+for_long = partial(asyncio.sleep, 30)
+
+
+def streams(*lines: bytes, then_wait: Callable[[], Awaitable[object]] | None = for_long) -> Answer:
+    """Sends lines, and ends after a wait, or at once."""
+
     async def answer(request):
         response = web.StreamResponse()
         await response.prepare(request)
         for line in lines:
             await response.write(line + b"\n")
-        if then_wait:
-            await asyncio.sleep(30)
+        if then_wait is not None:
+            await then_wait()
         return response
 
     return answer

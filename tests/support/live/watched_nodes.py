@@ -33,10 +33,10 @@ async def running(reflector):
 
 
 @asynccontextmanager
-async def following(server, kind=None):
+async def following(server, kind=None, now=lambda: 0.0):
     """A reflector of nodes that runs, its inbox and its metrics."""
     inbox = Inbox()
     async with server.context() as context:
-        reflector = Reflector(kind or nodes_kind(), context, inbox, lambda: 0.0)
+        reflector = Reflector(kind or nodes_kind(), context, inbox, now)
         async with running(reflector):
             yield reflector, inbox, context.metrics

@@ -16,6 +16,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 from msgspec import Raw, Struct
 
@@ -24,6 +25,7 @@ from eclectus.kube.objects import ObjectList, decode_event, decode_head, decode_
 from eclectus.kubeclient.api_errors import ApiError, MissingError, StaleError, UnsureError
 from eclectus.kubeclient.client import MAX_LINE_BYTES, decoded_pages
 from eclectus.kubeclient.timing import Backoff, TroubleLog
+from eclectus.kubeclient.transport import Body
 from eclectus.live.inbox import Inbox
 from eclectus.live.process_metrics import Context
 from eclectus.model.errors import MalformedError
@@ -37,6 +39,7 @@ SHORT_WATCH_SECONDS = (3, 3)
 CATCH_UP_SECONDS = 4.0  # for that; then a list is made
 FEW_OBJECTS = 1_000  # are listed in less time than such a watch takes
 BACKOFF_SECONDS = (0.8, 30.0)  # as in client-go
+SETTLED_SECONDS = 0.5  # of an open watch: one from a version that is gone is refused at once, in its stream
 HEALTHY_SECONDS = 10.0  # a watch that lasted this long resets the back-off
 
 _log = logging.getLogger(__name__)
@@ -90,6 +93,7 @@ class Reflector:
         self.synced = asyncio.Event()
         self.is_stale = False  # nothing is to be decided until the new list is complete
         self.stale_times = 0  # that it was; both written here only
+        self._watched_since = inf  # when the watch that is open was answered, seconds; inf for none
 
     async def run(self) -> None:
         """List and watch until cancelled. When run again, it catches up, or lists if that is sooner."""
@@ -110,6 +114,10 @@ class Reflector:
             except (ApiError, MalformedError) as error:
                 seconds = self._count_restart("list failed", error)
             await asyncio.sleep(seconds)
+
+    def is_current(self) -> bool:
+        """Whether changes are seen as they come, or need not be: a watch is open, and was not refused."""
+        return not self._kind.must_be_current or self._watched_since + SETTLED_SECONDS <= self._now()
 
     def _become_stale(self) -> None:
         """Have nothing decided until the new list is complete: etcd may have been restored."""
@@ -188,16 +196,24 @@ class Reflector:
         }
         began = self._now()
         async with self._context.client.stream(self._path, query, silence=SILENCE_SECONDS) as body:
-            cutter = LineCutter()
-            async for read in body.iter_any():
-                if not (lines := cutter.feed(read)):
-                    continue
-                await self._apply(lines)
-                if until is not None and int(self._store.resource_version) >= until:
-                    return
-                if self._now() - began > HEALTHY_SECONDS:
-                    self._backoff.reset()
-                    self._trouble.succeeded(f"{self._kind.name}: watched again")
+            self._watched_since = self._now()
+            try:
+                await self._read(body, began, until)
+            finally:
+                self._watched_since = inf
+
+    async def _read(self, body: Body, began: float, until: int | None) -> None:
+        """Apply what a watch sends that was requested at a time, until it ends or a version is passed."""
+        cutter = LineCutter()
+        async for read in body.iter_any():
+            if not (lines := cutter.feed(read)):
+                continue
+            await self._apply(lines)
+            if until is not None and int(self._store.resource_version) >= until:
+                return
+            if self._now() - began > HEALTHY_SECONDS:
+                self._backoff.reset()
+                self._trouble.succeeded(f"{self._kind.name}: watched again")
 
     async def _apply(self, lines: list[bytes]) -> None:
         """Put the events of one read into the inbox together."""
