@@ -46,7 +46,7 @@ test-slow: venv ## the long tests and oracles, 40 minutes; then every long comma
 oracles: venv ## the simulator against closed forms and laws, with a table: 20 minutes on two idle cores
 	@$(BIN)/python -m pytest tests/oracles -n auto --dist worksteal $(PYTEST)
 
-held-out: venv ## README's ratios with their intervals, simulated on ten held-out streams: 3 minutes on two idle cores (HELD_OUT=--quick: 1)
+held-out: venv ## README's ratios with their intervals, simulated on ten held-out streams: 5 minutes on two idle cores (HELD_OUT=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.held_out $(HELD_OUT)
 
 report: venv ## write bench/report.md, the simulator beside published figures: 20 minutes on two idle cores

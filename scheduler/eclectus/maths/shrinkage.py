@@ -17,25 +17,59 @@ differ much a few samples suffice (B. Efron, C. Morris, "Stein's estimation rule
 
 Where little is known, what the samples do not explain may be more than it seems: Q counts as larger by two of
 the standard deviations that it has where all nodes are equal, so nodes are drawn together on evidence only.
+Tasks that still run count, too. The first to end of those that began together are the short ones, so a node
+that has had work for a little while would seem fast, and nodes that came into use one after the other would
+differ. A slot that is never idle ends T / m + (C^2 - 1) / 2 tasks of mean m in a time T (D. Cox, "Renewal
+theory", 1962, for T much longer than m), so a node with n ended and r running ones has ended as many as
+
+    n + r (1 - C^2) / 2 samples in the time of all of them, of which the ends tell m without bias.
+
 One node that differs while all others are equal would be drawn to these. As in Efron and Morris' limited
 translation, it is believed for itself once it is further from them than the largest of N errors is likely to
 be, sqrt(2 ln N) of its standard errors.
 """
 
 from math import exp, log, sqrt
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eclectus.maths.numbers import Floats, upper_median
 
 LEAST_NODES = 3  # with samples, to say how far nodes differ
 LEAST_SHAPE = 1.0  # n / C^2 of the estimates that say it
 OUTLIER_SHAPE = 4.0  # and of a node that is believed for itself: fewer samples are often far from their mean
+EXPONENTIAL_VARIATION = 1.0  # C^2 of exponential times
 LEAST_VARIATION = 0.01  # of C^2: tasks of one length vary by more than is known of them
 LEAST_SECONDS = 1e-9  # of relative time: what is left of sums after subtractions may be 0
 MOST_PRIOR = 1e6  # samples: as good as any number
+LEAST_LEFT = 0.5  # of the samples, where C^2 is above 1: what is taken off holds only after a long time
 DEVIATIONS = 2.0  # of Q, that tau^2 may be larger by
+
+
+class Unfinished(NamedTuple):
+    """Tasks that run; arrays have shape [tasks]."""
+
+    rows: NDArray[np.int64]
+    works: NDArray[np.int64]  # the indices of their workloads
+    sizes: Floats  # for how long each has run, in times that a task of its workload takes on a typical node
+
+    @classmethod
+    def none(cls) -> Self:
+        """Nothing runs."""
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+
+    def of(self, workload: int) -> "Unfinished":
+        """Those of one workload."""
+        chosen = self.works == workload
+        return Unfinished(*(column[chosen] for column in self))
+
+    def added_to(self, samples: Floats, relative_seconds: Floats, variation: Floats) -> tuple[Floats, Floats]:
+        """Samples and relative seconds of each row with these tasks; `variation`: C^2 by workload."""
+        count = np.bincount(self.rows, 0.5 * (1.0 - variation[self.works]), minlength=len(samples))
+        seconds = np.bincount(self.rows, self.sizes, minlength=len(samples))
+        return np.maximum(samples + count, LEAST_LEFT * samples), relative_seconds + seconds
 
 
 class Estimates(NamedTuple):
@@ -62,9 +96,14 @@ def between_variance(found: Estimates, deviations: float = DEVIATIONS) -> float:
     return max(0.0, float(excess / (total - (weights**2).sum() / total)))
 
 
-def differ(found: Estimates) -> bool:
-    """Whether the estimates differ by more than chance: Q is above N - 1 by two standard deviations."""
-    return between_variance(found, -DEVIATIONS) > 0.0
+def differ(found: Estimates, variation: float) -> bool:
+    """Whether the estimates differ by more than chance: Q is above N - 1 by two standard deviations.
+
+    `variation`: the C^2 with which they were made. Times are taken to vary as exponential ones do at least:
+    until tasks have ended for several times as long as one takes, they seem to vary by less than they do.
+    """
+    variances = found.variances * max(1.0, EXPONENTIAL_VARIATION / max(variation, LEAST_VARIATION))
+    return between_variance(Estimates(found.logs, variances), -DEVIATIONS) > 0.0
 
 
 def prior_weight(variation: float, between: float, least: float) -> float:
@@ -89,7 +128,7 @@ def node_weights(
     error = np.abs(of_known.logs - upper_median(of_known.logs)) / np.sqrt(of_known.variances)
     is_sure = samples[known] >= OUTLIER_SHAPE * max(variation, LEAST_VARIATION)
     found[known[is_sure & (error > sqrt(2.0 * log(len(known))))]] = least
-    return found, differ(of_known)
+    return found, differ(of_known, variation)
 
 
 def untried_share(between: float, least: float) -> float:

@@ -1,5 +1,6 @@
 """Equal nodes are believed to be equal, and different ones to differ."""
 
+from functools import partial
 from math import inf, log
 
 import numpy as np
@@ -7,12 +8,14 @@ import pytest
 
 from eclectus.maths.shrinkage import (
     MOST_PRIOR,
+    Unfinished,
     between_variance,
     estimates,
     node_weights,
     prior_weight,
     untried_share,
 )
+from eclectus.policies.rosella.rates import MOST_SIZES
 
 SEEDS = range(20)
 
@@ -99,3 +102,72 @@ def test_untried_nodes_count_less_only_as_far_as_workloads_rank_nodes_differentl
     assert untried_share(0.0, 0.5) == 1.0
     assert 0.8 < untried_share(0.01, 0.5) < 1.0
     assert untried_share(1.0, 0.5) == 0.5
+
+
+# -- with tasks that still run ---------------------------------------------------------------------------
+
+
+def renewals(began, draw, until, slots=15):
+    """Samples, seconds and what runs at a time, of nodes whose slots have been busy since they began."""
+    samples, seconds, rows, ages = np.zeros(len(began)), np.zeros(len(began)), [], []
+    for row, since in enumerate(began):
+        for _ in range(slots):
+            at = since
+            while (ends := at + draw(row)) <= until:
+                samples[row] += 1
+                seconds[row] += ends - at
+                at = ends
+            rows.append(row)
+            ages.append(until - at)
+    known = np.array(ages) <= MOST_SIZES
+    return (
+        samples,
+        seconds,
+        Unfinished(np.array(rows)[known], np.zeros(known.sum(), int), np.array(ages)[known]),
+    )
+
+
+def are_seen_to_differ(began, draw, variation, until, running=True):
+    samples, seconds, unfinished = renewals(began, draw, until)
+    if running:
+        samples, seconds = unfinished.added_to(samples, seconds, np.array([variation]))
+    return node_weights(samples, seconds, variation, 1.0)[1]
+
+
+SIZES = {
+    "exponential": (1.0, lambda rng: rng.exponential()),
+    "nearly equal": (0.05, lambda rng: rng.gamma(20.0) / 20.0),
+    "gamma": (0.25, lambda rng: rng.gamma(4.0) / 4.0),
+}
+
+
+@pytest.mark.parametrize("law", SIZES)
+def test_equal_nodes_that_came_into_use_one_after_the_other_are_not_seen_to_differ(law):
+    """The shortest tasks of the newest nodes have ended, and no others."""
+    variation, draw = SIZES[law]
+    began = np.linspace(0.0, 9.0, 80)
+    seen = dict.fromkeys((True, False), 0)
+    for with_running in seen:
+        for seed in SEEDS:
+            sizes = partial(draw, np.random.default_rng(seed))
+            seen[with_running] += are_seen_to_differ(
+                began, lambda _, next_size=sizes: next_size(), variation, 10.0, with_running
+            )
+    assert seen[True] <= 2
+    assert law != "exponential" or seen[False] == len(SEEDS)
+
+
+def test_nodes_that_differ_are_seen_to_while_tasks_run():
+    speeds = np.array([1.0, 2.0, 4.0, 8.0] * 5)
+    for seed in SEEDS:
+        sizes = np.random.default_rng(seed)
+        assert are_seen_to_differ(
+            np.zeros(20), lambda row, of=sizes: of.exponential() / speeds[row], 1.0, 2.0
+        )
+
+
+def test_a_variation_that_seems_small_says_nothing_for_sure():
+    """Until several times as long as a task takes has passed, only the shorter ones have ended."""
+    counts = np.full(300, 10.0)
+    seen = [node_weights(counts, times(np.ones(300), 10, seed), 0.4, 1.0)[1] for seed in SEEDS]
+    assert sum(seen) <= 2

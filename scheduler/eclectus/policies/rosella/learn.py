@@ -324,7 +324,7 @@ class RosellaLearn(Learn):
     def _refresh(self, now: float) -> None:
         """Fit all rates to all samples and check all nodes for failures: O(workloads x nodes)."""
         self._fade(now)
-        self.namespaces.refresh(now, error_aimed(self.load.ratio(now)))
+        self.namespaces.refresh(self.occupancy, now, error_aimed(self.load.ratio(now)))
         if self._names:
             self._check(now)
         self.namespaces.exchange()

@@ -23,7 +23,7 @@ from eclectus.maths.shrinkage import between_variance, differ, prior_weight, unt
 from eclectus.maths.turnaround import Turnarounds, with_turnaround
 from eclectus.model.learned import NodeState
 from eclectus.model.objects import EVERYBODY, namespace_of
-from eclectus.policies.rosella.rates import Rates
+from eclectus.policies.rosella.rates import Occupancy, Rates
 
 # Liveness of nodes as one namespace sees it: which nodes count as slower, which are dead or back.
 #
@@ -235,17 +235,19 @@ class EffectiveRates:
         if not self._is_shrunk:
             return
         variation = self._rates.usual_variations()
-        self._weight, self._nodes_differ = matrix.node_weights(variation)
+        unfinished = self._rates.unfinished
+        totals = matrix.totals(variation, unfinished)
+        self._weight, self._nodes_differ = matrix.node_weights(totals, variation)
         common = upper_median(self._weight) if len(self._weight) else least
         for index in range(workloads):
-            pairs = matrix.pair_estimates(index, variation.item(index))
+            pairs = matrix.pair_estimates(index, totals, variation, unfinished)
             if pairs is None:  # it is not known apart from the nodes' speeds
                 self._pair_weight[index] = common
                 continue
             between = between_variance(pairs)
             self._pair_weight[index] = prior_weight(variation.item(index), between, least)
             self._untried_share[index] = untried_share(between, self._least_share)
-            if differ(pairs):
+            if differ(pairs, variation.item(index)):
                 self._pairs_differ.add(index)
 
     def _discounts(self, rows: slice) -> Floats:
@@ -503,11 +505,12 @@ class KnowledgeByNamespace:
         self._kinds.fade(share)
         self._weighed_at = now
 
-    def refresh(self, now: float, error: float) -> None:
+    def refresh(self, occupancy: Occupancy, now: float, error: float) -> None:
         """Fit the rates of each namespace to its samples; `error` is the relative error aimed at."""
-        for _, space in self.items():
+        for name, space in self.items():
             space.rates.drop_aged(now)
             space.rates.refresh(len(self._rows), error)
+            space.rates.count_running(occupancy.tasks(name), now)
 
     def exchange(self) -> None:
         """Exchange what holds for all, and what others know of the nodes; after a check for failures."""

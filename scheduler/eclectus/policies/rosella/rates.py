@@ -26,6 +26,7 @@ from eclectus.maths.service_rates import (
     relative_error,
     shown,
 )
+from eclectus.maths.shrinkage import Unfinished
 from eclectus.model.objects import namespace_of
 
 # The running tasks of a namespace as columns (row, kind, start): updated one by one, read all at once.
@@ -339,6 +340,9 @@ class Tally:
     alarms: int = 0
 
 
+MOST_SIZES = 4.0  # for which a task may have run that counts in how far nodes differ: 2 % run on for longer
+
+
 class Rates:
     """Samples and rates of each node (by row) for each workload (by index) of one namespace."""
 
@@ -360,6 +364,7 @@ class Rates:
         self._nodes: dict[int, NodeCells] = {}
         self._next_checked = 0  # the row from which the next check for old samples begins
         self._common_changes = CommonChanges()
+        self.unfinished = Unfinished.none()
 
     def add_node(self, row: int, rows: int) -> None:
         """A new row, without samples."""
@@ -499,6 +504,22 @@ class Rates:
         self._window_lengths = [
             window_length(nodes, error, spread.variation, most=self._window) for spread in self._spread
         ]
+
+    def count_running(self, running: RunningTasks, now: float) -> None:
+        """Note for how long the tasks have run that run now, of workloads of which one has ended.
+
+        One that has run for too long hangs or serves, and says nothing of how fast its node is.
+        """
+        rows, kinds, since = running.columns()
+        works = np.full(1 + max(running.numbers.values(), default=0), -1)
+        for (workload, _), number in running.numbers.items():
+            index = self.index.get(workload, -1)
+            works[number] = index if index >= 0 and self.matrix.is_sized[index] else -1
+        is_known = works[kinds] >= 0
+        rows, works, since = rows[is_known], works[kinds[is_known]], since[is_known]
+        sizes = (now - since) / self.matrix.size[works]
+        counts = sizes <= MOST_SIZES
+        self.unfinished = Unfinished(rows[counts], works[counts], sizes[counts])
 
     def drop_aged(self, now: float) -> None:
         """Drop cells of the next few nodes whose newest sample is too old; all nodes have their turn."""
