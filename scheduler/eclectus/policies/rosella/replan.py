@@ -283,11 +283,8 @@ class Replan:
     def _costs(self, view: View, task_class: TaskClass) -> ClassCosts:
         """Those of a class, as all is now; made once for each version of what they are made of."""
         speeds, demand = view.speeds(task_class), self.demand.of(task_class)
-        release, version = (
-            self._release.refresh(view, speeds.epoch),
-            (demand.version, view.node_prices().epoch),
-        )
-        key = self, "costs"
+        release = self._release.refresh(view, speeds.epoch)
+        key, version = (self, "costs"), (demand.version, view.node_prices().epoch)
         known: ClassCosts | None = task_class.derived.get(key)
         if known is not None and known.is_made_of(task_class, speeds, release, version):
             return known
