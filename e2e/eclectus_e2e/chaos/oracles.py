@@ -51,6 +51,7 @@ class Oracles:
     step_seconds: float = 0.0  # that a step of a leader may have taken
     retried_seconds: float = 0.0  # for which a bind may have been sent again and again
     former_holder: str = ""  # of the Lease, when etcd was restored, until the Lease is written again
+    holders: set[str] = field(default_factory=set)  # of the Lease, at any time
     brought_back: set[tuple[str, str]] = field(default_factory=set)  # (pod, node) that only the backup had
     broken: str = ""  # the first promise that did not hold
 
@@ -204,14 +205,20 @@ class Oracles:
             self.former_holder = ""
             pair = (change.old, change.new)
             before, after = (each["spec"].get("holderIdentity", "") if each else "" for each in pair)
+            self.holders.add(after)
             self.counts["leaders"] += bool(after) and after != before
 
     def one_leader(self, change: Change) -> None:
-        """Nothing is bound by a process that is not the holder of the Lease at that revision."""
+        """Nothing is bound by a process that is not the holder of the Lease at that revision.
+
+        Where etcd was restored, any that has held it may have been paused before a bind, until the Lease is
+        written again: that in the backup may be of an earlier term, which refuses no later one.
+        """
         if not _is_bind(change) or not change.by.startswith("scheduler"):
             return
         holder = self.former_holder or holder_of(self.server)
-        if not holder.startswith(change.by + "_"):
+        may_bind = {holder, *(self.holders if self.former_holder else ())}
+        if not any(each.startswith(change.by + "_") for each in may_bind):
             raise BrokenPromiseError(f"pod {change.key} was bound by {change.by}; {holder or 'nobody'} leads")
 
     def job_ended_for_good(self, change: Change) -> None:

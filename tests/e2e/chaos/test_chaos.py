@@ -226,10 +226,27 @@ def test_a_late_bind_is_held_against_what_its_leader_knew_until_the_lease_is_wri
     assert f"over-committed by d/late{'' if is_led_again else 'r'}:" in found.oracles.broken
 
 
-def bind(found, key, node):
+@pytest.mark.parametrize("is_led_again", [False, True])
+def test_a_former_leader_may_bind_after_a_restore_until_the_lease_is_written(found, is_led_again):
+    """Seed 62907: it was paused before the write, and the Lease in the backup was older than its own."""
+    for by in ("scheduler-0", "scheduler-1", "scheduler-0"):
+        lease = {"metadata": {}, "spec": {"holderIdentity": f"{by}_x"}}
+        found.server.write(LEASES, LEASE, lease, by)
+    found.tenants.submit("d", 1, 1.0)
+    found.add_node("a")
+    found.server.back_up()
+    found.restore_etcd(0.0, 1.0, 1000)
+    if is_led_again:
+        found.server.write(LEASES, LEASE, lease, "scheduler-0")
+    (key,) = found.server.stored("pods")
+    bind(found, key, "a", by="scheduler-1")
+    assert ("was bound by scheduler-1" in found.oracles.broken) == is_led_again
+
+
+def bind(found, key, node, by="admin"):
     pod = json.loads(json.dumps(found.server.stored("pods")[key]))
     pod["spec"]["nodeName"] = node
-    found.server.write("pods", key, pod, "admin")
+    found.server.write("pods", key, pod, by)
 
 
 HOSTILE = tuple((12.0 + at, f"hostile-{kind}", 0, 0.5, 0.0) for at, kind in enumerate(KINDS))
