@@ -124,6 +124,7 @@ def test_its_arguments_name_the_objects_of_the_chart():
 
 
 DAG_JOBS = {
+    Permission("", "namespaces", "get"),  # that a Pool takes jobs of it
     Permission("eclectus.dev", "dagjobs", "delete"),
     Permission("eclectus.dev", "dagjobs", "get"),
     Permission("eclectus.dev", "dagjobs", "list"),

@@ -41,10 +41,7 @@ def send(server: Any, pools: dict[str, PoolState], *records: RecordPool, **optio
                 await outbox.wait_until_empty()
             sending.cancel()
             await asyncio.gather(sending, return_exceptions=True)
-            (metric,) = context.metrics.pool_writes.collect()
-            return {
-                each.labels["result"]: each.value for each in metric.samples if each.name.endswith("_total")
-            }
+            return {result: series.value for (result,), series in context.metrics.pool_writes.series.items()}
 
     return asyncio.run(work())
 

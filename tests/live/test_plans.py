@@ -52,8 +52,7 @@ def send(server, jobs, *records, **options):
 
 
 def counts(counter):
-    (metric,) = counter.collect()
-    return {each.labels["result"]: each.value for each in metric.samples if each.name.endswith("_total")}
+    return {result: series.value for (result,), series in counter.series.items()}
 
 
 def bodies(server):
