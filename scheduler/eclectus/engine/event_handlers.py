@@ -311,8 +311,7 @@ class EventHandlers:
             if task.gang is not None:
                 state.gangs.end(task)
             return
-        if task.gang is not None or task.uid in state.gangs.pods:
-            state.gangs.see(task)
+        self._see_gang(task)
         if task.node:
             self._bound(task.uid)
             if task.uid in self._foreign_pending:  # arrives only now: its scheduler may never have bound it
@@ -333,8 +332,7 @@ class EventHandlers:
             return
         if task.uid in late.tasks:
             late.discard(task.uid)
-        if task.gang is not None or task.uid in state.gangs.pods:
-            state.gangs.see(task)
+        self._see_gang(task)
         self._pending(task if task.deleting else self._specs.completed(task))
 
     def _see_gang(self, task: Task) -> None:

@@ -510,7 +510,7 @@ class KnowledgeByNamespace:
         for name, space in self.items():
             space.rates.drop_aged(now)
             space.rates.refresh(len(self._rows), error)
-            space.rates.count_running(occupancy.tasks(name), now)
+            space.rates.note_unfinished(occupancy.tasks(name), now)
 
     def exchange(self) -> None:
         """Exchange what holds for all, and what others know of the nodes; after a check for failures."""
@@ -552,7 +552,7 @@ class KnowledgeByNamespace:
 
     def speeds(self, workload: str) -> Speeds:
         """Of this workload; those of all workloads of its namespace if it is unknown."""
-        space = self._by_name.get(namespace_of(workload), self._newcomer)
+        space = self._find(workload)
         return space.effective_rates.speeds(space.rates.index.get(workload))
 
     def state(self, row: int) -> NodeState:

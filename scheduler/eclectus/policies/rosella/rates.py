@@ -364,7 +364,7 @@ class Rates:
         self._nodes: dict[int, NodeCells] = {}
         self._next_checked = 0  # the row from which the next check for old samples begins
         self._common_changes = CommonChanges()
-        self.unfinished = Unfinished.none()
+        self.unfinished = Unfinished.none()  # as of the last fit
 
     def add_node(self, row: int, rows: int) -> None:
         """A new row, without samples."""
@@ -505,7 +505,7 @@ class Rates:
             window_length(nodes, error, spread.variation, most=self._window) for spread in self._spread
         ]
 
-    def count_running(self, running: RunningTasks, now: float) -> None:
+    def note_unfinished(self, running: RunningTasks, now: float) -> None:
         """Note for how long the tasks have run that run now, of workloads of which one has ended.
 
         One that has run for too long hangs or serves, and says nothing of how fast its node is.
