@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     OUTPUT.mkdir(parents=True, exist_ok=True)
     file = OUTPUT / "soak.json"
     content = {**asdict(soak), "verdict": [{**asdict(row), "kept": row.kept} for row in rows(soak)]}
-    file.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    file.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS))
     print(f"\nwritten: {file}")
     return 0 if all(row.kept for row in rows(soak)) else 1
 
@@ -56,7 +56,13 @@ def _summary(soak: Soak) -> list[str]:
         f"percentile); {len(soak.unbound)} wait",
         f"renewals: {renewals}",
         f"probes: {soak.probes['succeeded']} succeeded, {soak.probes['failed']} failed",
+        *(_attack(soak) if soak.sizes.attackers else ()),
     ]
+
+
+def _attack(soak: Soak) -> Iterator[str]:
+    beside = soak.step_p99(soak.sizes.attack_from, soak.sizes.seconds)
+    yield f"steps beside the attack: {beside * 1000:,.0f} ms (99th percentile)"
 
 
 def _sizes(arguments: Sequence[str]) -> Sizes:

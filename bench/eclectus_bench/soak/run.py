@@ -131,7 +131,6 @@ async def _until_served(api: Api, path: str) -> None:
 
 
 async def _soak(running: _Running, load: Load, api: Api, sizes: Sizes, say: Print) -> Soak:
-    before = await _scraped(running)
     work: list[Coroutine[Any, Any, None]] = [
         running.traffic.run(),
         running.renewals.follow(api),
@@ -148,9 +147,9 @@ async def _soak(running: _Running, load: Load, api: Api, sizes: Sizes, say: Prin
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
     after = await _scraped(running)
-    if before is None or after is None:
-        raise StartError("the scheduler did not answer at the beginning or at the end of the soak")
-    soak = await _result(running, api, sizes, readings, (before, after))
+    if after is None:
+        raise StartError("the scheduler did not answer at the end of the soak")
+    soak = await _result(running, api, sizes, readings, after)
     return replace(soak, sent=[each - began for each in running.traffic.sent])
 
 
@@ -187,6 +186,7 @@ async def _read(running: _Running, seconds: float) -> Reading:
         seconds,
         {**memory, API_SERVER: memory_mebibytes(running.plane.pids[API_SERVER])},
         None if found is None else found.values[scrape.LONGEST_STEP],
+        {} if found is None else found.steps,
         len(running.traffic.waits),
         sum(running.renewals.counts().values()),
     )
@@ -198,10 +198,8 @@ async def _scraped(running: _Running) -> Scrape | None:
     return scrape.parse(text.decode()) if text else None
 
 
-async def _result(
-    running: _Running, api: Api, sizes: Sizes, readings: list[Reading], scrapes: tuple[Scrape, Scrape]
-) -> Soak:
-    now, traffic, after = time.monotonic(), running.traffic, scrapes[1]
+async def _result(running: _Running, api: Api, sizes: Sizes, readings: list[Reading], after: Scrape) -> Soak:
+    now, traffic = time.monotonic(), running.traffic
     found = await api.request("GET", f"{NODE_PROBES_PATH}/{NODE_PROBE}")
     probes = msgspec.json.decode(found, type=_Probe).status
     directory, started = running.plane.directory, running.processes
@@ -210,7 +208,6 @@ async def _result(
         sizes=sizes,
         readings=readings,
         peaks={name: peak_mebibytes(process.pid) for name, process in started.items()},
-        step_p99=scrape.step_percentile(*scrapes, 0.99),
         renewals=running.renewals.counts(),
         longest_gaps=running.renewals.longest_gaps(time.time()),
         waits=traffic.waits,

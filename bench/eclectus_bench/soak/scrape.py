@@ -15,14 +15,16 @@ DEFECTS = (
     "eclectus_pod_scheduled_after_flush_total",
 )
 """Counters that stay at 0 where nothing is wrong."""
+Steps = Mapping[float, float]
+"""How many steps took at most so many seconds, as a histogram of Prometheus has them."""
 
 
 @dataclass(frozen=True)
 class Scrape:
-    """One answer of /metrics. `values`: samples, summed over their labels; `steps`: upper bound -> count."""
+    """One answer of /metrics. `values`: samples, summed over their labels."""
 
     values: Mapping[str, float]
-    steps: Mapping[float, float]
+    steps: Steps
 
     def defects(self) -> dict[str, int]:
         """The counters of DEFECTS that are not 0."""
@@ -40,13 +42,13 @@ def parse(text: str) -> Scrape:
     return Scrape(values, steps)
 
 
-def step_percentile(before: Scrape, after: Scrape, share: float) -> float:
+def step_percentile(before: Steps, after: Steps, share: float) -> float:
     """Seconds below which this share of the steps between two scrapes took.
 
     Interpolated within its bucket, as PromQL's histogram_quantile does: buckets double in size, so a bound
     alone would be up to twice too much. 0 without any step, inf beyond the largest bound.
     """
-    counts = {bound: after.steps[bound] - before.steps.get(bound, 0.0) for bound in sorted(after.steps)}
+    counts = {bound: after[bound] - before.get(bound, 0.0) for bound in sorted(after)}
     wanted = share * counts.get(inf, 0.0)
     if not wanted:
         return 0.0
