@@ -25,6 +25,12 @@ JOB_WORK_SECONDS = f"{GROUP}/job-work-seconds"  # work of its job not begun when
 RELAXED_PREFERENCES = f"{GROUP}/relaxed-preferences"  # written with the bind: what its node does not meet
 LEADER_SINCE = f"{GROUP}/leader-since"  # written with the bind: the acquireTime of its leader's Lease
 
+# On pods that may be copied where they straggle, and on their copies.
+SPECULATIVE_LABEL = f"{GROUP}/speculative"  # "true": a second pod may do the same work beside it
+IDEMPOTENT = f"{GROUP}/idempotent"  # annotation, "true": nothing is wrong if its work is done twice
+COPY_OF_LABEL = f"{GROUP}/copy-of"  # the uid of the original: only the operator makes pods with it
+STRAGGLING = f"{GROUP}/Straggling"  # condition, by the scheduler: a copy is expected to end earlier
+
 # On the pods of a DagJob.
 DAG_JOB_LABEL = f"{GROUP}/dag-job"  # its name
 JOB_NAME_LABEL = "batch.kubernetes.io/job-name"  # on the pods of a Job: its name
