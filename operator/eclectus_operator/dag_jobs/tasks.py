@@ -4,6 +4,7 @@
     succeeded    any                              has succeeded; pods that still run are obsolete
     not          one has succeeded by itself      has succeeded
     not          one runs or waits                goes on; if two do, the later one is obsolete
+    not          one runs that failed before      waits until that is deleted: etcd was restored
     not          one is being deleted             waits until that is gone, or overdue by a minute
     not          the last one failed by itself    runs again after a back-off, or has failed for good
     not          the last one was preempted,      runs again at once; that does not count as a failure
@@ -161,7 +162,7 @@ def assess(
         obsolete += [*others, *refused[:-MOST_REFUSED]]  # the last ones tell how long to wait
         if first is not None:
             active[index] = first
-        elif index not in succeeded and (until := _not_before(own)) > now:
+        elif index not in succeeded and (until := _not_before(own, now)) > now:
             not_before[index] = until
     run = _median_run(by_task.values()) or recorded.run_seconds
     every = {index: tuple(own) for index, own in by_task.items()}
@@ -297,12 +298,12 @@ def _active(
     return (alive[0], alive[1:]) if goes_on else (None, alive)
 
 
-def _not_before(own: Sequence[TaskPod]) -> float:
+def _not_before(own: Sequence[TaskPod], now: float) -> float:
     """When a task without an active pod may run again."""
     until, refusals = 0.0, sum(pod.is_refused for pod in own)
     for pod in own:
-        if not pod.has_ended and pod.deletion is not None:
-            until = max(until, pod.deletion + OVERDUE_SECONDS)
+        if not pod.has_ended:
+            until = max(until, (now if pod.deletion is None else pod.deletion) + OVERDUE_SECONDS)
         if (pod.has_failed or pod.is_refused) and pod.ended is not None:
             times = pod.attempt if pod.has_failed else refusals - 1
             until = max(until, pod.ended + min(BACKOFF_SECONDS * 2.0**times, MOST_BACKOFF_SECONDS))

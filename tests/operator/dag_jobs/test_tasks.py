@@ -54,6 +54,14 @@ def test_a_pod_that_is_being_deleted_is_waited_for_until_it_is_overdue_by_a_minu
     assert not found.failures, "it has not failed"
 
 
+def test_a_task_waits_for_the_end_of_a_pod_that_failed_and_that_a_restored_etcd_has_brought_back():
+    recorded = StageStatus("a", failed_tasks=(FailedTasks(1, "0"),))
+    found = tasks(task_pod(phase="Running"), recorded=recorded)
+    assert names(found.obsolete) == ["p-0-0"]
+    assert 0 not in found.startable
+    assert 0 in tasks(task_pod(phase="Failed"), recorded=recorded, now=NOW + 10.0).startable
+
+
 @pytest.mark.parametrize(("attempt", "seconds"), [(0, 10.0), (1, 20.0)])
 def test_a_task_that_failed_runs_again_after_a_back_off_that_doubles(attempt, seconds):
     found = tasks(task_pod(attempt=attempt, phase="Failed"))
