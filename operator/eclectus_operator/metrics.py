@@ -1,8 +1,8 @@
-"""The operator's metrics: how and in which stage runs ended, and DagJobs (docs/reference/metrics.md)."""
+"""The operator's metrics: how runs ended, DagJobs, and copies (docs/reference/metrics.md)."""
 
 from collections import Counter as Tally
 from collections.abc import Iterable
-from typing import get_args
+from typing import Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics, generate_latest
 
@@ -11,6 +11,8 @@ from eclectus.api.node_probe import EndedBy, Outcome
 
 YIELDED = "Yielded"
 """The reason of the outcome of a run that real pods have displaced."""
+
+CopyEvent = Literal["started", "won", "lost", "withdrawn", "refused"]
 
 _FAILURES: dict[EndedBy, str] = {"Pod": "failed", "Operator": "overdue", "Other": "lost"}
 
@@ -48,6 +50,19 @@ class Metrics:
             "attempt",
         )
 
+        self._copies = self._counter(
+            "copies",
+            "Copies of pods that straggle: started, won (ended before their originals), lost, withdrawn (too "
+            "long in one stage, or not needed any more), or refused.",
+            "event",
+        )
+        self._copy_seconds = self._counter(
+            "copy_seconds",
+            "Run time of pods that were ended because the other pod of their task was first, or was enough: "
+            "of originals and of copies.",
+            "pod",
+        )
+
     def probe_ended(self, outcome: Outcome) -> None:
         """Count a run that has ended; its NodeProbe's status counts it too."""
         how = "succeeded" if outcome.succeeded else _FAILURES[outcome.ended_by]
@@ -66,6 +81,12 @@ class Metrics:
     def pod_created(self, attempt: int) -> None:
         """Count a pod of a task; `attempt`: how often its task has failed before."""
         self._pods.labels("again" if attempt else "first").inc()
+
+    def count_copy(self, event: CopyEvent, seconds: float = 0.0) -> None:
+        """Count what has become of a copy; `seconds`: how long the pod had run that was ended for it."""
+        self._copies.labels(event).inc()
+        if event in ("won", "lost", "withdrawn"):
+            self._copy_seconds.labels("original" if event == "won" else "copy").inc(seconds)
 
     def expose(self) -> bytes:
         """The page /metrics."""

@@ -1,6 +1,7 @@
 """The settings of one operator process. The chart passes every one as a command-line option."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from eclectus.api.node_probe import ProbeId
 from eclectus.kubeclient.election import ElectionSettings
@@ -80,9 +81,25 @@ class Settings:
         most=100_000,
     )
 
+    copies: str = setting(
+        "",
+        "namespaces in which pods that straggle get copies, if they ask for it, separated by commas",
+        why="none by default: it takes the permission to create and delete pods there",
+    )
+    copy_requests: Literal["same", "none"] = setting(
+        "same",
+        "what copies request: the same as their originals, or nothing that can be used without a request",
+        why="without requests copies take no room from others, and only the time that is left",
+    )
+
     def __post_init__(self) -> None:
         ProbeId(self.instance, "run", 0)  # raises NamingError, which says what an instance may be
         node_labels.parse(self.node_labels)
+
+    @property
+    def copy_namespaces(self) -> tuple[str, ...]:
+        """The namespaces in which pods may get copies."""
+        return tuple(filter(None, self.copies.split(",")))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from eclectus.api.names import MACHINE_LABELS, PROBE_KEYS
+from eclectus.api.names import MACHINE_LABELS, OPERATOR_KEYS
 from eclectus_e2e.paths import CHART
 from eclectus_e2e.testbed.chart import NAMESPACE, deployment, render
 from eclectus_hack.manifests import operator_yaml
@@ -200,8 +200,8 @@ def test_templates_of_dag_jobs_with_keys_of_probes_are_rejected_by_those_of_the_
         for name, each in named(of_operator(CI), "ValidatingAdmissionPolicy").items()
         if name.endswith("-dagjobs")
     ]
-    keys = next(each for each in policy["spec"]["variables"] if each["name"] == "ofProbes")
-    assert sorted(re.findall(r"'([^']+)'", keys["expression"])) == sorted(PROBE_KEYS)
+    keys = next(each for each in policy["spec"]["variables"] if each["name"] == "reserved")
+    assert sorted(re.findall(r"'([^']+)'", keys["expression"])) == sorted(OPERATOR_KEYS)
     assert not any(name.endswith("-dagjobs") for name in named(of_operator(), "ValidatingAdmissionPolicy"))
 
 

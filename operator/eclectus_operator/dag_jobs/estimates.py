@@ -12,7 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from statistics import median
 
 from eclectus.api.dag_job import DagJob, DagJobMeta, DagJobSpec, EstimateSource, Stage
-from eclectus.api.names import ESTIMATED_SECONDS, JOB_KEY_LABEL, JOB_WORK_SECONDS, PATH_SECONDS, PROBE_KEYS
+from eclectus.api.names import ESTIMATED_SECONDS, JOB_KEY_LABEL, JOB_WORK_SECONDS, OPERATOR_KEYS, PATH_SECONDS
 from eclectus.model.job import longest_paths
 from eclectus_operator.convert import shape_problem
 from eclectus_operator.dag_jobs.tasks import Tasks
@@ -145,9 +145,9 @@ def _of_template(stage: Stage) -> Iterator[str]:
         return
     metadata = stage.template.get("metadata", {})
     for kind in ("labels", "annotations"):
-        for key in sorted(metadata.get(kind, {}).keys() & set(PROBE_KEYS)):
+        for key in sorted(metadata.get(kind, {}).keys() & set(OPERATOR_KEYS)):
             # A template must not be a way around admission.
-            yield f"{path}.metadata.{kind}[{key}]: it marks probe pods, which only the operator makes"
+            yield f"{path}.metadata.{kind}[{key}]: only the operator makes pods with it"
 
 
 def _sorter(spec: DagJobSpec) -> TopologicalSorter[str]:

@@ -30,13 +30,15 @@ from eclectus_operator import convert, room
 from eclectus_operator.convert import ShapeError
 from eclectus_operator.dag_jobs import job_status, task_pods
 from eclectus_operator.dag_jobs.estimates import History, StageGraph, stage_graph
+from eclectus_operator.dag_jobs.job_copies import JobCopies
 from eclectus_operator.dag_jobs.job_pools import JobPools, asked_pools
 from eclectus_operator.dag_jobs.job_status import Observed, Problem, StatusUpdate, status_update
 from eclectus_operator.dag_jobs.quotas import Quotas
 from eclectus_operator.dag_jobs.task_pods import NewPod, TaskPod, factors_text
-from eclectus_operator.dag_jobs.tasks import MOST_WRITES, Tasks, assess_job, next_steps
+from eclectus_operator.dag_jobs.tasks import MOST_WRITES, Tasks, assess_job, next_steps, second_successes
 from eclectus_operator.observed import PULL_REASONS, Pod
 from eclectus_operator.operator_context import NotLeadingError, OperatorContext, Sync
+from eclectus_operator.races import Pauses
 from eclectus_operator.room import Room
 
 JOB_SECONDS = 5.0  # a sync of a job that takes longer goes on after others
@@ -72,6 +74,7 @@ class JobMemory:
     refusals: dict[str, Refusal] = field(default_factory=dict)  # by stage
     sizes: Sizes = field(default_factory=dict)
     seen_at: dict[str, float] = field(default_factory=dict)  # uid -> when its pod was first seen to end or go
+    pauses: Pauses = field(default_factory=Pauses)
 
     def by_our_clock(self, pods: Iterable[TaskPod], now: float) -> list[TaskPod]:
         """The pods with times that `now` can be compared with: clocks of nodes and servers may be others.
@@ -159,13 +162,17 @@ class JobSync(Sync):
         problem = await self._find_defect(graph)
         if problem is None and self.memory.checked >= len(self.job.spec.stages):
             known = self.memory.status or self.job.status
-            tasks = assess_job(self.job, graph.order, known.stages, self.pods, self.now)
+            tasks = assess_job(
+                self.job, graph.order, known.stages, self.pods, self.now, may_copy=self._may_copy
+            )
             problem = await self._find_obstacle(tasks)
         # Most jobs ask for no Pool.
         pool_refusal = await self.pools.refusal(self.job) if any(asked_pools(self.job)) else ""
         seen = Observed(self.now, self.memory.checked, problem, tasks, graph.estimates, pool_refusal)
         update = await self._write_status(seen)
+        copies = JobCopies(self.context, self.job, self.memory.pauses, may_copy=self._may_copy)
         if update.status.has_finished:
+            await copies.settle(tasks)
             await self._clean_up()
             return
         if not tasks:
@@ -180,7 +187,15 @@ class JobSync(Sync):
         await self._delete_pods(steps.delete)
         if not self.job.spec.suspend:
             await self._create_pods(seen, steps.create, graph.pod_hints(tasks.values()))
+        await copies.settle(tasks)
+        await copies.start(tasks, graph.pod_hints(tasks.values()))
+        self.wake_by(copies.wake_at)
         self._plan_next(update, tasks)
+
+    @property
+    def _may_copy(self) -> bool:
+        """Whether the admin lets the operator make copies in the job's namespace."""
+        return self.job.metadata.namespace in self.context.settings.copy_namespaces
 
     @property
     def pods_path(self) -> str:
@@ -222,7 +237,8 @@ class JobSync(Sync):
         largest = await self.context.pool.capacities()
         too_large = _too_large(self.job, tasks.values(), largest, self.memory.sizes) if largest else ()
         found = "; ".join(too_large)
-        return _start_problem(self.pods) or (Problem("FitsNoNode", found) if found else None)
+        first_attempts = [pod for pod in self.pods if not pod.copy_of]  # a copy is never a trouble of its job
+        return _start_problem(first_attempts) or (Problem("FitsNoNode", found) if found else None)
 
     async def _write_status(self, seen: Observed) -> StatusUpdate:
         """Write the status if it has changed, and the change is urgent or due; then events of conditions."""
@@ -349,7 +365,8 @@ class JobSync(Sync):
 
     async def _clean_up(self) -> None:
         """Delete what still runs of a job that has ended; delete the job when it has expired."""
-        await self._delete_pods([pod for pod in self.pods if not pod.has_ended and pod.deletion is None])
+        alive = [pod for pod in self.pods if not pod.has_ended and pod.deletion is None]
+        await self._delete_pods([*alive, *second_successes(self.pods)])
         expiry = job_status.expiry(self.job)
         if expiry is not None and self.now < expiry:
             self.wake_by(expiry)

@@ -12,7 +12,8 @@ pod. A pod belongs to a job if its controller is the job, by uid; which task it 
 The template is the user's, and the pod gets nothing more than it: it is created in the job's own namespace,
 where Pod Security, quotas and admission apply to it as to any other pod. Set are the name, the labels and
 annotations of Eclectus, the controller, `restartPolicy: Never`, the job's pool and a schedulerName where the
-template names none, and in each container the variable TASK_INDEX where it has none of that name.
+template names none, and in each container the variable TASK_INDEX where it has none of that name. The copy of
+a pod has the labels of its original, and is made as copied_pods.py says.
 """
 
 import hashlib
@@ -28,7 +29,9 @@ from eclectus.api import names
 from eclectus.api.common import time_seconds
 from eclectus.api.dag_job import DagJob, Stage
 from eclectus.kube.requests import thousandths, units
-from eclectus_operator import convert
+from eclectus.maths.copies import copy_name
+from eclectus_operator import convert, copied_pods
+from eclectus_operator.copied_pods import spec_of_copy
 from eclectus_operator.observed import PULL_REASONS, ContainerStatus, Ended, Pod, controlled_by, run_seconds
 
 Object = dict[str, Any]
@@ -77,6 +80,13 @@ class TaskPod(Struct, frozen=True, gc=False):
     stuck: Stuck | None = None  # what keeps it from starting, if its node says so
     waits_for: str = ""  # why it has no node yet, if its scheduler says so: a reason of PodScheduled
     version: str | None = None  # as it was read
+    copy_of: str = ""  # the uid of its original, if it is the copy of a pod that straggles
+    is_straggling: bool = False  # its scheduler says that a copy is expected to end earlier, and `lags` why
+    lags: str = ""
+    began: float | None = None  # when its containers started to run
+    finished: float | None = None  # when they ended, by the clock of its node
+    stage_until: float | None = None  # of a copy: until when it may be in its stage
+    late: str = ""  # of a copy: what is said if it still is then
 
     @property
     def raised_factors(self) -> dict[str, int]:
@@ -111,6 +121,8 @@ class NewPod:
     index: int = 0
     attempt: int = 0
     others: tuple[TaskPod, ...] = ()  # the task's pods that exist
+    original: TaskPod | None = None  # the pod that it is the copy of
+    has_no_requests: bool = False
 
     @cached_property
     def before(self) -> TaskPod | None:
@@ -120,6 +132,8 @@ class NewPod:
     @cached_property
     def name(self) -> str:
         """Its name; with a number at the end if pods of that attempt have the names before it."""
+        if self.original is not None:
+            return copy_name(self.original.name)
         digest = hashlib.sha256(f"{self.job.metadata.uid}/{self.stage.name}".encode()).hexdigest()[:8]
         head = f"{self.job.metadata.name}-{self.stage.name}".replace(".", "-")
         tail = f"-{self.index}-{self.attempt}-{digest}"
@@ -146,6 +160,10 @@ class NewPod:
         }
         pool = {names.POOL_LABEL: self.job.spec.pool} if self.job.spec.pool else {}
         annotations = {**given.get("annotations", {}), **estimates}
+        if self.job.spec.is_speculative(self.stage):
+            labels[names.SPECULATIVE_LABEL] = annotations[names.IDEMPOTENT] = "true"
+        if self.original is not None:
+            labels[names.COPY_OF_LABEL] = self.original.uid
         if self.memory_factors:
             annotations[names.MEMORY_FACTORS] = factors_text(self.memory_factors)
         return {
@@ -159,8 +177,14 @@ class NewPod:
                 "ownerReferences": [controlled_by(names.DAG_JOB, meta.name, meta.uid)],
                 **({"finalizers": given["finalizers"]} if given.get("finalizers") else {}),
             },
-            "spec": _spec(self, template["spec"]),
+            "spec": self._spec(template["spec"]),
         }
+
+    def _spec(self, given: Object) -> Object:
+        spec = _spec(self, given)
+        if self.original is None:
+            return spec
+        return spec_of_copy(spec, self.original.node, has_no_requests=self.has_no_requests)
 
 
 def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
@@ -174,6 +198,8 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
     if stage is None or int(index) >= stage.tasks:
         return None
     meta, status = pod.metadata, pod.status
+    copy_of, straggling = labels.get(names.COPY_OF_LABEL, ""), pod.condition(names.STRAGGLING)
+    stage_until, late = copied_pods.life(pod) if copy_of else (None, "")
     own, ends = _ends(status.container_statuses), _ends(pod.container_statuses)
     ended = _last_end(pod, ends.values())
     is_disrupted = _is_disrupted(pod, ended)
@@ -198,6 +224,13 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
         stuck=_stuck(pod),
         waits_for=_waits_for(pod),
         version=meta.resource_version,
+        copy_of=copy_of,
+        is_straggling=copied_pods.is_straggling(pod),
+        lags="" if straggling is None else straggling.message,
+        began=_began(status.container_statuses),
+        finished=ended,
+        stage_until=stage_until,
+        late=late,
     )
 
 
@@ -252,6 +285,12 @@ def _is_refused(pod: Pod) -> bool:
     if status.phase != "Failed" or status.reason in ("", DEADLINE):
         return False
     return all(not (each.state.running or each.state.terminated) for each in pod.container_statuses)
+
+
+def _began(statuses: Iterable[ContainerStatus] | None) -> float | None:
+    """When the first of its containers started, of those that run or have ended."""
+    states = (each.state.running or each.state.terminated for each in statuses or ())
+    return min((time_seconds(each.started_at) for each in states if each and each.started_at), default=None)
 
 
 def _waits_for(pod: Pod) -> str:

@@ -12,6 +12,10 @@
     not          its node refused the last one    runs again after a back-off; that is no failure either
     not          none                             runs again: its pod was deleted
 
+A task that straggles may have a copy (eclectus/maths/copies.py has the table of both). The copy is no pod of
+this table: it neither takes the place of its original nor counts as a failure. Only where the original is no
+more it is the pod that runs or waits, and as long as it is there its original has not failed.
+
 The attempt on a pod is the number of failures before it. So a failure is counted once, whatever crashes: the
 failures of a task are what is recorded, or what its pods show if that is more.
 
@@ -27,7 +31,7 @@ status records that they have succeeded.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nsmallest
 from itertools import groupby
@@ -35,7 +39,9 @@ from statistics import median
 
 from eclectus.api.dag_job import DagJob, FailedTasks, Stage, StageStatus
 from eclectus.kube.cluster_objects import COSCHEDULING_LABEL
+from eclectus.maths.copies import NO_POD, Attempt, Doing, Step, next_step
 from eclectus_operator.dag_jobs.task_pods import QUOTA_REASON, NewPod, TaskPod
+from eclectus_operator.races import Race
 
 BACKOFF_SECONDS, MOST_BACKOFF_SECONDS = 10.0, 360.0  # after the first failure, doubled with each; as of Jobs
 MOST_REFUSED = 7  # pods of a task that are kept for it: with so many the back-off is the longest
@@ -43,6 +49,14 @@ OVERDUE_SECONDS = 60.0  # after its grace period a pod that is being deleted is 
 MOST_WRITES = 50  # pods created, and deleted, in one sync of a job, so that one job does not delay the others
 MOST_WAITING = 2**31 - 1
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+
+
+@dataclass(frozen=True)
+class CopyRules:
+    """Which copies there may be: whether new ones are made, and whether the task is wanted at all."""
+
+    may_start: bool = False
+    is_wanted: bool = True
 
 
 @dataclass(frozen=True)
@@ -56,6 +70,9 @@ class Tasks:
     not_before: Mapping[int, float]  # when a task may run again, of those that must wait
     obsolete: tuple[TaskPod, ...]  # to be deleted
     pods: Mapping[int, tuple[TaskPod, ...]]  # all that exist
+    copies: Mapping[int, Race[TaskPod]] = field(
+        default_factory=dict
+    )  # of tasks that straggle, or whose copies exist
     run_seconds: float | None = None
 
     @property
@@ -122,11 +139,18 @@ TasksByStage = Mapping[str, Tasks]
 
 
 def assess_job(
-    job: DagJob, order: Sequence[Stage], recorded: Iterable[StageStatus], pods: Iterable[TaskPod], now: float
+    job: DagJob,
+    order: Sequence[Stage],
+    recorded: Iterable[StageStatus],
+    pods: Iterable[TaskPod],
+    now: float,
+    *,
+    may_copy: bool = False,
 ) -> dict[str, Tasks]:
     """The tasks of each stage, children first: whether they have finished decides what parents must keep.
 
-    `order`: the stages, parents first; `recorded`: what is known of them.
+    `order`: the stages, parents first; `recorded`: what is known of them; `may_copy`: whether the operator
+    may make copies in the job's namespace.
     """
     known, by_stage = {each.name: each for each in recorded}, dict[str, list[TaskPod]]()
     for pod in pods:
@@ -135,12 +159,19 @@ def assess_job(
     for stage in reversed(order):
         needed = any(not found[reader].is_complete for reader in readers.get(stage.name, ()))
         status, own = known.get(stage.name, StageStatus(stage.name)), by_stage.get(stage.name, ())
-        found[stage.name] = assess(stage, status, own, now, outputs_needed=needed)
+        rules = CopyRules(may_copy and job.spec.is_speculative(stage), not job.spec.suspend)
+        found[stage.name] = assess(stage, status, own, now, outputs_needed=needed, rules=rules)
     return found
 
 
 def assess(
-    stage: Stage, recorded: StageStatus, pods: Iterable[TaskPod], now: float, *, outputs_needed: bool = False
+    stage: Stage,
+    recorded: StageStatus,
+    pods: Iterable[TaskPod],
+    now: float,
+    *,
+    outputs_needed: bool = False,
+    rules: CopyRules = CopyRules(),
 ) -> Tasks:
     """The tasks of a stage; `pods`: of this stage.
 
@@ -154,19 +185,107 @@ def assess(
     seen = {index for index, own in by_task.items() if any(pod.has_succeeded for pod in own)}
     completed = parse_indexes(recorded.completed_indexes, stage.tasks)
     succeeded = frozenset(seen if outputs_needed else completed | seen)
-    active, obsolete, not_before = dict[int, TaskPod](), list[TaskPod](), dict[int, float]()
+    found = _Found()
     for index, own in by_task.items():
-        first, others = _active(own, failures.get(index, 0), has_succeeded=index in succeeded)
-        refused = [pod for pod in own if pod.is_refused and pod.deletion is None]
-        refused.sort(key=lambda pod: (pod.created, pod.name))
-        obsolete += [*others, *refused[:-MOST_REFUSED]]  # the last ones tell how long to wait
-        if first is not None:
-            active[index] = first
-        elif index not in succeeded and (until := _not_before(own, now)) > now:
-            not_before[index] = until
+        found.add(index, own, failures.get(index, 0), rules, now, has_succeeded=index in succeeded)
     run = _median_run(by_task.values()) or recorded.run_seconds
     every = {index: tuple(own) for index, own in by_task.items()}
-    return Tasks(stage, succeeded, failures, active, not_before, tuple(obsolete), every, run)
+    obsolete = tuple(found.obsolete)
+    return Tasks(
+        stage, succeeded, failures, found.active, found.not_before, obsolete, every, found.copies, run
+    )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What `Tasks` has of each task."""
+
+    active: dict[int, TaskPod] = field(default_factory=dict)
+    obsolete: list[TaskPod] = field(default_factory=list)
+    not_before: dict[int, float] = field(default_factory=dict)
+    copies: dict[int, Race[TaskPod]] = field(default_factory=dict)
+
+    def add(
+        self,
+        index: int,
+        own: Sequence[TaskPod],
+        failures: int,
+        rules: CopyRules,
+        now: float,
+        *,
+        has_succeeded: bool,
+    ) -> None:
+        """Note what the pods of a task are; `failures`: how often it has failed."""
+        originals = [pod for pod in own if not pod.copy_of]
+        first, others = _active(originals, failures, has_succeeded=has_succeeded)
+        race = _race(own, first, failures, rules, now, has_succeeded=has_succeeded)
+        if race is not None:
+            self.copies[index] = race
+            if race.step is Step.TAKE_OVER and first is None:
+                first = race.copy
+            elif race.step is Step.WIN:  # it is marked before it is deleted
+                others = [pod for pod in others if pod is not race.original]
+        refused = [pod for pod in originals if pod.is_refused and pod.deletion is None]
+        refused.sort(key=lambda pod: (pod.created, pod.name))
+        self.obsolete.extend([*others, *refused[:-MOST_REFUSED]])  # the last ones tell how long to wait
+        if first is not None:
+            self.active[index] = first
+        elif not has_succeeded and (until := _not_before(own, now)) > now:
+            self.not_before[index] = until
+
+
+def _race(
+    own: Iterable[TaskPod],
+    active: TaskPod | None,
+    failures: int,
+    rules: CopyRules,
+    now: float,
+    *,
+    has_succeeded: bool,
+) -> Race[TaskPod] | None:
+    """The race of a task; None if there is no copy and none is to be made. `active`: its pod that goes on."""
+    by_uid = {pod.uid: pod for pod in own}
+    copy = min((pod for pod in own if pod.copy_of), key=_precedence, default=None)
+    original = active if copy is None else by_uid.get(copy.copy_of)
+    is_overdue = copy is not None and copy.stage_until is not None and now >= copy.stage_until
+    step = next_step(
+        attempt_of(original),
+        attempt_of(copy),
+        is_straggling=original is not None and original.is_straggling and rules.may_start,
+        is_wanted=rules.is_wanted,
+        is_overdue=is_overdue,
+    )
+    if copy is None:
+        return Race[TaskPod](original, None, step) if step is Step.CREATE else None
+    if not copy.has_ended and copy.deletion is None:
+        if has_succeeded:  # by whatever pod, which may be gone
+            step = Step.LOSE
+        elif copy.attempt < failures or (active is not None and active is not original):
+            step = Step.WITHDRAW  # the task has failed and runs again
+    return Race[TaskPod](original, copy, step, is_overdue)
+
+
+def attempt_of(pod: TaskPod | None) -> Attempt:
+    """A pod, as the table of steps takes it."""
+    if pod is None:
+        return NO_POD
+    finished = float("inf") if pod.finished is None else pod.finished
+    return Attempt(_doing(pod), pod.name, finished)
+
+
+def _doing(pod: TaskPod) -> Doing:
+    if pod.has_succeeded:
+        return Doing.SUCCEEDED
+    if pod.deletion is not None:
+        return Doing.LEAVING
+    if pod.has_ended:
+        return Doing.FAILED
+    return Doing.RUNS if pod.phase == "Running" else Doing.WAITS
+
+
+def _precedence(pod: TaskPod) -> tuple[bool, bool, float, str]:
+    """Of several copies of a task the one that has succeeded counts, or one that goes on, or the first."""
+    return not pod.has_succeeded, pod.has_ended or pod.deletion is not None, pod.created, pod.name
 
 
 @dataclass(frozen=True)
@@ -282,10 +401,18 @@ def _recorded_failures(recorded: StageStatus, stage: Stage) -> dict[int, int]:
 def _failures(stage: Stage, recorded: StageStatus, by_task: Mapping[int, list[TaskPod]]) -> dict[int, int]:
     known = _recorded_failures(recorded, stage)
     for index, own in by_task.items():
-        shown = max(pod.attempt + pod.has_failed for pod in own)
+        shown = max(pod.attempt + (pod.has_failed and _counts(pod, own)) for pod in own)
         if shown > known.get(index, 0):
             known[index] = shown
     return known
+
+
+def _counts(pod: TaskPod, own: Iterable[TaskPod]) -> bool:
+    """Whether its failure is one of its task: neither that of a copy, nor while its copy may do the work."""
+    return not pod.copy_of and not any(
+        each.copy_of == pod.uid and each.deletion is None and (each.has_succeeded or not each.has_ended)
+        for each in own
+    )
 
 
 def _active(
@@ -300,22 +427,41 @@ def _active(
 
 def _not_before(own: Sequence[TaskPod], now: float) -> float:
     """When a task without an active pod may run again."""
-    until, refusals = 0.0, sum(pod.is_refused for pod in own)
+    until, refusals = 0.0, sum(pod.is_refused for pod in own if not pod.copy_of)
     for pod in own:
         if not pod.has_ended:
             until = max(until, (now if pod.deletion is None else pod.deletion) + OVERDUE_SECONDS)
-        if (pod.has_failed or pod.is_refused) and pod.ended is not None:
+        if (pod.has_failed or pod.is_refused) and pod.ended is not None and not pod.copy_of:
             times = pod.attempt if pod.has_failed else refusals - 1
             until = max(until, pod.ended + min(BACKOFF_SECONDS * 2.0**times, MOST_BACKOFF_SECONDS))
     return until
 
 
 def _median_run(by_task: Iterable[list[TaskPod]]) -> float | None:
-    """The median run time of the pods that have succeeded, to a thousandth of a second."""
-    runs = [
-        pod.run_seconds for own in by_task for pod in own if pod.has_succeeded and pod.run_seconds is not None
-    ]
+    """The median run time of the pods that have succeeded, one a task, to a thousandth of a second."""
+    winners = (_winner(own) for own in by_task)
+    runs = [pod.run_seconds for pod in winners if pod is not None and pod.run_seconds is not None]
     return round(median(runs), 3) if runs else None
+
+
+def _winner(own: Iterable[TaskPod]) -> TaskPod | None:
+    """The first of a task's pods that have succeeded."""
+    ended = (pod for pod in own if pod.has_succeeded)
+    return min(ended, key=lambda pod: (attempt_of(pod).finished_at, pod.name), default=None)
+
+
+def second_successes(pods: Iterable[TaskPod]) -> list[TaskPod]:
+    """The pods that have succeeded after another one of their task: nothing needs them."""
+    by_task: dict[tuple[str, int], list[TaskPod]] = {}
+    for pod in pods:
+        by_task.setdefault((pod.stage, pod.index), []).append(pod)
+    return [
+        pod
+        for own in by_task.values()
+        if any(each.copy_of for each in own)
+        for pod in own
+        if pod.has_succeeded and pod.deletion is None and pod is not _winner(own)
+    ]
 
 
 def parse_indexes(text: str, count: int) -> frozenset[int]:

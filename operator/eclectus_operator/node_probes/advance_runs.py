@@ -22,10 +22,11 @@ from eclectus.kubeclient.client import list_objects
 from eclectus_operator import convert
 from eclectus_operator.metrics import YIELDED
 from eclectus_operator.node_probes import probe_pods, probe_status, run_steps
-from eclectus_operator.node_probes.run_steps import Delete, StageSince, Step, Wait
+from eclectus_operator.node_probes.run_steps import Delete, Step, Wait
 from eclectus_operator.node_probes.snapshot import Snapshot
 from eclectus_operator.observed import Node, Pod, PodEvent
 from eclectus_operator.operator_context import NotLeadingError
+from eclectus_operator.pod_stages import StageSince, current_stage, needs_events
 
 MAX_PASSES = 8  # more than a run has steps: ends the loop if the API server loses what was written
 _log = logging.getLogger(__name__)
@@ -176,8 +177,8 @@ async def _next_steps(snapshot: Snapshot, probe: NodeProbe) -> list[tuple[Run, S
 
 async def _stage_of(snapshot: Snapshot, pod: Pod, probe: NodeProbe) -> StageSince:
     """The stage of a pod. Its events are read only when pulling or starting takes long."""
-    stage, context = run_steps.current_stage(pod), snapshot.context
-    if not run_steps.needs_events(stage, probe.spec.deadlines, snapshot.now):
+    stage, context = current_stage(pod), snapshot.context
+    if not needs_events(stage, probe.spec.deadlines, snapshot.now):
         return stage
     path = f"/api/v1/namespaces/{context.settings.namespace}/events"
     query = {"fieldSelector": f"involvedObject.uid={pod.metadata.uid}"}
@@ -186,4 +187,4 @@ async def _stage_of(snapshot: Snapshot, pod: Pod, probe: NodeProbe) -> StageSinc
     except ApiError as error:
         _log.warning("the stage of %s is decided without its events: %s", pod.metadata.name, error)
         return stage
-    return run_steps.current_stage(pod, [convert.read(each, PodEvent) for each in found])
+    return current_stage(pod, [convert.read(each, PodEvent) for each in found])

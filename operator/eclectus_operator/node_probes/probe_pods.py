@@ -13,21 +13,19 @@ owned by its NodeProbe, so that Kubernetes deletes it together with that.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from eclectus.api import names
 from eclectus.api.node_probe import Deadlines, NodeProbe, ProbeClass, ProbeId, Run, SingleContainer, Unit
-from eclectus.kube import objects as kube
-from eclectus.kube.requests import SHARED, requested, room_annotation
+from eclectus.kube.requests import room_annotation
 from eclectus.model.objects import Amounts
 from eclectus_operator import convert
 from eclectus_operator.observed import Pod, controlled_by
+from eclectus_operator.pod_requests import CONTAINERS, shareable_requests, with_zero_requests
 from eclectus_operator.settings import Settings
 
 Object = dict[str, Any]
-Change = Callable[[Object], Object]
-"""From the `resources` of a container or a pod to its new requests."""
 
 # Notional requests of the built-in benchmark: a whole core, since a share of one would measure the share.
 UNIT_REQUESTS: Mapping[str, Mapping[str, str]] = {
@@ -35,7 +33,6 @@ UNIT_REQUESTS: Mapping[str, Mapping[str, str]] = {
     "memory": {"cpu": "1", "memory": "320Mi"},
     "disk": {"cpu": "500m", "memory": "128Mi", "ephemeral-storage": "256Mi"},
 }
-CONTAINERS = ("initContainers", "containers")
 SCRATCH = "/scratch"  # the disk benchmark's folder, and an emptyDir of half the storage it asks for
 GRACE_SECONDS = 1  # a benchmark has nothing to save, and has to yield quickly
 # Unless a template names another.
@@ -187,37 +184,3 @@ def _restricted(one: Object) -> Object:
         **one,
         "securityContext": {**one.get("securityContext", {}), **UNPRIVILEGED},
     }
-
-
-def shareable_requests(spec: Object) -> Amounts:
-    """The requests for resources that could be used without one. Raises FieldError, ShapeError."""
-    pod = convert.read({"metadata": {}, "spec": _change_requests(spec, _effective)}, kube.Pod)
-    return tuple((name, amount) for name, amount in requested(pod).amounts if name in SHARED)
-
-
-def with_zero_requests(spec: Object) -> Object:
-    """The spec with requests of 0 for the resources that need no request."""
-    return _change_requests(spec, _zero)
-
-
-def _change_requests(spec: Object, change: Change) -> Object:
-    """A pod's spec with the requests of each container, and of the pod if it has any, changed."""
-    changed = {field: [_changed(one, change) for one in spec[field]] for field in CONTAINERS if field in spec}
-    return {**(_changed(spec, change) if "resources" in spec else spec), **changed}
-
-
-def _changed(one: Object, change: Change) -> Object:
-    resources = one.get("resources") or {}
-    return {**one, "resources": {**resources, "requests": change(resources)}}
-
-
-def _effective(resources: Object) -> Object:
-    """As the API server defaults them: a limit without a request is also the request."""
-    return {**resources.get("limits", {}), **resources.get("requests", {})}
-
-
-def _zero(resources: Object) -> Object:
-    """Explicit zeros: an absent request would be filled from a limit or from the namespace's LimitRange."""
-    requests = _effective(resources)
-    zeroed = {name for name in requests if name in SHARED} | {"cpu", "memory"}
-    return {**requests, **dict.fromkeys(sorted(zeroed), "0")}

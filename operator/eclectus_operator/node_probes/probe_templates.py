@@ -16,7 +16,8 @@ from eclectus.api.names import GROUP
 from eclectus.api.node_probe import NodeProbeSpec, ProbeClass
 from eclectus.kube.requests import FieldError
 from eclectus_operator.convert import ShapeError, shape_problem
-from eclectus_operator.node_probes.probe_pods import shareable_requests, template_of
+from eclectus_operator.node_probes.probe_pods import template_of
+from eclectus_operator.pod_requests import shareable_requests
 from eclectus_operator.settings import Settings
 
 Object = dict[str, Any]

@@ -12,10 +12,7 @@
     ended             exists                   delete it
     ended             none                     write the node's profile, and remove the run
 
-The stages of a pod: Scheduling -> Pulling -> Starting -> Running -> Succeeded or Failed -> Deleting. Binding
-ends Scheduling. Between binding and the start of the containers, the kubelet's events distinguish pulling an
-image from the rest; without events, the reason for which a container waits does. Each stage has its own
-deadline.
+Each stage of a pod (pod_stages.py) has its own deadline.
 
 Whatever a crash after a step needs is recorded: a pod is created only for a run that is recorded, and deleted
 only when the outcome is. A run whose pod was ever seen is not created again, so no probe runs twice.
@@ -37,107 +34,14 @@ would look like an orphan; this way it looks lost, and its creation meets 409.
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from eclectus.api.common import time_seconds, time_text
 from eclectus.api.node_probe import Deadlines, EndedBy, Outcome, ProbeId, Run, recognised
 from eclectus_operator.metrics import YIELDED
-from eclectus_operator.observed import PULL_REASONS, ContainerStatus, Ended, Pod, PodEvent, run_seconds
+from eclectus_operator.observed import Ended, Pod, run_seconds
+from eclectus_operator.pod_stages import Stage, StageSince, deadline, is_overdue, overdue_message
 
 _MESSAGE_CHARACTERS = 1500  # kept of a container's termination message
-
-
-class Stage(StrEnum):
-    """The stages, in order. Creating is before the pod exists."""
-
-    CREATING = "Creating"
-    SCHEDULING = "Scheduling"
-    PULLING = "Pulling"
-    STARTING = "Starting"
-    RUNNING = "Running"
-    SUCCEEDED = "Succeeded"
-    FAILED = "Failed"
-    DELETING = "Deleting"
-
-
-@dataclass(frozen=True)
-class StageSince:
-    """A stage, when it began (seconds since the epoch), and why the pod is in it, if known."""
-
-    stage: Stage
-    since: float
-    reason: str = ""
-    message: str = ""
-    image: str = ""  # that is being pulled
-
-
-def current_stage(pod: Pod, events: Sequence[PodEvent] = ()) -> StageSince:
-    """The stage of a pod. Without `events`, pulling is recognised only by its failures."""
-    meta, status = pod.metadata, pod.status
-    if meta.deletion_timestamp:  # this is when the grace period ends
-        return StageSince(Stage.DELETING, time_seconds(meta.deletion_timestamp))
-    if status.phase in ("Succeeded", "Failed"):
-        stage = Stage.SUCCEEDED if status.phase == "Succeeded" else Stage.FAILED
-        return StageSince(stage, pod.created, status.reason, status.message)
-    scheduled = pod.condition("PodScheduled")
-    if not pod.spec.node_name:
-        reason, message = (scheduled.reason, scheduled.message) if scheduled else ("", "")
-        return StageSince(Stage.SCHEDULING, pod.created, reason, message)
-    bound = pod.created
-    if scheduled and scheduled.status == "True" and scheduled.last_transition_time:
-        bound = time_seconds(scheduled.last_transition_time)
-    return _on_node(pod, events, bound)
-
-
-def _on_node(pod: Pod, events: Sequence[PodEvent], bound: float) -> StageSince:
-    statuses = pod.status.container_statuses or ()
-    waiting = next((each for each in statuses if not (each.state.running or each.state.terminated)), None)
-    if statuses and waiting is None:
-        return StageSince(Stage.RUNNING, max(_started(each) or bound for each in statuses))
-    cause = waiting.state.waiting if waiting else None
-    reason, message = (cause.reason, cause.message) if cause else ("", "")
-    pulls = [each for each in events if each.reason in ("Pulling", "Pulled")]
-    last = max(pulls, key=lambda each: each.moment, default=None)
-    if reason in PULL_REASONS or (last is not None and last.reason == "Pulling"):
-        return StageSince(
-            Stage.PULLING, bound, reason, message or (last.message if last else ""), _image(pod, waiting)
-        )
-    pulled = time_seconds(last.moment) if last and last.moment else bound
-    return StageSince(Stage.STARTING, pulled, reason, message)
-
-
-def _image(pod: Pod, waiting: ContainerStatus | None) -> str:
-    """The image of the waiting container, as the spec names it."""
-    named = [each.image for each in pod.spec.containers if waiting is None or each.name == waiting.name]
-    return named[0] if named else ""
-
-
-def _started(status: ContainerStatus) -> float | None:
-    state = status.state.running or status.state.terminated
-    return time_seconds(state.started_at) if state and state.started_at else None
-
-
-def deadline(stage: Stage, deadlines: Deadlines) -> float | None:
-    """Seconds that a stage may take; None for a final one."""
-    return {
-        Stage.SCHEDULING: deadlines.scheduling_seconds,
-        Stage.PULLING: deadlines.pulling_seconds,
-        Stage.STARTING: deadlines.starting_seconds,
-        Stage.RUNNING: deadlines.running_seconds,
-        Stage.DELETING: deadlines.deleting_seconds,
-    }.get(stage)
-
-
-def is_overdue(stage: StageSince, deadlines: Deadlines, now: float) -> bool:
-    """Whether a stage has taken longer than it may."""
-    allowed = deadline(stage.stage, deadlines)
-    return allowed is not None and now - stage.since >= allowed
-
-
-def needs_events(stage: StageSince, deadlines: Deadlines, now: float) -> bool:
-    """Whether the pod's events are needed to tell its stage: pulling or starting takes long."""
-    soonest = min(deadlines.pulling_seconds, deadlines.starting_seconds)
-    return stage.stage in (Stage.PULLING, Stage.STARTING) and now - stage.since >= soonest
 
 
 def ended_by_itself(pod: Pod, now: float, *, is_unit: bool) -> Outcome:
@@ -285,16 +189,7 @@ def _in_progress(pod: Pod, stage: StageSince, deadlines: Deadlines, now: float, 
 
 def overdue(pod: Pod, stage: StageSince, deadlines: Deadlines, now: float) -> End:
     """The step of a pod that the operator ends because its stage is overdue."""
-    allowed = deadline(stage.stage, deadlines) or 0.0
-    activity = {
-        Stage.SCHEDULING: "still not on a node",
-        Stage.PULLING: f"still pulling image {stage.image}",
-        Stage.STARTING: "still not started",
-        Stage.RUNNING: "still running",
-    }[stage.stage]
-    where = f" (node {pod.spec.node_name})" if pod.spec.node_name else ""
-    cause = f": {stage.message}" if stage.message else ""
-    message = f"pod {pod.metadata.name}: {activity} after {allowed:g} s{where}{cause}"
+    message = overdue_message(pod, stage, deadlines)
     return _failed(stage.stage, stage.reason or "DeadlineExceeded", message, now, "Operator")
 
 

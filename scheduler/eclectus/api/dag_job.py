@@ -47,7 +47,10 @@ class StageInput(Struct, frozen=True, rename="camel"):
 
 
 class Stage(Struct, frozen=True, rename="camel"):
-    """Equal tasks. `template`: the pod template of each; `retries`: how often each may fail and run again."""
+    """Equal tasks. `template`: the pod template of each; `retries`: how often each may fail and run again.
+
+    `speculative`: whether tasks that straggle may get a copy; None: as the job says.
+    """
 
     name: str
     template: dict[str, Any]
@@ -56,6 +59,7 @@ class Stage(Struct, frozen=True, rename="camel"):
     estimate: Estimate = Estimate()
     retries: int = 3
     inputs: tuple[StageInput, ...] = ()
+    speculative: bool | None = None
 
 
 class DagJobSpec(Struct, frozen=True, rename="camel"):
@@ -68,6 +72,11 @@ class DagJobSpec(Struct, frozen=True, rename="camel"):
     deadline_seconds: int | None = None
     suspend: bool = False
     ttl_seconds_after_finished: int | None = None
+    speculative: bool = False
+
+    def is_speculative(self, stage: Stage) -> bool:
+        """Whether tasks of the stage that straggle may get a copy."""
+        return self.speculative if stage.speculative is None else stage.speculative
 
     def find_stage(self, name: str) -> Stage | None:
         """The stage of that name; None if there is none."""

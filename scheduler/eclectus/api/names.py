@@ -52,6 +52,8 @@ ROOM_ANNOTATION = f"{GROUP}/room"  # notional requests: what the probe would ask
 
 # By these a scheduler or an operator takes a pod for a probe: only the operator may create pods with them.
 PROBE_KEYS = (INSTANCE_LABEL, RUN_ID_LABEL, SEQ_LABEL, PROBE_LABEL, NODE_ANNOTATION, ROOM_ANNOTATION)
+# Nor may a template of a DagJob, whose pods the operator creates, have any of them.
+OPERATOR_KEYS = (*PROBE_KEYS, COPY_OF_LABEL)
 
 # Leases by which one installation of all does a work: at one place, whatever the settings say.
 CLAIMS_NAMESPACE = "kube-system"

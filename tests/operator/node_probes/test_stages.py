@@ -3,15 +3,9 @@ import pytest
 from eclectus.api.common import time_text
 from eclectus.api.node_probe import Deadlines
 from eclectus_operator.convert import read
-from eclectus_operator.node_probes.run_steps import (
-    Stage,
-    StageSince,
-    current_stage,
-    ended_by_itself,
-    is_overdue,
-    overdue,
-)
+from eclectus_operator.node_probes.run_steps import ended_by_itself, overdue
 from eclectus_operator.observed import Pod, PodEvent
+from eclectus_operator.pod_stages import Stage, StageSince, current_stage, is_overdue
 
 BORN, BOUND = 1000.0, 1010.0
 

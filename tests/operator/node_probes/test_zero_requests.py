@@ -9,12 +9,8 @@ from eclectus.api.node_probe import NodeProbe, Run
 from eclectus.kube.objects import Pod
 from eclectus.kube.requests import FieldError, annotated_room, requested
 from eclectus_operator.convert import read
-from eclectus_operator.node_probes.probe_pods import (
-    notional_requests,
-    pod,
-    shareable_requests,
-    with_zero_requests,
-)
+from eclectus_operator.node_probes.probe_pods import notional_requests, pod
+from eclectus_operator.pod_requests import shareable_requests, with_zero_requests
 from probe_world import SETTINGS, node_probe
 
 CORE, MI = 1000, 2**20

@@ -14,9 +14,10 @@ LABEL = ("app.kubernetes.io/component", "operator")
 
 
 @cache
-def operator_rights(*, dag_jobs: bool) -> frozenset[Permission]:
-    """What the chart grants the operator, with DagJobs or without."""
-    values = {"operator": {"enabled": True, "dagJobs": {"enabled": dag_jobs}}}
+def operator_rights(*, dag_jobs: bool, copies: tuple[str, ...] = ()) -> frozenset[Permission]:
+    """What the chart grants the operator, with DagJobs or without; `copies`: namespaces with copies."""
+    parts = {"dagJobs": {"enabled": dag_jobs}, "copies": {"namespaces": list(copies)}}
+    values = {"operator": {"enabled": True, **parts}}
     rendered = chart.render(values)
     return frozenset(
         granted(each for each in rendered if LABEL in each["metadata"].get("labels", {}).items())
@@ -37,8 +38,8 @@ def permission(method: str, path: str) -> Permission:
 class AuditedApi:
     """Passes on what the operator may ask for; `used` has all of it."""
 
-    def __init__(self, api: FakeApi) -> None:
-        self._api = api
+    def __init__(self, api: FakeApi, *, dag_jobs: bool = True, copies: tuple[str, ...] = ()) -> None:
+        self._api, self._rights = api, operator_rights(dag_jobs=dag_jobs, copies=copies)
         self.used: set[Permission] = set()
 
     async def send(
@@ -47,6 +48,6 @@ class AuditedApi:
         """One request. Fails for one that the chart does not permit."""
         request = permission(method, path)
         self.used.add(request)
-        refused = forbidden(set(operator_rights(dag_jobs=True)), {request})
+        refused = forbidden(set(self._rights), {request})
         assert not refused, f"the chart does not permit {method} {path}"
         return await self._api.send(method, path, body, query, **more)

@@ -33,7 +33,7 @@ class DagWorld:
 
     def __init__(self, job: Object | None = None, settings: Settings = SETTINGS) -> None:
         self.api, self.settings = FakeApi(), settings
-        self.audited = AuditedApi(self.api)
+        self.audited = AuditedApi(self.api, copies=settings.copy_namespaces)
         self.ends: dict[Task, End] = {}
         self.quota = 10**9  # pods that may hold a node at a time
         self.reason = "WaitingForQuota"  # that the scheduler gives for all others
