@@ -14,6 +14,7 @@ from eclectus.api.names import (
     GROUP,
     IDEMPOTENT,
     JOB_WORK_SECONDS,
+    ORIGINAL,
     PATH_SECONDS,
     STRAGGLING,
 )
@@ -143,7 +144,7 @@ def copy_of(original: Object, *, has_no_requests: bool) -> Object:
             "name": copy_name(meta["name"]),
             "namespace": meta["namespace"],
             "labels": {**meta.get("labels", {}), COPY_OF_LABEL: meta["uid"]},
-            "annotations": _annotations(meta.get("annotations", {})),
+            "annotations": {**_annotations(meta.get("annotations", {})), ORIGINAL: meta["name"]},
         },
         "spec": spec_of_copy(spec, spec.get("nodeName", ""), has_no_requests=has_no_requests),
     }

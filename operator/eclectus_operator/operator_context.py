@@ -15,6 +15,7 @@ from eclectus.kubeclient.api_errors import ApiError, MissingError
 from eclectus.kubeclient.client import ApiClient, Object, ObjectApi
 from eclectus_operator.cluster_nodes import NodePool
 from eclectus_operator.metrics import Metrics
+from eclectus_operator.observed import Metadata
 from eclectus_operator.settings import Settings
 
 CLUSTER_NAMESPACE = "default"  # the API server accepts events about cluster-scoped objects in no other one
@@ -72,14 +73,17 @@ class OperatorContext:
         return True
 
     async def record(
-        self, about: ObjectMeta, action: str, reason: str, note: str, *, is_warning: bool = True
+        self, about: ObjectMeta | Metadata, action: str, reason: str, note: str, *, is_warning: bool = True
     ) -> None:
-        """Write an event about a NodeProbe or a DagJob. One that cannot be written is logged and dropped."""
+        """Write an event about an object. One that cannot be written is logged and dropped."""
         regarding = {"apiVersion": API_VERSION, "kind": NODE_PROBE, "name": about.name, "uid": about.uid}
         namespace, now = CLUSTER_NAMESPACE, self.now()
         if isinstance(about, DagJobMeta):
             namespace = about.namespace
             regarding |= {"kind": DAG_JOB, "namespace": namespace}
+        elif isinstance(about, Metadata):
+            namespace = about.namespace
+            regarding |= {"apiVersion": "v1", "kind": "Pod", "namespace": namespace}
         name = f"{about.name[:40].rstrip('.-')}.{int(now * 1e9):x}"
         event = {
             "apiVersion": "events.k8s.io/v1",

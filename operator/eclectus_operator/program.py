@@ -1,15 +1,18 @@
 """One operator process: it takes part in the election and, while it leads, runs kopf in threads of their own.
 
-NodeProbes have one thread, DagJobs, whose pods are in all namespaces, another, and Pools, which have no pods,
-a third, because one kopf watches the same namespaces and labels for all kinds. kopf cancels everything else
+NodeProbes have one thread, DagJobs, whose pods are in all namespaces, another, Pools, which have no pods, a
+third, and pods that may have copies a fourth, because one kopf watches the same namespaces and labels for all
+kinds. kopf cancels everything else
 in its loop when it ends, so the election and the health server have another loop. A process that loses the
 Lease exits: a new process starts from what the API server says.
 
 Only `on.event` handlers are used. kopf writes nothing for them, no annotation and no finalizer, so nothing
 ever keeps an object from being deleted. A lost event costs at most `look_seconds`, since the controller syncs
-then anyway. kopf spends milliseconds on each event, so only NodeProbes, DagJobs, their pods, and Pools are
-watched.
+then anyway. kopf spends milliseconds on each event, so only NodeProbes, DagJobs, their pods, Pools, and pods
+that ask for copies are watched.
 """
+
+from __future__ import annotations
 
 import asyncio
 import logging
@@ -37,6 +40,7 @@ from eclectus.kubeclient.serving.access import access_of
 from eclectus.kubeclient.serving.certificate import certificate_of
 from eclectus_operator.cluster_nodes import NodePool
 from eclectus_operator.convert import ShapeError
+from eclectus_operator.copies.copy_controller import SELECTOR, CopyController
 from eclectus_operator.dag_jobs.dag_controller import DagController
 from eclectus_operator.login import WatchLogin, credentials, login
 from eclectus_operator.metrics import Metrics
@@ -65,13 +69,13 @@ async def run(settings: Settings, lease: LeaseSettings, server: ServerSettings) 
         api = ObjectApi(client)
         identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         leadership = Leadership(api, identity, lease.election, Random(), [PROBES])
-        metrics, kinds = Metrics(), [probes, pools, *([dag_jobs] if settings.dag_jobs else [])]
+        metrics = Metrics()
 
         def on_end() -> None:
             loop.call_soon_threadsafe(ended.set)
 
         threads = [
-            SyncLoop(kind(settings), settings, leadership.holds_lease, metrics, on_end) for kind in kinds
+            SyncLoop(kind, settings, leadership.holds_lease, metrics, on_end) for kind in kinds(settings)
         ]
         live = {"leader-election": leadership.trouble, **{each.name: each.trouble for each in threads}}
         ready = {"api-server": leadership.unanswered}
@@ -96,6 +100,16 @@ async def run(settings: Settings, lease: LeaseSettings, server: ServerSettings) 
     return 0 if signalled.is_set() else 1
 
 
+def kinds(settings: Settings) -> list[Kind]:
+    """What this process runs."""
+    found = [probes(settings), pools(settings)]
+    if settings.dag_jobs:
+        found.append(dag_jobs(settings))
+    if settings.copy_namespaces:
+        found.append(copies(settings))
+    return found
+
+
 async def _wait_for_first(*waits: Awaitable[object]) -> None:
     """Wait for the first one to finish; the others are cancelled."""
     tasks = [asyncio.ensure_future(each) for each in waits]
@@ -115,7 +129,7 @@ HUNG_SECONDS = 120.0  # beyond look_seconds, until a controller that does not sy
 BATCH_SECONDS = 0.2  # events that arrive together cause one sync
 
 
-Controller = ProbeController | DagController | PoolController
+Controller = ProbeController | DagController | PoolController | CopyController
 
 
 @dataclass(frozen=True)
@@ -123,7 +137,7 @@ class Kind:
     """What one loop runs."""
 
     name: str  # of the loop
-    plural: str  # of the custom resource that is watched
+    plural: str  # of the custom resource that is watched; empty: none is
     pod_selector: str  # label selector of the pods that are watched; empty: none are
     where: dict[str, Any]  # arguments of kopf.operator: the namespaces that are watched
     controller: Callable[[OperatorContext], Controller]
@@ -143,6 +157,11 @@ def dag_jobs(settings: Settings) -> Kind:
 def pools(_settings: Settings) -> Kind:
     """The Pools of the cluster."""
     return Kind(POOLS, POOLS, "", {"clusterwide": True}, PoolController)
+
+
+def copies(settings: Settings) -> Kind:
+    """The pods that ask for copies, in the namespaces that the admin has named."""
+    return Kind("copies", "", SELECTOR, {"namespaces": list(settings.copy_namespaces)}, CopyController)
 
 
 class SyncLoop(threading.Thread):
@@ -211,7 +230,8 @@ class SyncLoop(threading.Thread):
         kopf.on.login(registry=registry)(WatchLogin(login).log_in)
         kopf.on.startup(registry=registry)(self._start)
         kopf.on.cleanup(registry=registry)(self._end)
-        kopf.on.event(GROUP, VERSION, self._kind.plural, registry=registry)(self._on_object)
+        if self._kind.plural:
+            kopf.on.event(GROUP, VERSION, self._kind.plural, registry=registry)(self._on_object)
         if self._kind.pod_selector:
             kopf.on.event("", "v1", "pods", registry=registry)(self._on_pod)
         return registry

@@ -14,9 +14,12 @@ from eclectus.api.common import ObjectMeta, time_text
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError, RejectedError
 from eclectus.maths.copies import Step
 from eclectus_operator.metrics import CopyEvent
+from eclectus_operator.observed import Metadata
 from eclectus_operator.operator_context import NotLeadingError, OperatorContext, Sync
 
 Object = dict[str, Any]
+About = ObjectMeta | Metadata
+"""Of the DagJob or the pod that events are about."""
 PAUSE_SECONDS = 300.0  # after a copy that was refused or withdrawn, until its original gets another one
 RETRY_SECONDS = 2.0  # after a request that was not answered
 DISRUPTION = "DisruptionTarget"
@@ -92,7 +95,7 @@ class RaceSync(Sync):
     pauses: Pauses
     may_mark: bool = True
 
-    async def start(self, about: ObjectMeta, race: Race[Contender], body: Object, task: str = "") -> bool:
+    async def start(self, about: About, race: Race[Contender], body: Object, task: str = "") -> bool:
         """Create the copy; whether it exists then. Raises NotLeadingError."""
         original, name = race.original, body["metadata"]["name"]
         if original is None:
@@ -118,13 +121,13 @@ class RaceSync(Sync):
         await self._record(about, "CopyCreated", text)
         return True
 
-    async def refuse(self, about: ObjectMeta, original: Contender, why: str, task: str = "") -> None:
+    async def refuse(self, about: About, original: Contender, why: str, task: str = "") -> None:
         """Say why a pod gets no copy for now."""
         self.pauses.pause(original.uid, self.now)
         self.context.metrics.count_copy("refused")
         await self._record(about, "CopyRefused", f"{task}{original.name} gets no copy: {why}")
 
-    async def take(self, about: ObjectMeta, race: Race[Contender], task: str = "") -> None:
+    async def take(self, about: About, race: Race[Contender], task: str = "") -> None:
         """Take the step of a race that ends a pod. Raises NotLeadingError."""
         try:
             await self._take(about, race, task)
@@ -135,7 +138,7 @@ class RaceSync(Sync):
         except ApiError as error:
             _log.warning("%s: %s of a race failed: %s", self.pods_path, race.step, error)
 
-    async def _take(self, about: ObjectMeta, race: Race[Contender], task: str) -> None:
+    async def _take(self, about: About, race: Race[Contender], task: str) -> None:
         original, copy = race.original, race.copy
         if race.step is Step.WIN and original is not None and copy is not None:
             text = f"{task}{copy.name} has ended before {original.name}, the pod that it is a copy of"
@@ -155,7 +158,7 @@ class RaceSync(Sync):
             _log.warning("deleted %s/%s at once: %s", self.pods_path, copy.name, copy.late)
             await self.context.delete(f"{self.pods_path}/{copy.name}", copy.uid, gracePeriodSeconds=0)
 
-    async def _withdraw(self, about: ObjectMeta, race: Race[Contender], text: str) -> None:
+    async def _withdraw(self, about: About, race: Race[Contender], text: str) -> None:
         copy = race.copy
         if copy is None or not await self._end(copy, text):
             return
@@ -207,5 +210,5 @@ class RaceSync(Sync):
         seconds = 0.0 if ended.began is None else max(0.0, self.now - ended.began)
         self.context.metrics.count_copy(how, seconds)
 
-    async def _record(self, about: ObjectMeta, reason: str, note: str) -> None:
+    async def _record(self, about: About, reason: str, note: str) -> None:
         await self.context.record(about, "Copy", reason, note, is_warning=False)

@@ -29,6 +29,7 @@ LEADER_SINCE = f"{GROUP}/leader-since"  # written with the bind: the acquireTime
 SPECULATIVE_LABEL = f"{GROUP}/speculative"  # "true": a second pod may do the same work beside it
 IDEMPOTENT = f"{GROUP}/idempotent"  # annotation, "true": nothing is wrong if its work is done twice
 COPY_OF_LABEL = f"{GROUP}/copy-of"  # the uid of the original: only the operator makes pods with it
+ORIGINAL = f"{GROUP}/original"  # annotation of a copy: the name of its original
 STRAGGLING = f"{GROUP}/Straggling"  # condition, by the scheduler: a copy is expected to end earlier
 
 # On the pods of a DagJob.

@@ -1,0 +1,1 @@
+"""Copies of pods that nothing controls."""
