@@ -12,7 +12,7 @@ from eclectus.api.node_probe import EndedBy, Outcome
 YIELDED = "Yielded"
 """The reason of the outcome of a run that real pods have displaced."""
 
-CopyEvent = Literal["started", "won", "lost", "withdrawn", "refused"]
+CopyStep = Literal["created", "won", "lost", "withdrawn", "refused"]
 
 _FAILURES: dict[EndedBy, str] = {"Pod": "failed", "Operator": "overdue", "Other": "lost"}
 
@@ -51,16 +51,10 @@ class Metrics:
         )
 
         self._copies = self._counter(
-            "copies",
-            "Copies of pods that straggle: started, won (ended before their originals), lost, withdrawn (too "
-            "long in one stage, or not needed any more), or refused.",
-            "event",
-        )
-        self._copy_seconds = self._counter(
-            "copy_seconds",
-            "Run time of pods that were ended because the other pod of their task was first, or was enough: "
-            "of originals and of copies.",
-            "pod",
+            "copy_steps",
+            "Copies of pods that straggle: created, won (ended before their originals), lost, withdrawn (too long "
+            "in one stage, or not needed any more), or refused (with an event that says why).",
+            "step",
         )
 
     def probe_ended(self, outcome: Outcome) -> None:
@@ -82,11 +76,9 @@ class Metrics:
         """Count a pod of a task; `attempt`: how often its task has failed before."""
         self._pods.labels("again" if attempt else "first").inc()
 
-    def count_copy(self, event: CopyEvent, seconds: float = 0.0) -> None:
-        """Count what has become of a copy; `seconds`: how long the pod had run that was ended for it."""
-        self._copies.labels(event).inc()
-        if event in ("won", "lost", "withdrawn"):
-            self._copy_seconds.labels("original" if event == "won" else "copy").inc(seconds)
+    def count_copy(self, step: CopyStep) -> None:
+        """Count what has become of a copy."""
+        self._copies.labels(step).inc()
 
     def expose(self) -> bytes:
         """The page /metrics."""

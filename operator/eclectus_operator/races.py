@@ -13,7 +13,6 @@ from typing import Any, Generic, Protocol, TypeVar
 from eclectus.api.common import ObjectMeta, time_text
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError, RejectedError
 from eclectus.maths.copies import Step
-from eclectus_operator.metrics import CopyEvent
 from eclectus_operator.observed import Metadata
 from eclectus_operator.operator_context import NotLeadingError, OperatorContext, Sync
 
@@ -27,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class Contender(Protocol):
-    """A pod of a race. Times are seconds since the epoch."""
+    """A pod of a race. `lags`: why it straggles; `late`: what is said of a copy that is late in its stage."""
 
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -39,8 +38,6 @@ class Contender(Protocol):
     def node(self) -> str: ...  # noqa: D102
     @property
     def has_ended(self) -> bool: ...  # noqa: D102
-    @property
-    def began(self) -> float | None: ...  # noqa: D102
     @property
     def lags(self) -> str: ...  # noqa: D102
     @property
@@ -114,7 +111,7 @@ class RaceSync(Sync):
             _log.warning("%s: %s not created: %s", self.pods_path, name, error)
             self.wake_by(self.now + RETRY_SECONDS)
             return False
-        self.context.metrics.count_copy("started")
+        self.context.metrics.count_copy("created")
         _log.info("created %s/%s, a copy", self.pods_path, name)
         why = f": {original.lags}" if original.lags else ""
         text = f"{task}{name} runs beside {original.name} on {original.node}, which straggles{why}"
@@ -143,14 +140,14 @@ class RaceSync(Sync):
         if race.step is Step.WIN and original is not None and copy is not None:
             text = f"{task}{copy.name} has ended before {original.name}, the pod that it is a copy of"
             if await self._end(original, text):
-                self._count("won", original)
+                self.context.metrics.count_copy("won")
                 await self._record(about, "CopyWon", text)
         elif copy is None:
             return
         elif race.step is Step.LOSE:
             text = f"{task}{copy.name}: the pod that it is a copy of has ended first"
             if await self._end(copy, text):
-                self._count("lost", copy)
+                self.context.metrics.count_copy("lost")
         elif race.step in (Step.WITHDRAW, Step.DROP):
             text = copy.late if race.is_overdue else f"copy {copy.name} is not needed any more"
             await self._withdraw(about, race, task + text)
@@ -162,7 +159,7 @@ class RaceSync(Sync):
         copy = race.copy
         if copy is None or not await self._end(copy, text):
             return
-        self._count("withdrawn", copy)
+        self.context.metrics.count_copy("withdrawn")
         if race.is_overdue:
             if race.original is not None:
                 self.pauses.pause(race.original.uid, self.now)
@@ -205,10 +202,6 @@ class RaceSync(Sync):
         }
         answer = await self.context.api.send("PATCH", f"{path}/status", body)
         return str(answer["metadata"]["resourceVersion"])
-
-    def _count(self, how: CopyEvent, ended: Contender) -> None:
-        seconds = 0.0 if ended.began is None else max(0.0, self.now - ended.began)
-        self.context.metrics.count_copy(how, seconds)
 
     async def _record(self, about: About, reason: str, note: str) -> None:
         await self.context.record(about, "Copy", reason, note, is_warning=False)

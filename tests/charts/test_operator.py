@@ -8,7 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from eclectus.api.names import MACHINE_LABELS, OPERATOR_KEYS
+from eclectus.api.names import COPY_OF_LABEL, MACHINE_LABELS, OPERATOR_KEYS
 from eclectus_e2e.paths import CHART
 from eclectus_e2e.testbed.chart import NAMESPACE, deployment, render
 from eclectus_hack.manifests import operator_yaml
@@ -104,7 +104,8 @@ def test_without_preemption_the_scheduler_may_delete_probes_alone(is_enabled):
 
 
 def test_pods_are_created_and_deleted_in_the_probe_namespace_alone():
-    rights = granted(of_operator({**CI, "operator": {**CI["operator"], "dagJobs": {"enabled": False}}}))
+    without = {"dagJobs": {"enabled": False}, "copies": {"namespaces": []}}
+    rights = granted(of_operator({**CI, "operator": {**CI["operator"], **without}}))
     assert {each.namespace for each in rights if each.resource == "pods" and each.verb != "list"} == {
         "benchmarks"
     }
@@ -145,6 +146,61 @@ def test_only_with_dag_jobs_it_may_create_and_delete_pods_everywhere():
     assert not settings()[Settings].dag_jobs
 
 
+COPIES = {
+    Permission("", "pods", "create", namespace="batch"),
+    Permission("", "pods", "delete", namespace="batch"),
+    Permission("", "pods", "get", namespace="batch"),
+    Permission("", "pods", "watch", namespace="batch"),
+    Permission("", "pods/status", "patch", namespace="batch"),
+    Permission("", "persistentvolumeclaims", "get", namespace="batch"),
+    Permission("events.k8s.io", "events", "create", namespace="batch"),
+}
+
+
+def with_copies(*namespaces, **more):
+    return {"operator": {"enabled": True, "copies": {"namespaces": list(namespaces), **more}}}
+
+
+def test_only_in_the_namespaces_that_are_named_it_may_make_copies():
+    assert granted(of_operator(with_copies("batch"))) == TABLE | COPIES
+    assert settings(with_copies("batch", "research"))[Settings].copy_namespaces == ("batch", "research")
+    assert settings(with_copies("batch"))[Settings].copy_requests == "same"
+    assert settings(with_copies("batch", requests="none"))[Settings].copy_requests == "none"
+
+
+@pytest.mark.parametrize("copies", [None, {}, {"namespaces": []}, {"namespaces": [], "requests": "none"}])
+def test_without_a_namespace_nothing_of_the_chart_changes(copies):
+    assert render({"operator": {"enabled": True, "copies": copies}}) == render(ON)
+    assert render({"operator": {"enabled": False, "copies": {"namespaces": ["batch"]}}}) == render()
+
+
+def test_the_scheduler_gets_no_permission_more_for_copies():
+    def of_scheduler(values):
+        label = {"app.kubernetes.io/component": "operator"}
+        return granted(
+            each for each in render(values) if not label.items() <= each["metadata"].get("labels", {}).items()
+        )
+
+    assert of_scheduler(with_copies("batch")) == of_scheduler(ON)
+
+
+def test_only_the_operator_makes_pods_with_the_label_of_copies():
+    policies = named(of_operator(with_copies("batch")), "ValidatingAdmissionPolicy")
+    (policy,) = (each for name, each in policies.items() if name.endswith("-copies"))
+    matched = policy["spec"]["matchConstraints"]
+    assert matched["objectSelector"]["matchExpressions"] == [{"key": COPY_OF_LABEL, "operator": "Exists"}]
+    assert matched["resourceRules"][0]["operations"] == ["CREATE", "UPDATE"]
+    (validation,) = policy["spec"]["validations"]
+    account = f"system:serviceaccount:{NAMESPACE}:eclectus-operator"
+    assert f'request.userInfo.username == "{account}"' in validation["expression"]
+    bindings = named(of_operator(with_copies("batch")), "ValidatingAdmissionPolicyBinding")
+    assert bindings[policy["metadata"]["name"]]["spec"]["validationActions"] == ["Deny"]
+    assert not any(name.endswith("-copies") for name in named(of_operator(), "ValidatingAdmissionPolicy"))
+    values = with_copies("batch")
+    values["operator"]["admissionPolicy"] = {"enabled": False}
+    assert named(of_operator(values), "ValidatingAdmissionPolicy") == {}
+
+
 def test_the_roles_for_users_let_them_create_dag_jobs_where_they_may_create_pods():
     def aggregated(values):
         roles = (each for each in render(values) if each["kind"] == "ClusterRole")
@@ -171,6 +227,7 @@ def test_its_arguments_follow_the_values():
     assert found[Settings].namespace == "benchmarks"
     assert found[Settings].unit_image == "registry.internal:5000/batch/eclectus-unit:2"
     assert (found[Settings].most_running, found[Settings].pull_secrets) == (3, "registry")
+    assert (found[Settings].copies, found[Settings].copy_requests) == ("batch,research", "none")
     assert set(parse(found[Settings].node_labels)) == {"eclectus.dev/gpu-model", "eclectus.dev/kernel"}
 
 

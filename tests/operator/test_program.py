@@ -15,11 +15,11 @@ from eclectus_operator import __main__ as program
 from eclectus_operator import program as process
 from eclectus_operator.__main__ import main
 from eclectus_operator.metrics import Metrics
-from eclectus_operator.program import SyncLoop, dag_jobs, pools, probes
+from eclectus_operator.program import SyncLoop, copies, dag_jobs, kinds, pools, probes
 from eclectus_operator.settings import LeaseSettings, ServerSettings, Settings
 
 
-@pytest.mark.parametrize("kind", [probes, dag_jobs, pools])
+@pytest.mark.parametrize("kind", [probes, dag_jobs, pools, copies])
 @pytest.mark.long
 def test_it_runs_as_a_user_without_a_name(monkeypatch, caplog, kind):
     """As in a container: the images' user is a number that /etc/passwd does not list."""
@@ -36,7 +36,7 @@ def test_it_runs_as_a_user_without_a_name(monkeypatch, caplog, kind):
 
     monkeypatch.setattr(getpass, "getuser", nameless)
     monkeypatch.setattr(process, "login", log_in)
-    settings = Settings(instance="a", namespace="ns", dag_jobs=True)
+    settings = Settings(instance="a", namespace="ns", dag_jobs=True, copies="team")
     thread = SyncLoop(kind(settings), settings, lambda: False, Metrics())
     thread._synced_at -= 1e6  # it has waited for the Lease for long
     assert thread.trouble() == ""
@@ -46,6 +46,18 @@ def test_it_runs_as_a_user_without_a_name(monkeypatch, caplog, kind):
     assert not thread.is_alive()
     assert set(troubles) == {""}
     assert " ended: " not in caplog.text
+
+
+def test_what_is_not_switched_on_is_not_watched():
+    def names(**given):
+        return [each.name for each in kinds(Settings(instance="a", namespace="ns", **given))]
+
+    assert names() == ["controller", "pools"]
+    assert names(dag_jobs=True) == ["controller", "pools", "dag-jobs"]
+    assert names(copies="team,other") == ["controller", "pools", "copies"]
+    assert copies(Settings(instance="a", namespace="ns", copies="team,other")).where == {
+        "namespaces": ["team", "other"]
+    }
 
 
 def test_a_clock_that_is_set_back_or_forward_changes_no_time_limit(monkeypatch):

@@ -52,7 +52,6 @@ class BarePod(Struct, frozen=True, gc=False):
     is_disrupted: bool = False
     is_straggling: bool = False
     lags: str = ""
-    began: float | None = None
     finished: float | None = None
     stage_until: float | None = None
     late: str = ""
@@ -94,8 +93,6 @@ def read(found: Object) -> BarePod:
     straggling, disrupted = pod.condition(STRAGGLING), pod.condition(DISRUPTION)
     owner = next((each for each in pod.metadata.owner_references if each.controller), None)
     stage_until, late = copied_pods.life(pod) if COPY_OF_LABEL in pod.metadata.labels else (None, "")
-    states = [each.state.running or each.state.terminated for each in pod.status.container_statuses or ()]
-    begins = [time_seconds(each.started_at) for each in states if each and each.started_at]
     ends = [each.state.terminated for each in pod.container_statuses if each.state.terminated]
     finishes = [time_seconds(each.finished_at) for each in ends if each.finished_at]
     return BarePod(
@@ -107,7 +104,6 @@ def read(found: Object) -> BarePod:
         is_disrupted=disrupted is not None and disrupted.status == "True",
         is_straggling=copied_pods.is_straggling(pod),
         lags="" if straggling is None else straggling.message,
-        began=min(begins, default=None),
         finished=max(finishes, default=None),
         stage_until=stage_until,
         late=late,

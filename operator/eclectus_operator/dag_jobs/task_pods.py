@@ -83,7 +83,6 @@ class TaskPod(Struct, frozen=True, gc=False):
     copy_of: str = ""  # the uid of its original, if it is the copy of a pod that straggles
     is_straggling: bool = False  # its scheduler says that a copy is expected to end earlier, and `lags` why
     lags: str = ""
-    began: float | None = None  # when its containers started to run
     finished: float | None = None  # when they ended, by the clock of its node
     stage_until: float | None = None  # of a copy: until when it may be in its stage
     late: str = ""  # of a copy: what is said if it still is then
@@ -227,7 +226,6 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
         copy_of=copy_of,
         is_straggling=copied_pods.is_straggling(pod),
         lags="" if straggling is None else straggling.message,
-        began=_began(status.container_statuses),
         finished=ended,
         stage_until=stage_until,
         late=late,
@@ -285,12 +283,6 @@ def _is_refused(pod: Pod) -> bool:
     if status.phase != "Failed" or status.reason in ("", DEADLINE):
         return False
     return all(not (each.state.running or each.state.terminated) for each in pod.container_statuses)
-
-
-def _began(statuses: Iterable[ContainerStatus] | None) -> float | None:
-    """When the first of its containers started, of those that run or have ended."""
-    states = (each.state.running or each.state.terminated for each in statuses or ())
-    return min((time_seconds(each.started_at) for each in states if each and each.started_at), default=None)
 
 
 def _waits_for(pod: Pod) -> str:

@@ -29,7 +29,7 @@ def test_the_original_wins_and_its_copy_goes():
     world.play(30)
     assert world.left() == {"a": "Succeeded"}
     assert world.made() == 1
-    assert 'eclectus_copies_total{event="lost"} 1.0' in world.metrics.expose().decode()
+    assert 'eclectus_copy_steps_total{step="lost"} 1.0' in world.metrics.expose().decode()
 
 
 def test_of_two_that_succeed_at_once_one_is_left():

@@ -269,7 +269,6 @@ def test_every_step_is_counted():
     world = CopyWorld()
     world.play(30)
     page = world.metrics.expose().decode()
-    assert 'eclectus_copies_total{event="started"} 1.0' in page
-    assert 'eclectus_copies_total{event="won"} 1.0' in page
-    assert 'eclectus_copy_seconds_total{pod="original"}' in page
+    assert 'eclectus_copy_steps_total{step="created"} 1.0' in page
+    assert 'eclectus_copy_steps_total{step="won"} 1.0' in page
     assert COPYING.copy_namespaces == ("team",)
