@@ -52,8 +52,8 @@ class Metrics:
 
         self._copies = self._counter(
             "copy_steps",
-            "Copies of pods that straggle: created, won (ended before their originals), lost, withdrawn (too long "
-            "in one stage, or not needed any more), or refused (with an event that says why).",
+            "Copies of pods that straggle: created, won (ended before their originals), lost, withdrawn (too "
+            "long in one stage, or not needed any more), or refused (with an event that says why).",
             "step",
         )
 
