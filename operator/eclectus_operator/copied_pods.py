@@ -16,7 +16,6 @@ from eclectus.api.names import (
     JOB_WORK_SECONDS,
     ORIGINAL,
     PATH_SECONDS,
-    STRAGGLING,
 )
 from eclectus.api.node_probe import Deadlines
 from eclectus.kube.cluster_objects import COSCHEDULING_LABEL
@@ -39,12 +38,6 @@ _NOT_COPIED = ("nodeName", "priority", "ephemeralContainers")
 
 
 # -- what is read of a pod --------------------------------------------------------------------------
-
-
-def is_straggling(pod: Pod) -> bool:
-    """Whether the scheduler says that a copy of it is expected to end earlier."""
-    condition = pod.condition(STRAGGLING)
-    return condition is not None and condition.status == "True"
 
 
 def life(pod: Pod) -> tuple[float | None, str]:

@@ -102,7 +102,7 @@ def read(found: Object) -> BarePod:
         found,
         controller=f"{owner.kind} {owner.name}" if owner else "",
         is_disrupted=disrupted is not None and disrupted.status == "True",
-        is_straggling=copied_pods.is_straggling(pod),
+        is_straggling=straggling is not None and straggling.status == "True",
         lags="" if straggling is None else straggling.message,
         finished=max(finishes, default=None),
         stage_until=stage_until,

@@ -170,9 +170,8 @@ class JobSync(Sync):
         pool_refusal = await self.pools.refusal(self.job) if any(asked_pools(self.job)) else ""
         seen = Observed(self.now, self.memory.checked, problem, tasks, graph.estimates, pool_refusal)
         update = await self._write_status(seen)
-        copies = JobCopies(self.context, self.job, self.memory.pauses, may_copy=self._may_copy)
         if update.status.has_finished:
-            await copies.settle(tasks)
+            await self._race(tasks)
             await self._clean_up()
             return
         if not tasks:
@@ -185,12 +184,26 @@ class JobSync(Sync):
             self.job, tasks, settings.dag_waiting, settings.dag_kept, blocked, first_pods=first
         )
         await self._delete_pods(steps.delete)
+        hints = graph.pod_hints(tasks.values())
         if not self.job.spec.suspend:
-            await self._create_pods(seen, steps.create, graph.pod_hints(tasks.values()))
-        await copies.settle(tasks)
-        await copies.start(tasks, graph.pod_hints(tasks.values()))
-        self.wake_by(copies.wake_at)
+            await self._create_pods(seen, steps.create, hints)
+        await self._race(tasks, hints)
         self._plan_next(update, tasks)
+
+    async def _race(
+        self, tasks: Mapping[str, Tasks], hints: Mapping[str, Mapping[str, str]] | None = None
+    ) -> None:
+        """End the pods that have lost to their copies, or before them; make the copies that are asked for.
+
+        `hints`: annotations by stage; None: the job has ended, so no copy is made.
+        """
+        if not any(each.copies for each in tasks.values()):
+            return
+        copies = JobCopies(self.context, self.job, self.memory.pauses, may_copy=self._may_copy)
+        await copies.settle(tasks)
+        if hints is not None:
+            await copies.start(tasks, hints)
+        self.wake_by(copies.wake_at)
 
     @property
     def _may_copy(self) -> bool:

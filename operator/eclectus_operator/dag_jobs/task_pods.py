@@ -197,11 +197,11 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
     if stage is None or int(index) >= stage.tasks:
         return None
     meta, status = pod.metadata, pod.status
-    copy_of, straggling = labels.get(names.COPY_OF_LABEL, ""), pod.condition(names.STRAGGLING)
+    copy_of = labels.get(names.COPY_OF_LABEL, "")
     stage_until, late = copied_pods.life(pod) if copy_of else (None, "")
     own, ends = _ends(status.container_statuses), _ends(pod.container_statuses)
     ended = _last_end(pod, ends.values())
-    is_disrupted = _is_disrupted(pod, ended)
+    is_disrupted, straggling = _is_disrupted(pod, ended), pod.condition(names.STRAGGLING)
     return TaskPod(
         meta.name,
         meta.uid,
@@ -224,7 +224,7 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
         waits_for=_waits_for(pod),
         version=meta.resource_version,
         copy_of=copy_of,
-        is_straggling=copied_pods.is_straggling(pod),
+        is_straggling=straggling is not None and straggling.status == "True",
         lags="" if straggling is None else straggling.message,
         finished=ended,
         stage_until=stage_until,

@@ -52,7 +52,7 @@ def test_a_template_cannot_pass_for_a_probe(kind, key):
     """Admission lets the operator alone create such pods: a DagJob must be no way around that."""
     template = {"metadata": {kind: {key: "x"}}, "spec": {"containers": [{"name": "c"}]}}
     (found,) = problems(spec(stage("a", template=template)))
-    assert f"stages[a].template.metadata.{kind}[{key}]: it marks probe pods" in found
+    assert f"stages[a].template.metadata.{kind}[{key}]: only the operator makes pods with it" in found
 
 
 @st.composite
