@@ -32,7 +32,15 @@ from eclectus.kube.requests import thousandths, units
 from eclectus.maths.copies import copy_name
 from eclectus_operator import convert, copied_pods
 from eclectus_operator.copied_pods import spec_of_copy
-from eclectus_operator.observed import PULL_REASONS, ContainerStatus, Ended, Pod, controlled_by, run_seconds
+from eclectus_operator.observed import (
+    PULL_REASONS,
+    ContainerStatus,
+    Ended,
+    Pod,
+    PodCondition,
+    controlled_by,
+    run_seconds,
+)
 
 Object = dict[str, Any]
 OUT_OF_MEMORY = "OOMKilled"
@@ -201,7 +209,7 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
     stage_until, late = copied_pods.life(pod) if copy_of else (None, "")
     own, ends = _ends(status.container_statuses), _ends(pod.container_statuses)
     ended = _last_end(pod, ends.values())
-    is_disrupted, straggling = _is_disrupted(pod, ended), pod.condition(names.STRAGGLING)
+    is_disrupted, straggling = _is_disrupted(pod, ended), _condition(pod, names.STRAGGLING)
     return TaskPod(
         meta.name,
         meta.uid,
@@ -286,8 +294,12 @@ def _is_refused(pod: Pod) -> bool:
 
 
 def _waits_for(pod: Pod) -> str:
-    found = next((each for each in pod.status.conditions or () if each.type == "PodScheduled"), None)
+    found = _condition(pod, "PodScheduled")
     return "" if found is None or found.status != "False" else found.reason
+
+
+def _condition(pod: Pod, kind: str) -> PodCondition | None:
+    return next((each for each in pod.status.conditions or () if each.type == kind), None)
 
 
 def _ends(statuses: Iterable[ContainerStatus] | None) -> dict[str, Ended]:
