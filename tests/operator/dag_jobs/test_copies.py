@@ -254,11 +254,11 @@ def test_a_copy_is_adopted_by_an_operator_that_starts():
 @pytest.mark.parametrize("both", [False, True], ids=["one", "both"])
 def test_whatever_request_it_crashes_at_each_task_succeeds_once_and_no_pod_is_left(after, both):
     whole = CopyWorld(both_succeed=both)
-    whole.play(40)
+    whole.play(20)
     for call in range(len(whole.api.calls)):
         world = CopyWorld(both_succeed=both)
         world.api.crash_at = (call, after)
-        world.survive(60)
+        world.survive(44)
         assert world.condition("Succeeded").get("status") == "True", f"call {call}"
         assert world.left() == {("a", 0): "Succeeded", ("a", 1): "Succeeded"}, f"call {call}"
         assert world.stage("a")["retried"] == 0, f"call {call}"
