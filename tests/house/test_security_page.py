@@ -34,7 +34,7 @@ def test_every_label_and_annotation_stands_on_the_page_and_no_other():
     values = {value for each in found for value in (each if isinstance(each, tuple) else (each,))}
     keys = {value for value in values - {names.API_VERSION} if value.startswith(f"{names.GROUP}/")}
     assert {names.CLASS_LABEL, names.RUN_ID_LABEL, names.ROOM_ANNOTATION, names.NO_PROBES_LABEL} <= keys
-    assert set(re.findall(rf"`({re.escape(names.GROUP)}/[a-z-]+)`", PAGE)) == keys
+    assert set(re.findall(rf"`({re.escape(names.GROUP)}/[A-Za-z-]+)`", PAGE)) == keys
 
 
 def test_the_table_of_bounds_is_found():
