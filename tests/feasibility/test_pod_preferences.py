@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -199,7 +200,8 @@ class FollowsOtherPods(RuleBasedStateMachine):
         return TaskClass(self.cluster, replace(pod.spec, matched_preferences=matched), "w", parts)
 
     def compare(self, pod: Task, kept: TaskClass, rankings: tuple[Ranking, Ranking]) -> None:
-        fresh = self.class_of(pod, None)
+        with patch.object(scores_by_pods, "FEW_GROUPS", 0):  # of arrays, where `kept` is of plain numbers
+            fresh = self.class_of(pod, None)
         np.testing.assert_array_equal(kept.preference_score, fresh.preference_score)
         again = Ranking(fresh, cost)
         again.refresh(0)
@@ -410,3 +412,15 @@ def test_what_is_made_of_scores_is_made_once_for_nodes_that_pods_elsewhere_do_no
         made = task_class.by_preference(of_score, slice(300))
         np.testing.assert_array_equal(made, 1.0 + 2.0 * (1.0 - task_class.preference_score[:300]))
     assert max(asked) < 30, "groups, not nodes"
+
+
+def test_scores_of_all_nodes_are_written_when_they_are_read() -> None:
+    cluster = cluster_of(*(node(f"n{at}", zone=str(at % 2)) for at in range(4)))
+    spread = SpreadConstraint("zone", "shop", WEB, counts_itself=True)
+    task_class = TaskClass(cluster, Spec(preferred_spread=(spread,)), "")
+    written = task_class.preference_score
+    on(cluster, "n0", labels=APP_WEB)
+    task_class.refresh()
+    assert task_class.scalars.preference_score[0] == 3 / 5
+    assert written[:4].tolist() == [1.0] * 4, "every pod of the class would pay for all nodes"
+    assert task_class.preference_score[:4].tolist() == [3 / 5, 1.0, 3 / 5, 1.0]

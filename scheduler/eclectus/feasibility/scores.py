@@ -125,7 +125,7 @@ def volume_binding(classes: Iterable[Iterable[Ints]], rows: int) -> Ints:
     return np.floor(total / np.maximum(count, 1) + 0.5).astype(np.int64)
 
 
-Constraint = tuple[Ints, Ints | int, float]
+Constraint = tuple[Ints, Ints | Floats | int, float]
 """Of one constraint: the count in the domain of each node, `maxSkew`, and the weight of the counts.
 
 `maxSkew` may be given by node: of one with a count of 0 and a `maxSkew` of 1 the constraint says nothing.

@@ -11,6 +11,8 @@ pods elsewhere do not distinguish the nodes, all have 1.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress
+from math import floor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -146,6 +148,36 @@ Key = tuple[float | int, ...]
 OWN, MAY_RUN, FIRST = 0, 1, 2  # places in a key
 
 
+class KindsOfGroups(NamedTuple):
+    """What of the groups only changes when there is another one, or one gets its first or loses its last node.
+
+    `may_run`, `has_keys`: by group. `max_skews`: of each constraint with ScheduleAnyway, by group or the same
+    for all. `all_labelled`: of each topology key, whether all groups have it.
+    """
+
+    may_run: Mask
+    has_keys: Mask
+    max_skews: tuple[Floats | int, ...]
+    all_labelled: tuple[bool, ...]
+
+
+class FewGroups(NamedTuple):
+    """The same as plain numbers by group, and what is known of the groups themselves.
+
+    `own`: how well the nodes themselves are liked. `scored`: those of `may_run` with all needed keys. By
+    topology key, those of terms first: `domains`, or counts where nodes are grouped by these, and whether the
+    nodes of each group have a label. `more`: by constraint, what it adds to a count beside the pods.
+    """
+
+    own: list[float]
+    may_run: list[bool]
+    has_keys: list[bool]
+    scored: list[bool]
+    domains: list[list[int]]
+    labelled: list[list[bool]]
+    more: list[list[float]]
+
+
 class NodeGroups:
     """The groups by number, up to date after `refresh`. `of_row`: the group of each row, shape [capacity].
 
@@ -169,6 +201,8 @@ class NodeGroups:
         self._keys: list[Key] = []  # by number
         self._apart: list[bool] = []  # of each key: whether nodes are grouped by domain
         self._sizes: Ints = np.zeros(0, dtype=np.int64)
+        self._kinds: KindsOfGroups | None = None  # until they are asked for
+        self._few: FewGroups | None = None  # likewise
         # The keys as arrays, shapes [groups or more] and [parts of a key, groups or more]; OWN is not read.
         self._own_scores: Floats = np.zeros(0)
         self._table: Ints = np.zeros((0, 0), dtype=np.int64)
@@ -192,15 +226,11 @@ class NodeGroups:
     @property
     def may_run(self) -> Mask:
         """The groups with a node, which may run the pod."""
-        return (self.sizes > 0) & (self._table[MAY_RUN, : len(self)] > 0)
+        return self._known_kinds().may_run
 
     def has_keys(self) -> Mask:
         """The groups that have the topology keys of all constraints with ScheduleAnyway that need them."""
-        holds: Mask = np.ones(len(self), dtype=bool)
-        for column, each in enumerate(self._pods.constraints, len(self._pods.attracting)):
-            if each.needs_all_keys:
-                holds &= self._labelled(column) > 0
-        return holds
+        return self._known_kinds().has_keys
 
     def attraction(self) -> Ints:
         """InterPodAffinity's sum for each group."""
@@ -211,12 +241,57 @@ class NodeGroups:
 
     def constraints(self, weights: Sequence[float]) -> Iterator[Constraint]:
         """Each constraint with ScheduleAnyway, with what it counts for each group and these weights."""
-        first = len(self._pods.attracting)
+        first, max_skews = len(self._pods.attracting), self._known_kinds().max_skews
+        for at, (max_skew, weight) in enumerate(zip(max_skews, weights, strict=True)):
+            yield self._counted(first + at), max_skew, weight
+
+    def _known_kinds(self) -> KindsOfGroups:
+        if self._kinds is None:
+            self._kinds = self._kinds_now()
+        return self._kinds
+
+    def _kinds_now(self) -> KindsOfGroups:
+        first, max_skews = len(self._pods.attracting), list[Floats | int]()
+        has_keys: Mask = np.ones(len(self), dtype=bool)
         for column, each in enumerate(self._pods.constraints, first):
-            max_skew: Ints | int = each.max_skew
-            if not each.needs_all_keys and max_skew > 1:
-                max_skew = 1 + (max_skew - 1) * self._labelled(column)
-            yield self._counted(column), max_skew, weights[column - first]
+            labelled = self._labelled(column)
+            if each.needs_all_keys:
+                has_keys &= labelled > 0
+            is_everywhere = each.needs_all_keys or each.max_skew == 1
+            max_skews.append(each.max_skew if is_everywhere else 1.0 + (each.max_skew - 1) * labelled)
+        return KindsOfGroups(
+            may_run=(self.sizes > 0) & (self._table[MAY_RUN, : len(self)] > 0),
+            has_keys=has_keys,
+            max_skews=tuple(max_skews),
+            all_labelled=tuple(bool(self._labelled(each).all()) for each in range(len(self._apart))),
+        )
+
+    def few(self) -> FewGroups:
+        """The groups as plain numbers."""
+        if self._few is None:
+            self._few = self._few_now()
+        return self._few
+
+    def _few_now(self) -> FewGroups:
+        kinds, columns = self._known_kinds(), range(len(self._apart))
+        return FewGroups(
+            own=self.own.tolist(),
+            may_run=kinds.may_run.tolist(),
+            has_keys=kinds.has_keys.tolist(),
+            scored=(kinds.may_run & kinds.has_keys).tolist(),
+            domains=[self._column(each).tolist() for each in columns],
+            labelled=[(self._labelled(each) > 0).tolist() for each in columns],
+            more=[(np.zeros(len(self)) + max_skew - 1.0).tolist() for max_skew in kinds.max_skews],
+        )
+
+    def each_counted(self, column: int) -> list[int]:
+        """What counts for each group by one topology key, as plain numbers."""
+        few, counts = self.few(), self._pods.counted[column].counts.data
+        domains = few.domains[column]
+        if not self._apart[column]:
+            return domains
+        labelled = few.labelled[column]
+        return [counts[domain] if has_label else 0 for domain, has_label in zip(domains, labelled, strict=True)]
 
     def weights_among(self, groups: Mask, rows: Rows) -> tuple[float, ...]:
         """The weight of the counts of each constraint, by its domains that have any of these rows.
@@ -245,10 +320,14 @@ class NodeGroups:
         return self._table[FIRST + 2 * column + 1, : len(self)]
 
     def _counted(self, column: int) -> Ints:
-        found, counts = self._column(column), self._pods.counted[column].counts
+        found = self._column(column)
         if not self._apart[column]:
             return found
-        return counts[found] * self._labelled(column) if len(counts) else np.zeros_like(found)
+        counts = self._pods.counted[column].counts
+        if not len(counts):
+            return np.zeros_like(found)
+        counted = counts[found]
+        return counted if self._known_kinds().all_labelled[column] else counted * self._labelled(column)
 
     def refresh(self) -> list[Rows] | None:
         """Follow pods and nodes that have changed. Arrays of rows now in other groups; None: all may be."""
@@ -299,15 +378,18 @@ class NodeGroups:
         number = self._numbers.get(key)
         if number is None:
             number = self._add(key)
-        moving = np.size(rows)
-        self._sizes[group] -= moving
-        self._sizes[number] += moving
+        moving, sizes = np.size(rows), self._sizes.data
+        if sizes[group] == moving or not sizes[number]:
+            self._kinds = self._few = None
+        sizes[group] -= moving
+        sizes[number] += moving
         self.of_row[rows] = number
 
     def _add(self, key: Key) -> int:
         """A group without nodes; its number."""
         number = self._numbers[key] = len(self._keys)
         self._keys.append(key)
+        self._kinds = self._few = None
         if number == len(self._sizes):
             self._sizes = np.pad(self._sizes, (0, number))
             self._own_scores = np.pad(self._own_scores, (0, number))
@@ -318,7 +400,7 @@ class NodeGroups:
     def _start_over(self) -> None:
         cluster, pods = self._cluster, self._pods
         self._shape_cursor, self._touched_cursor = cluster.shape.head, pods.touched.head
-        self._apart = _few_domains(pods.counted)
+        self._apart, self._kinds, self._few = _few_domains(pods.counted), None, None
         keys = self._keys_of(slice(cluster.capacity))
         self.of_row = _numbered(keys)
         count = int(self.of_row.max(initial=-1)) + 1
@@ -360,11 +442,12 @@ def _numbered(keys: Floats) -> Ints:
 
 ATTRACTION_WEIGHT, SPREAD_WEIGHT = 2, 2
 
+FEW_GROUPS = 24  # up to which plain numbers cost less than numpy
 MAX_FLIPS = 256  # entries of rows; a reader that is further behind starts over
 
 
 class ScoresByPods:
-    """The preference scores of one kind of pod, up to date after `refresh`.
+    """The preference scores of one kind of pod, up to date after `refresh`; by row, a plain number.
 
     `pods`: the preferences about other pods. `groups`: the nodes that these cannot tell apart. `flips`:
     arrays of rows whose score has changed.
@@ -379,28 +462,42 @@ class ScoresByPods:
     ) -> None:
         """`own`: the scores of the nodes themselves, and what they weigh."""
         scores, self._own_weight = own
-        self._cluster = cluster
         self.pods = pods
         self.groups = NodeGroups(cluster, pods, may_run, scores)
         self.flips = EntryLog[Rows](MAX_FLIPS)
         self._version = pods.version
         self._scores: Floats = np.zeros(0)
+        self._is_written = False  # whether `_scores` has the scores of all rows as they are
         self._of_groups = self._of_groups_now()
-        self._write_all()
 
-    def refresh(self) -> Floats:
-        """The scores, 0..1, shape [capacity], read-only; replaced when the cluster's arrays are."""
+    def __getitem__(self, row: int) -> float:
+        return self._of_groups.item(self.groups.of_row.item(row))
+
+    def refresh(self) -> None:
+        """Follow the pods and nodes that have changed since the last time."""
         moved = self.groups.refresh()
         if moved == [] and self._version == self.pods.version:
-            return self._view
+            return
         self._version = self.pods.version
         before, self._of_groups = self._of_groups, self._of_groups_now()
         if moved is None or self._differ_from(before):
-            self._write_all()
-            return self._view
+            self._is_written = False
+            self.flips.record_all()
+            return
         for rows in moved:
-            self._scores[rows] = self._of_groups[self.groups.of_row[rows]]
+            if self._is_written:
+                self._scores[rows] = self._of_groups[self.groups.of_row[rows]]
             self.flips.record(rows)
+
+    def by_row(self) -> Floats:
+        """All scores, 0..1, shape [capacity], read-only; written when they are asked for."""
+        if not self._is_written:
+            self._is_written = True
+            if len(self._scores) != len(self.groups.of_row):
+                self._scores = np.zeros(len(self.groups.of_row))
+                self._view = read_only(self._scores)
+            # Every number is one of a group; a mode that need not check this takes a third of the time.
+            self._of_groups.take(self.groups.of_row, out=self._scores, mode="clip")
         return self._view
 
     def made(self, of_score: Callable[[Floats], Floats], rows: AnyRows) -> Floats:
@@ -408,19 +505,12 @@ class ScoresByPods:
         return of_score(self._of_groups).take(self.groups.of_row[rows], mode="clip")
 
     def _differ_from(self, before: Floats) -> bool:
-        """Whether a group with nodes has another score than before."""
-        known = len(before)
-        return bool(((self._of_groups[:known] != before) & (self.groups.sizes[:known] > 0)).any())
-
-    def _write_all(self) -> None:
-        if len(self._scores) != self._cluster.capacity:
-            self._scores = np.zeros(self._cluster.capacity)
-            self._view = read_only(self._scores)
-        # Every number is one of a group; a mode that need not check this takes a third of the time.
-        self._of_groups.take(self.groups.of_row, out=self._scores, mode="clip")
-        self.flips.record_all()
+        """Whether a group that there was has another score than before, though it may have no node now."""
+        return self._of_groups[: len(before)].tobytes() != before.tobytes()
 
     def _of_groups_now(self) -> Floats:
+        if len(self.groups) <= FEW_GROUPS:
+            return np.array(self._of_few_groups())
         pods, groups, may_run = self.pods, self.groups, self.groups.may_run
         total, weight = self._own_weight * groups.own, self._own_weight
         if pods.attracting:
@@ -438,10 +528,59 @@ class ScoresByPods:
         scores: Floats = total / weight
         return scores
 
+    def _of_few_groups(self) -> list[float]:
+        """The same to the last bit, in plain numbers."""
+        pods, few = self.pods, self.groups.few()
+        total, weight = [self._own_weight * own for own in few.own], self._own_weight
+        if pods.attracting:
+            attraction = self._each_attraction(few)
+            total = [each + ATTRACTION_WEIGHT * more for each, more in zip(total, attraction, strict=True)]
+            weight += ATTRACTION_WEIGHT
+        if pods.spread:
+            spread = self._each_spread(few)
+            total = [each + SPREAD_WEIGHT * more for each, more in zip(total, spread, strict=True)]
+            weight += SPREAD_WEIGHT
+        return [each / weight for each in total]
+
+    def _each_attraction(self, few: FewGroups) -> list[float]:
+        sums = [0] * len(few.own)
+        for column in range(len(self.pods.attracting)):
+            counted = self.groups.each_counted(column)
+            sums = [each + more for each, more in zip(sums, counted, strict=True)]
+        among = list(compress(sums, few.may_run))
+        least, most = min(among, default=0), max(among, default=0)
+        if least == most:
+            return [1.0] * len(sums)
+        span = float(most - least)
+        return [_share_of_one(int(MOST * ((each - least) / span))) for each in sums]
+
+    def _each_spread(self, few: FewGroups) -> list[float]:
+        total, first = [0.0] * len(few.own), len(self.pods.attracting)
+        for column, (counts, more) in enumerate(zip(self.pods.spread, few.more, strict=True), first):
+            weight, counted = weight_of(counts.existing), self.groups.each_counted(column)
+            total = [
+                each + (count * weight + also) for each, count, also in zip(total, counted, more, strict=True)
+            ]
+        crowded = [floor(each + 0.5) for each in total]
+        among = list(compress(crowded, few.scored))
+        least, most = min(among, default=0), max(among, default=0)
+        if not most:
+            return list(map(float, few.has_keys))
+        both = most + least
+        return [
+            _share_of_one(MOST * (both - each) // most) if has_keys else 0.0
+            for each, has_keys in zip(crowded, few.has_keys, strict=True)
+        ]
+
 
 def _share(scores: Ints) -> Floats:
     """0..1, of groups that may not run the pod too."""
     return np.minimum(np.maximum(scores, 0), MOST) / MOST
+
+
+def _share_of_one(score: int) -> float:
+    """The same of one group."""
+    return (score if 0 <= score <= MOST else 0 if score < 0 else MOST) / MOST
 
 
 def range_of(values: Ints) -> tuple[int, int]:

@@ -235,7 +235,7 @@ class TaskClass:
         self._fit = parts.fit(spec)
         self._parts = parts
         self._by_pods = parts.scores_by_pods(spec)
-        self._preference_scores = self._by_pods or parts.preference_scores(spec)
+        self._own_scores = parts.preference_scores(spec)
         self.usage_rules, self.topology = self._fit.usage_rules, self._fit.topology
         topology, by_pods = self.topology, self._by_pods
         self.flips: Sequence[EntryLog[Rows]] = () if topology is None else (topology.flips,)
@@ -255,6 +255,11 @@ class TaskClass:
         """Another number when a pod that a rule or a preference of the class counts has come or left."""
         of_rules = 0 if self.topology is None else self.topology.version
         return of_rules + (0 if self._by_pods is None else self._by_pods.pods.version)
+
+    @property
+    def preference_score(self) -> Floats:
+        """How well each node meets the pod's preferences, 0..1, shape [capacity], read-only."""
+        return self._own_score if self._by_pods is None else self._by_pods.by_row()
 
     def by_preference(self, of_score: Callable[[Floats], Floats], rows: AnyRows) -> Floats:
         """What a function makes of the `preference_score` of each of the rows, number by number.
@@ -342,7 +347,7 @@ class TaskClass:
         elif self._fit.usage_cursor != cluster.usage.head:
             self._fit.refresh_usage()
         if self._by_pods is not None:
-            self._by_pods.refresh()  # in place: the array is replaced with the cluster's alone
+            self._by_pods.refresh()
 
     def _follow_shape(self) -> None:
         """Nodes have changed, and perhaps the cluster's arrays, and so those of the parts."""
@@ -351,7 +356,7 @@ class TaskClass:
         fit.refresh()
         room = fit.room
         self.feasible, self.fits_now = fit.feasible, fit.fits_now
-        self.preference_score = self._preference_scores.refresh()
+        self._own_score = self._own_scores.refresh()
         self.overflow, self.empty_capacity = room.overflow, room.empty_capacity
         self.service_slots, self.background_free = room.service_slots, self.cluster.background_free
         self.scalars = NodeScalars(
@@ -359,7 +364,7 @@ class TaskClass:
             scalars(self.fits_now),
             scalars(self.overflow),
             scalars(self.service_slots),
-            scalars(self.preference_score),
+            scalars(self._own_score) if self._by_pods is None else self._by_pods,
             scalars(self.background_free),
         )
 

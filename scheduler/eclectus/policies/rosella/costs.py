@@ -443,7 +443,8 @@ class ClassCosts:
 
     def weighed(self, task_class: TaskClass, cost: Floats, rows: AnyRows) -> Floats:
         """The costs of these rows with preferences weighed in."""
-        return cost * task_class.by_preference(self.of_many.penalty_of, rows)
+        penalty = task_class.by_preference(self.of_many.penalty_of, rows)
+        return np.multiply(cost, penalty, out=penalty)  # `penalty_of` makes new arrays
 
     def unweighed_with_room(self, task_class: TaskClass, rows: Rows) -> Floats:
         """Seconds that a task runs on nodes with room, without preferences; inf on others."""
