@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from math import exp
+from math import exp, inf
 
 import numpy as np
 from msgspec import Struct
@@ -122,6 +122,8 @@ class SetDemand:
         counting = tuple((row, weight) for row, weight in rows if row >= 0)
         counting += ((LONG, 1.0),) if is_long else ()
         counted = _Counted(spec, task.holding, counting, self._cluster.held_parts(task), is_long)
+        if len(self._cluster.columns) > self.amounts.shape[1]:
+            self.widen()
         self._counted[task.uid] = counted
         self._add(counted, 1)
 
@@ -132,8 +134,6 @@ class SetDemand:
                 self._add(counted, -1)
 
     def _add(self, counted: _Counted, times: int) -> None:
-        if len(self._cluster.columns) > self.amounts.shape[1]:
-            self.widen()
         amounts, tasks = self.amounts, self.tasks
         for row, weight in counted.rows:
             tasks[row] += times
@@ -209,6 +209,7 @@ class NodePricing:
         self._mean: Floats = np.zeros_like(self.demand.amounts)  # not divided by `_weight`
         self._weight = 0.0  # of the samples so far in the mean, 0..1
         self._sampled_at: float | None = None
+        self.next_due = -inf  # when `update` has something to do, seconds; written here only
         self._sets: dict[int, _PricedSet] = {}  # by row
         self._supply: Floats = np.zeros_like(self._mean)
         self._free: Floats = np.zeros((0, 0))  # what services leave of each node, shape [capacity, columns]
@@ -257,10 +258,10 @@ class NodePricing:
         return ConstraintDemand(str(self._sets[row].constraints), *shares)
 
     def update(self, now: float) -> None:
-        """A step begins at this time, seconds; its events are not counted yet."""
+        """A step begins at this time, seconds; its events are not counted yet. No effect before `next_due`."""
         if self._sampled_at is None:
             self._sampled_at = now
-        if now - self._sampled_at >= SAMPLE_SECONDS and not self._due:
+        elif not self._due and now >= self.next_due:
             self._sample(now - self._sampled_at)
             self._sampled_at = now
         if self._due:
@@ -269,6 +270,7 @@ class NodePricing:
                 self._reprice(row)
             if not self._due:
                 self._publish()
+        self.next_due = now if self._due else self._sampled_at + SAMPLE_SECONDS
 
     def _sample(self, seconds: float) -> None:
         """Average what has been counted for so many seconds, and find the sets that are to be repriced."""

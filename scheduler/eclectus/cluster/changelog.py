@@ -22,19 +22,25 @@ class EntryLog(Generic[T]):
         self._entries: list[T] = []
         self._base = 0  # cursor of the oldest entry kept
         self.head = 0  # cursor just after the newest entry; written here only
-        self.max_entries = max_entries
+        self._max_entries = max_entries
+        self._full_at = max_entries  # cursor just after the last entry for which there is a place
+
+    def allow(self, max_entries: int) -> None:
+        """From now on, keep up to so many entries."""
+        self._max_entries = max_entries
+        self._full_at = self._base + max_entries
 
     def record(self, entry: T) -> None:
         """This has happened."""
         self._entries.append(entry)
         self.head += 1
-        if len(self._entries) > self.max_entries:
-            self.truncate(self.max_entries // 2)
+        if self.head > self._full_at:
+            self.truncate(self._max_entries // 2)
 
     def record_all(self) -> None:
         """Everything may have changed: every reader starts over."""
         self.head += 1
-        self._base = self.head
+        self._base, self._full_at = self.head, self.head + self._max_entries
         self._entries.clear()
 
     def entries_since(self, cursor: int) -> list[T] | None:
@@ -46,6 +52,7 @@ class EntryLog(Generic[T]):
         dropped = max(len(self._entries) - keep, 0)
         del self._entries[:dropped]
         self._base += dropped
+        self._full_at += dropped
 
 
 class ChangeLog(EntryLog[Entry]):

@@ -247,7 +247,7 @@ class ResourceTable:
         self._held.clear()  # their entries point into the arrays before
         self._tentative.clear()
         for log in (self.shape, self.usage, self.held):
-            log.max_entries = max(MIN_CHANGE_LOG_ENTRIES, 2 * len(scored))
+            log.allow(max(MIN_CHANGE_LOG_ENTRIES, 2 * len(scored)))
         self.shape.record_all()
 
     def _clear_row(self, row: int) -> None:

@@ -65,11 +65,10 @@ class Engine:
         # 1. What happened, and what does it teach the learner?
         for event in events:
             self._handlers[type(event)](event)
-        has_news = handlers.has_news
-        if has_news:
+        self._next_step_at, may_decide = None, self.leads
+        if has_news := handlers.has_news:
             handlers.bring_specs_up_to_date()
-        self._next_step_at = None
-        may_decide = self.leads and not (has_news and handlers.must_wait)
+            may_decide = may_decide and not handlers.must_wait
         if may_decide and (now >= self._recheck_at or not self._nothing_waits):
             self._numpy_context.run(self._decide, now)
         if has_news and handlers.goes_on:
@@ -130,7 +129,8 @@ class Engine:
     @property
     def _nothing_waits(self) -> bool:
         """Whether all pending pods are being bound, and nothing else than pods is decided about."""
-        state, placed = self._state, self._state.placed
+        state = self._state
+        placed = state.placed
         if len(state.pending) != len(placed.assumed):
             return False
         return not (placed.nominated or state.has_pools or state.plan_records.orders or state.gangs.changed)

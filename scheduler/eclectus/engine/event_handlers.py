@@ -27,7 +27,7 @@ from eclectus.engine.state import ForeignPod, State
 from eclectus.framework import Completion, Profile
 from eclectus.model import events
 from eclectus.model.learned import LearnedNode
-from eclectus.model.objects import Amounts, Task
+from eclectus.model.objects import ENDED, Amounts, Task
 from eclectus.model.volumes import AttachLimits
 
 
@@ -76,12 +76,11 @@ class WaitingSpecs:
     ) -> None:
         self.late = LatePods()
         self.default_spread = DefaultSpreading(profiles, pending, self.late.fuel)
-        self._matches = (
-            anti_affinity_matches(cluster.anti_affinity, pending),
-            preference_matches(cluster.preferences, pending),
-        )
+        self._anti_affinity = anti_affinity_matches(cluster.anti_affinity, pending)
+        self._preferences = preference_matches(cluster.preferences, pending)
+        self._matches = (self._anti_affinity, self._preferences)
         self._volumes = volumes
-        self._node_volumes = cluster.volumes
+        self._storage, self._reaches = cluster.volumes.storage, cluster.volumes.reach
         self._late_tasks, self._spent = self.late.tasks, self.late.fuel.spent
 
     def completed(self, task: Task) -> Task:
@@ -112,15 +111,13 @@ class WaitingSpecs:
     @property
     def has_news(self) -> bool:
         """Whether a source may have another answer, or pods are late."""
-        anti_affinity, preferences = self._matches
-        return bool(
-            self._late_tasks
-            or self._spent
-            or self.default_spread.has_news
-            or anti_affinity.generation != anti_affinity.terms.generation
+        anti_affinity, preferences = self._anti_affinity, self._preferences
+        if self._late_tasks or self._spent or self.default_spread.has_news or self._reaches:
+            return True
+        return (
+            anti_affinity.generation != anti_affinity.terms.generation
             or preferences.generation != preferences.terms.generation
-            or self._node_volumes.storage.has_news
-            or self._node_volumes.reach
+            or self._storage.has_news
         )
 
     def take_changed(self) -> Iterator[Task]:
@@ -130,7 +127,7 @@ class WaitingSpecs:
         for matches in self._matches:
             if matches.generation != matches.terms.generation:
                 yield from matches.changed()
-        if self._node_volumes.storage.has_news or self._node_volumes.reach:
+        if self._storage.has_news or self._reaches:
             yield from map(self._volumes.resolved, self._volumes.changed())
 
 
@@ -233,7 +230,7 @@ class EventHandlers:
             events.NodeSeen: self._node_seen,
             events.NodeGone: self._node_gone,
             events.PodsListed: self._pods_listed,
-            events.TaskSeen: lambda event: self._task_seen(event.task),
+            events.TaskSeen: self._task_seen,
             events.TaskGone: lambda event: self._gone(event.uid),
             events.BindConfirmed: self._bind_confirmed,
             events.BindRefused: self._bind_refused,
@@ -289,38 +286,49 @@ class EventHandlers:
         self._tombstones.clear()
         self._bound_before_list = {task.uid for task in self._state.placed.tasks() if task.node}
 
-    def _task_seen(self, task: Task) -> None:
-        state = self._state
+    def _task_seen(self, event: events.TaskSeen) -> None:
+        task = event.task
         if task.uid in self._tombstones:
             return  # late: a uid is used again only where etcd was restored, and then all pods are listed
         if not task.node and task.uid in self._bound_before_list:  # likewise: its bind is forgotten
             self._bound_before_list.discard(task.uid)
             self._gone(task.uid)
             del self._tombstones[task.uid]
-        if task.has_terms or task.uid in self._selectors.pods:
-            task = self._selectors.resolved(task)
-        has_ended = task.ended
-        if not has_ended and not task.node and task.profile in state.profiles:
-            self._ours_seen(self._profile_rules.applied(task))
-            return
-        if has_ended:
-            self._learner.task_ended(task)
-            if state.accounts.jobs is not None and task.phase == "Succeeded":
-                state.accounts.jobs.succeed(task)
-            self._gone(task.uid)
-            if task.gang is not None:
-                state.gangs.end(task)
-            return
-        self._see_gang(task)
-        if task.node:
-            self._bound(task.uid)
-            if task.uid in self._foreign_pending:  # arrives only now: its scheduler may never have bound it
-                del self._foreign_pending[task.uid]
-                self._arrived(task)
-            state.placed.set(self._in_pool(task), task.node, state.now)
-            self._learner.task_on_node(task)
+        if task.phase in ENDED:
+            self._ended_seen(task)
         else:
-            self._foreign(task)
+            self._seen(task)
+
+    def _ended_seen(self, task: Task) -> None:
+        state = self._state
+        self._learner.task_ended(task)
+        if state.accounts.jobs is not None and task.phase == "Succeeded":
+            state.accounts.jobs.succeed(task)
+        self._gone(task.uid)
+        if task.gang is not None:
+            state.gangs.end(task)
+
+    def _seen(self, task: Task) -> None:
+        """A pod that has not ended, pending or on a node."""
+        state, uid = self._state, task.uid
+        if task.has_terms or uid in self._selectors.pods:
+            task = self._selectors.resolved(task)
+        if not task.node:
+            if task.profile in state.profiles:
+                self._ours_seen(self._profile_rules.applied(task))
+            else:
+                self._see_gang(task)
+                self._foreign(task)
+            return
+        if task.gang is not None or uid in state.gangs.pods:
+            state.gangs.see(task)
+        if uid in state.placed.assumed or uid in state.pending:
+            self._bound(uid)
+        if uid in self._foreign_pending:  # arrives only now: its scheduler may never have bound it
+            del self._foreign_pending[uid]
+            self._arrived(task)
+        state.placed.set(self._members.resolved(task) if state.has_pools else task, task.node, state.now)
+        self._learner.task_on_node(task)
 
     def _ours_seen(self, task: Task) -> None:
         """A pending pod of our profiles: completed now, or later where its namespace must wait."""
@@ -438,7 +446,8 @@ class EventHandlers:
         if state.has_pools:
             state.pool_refusals.forget(uid)
         state.eviction_ended(uid)
-        if state.placed.confirm(uid):
+        if uid in state.placed.assumed:
+            state.placed.confirm(uid)
             state.reports.allowance.answered(uid, state.before, state.now)
         state.placed.remove(uid)
 
@@ -468,7 +477,7 @@ class EventHandlers:
             for uid in self._members.take():
                 self._regroup(uid)
         for task in self._selectors.take_changed() if self._selectors.has_news else ():
-            self._task_seen(task)
+            self._seen(task)
         late = self._specs.late
         for task in late.take() if late.tasks else ():
             self._see_gang(task)

@@ -126,6 +126,10 @@ class PlacedPods:
             started = placed.task.started
             yield placed.task, placed.since if started is None else started
 
+    def is_empty(self, row: int) -> bool:
+        """Whether no pod holds room on the row."""
+        return self._cluster.names[row] not in self._on
+
     def bound_on(self, row: int) -> Iterator[tuple[Task, float]]:
         """Those of them that the API server has shown on the node."""
         return ((task, since) for task, since in self.on_row(row) if task.node)

@@ -108,7 +108,14 @@ class SchedulingCycle(PendingTasks):
     `take` gets them all. The lead of a gang is not offered: where it is next, the policy gets no more tasks
     until `take_gang` has been called.
     `offered`: uid -> where the task stands that is offered and not answered yet.
+    Attributes of the class are values with which a cycle begins: nearly every task has a cycle of its own.
     """
+
+    _order: CycleOrder | None = None
+    _has_failed = False
+    _is_cut = False  # before a class that the allowance does not cover
+    removed = 0  # tasks that have left their queues; other work counts as tasks
+    asked = 0  # classes that this cycle was the first to ask about
 
     def __init__(
         self,
@@ -124,14 +131,9 @@ class SchedulingCycle(PendingTasks):
         self._classes = classes
         self._queues = state.class_queues if queues is None else queues
         self._gangs: list[Found] = []  # whose turn has come
-        self._order: CycleOrder | None = None
-        self._has_failed = False
         self._allowance = allowance
         self._is_resumed = allowance.is_resumed
-        self._is_cut = False  # before a class that the allowance does not cover
         self._compared_most = state.cluster.pods.compared + COMPARISONS_MOST
-        self.removed = 0  # tasks that have left their queues; other work counts as tasks
-        self.asked = 0  # classes that this cycle was the first to ask about
         # A single queue: the Order need not be asked.
         first = classes[0]
         is_single = len(classes) == 1 and len(first.queues) == 1 and first.gang is None

@@ -290,8 +290,9 @@ class State:
     def begin_step(self, now: float) -> None:
         """A step begins at this time, seconds."""
         self.before, self.now, self.view = self.now, now, replace(self.view, now=now)
-        if self.accounts.pricing is not None:
-            self.accounts.pricing.update(now)
+        pricing = self.accounts.pricing
+        if pricing is not None and now >= pricing.next_due:
+            pricing.update(now)
 
     def end_step(self) -> list[Command]:
         """The step is over; its commands."""

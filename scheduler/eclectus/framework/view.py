@@ -223,6 +223,9 @@ class PlacedPods(Protocol):
     def on_row(self, row: int) -> Iterable[tuple[Task, float]]:
         """The pods that hold room on a row, bound, assumed or nominated, and since when, seconds."""
 
+    def is_empty(self, row: int) -> bool:
+        """Whether no pod holds room on the row."""
+
     def task(self, uid: str) -> Task | None:
         """A pod that holds room, as last seen; None if it holds none."""
 

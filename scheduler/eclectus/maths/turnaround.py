@@ -19,7 +19,7 @@ what the others have learned and of 0: as much as two others agree on, so that n
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from math import fsum, hypot, inf, sqrt
+from math import dist, fsum, hypot, inf
 from typing import TypeVar
 
 from eclectus.maths.numbers import Value
@@ -62,7 +62,7 @@ class Turnaround:
         low, high = bisect_left(ascending, -most), bisect_right(ascending, most)
         counted = [-most] * low + ascending[low:high] + [most] * (len(ascending) - high)
         mean = fsum(counted) / len(counted)
-        self.error = sqrt(fsum([(each - mean) ** 2 for each in counted])) / len(counted)
+        self.error = dist(counted, [mean] * len(counted)) / len(counted)
         if _differ(mean := max(mean, 0.0), self.seconds):
             self.seconds = mean
 

@@ -8,7 +8,7 @@ rounding where a node is exactly full.
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -58,6 +58,7 @@ Images = tuple[tuple[str, int], ...]
 """(name, bytes) of container images on a node."""
 
 Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]
+ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
 class Requirement(Struct, frozen=True, gc=False):
@@ -288,7 +289,7 @@ class Task(Struct, frozen=True, gc=False):
     @property
     def ended(self) -> bool:
         """Whether it has ended and so holds nothing."""
-        return self.phase in ("Succeeded", "Failed")
+        return self.phase in ENDED
 
     @property
     def has_terms(self) -> bool:

@@ -71,7 +71,7 @@ def test_a_scheduler_that_forgets_what_it_has_bound_over_commits(monkeypatch):
     seen = EventHandlers._task_seen
 
     def forgets(self, event):
-        return None if event.node else seen(self, event)
+        return None if event.task.node else seen(self, event)
 
     killed = story(*BUSY, (20.0, "kill", 0, 0, 0), (20.1, "kill", 1, 0, 0), (60.0, "submit", 2, 0.99, 40.0))
     assert "over-committed" in broken_by(monkeypatch, EventHandlers, "_task_seen", forgets, killed)
@@ -284,10 +284,10 @@ def test_a_pod_that_a_hostile_tenant_delays_is_seen(monkeypatch):
     """While pods of that tenant wait, no other is looked at."""
     seen = EventHandlers._task_seen
 
-    def starves(self, task):
+    def starves(self, event):
         namespaces = {each.namespace for each in self._state.pending.values()}
-        if task.namespace == "hostile" or "hostile" not in namespaces:
-            seen(self, task)
+        if event.task.namespace == "hostile" or "hostile" not in namespaces:
+            seen(self, event)
 
     found = broken_by(monkeypatch, EventHandlers, "_task_seen", starves, story(*CALM))
     assert "has waited for 20 s beside room" in found

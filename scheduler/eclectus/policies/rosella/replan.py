@@ -108,7 +108,8 @@ class ReleaseRates:
                 first, rows = self._next, len(cluster.names)
                 end = min(first + ROWS_IN_TURN, rows)
                 self._next = 0 if first + ROWS_IN_TURN >= rows else end
-                self._update(view, range(first, end))
+                is_empty = view.placed.is_empty  # such rows are known to have no rate
+                self._update(view, [row for row in range(first, end) if not is_empty(row)])
             self._shape_cursor, self._usage_cursor, self._held_cursor = shape, usage, cluster.held.head
         if self._behind and view is not self._view:
             # Some of the rows that are behind, once in a step.
@@ -152,10 +153,11 @@ class ReleaseRates:
 def _mean_rate(view: View, row: int) -> float:
     """The mean rate of the tasks on the row, each weighted with the largest share it holds of a resource."""
     cluster, total, weights = view.cluster, 0.0, 0.0
-    allocatable = cluster.allocatable[row].tolist()
+    allocatable: list[float] = []
     for task, _ in view.placed.on_row(row):
         if task.spec.long_running:
             continue
+        allocatable = allocatable or cluster.allocatable[row].tolist()
         share = 0.0
         for column, amount in cluster.held_parts(task):
             most = allocatable[column]
