@@ -1,10 +1,11 @@
 """The accounts that policies need; the others are not kept and cost nothing."""
 
 from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass
 from heapq import nlargest
 from math import inf
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from eclectus.accounts.group_shares import MAX_CHANGES, GroupShares
 from eclectus.accounts.known_jobs import KnownJobs
@@ -54,8 +55,7 @@ class Arrivals:
         return {key: rate * weight / total for key, weight in kept}
 
 
-@dataclass(slots=True)
-class _Job:
+class _Job(Struct):
     pending: int = 0
     left: float | None = None  # seconds; None while nothing is known
     figure: tuple[float, float] = (-inf, 0.0)  # created and job_work of the pod whose figure counts

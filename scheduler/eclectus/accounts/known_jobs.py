@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.cluster.memo import unfile
 from eclectus.model.job import Job, JobStage
@@ -109,8 +111,7 @@ class KnownJob:
         return True
 
 
-@dataclass(slots=True)
-class _Pod:
+class _Pod(Struct):
     key: tuple[str, str]  # uid and namespace of the job of which it says that it is
     stage: str
     waits: bool = False

@@ -19,11 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass, field
 from math import exp, inf
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import Parts
@@ -190,8 +189,7 @@ class PriceSummary(Struct, frozen=True, gc=False):
     classes: tuple[tuple[str, str, float], ...]  # (group, workload, its mean price there: 1 is none)
 
 
-@dataclass(slots=True, eq=False)
-class _PricedSet:
+class _PricedSet(Struct, eq=False):
     constraints: ConstraintSet
     nodes: ShapeValues[np.bool_] | None = None  # evaluated when the set is priced for the first time
     ratio: float = 0.0  # demand over supply when it was priced last
@@ -258,7 +256,7 @@ class NodePricing:
         return ConstraintDemand(str(self._sets[row].constraints), *shares)
 
     def update(self, now: float) -> None:
-        """A step begins at this time, seconds; its events are not counted yet. No effect before `next_due`."""
+        """A step begins at this time, seconds; its events do not count yet. No effect before `next_due`."""
         if self._sampled_at is None:
             self._sampled_at = now
         elif not self._due and now >= self.next_due:

@@ -16,7 +16,8 @@ too: such a pod may be placed in the same scheduling cycle as one that it keeps 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from eclectus.cluster.changelog import EntryLog
 from eclectus.cluster.memo import unfile
@@ -171,8 +172,7 @@ HeldOfQuota = tuple[tuple[tuple[str, str], int], ...]
 GroupKey = tuple[str, Pairs, Terms, Terms, tuple[WeightedTerm, ...], bool, bool, HeldOfQuota]
 
 
-@dataclass(slots=True, eq=False)
-class AlikePods:
+class AlikePods(Struct, eq=False):
     """The pods that no rule about other pods can tell apart.
 
     `terms`: of their required anti-affinity. `weights`: of the terms by which they attract others or, below

@@ -15,9 +15,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from inspect import isabstract
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from eclectus import framework
 from eclectus.config.settings_reading import camel, join, nearest, read, read_mapping, settings_of, show
@@ -45,8 +47,7 @@ _HOOKS: dict[framework.Need, tuple[type[Any], str]] = {
 }  # that are called only of policies that need it
 
 
-@dataclass(frozen=True)
-class ForeignPolicy:
+class ForeignPolicy(Struct, frozen=True):
     """A policy of another distribution, not imported yet."""
 
     role: str

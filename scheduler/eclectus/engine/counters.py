@@ -2,9 +2,10 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from heapq import nlargest
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 from eclectus.cluster.memo import unfile
 from eclectus.cluster.nodes import OTHER
@@ -44,8 +45,7 @@ class Counters:
         self.missed_activations = 0  # unschedulable pods that only the periodic recheck has found schedulable
 
 
-@dataclass(frozen=True, slots=True)
-class QueueCounts:
+class QueueCounts(Struct, frozen=True):
     """How many pods are in which queue now, and the counters."""
 
     active: int

@@ -11,8 +11,9 @@ room is made for a gang that its pools claim (relief.py), it has no turn: it sta
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from eclectus.cluster.due_times import DueTimes
 from eclectus.engine.agenda import backoff_seconds
@@ -37,8 +38,7 @@ def in_turn(task: Task) -> tuple[float, float, str]:
     return (-task.priority, task.created, task.name)
 
 
-@dataclass(slots=True, eq=False)
-class WaitingGang:
+class WaitingGang(Struct, eq=False):
     """A gang with pods that wait, or a PodGroup whose pods may come."""
 
     key: GangKey

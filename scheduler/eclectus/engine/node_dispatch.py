@@ -27,12 +27,15 @@ class NodeDispatch:
         """Dispatch the node queues of all nodes whose usage or shape has changed; there must be queues."""
         cluster = self._state.cluster
         seen, self.seen = self.seen, (cluster.usage.head, cluster.shape.head, cluster.service_changes)
+        if seen == self.seen:
+            return
         changed, may_exclude = cluster.usage.since(seen[0]), self.seen[1:] != seen[1:]
         if may_exclude and changed is not None:
             shaped = cluster.shape.since(seen[1])
             changed = None if shaped is None else sorted({*changed, *shaped})
-        specs = [spec for spec, _ in self._state.node_queues.tasks_by_class] if self._state.has_pools else ()
-        may_exclude = may_exclude or any(spec.quotas for spec in specs)  # a kind of node may be full by now
+        if self._state.has_pools:  # a kind of node may be full by now
+            tasks = self._state.node_queues.tasks_by_class
+            may_exclude = may_exclude or any(spec.quotas for spec, _ in tasks)
         if changed is None:
             changed = sorted(cluster.rows.values())
         elif changed and any(spec.has_pod_rules for spec, _ in self._state.node_queues.tasks_by_class):

@@ -7,9 +7,9 @@ change by itself; nor is what a job has lent and borrowed in all, which is writt
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from math import inf
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from eclectus.accounts.known_jobs import KnownJobs
@@ -51,8 +51,7 @@ class Integral:
         return tuple(sorted((name, round(sum_)) for name, sum_ in self.total.items() if round(sum_)))
 
 
-@dataclass
-class _Lent:
+class _Lent(Struct):
     """The plan of a job, and what it has lent and borrowed."""
 
     plan: JobPlan  # in force

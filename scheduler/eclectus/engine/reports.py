@@ -12,10 +12,10 @@ free first.
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import inf
 
 import numpy as np
+from msgspec import Struct
 
 from eclectus.cluster.changelog import Rows
 from eclectus.engine.quota import limits_by_node
@@ -217,8 +217,7 @@ def gang_message(
 MAX_QUEUES = 16  # classes that are considered to be ahead: those with the most pods
 
 
-@dataclass
-class _Queue:
+class _Queue(Struct):
     """What a class adds to the work on its nodes in this step."""
 
     rows: Rows

@@ -5,13 +5,13 @@ policy might see later that it was asked about.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from math import isfinite
 from operator import attrgetter
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
 from eclectus.engine import reports
@@ -394,8 +394,7 @@ def _alike(
 # What a placement was chosen among: asked right after the step, so that decisions do not pay.
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """A pod's placement beside its alternatives, as they are right after the step that has decided it."""
 
     policy: str  # the Place policy's class

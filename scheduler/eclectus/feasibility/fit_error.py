@@ -21,11 +21,11 @@ labels and taints of nodes may name other tenants.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
 from eclectus.cluster.changelog import Rows
@@ -133,8 +133,7 @@ _OF_PODS = {rule.plugin for rule in USAGE_RULES if rule.without is not None}  # 
 _UNRESOLVABLE = {SPREAD.absent_reason, AFFINITY.reason}  # no pod that leaves brings a label or another pod
 
 
-@dataclass(frozen=True, slots=True)
-class Filtered:
+class Filtered(Struct, frozen=True):
     """The rules so far, in order, and the rows that pass all of them, ascending.
 
     `resolvable`: the rows that were refused for what pods there hold (kube-scheduler's Unschedulable, not

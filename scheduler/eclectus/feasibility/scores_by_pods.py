@@ -149,7 +149,7 @@ OWN, MAY_RUN, FIRST = 0, 1, 2  # places in a key
 
 
 class KindsOfGroups(NamedTuple):
-    """What of the groups only changes when there is another one, or one gets its first or loses its last node.
+    """What of the groups changes only with a new group, or when one gets its first or loses its last node.
 
     `may_run`, `has_keys`: by group. `max_skews`: of each constraint with ScheduleAnyway, by group or the same
     for all. `all_labelled`: of each topology key, whether all groups have it.
@@ -290,8 +290,8 @@ class NodeGroups:
         domains = few.domains[column]
         if not self._apart[column]:
             return domains
-        labelled = few.labelled[column]
-        return [counts[domain] if has_label else 0 for domain, has_label in zip(domains, labelled, strict=True)]
+        pairs = zip(domains, few.labelled[column], strict=True)
+        return [counts[domain] if has_label else 0 for domain, has_label in pairs]
 
     def weights_among(self, groups: Mask, rows: Rows) -> tuple[float, ...]:
         """The weight of the counts of each constraint, by its domains that have any of these rows.

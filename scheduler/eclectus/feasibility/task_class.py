@@ -5,12 +5,12 @@ row; a class that is not used costs nothing. Most of a class is made of parts th
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
 from eclectus.cluster.changelog import AnyRows, EntryLog, Rows
@@ -193,8 +193,7 @@ def _each(rows: AnyRows) -> Rows:
     return np.arange(rows.stop, dtype=np.intp) if isinstance(rows, slice) else rows
 
 
-@dataclass(frozen=True, slots=True)
-class NodeScalars:
+class NodeScalars(Struct, frozen=True):
     """The arrays of a class, one number at a time: `overflow[row]` is a plain float."""
 
     feasible: Scalars[bool]

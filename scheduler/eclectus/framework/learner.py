@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from msgspec import Struct
@@ -26,8 +25,7 @@ class Completion(Struct, frozen=True, gc=False):
     turnaround: float | None = None  # seconds that it held its slot beside its run; None where unknown
 
 
-@dataclass(frozen=True, slots=True)
-class Speeds:
+class Speeds(Struct, frozen=True):
     """The learned speed of every node for one kind of work.
 
     `rate`: tasks a second that one slot serves, its turnaround included (maths/turnaround.py); shape

@@ -10,9 +10,10 @@ node go last, and with them all others of it, on whatever nodes; each of them mu
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from math import inf
 from typing import Literal, NamedTuple
+
+from msgspec import Struct, field
 
 from eclectus.accounts.reclaim import ALONE, Entitlement, Kept, Taking, Together
 from eclectus.feasibility.fit_error import RoomWithout
@@ -50,8 +51,7 @@ class Found(NamedTuple):
         return len(self.pods), self.lost_seconds
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """What a search has met: nodes, those without victims by why, and pods by why they are none."""
 
     nodes: int = 0  # that were examined

@@ -7,9 +7,10 @@ keeps no plan of its own. docs/policies.md walks through every role.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from eclectus.accounts.accounts import Grouping
 from eclectus.cluster.changelog import ChangeLog
@@ -62,8 +63,7 @@ class PendingTasks(Iterator[Task], ABC):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """Tasks of one class for which no node has room: highest priority first, then in the Order's order.
 
     They were refused, or wait for a busy node. Tasks that are nominated already are not among them, nor those
@@ -84,8 +84,7 @@ class RoomTrial(Protocol):
         """Count no such room as held any more. The engine calls it too, whatever a policy has left."""
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedGang:
+class RefusedGang(Struct, frozen=True):
     """The tasks of a gang, of which `needed` start together, and for which nodes have not enough room.
 
     In the order in which they are placed. None of them is nominated.
@@ -265,8 +264,7 @@ class Relieve(Policy, ABC):
         return iter(())
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """One schedulerName and the policies that decide for its pods."""
 
     scheduler_name: str

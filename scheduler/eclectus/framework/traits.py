@@ -6,8 +6,9 @@ of the plainest policy of a role. tests/policies/test_traits.py checks that they
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Literal
+
+from msgspec import Struct
 
 Need = Literal[
     "shares", "pools", "work", "prices", "arrivals", "jobs", "images", "budgets", "spread objects",
@@ -53,16 +54,14 @@ class Policy:
         return self.title
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Traits:
+class Traits(Struct, frozen=True, kw_only=True):
     """What a policy of any role says of itself."""
 
     needs: Needs = NO_NEEDS
     """What is to be kept for it, watched for it, or reported to it (`NEEDS`)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrderTraits(Traits):
+class OrderTraits(Traits, frozen=True, kw_only=True):
     """What an Order says of itself."""
 
     ranks_groups: bool = True
@@ -82,8 +81,7 @@ class OrderTraits(Traits):
     """A JobPlanner that may answer `reserve_nodes`, and is asked by `keeps_node` how long that holds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlaceTraits(Traits):
+class PlaceTraits(Traits, frozen=True, kw_only=True):
     """What a Place policy says of itself."""
 
     joins_node_queues: bool = False
@@ -100,8 +98,7 @@ class PlaceTraits(Traits):
     """It takes tasks of every class queue before its first answer, so no answer can change the order."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineTraits(Traits):
+class LineTraits(Traits, frozen=True, kw_only=True):
     """What a Line policy says of itself."""
 
     first_come: bool = False
@@ -110,8 +107,7 @@ class LineTraits(Traits):
     """`steal` may move reservations to other nodes. The engine asks no other policy for them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RelieveTraits(Traits):
+class RelieveTraits(Traits, frozen=True, kw_only=True):
     """What a Relieve policy says of itself."""
 
     evicts: bool = False

@@ -11,8 +11,9 @@ ages, and it counts as no victim, because it goes anyway.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import inf
+
+from msgspec import Struct
 
 from eclectus.feasibility.fit_error import RoomWithout
 from eclectus.feasibility.task_class import TaskClass
@@ -25,8 +26,7 @@ COMPARISONS_OF_POD = 12
 PRIORITY_OFFSET = 2**31  # added to each priority, so that more victims are never a smaller sum
 
 
-@dataclass(frozen=True, slots=True)
-class Victims:
+class Victims(Struct, frozen=True):
     """What must be evicted from one node, and how bad that is.
 
     `cost`: kube-scheduler's criteria, smaller is better: violated budgets; highest priority of a victim; sum
@@ -40,8 +40,7 @@ class Victims:
     has_budget: bool  # whether a pod of lower priority on the node has a PodDisruptionBudget
 
 
-@dataclass(frozen=True, slots=True)
-class _LowerPod:
+class _LowerPod(Struct, frozen=True):
     """A pod of lower priority, with what decides whether it is spared."""
 
     pod: Task

@@ -12,9 +12,9 @@ feature, add its rule in feasibility/rules/ and delete its entry here.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from eclectus.kube import objects
@@ -222,8 +222,7 @@ MAX_NAMES = 4  # in a message
 MAX_CLAIMS = 256  # no node attaches so many volumes; each is looked for on all nodes
 
 
-@dataclass(frozen=True)
-class Feature:
+class Feature(Struct, frozen=True):
     """What a user must know of a feature that is not supported.
 
     `is_used`: whether a pod uses it. `names`: what in the pod uses it, by the names that the pod gives.

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from eclectus.api.common import NOT_JSON, ListMeta, read_json
 from eclectus.kubeclient.api_errors import (
@@ -168,8 +169,7 @@ class ApiClient:
             raise UnsureError(what, message=f"no answer: {str(error) or type(error).__name__}") from error
 
 
-@dataclass(frozen=True)
-class ObjectApi:
+class ObjectApi(Struct, frozen=True):
     """Requests that exchange JSON objects. An answer that is not one is an UnsureError."""
 
     client: ApiClient

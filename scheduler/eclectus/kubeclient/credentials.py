@@ -20,6 +20,8 @@ from threading import Lock
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from eclectus.kubeclient.addresses import is_loopback
 from eclectus.kubeclient.api_errors import CredentialsError
 from eclectus.kubeclient.timing import TroubleLog
@@ -31,8 +33,7 @@ _UNVERIFIED = (
 RENEWAL_SECONDS = 60.0  # bound tokens rotate: the file or the plugin is asked again this often
 
 
-@dataclass(frozen=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """Where the API server is and how to trust it. `tls` is None for plain HTTP."""
 
     url: str

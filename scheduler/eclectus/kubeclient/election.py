@@ -15,12 +15,11 @@ may read the Lease can so reach the leader and verify its certificate, whatever 
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
-from msgspec import Struct, json
+from msgspec import Struct, field, json
 from msgspec.structs import replace
 
 from eclectus.api.common import NOT_JSON
@@ -28,8 +27,7 @@ from eclectus.api.names import SERVER
 from eclectus.model.errors import MalformedError
 
 
-@dataclass(frozen=True)
-class ElectionSettings:
+class ElectionSettings(Struct, frozen=True):
     """Which Lease, and the times in seconds: `renew_deadline` is less than `lease_duration`."""
 
     namespace: str

@@ -19,6 +19,8 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
+from msgspec import Struct
+
 from eclectus.api.names import CLAIMS_NAMESPACE, PART_OF, PART_OF_LABEL
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError
 from eclectus.kubeclient.client import ObjectApi
@@ -184,8 +186,7 @@ class Elector:
         self._is_late = False
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """The name of a Lease, what it stands for, and what to do if another installation holds it."""
 
     lease: str

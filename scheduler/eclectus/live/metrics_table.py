@@ -5,7 +5,8 @@ its dashboards need one edit.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 PREFIX = "eclectus_"
 
@@ -132,8 +133,7 @@ pool_below_share_seconds | gauge | seconds | pool, kind
 """
 
 
-@dataclass(frozen=True)
-class Family:
+class Family(Struct, frozen=True):
     """One metric of the table."""
 
     name: str

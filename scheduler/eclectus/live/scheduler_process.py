@@ -36,6 +36,8 @@ from random import Random
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from eclectus.api.names import PART_OF, PART_OF_LABEL, SCHEDULER_NAME_CLAIM, SCHEDULER_NAMES
 from eclectus.config.process_settings import LeaderElection, ProcessSettings
 from eclectus.engine.engine import Engine
@@ -338,8 +340,7 @@ async def _ends_within(seconds: float, work: Awaitable[None]) -> bool:
 # -- the parts, constructed and connected -------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """Everything between an engine and an API server. Nothing runs yet."""
 
     inbox: Inbox

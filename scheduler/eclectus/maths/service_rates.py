@@ -21,12 +21,12 @@ that lose weight alike.
 
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from math import erf, exp, inf, log, sqrt
 from typing import Any, Generic, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from eclectus.maths.numbers import Arithmetic, Floats, Value, sum_of_products
@@ -301,8 +301,7 @@ EXPONENTIAL_SPREAD = 1.2825  # of ln of an exponential time
 MAX_VARIATION = 25.0  # of C^2; larger values come from single tasks
 
 
-@dataclass(slots=True, eq=False)
-class Spread:
+class Spread(Struct, eq=False):
     """Location, spread and variation of one workload."""
 
     location: float = -0.5772  # location and spread: of ln of an exponential time

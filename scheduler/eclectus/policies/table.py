@@ -5,10 +5,10 @@ imported when one of its policies is asked for: a scheduler starts with those of
 """
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeVar
 
+from msgspec import Struct
 from typing_extensions import override
 
 from eclectus.framework import Learn, Line, Order, Place, Policy, Profile, Relieve
@@ -136,8 +136,7 @@ ROLES: dict[str, Policies[Any]] = {
 # too: `make manifests` writes it there.
 
 
-@dataclass(frozen=True)
-class Clash:
+class Clash(Struct, frozen=True):
     """A combination is refused if the policy of every role named here is such a one; None: any policy."""
 
     at: str  # the role that the message is about

@@ -7,8 +7,8 @@ PreScore of InterPodAffinity).
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from eclectus.cluster.alike_pods import HeldTerms, held_weights
@@ -16,8 +16,7 @@ from eclectus.cluster.memo import unfile
 from eclectus.model.objects import Pairs, PodAffinityTerm, Requirement, Task, selects
 
 
-@dataclass(slots=True, eq=False)
-class _Alike:
+class _Alike(Struct, eq=False):
     """The pending pods with one namespace and equal labels, and the terms that match them."""
 
     key: tuple[str, Pairs]

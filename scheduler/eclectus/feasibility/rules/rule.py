@@ -1,9 +1,9 @@
 """What a rule is: a filter that says of each node whether it can run a pod with a given spec."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from eclectus.cluster.changelog import Rows
@@ -18,8 +18,7 @@ Predicate = tuple[str, Callable[[Cluster, Rows], Mask]]
 """One condition of a pod on nodes: in few words of the pod's own, and `(cluster, rows)`: where it holds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One filter of kube-scheduler.
 
     `holds(cluster, spec, rows)` is true for the rows that pass, shape [len(rows)]. It is called only

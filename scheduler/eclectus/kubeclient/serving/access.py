@@ -12,6 +12,8 @@ from hashlib import sha256
 from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 
+from msgspec import Struct
+
 from eclectus.kubeclient.api_errors import ApiError
 from eclectus.kubeclient.client import ObjectApi
 from eclectus.kubeclient.serving.server_settings import ServerSettings
@@ -84,8 +86,7 @@ ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 REVIEW_SECONDS = 3.0  # two of them end before a scrape's usual 10 s
 
 
-@dataclass(frozen=True)
-class ReadPage:
+class ReadPage(Struct, frozen=True):
     """The right to read a page of this server."""
 
     path: str
@@ -100,8 +101,7 @@ class ReadPage:
         return f'forbidden: User "{user}" cannot get path "{self.path}"'
 
 
-@dataclass(frozen=True)
-class ReadObject:
+class ReadObject(Struct, frozen=True):
     """The right to `get` an object of the core group, or all without a name, or all of all namespaces."""
 
     resource: str
@@ -133,8 +133,7 @@ PERMITTED_MOST = 256
 REVIEWS_IN_A_ROW, REVIEWS_A_SECOND, REVIEWS_IN_FLIGHT = 20, 5.0, 8
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """What becomes of a request: status 200 if it is permitted, otherwise the answer to it."""
 
     status: HTTPStatus

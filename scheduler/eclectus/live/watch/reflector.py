@@ -15,10 +15,9 @@ looked for again at least every 30 s.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from math import inf
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from eclectus.framework import Need
 from eclectus.kube.objects import ObjectList, decode_event, decode_head, decode_list, decode_status
@@ -56,8 +55,7 @@ class ObservedObject(Struct, frozen=True, gc=False):
     problem: MalformedError | None = None  # what cannot be read of it, and does not count
 
 
-@dataclass(frozen=True)
-class WatchedKind:
+class WatchedKind(Struct, frozen=True):
     """One kind of object: where it is listed, and which events its objects become."""
 
     name: str  # of the resource, for messages and metrics

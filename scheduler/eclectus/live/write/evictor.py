@@ -10,9 +10,11 @@ later step may have bound it.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct, field
 
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError
 from eclectus.kubeclient.client import STRATEGIC_MERGE
@@ -32,8 +34,7 @@ class NeedlessError(Exception):
     """The pod that was to get the room is bound or gone, or is being bound."""
 
 
-@dataclass
-class Relief:
+class Relief(Struct):
     """What is written for one pod in one step of the engine."""
 
     uid: str  # of the pod

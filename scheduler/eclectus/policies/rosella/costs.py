@@ -144,8 +144,7 @@ STEPS, FIRST_STEPS = 8, 32  # of the iteration, after the first time and at the 
 MAX_FACTOR = 4.0
 
 
-@dataclass(frozen=True)
-class ClassDemand:
+class ClassDemand(Struct, frozen=True):
     """What was computed of one class. `version` changes with `factor`, by row; None if it is 1 everywhere."""
 
     load: float

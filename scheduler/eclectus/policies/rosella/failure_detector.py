@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import nan
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from eclectus.maths.load import cut_margin, cut_off_rate, error_aimed, speed_share, unlikelihood
@@ -20,8 +21,7 @@ from eclectus.policies.rosella.rates import RunningTasks
 MAX_MEAN_SIZES = 4.0  # the most that one running task counts for in the correction of sizes, in mean sizes
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """What all namespaces have in common at a check: the nodes' rows, and arrays by row."""
 
     now: float

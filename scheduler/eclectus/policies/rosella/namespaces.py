@@ -10,9 +10,9 @@ no vote: any tenant would have a second vote by a shared class.
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from eclectus.cluster.scalars import read_only
@@ -40,8 +40,7 @@ REVIVAL_SAMPLES = 8  # of tasks that started after the node died, that make it l
 TRIAL_SHARE = 0.125  # share of its learned speed that a dead node counts with after a sign of life
 
 
-@dataclass(slots=True)
-class Death:
+class Death(Struct):
     """Since when a node counts as dead, its samples since then, and since when it is quiet."""
 
     since: float

@@ -2,11 +2,11 @@
 
 from array import array
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from math import inf, log
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from eclectus.framework import Completion
@@ -324,16 +324,14 @@ class EndedShapes:
         return inf if len(shapes) == 1 else 1.0 / ended[1]
 
 
-@dataclass(frozen=True, slots=True)
-class Sensitivity:
+class Sensitivity(Struct, frozen=True):
     """The settings of the test for a change of speed (maths/service_rates.py), in spreads."""
 
     slack: float
     threshold: float
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """Numbers of samples and of alarms since the start, of all namespaces together."""
 
     samples: int = 0

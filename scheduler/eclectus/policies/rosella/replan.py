@@ -44,11 +44,11 @@ most room wins, which spreads the tasks.
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from eclectus.cluster.scalars import read_only
@@ -171,8 +171,7 @@ def _mean_rate(view: View, row: int) -> float:
 DEFERRED_PER_CLASS = 4  # tasks of a class deferred one by one in a cycle; other classes see these
 
 
-@dataclass
-class DeferredTasks:
+class DeferredTasks(Struct):
     """Tasks of one class that this cycle leaves waiting although nodes have room."""
 
     answered: int = 0  # deferred one by one, each to its node
