@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_profile, make_task
 from eclectus.engine.engine import Engine

@@ -1,11 +1,11 @@
 """Never two leaders: the argument of election.py, tested on a simulated clock."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from msgspec.structs import replace as rewrite
 
 from eclectus.kubeclient.election import Election, ElectionSettings, Lease, lease_body, lease_from, micro_time

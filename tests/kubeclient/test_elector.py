@@ -3,10 +3,10 @@
 import asyncio
 import logging
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import pytest
 from aiohttp import web
+from msgspec.structs import replace
 
 from eclectus.kubeclient.client import ObjectApi
 from eclectus.kubeclient.election import ElectionSettings

@@ -3,10 +3,10 @@
 import asyncio
 import logging
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from eclectus.kubeclient.api_errors import UnsureError
 from eclectus.kubeclient.election import ElectionSettings

@@ -2,9 +2,9 @@
 
 import asyncio
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from eclectus.kubeclient.client import PAGE_BYTES
 from eclectus.live.inbox import Inbox

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.framework import Place, Speeds

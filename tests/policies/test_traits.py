@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from copy import copy
-from dataclasses import replace as fields_changed
 from typing import Any, get_args
 
 import pytest
@@ -139,7 +138,7 @@ def what_it_does(policy: Place) -> PlaceTraits:
 
 @pytest.mark.parametrize("choice", ALL["place"], ids=str)
 def test_a_place_policy_does_what_it_says(choice: Any) -> None:
-    assert what_it_does(choice.policy) == fields_changed(
+    assert what_it_does(choice.policy) == replace(
         choice.policy.traits, defers_until_change=False, needs=frozenset()
     )
 
@@ -150,7 +149,7 @@ def test_a_place_policy_does_what_it_says(choice: Any) -> None:
 def test_a_place_policy_answers_the_same_until_something_changes(choice: Any) -> None:
     patient = choice.policy
     always_asked = copy(patient)
-    traits = fields_changed(patient.traits, defers_until_change=False)
+    traits = replace(patient.traits, defers_until_change=False)
     always_asked.__class__ = type(type(patient).__name__, (type(patient),), {"traits": traits})
     found = [run(place=policy) for policy in (patient, always_asked)]
     assert found[0].binds == found[1].binds

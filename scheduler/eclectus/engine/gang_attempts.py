@@ -13,10 +13,11 @@ what is reported of a pod, how long it waits and what has begun changes only wit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from heapq import nsmallest
 from itertools import islice
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from eclectus.accounts.pools import Limit, limit_together
 from eclectus.engine.effects import Effects

@@ -257,8 +257,12 @@ class NodeGroups:
             labelled = self._labelled(column)
             if each.needs_all_keys:
                 has_keys &= labelled > 0
-            is_everywhere = each.needs_all_keys or each.max_skew == 1
-            max_skews.append(each.max_skew if is_everywhere else 1.0 + (each.max_skew - 1) * labelled)
+            if each.needs_all_keys or each.max_skew == 1:
+                max_skews.append(each.max_skew)
+            else:
+                by_group = np.ones(len(self))
+                by_group[labelled > 0] = each.max_skew
+                max_skews.append(by_group)
         return KindsOfGroups(
             may_run=(self.sizes > 0) & (self._table[MAY_RUN, : len(self)] > 0),
             has_keys=has_keys,

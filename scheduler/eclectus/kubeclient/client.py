@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import msgspec
-from msgspec import Struct
 
 from eclectus.api.common import NOT_JSON, ListMeta, read_json
 from eclectus.kubeclient.api_errors import (
@@ -169,7 +168,8 @@ class ApiClient:
             raise UnsureError(what, message=f"no answer: {str(error) or type(error).__name__}") from error
 
 
-class ObjectApi(Struct, frozen=True):
+@dataclass(frozen=True)
+class ObjectApi:
     """Requests that exchange JSON objects. An answer that is not one is an UnsureError."""
 
     client: ApiClient

@@ -14,13 +14,14 @@ import logging
 import os
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from eclectus.kubeclient.addresses import is_loopback
 from eclectus.kubeclient.api_errors import CredentialsError

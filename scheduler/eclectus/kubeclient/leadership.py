@@ -14,12 +14,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from eclectus.api.names import CLAIMS_NAMESPACE, PART_OF, PART_OF_LABEL
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError

@@ -8,11 +8,10 @@ scheduler's start.
 import logging
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from typing import Generic, TypeVar
-
-from msgspec import Struct, field
 
 from eclectus.explain.pod import Decision
 from eclectus.kubeclient.client import ApiClient
@@ -155,7 +154,8 @@ class Metrics:
         return measured
 
 
-class Context(Struct, frozen=True):
+@dataclass(frozen=True)
+class Context:
     """What every part shares: the client of the API server, the metrics, and a source of back-off jitter."""
 
     client: ApiClient

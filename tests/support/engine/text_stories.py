@@ -28,11 +28,10 @@ many pods are in which queue, and when the engine wants to be asked again. What 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from typing import Any
 
 import yaml
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from builders import ExactSpeeds, make_node, make_spec, make_task
 from eclectus.config.profiles import read_profiles

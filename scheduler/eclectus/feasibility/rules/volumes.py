@@ -4,10 +4,10 @@ Each has kube-scheduler's plugin name and words; table.py has their order.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from eclectus.cluster.changelog import Rows

@@ -14,8 +14,6 @@ from heapq import heappop, heappush
 from random import Random
 from typing import Generic, Literal, TypeVar
 
-from msgspec import Struct
-
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError, NotDoneError, UnsureError
 from eclectus.kubeclient.timing import Backoff, elapsed
 from eclectus.model.commands import Bind, Evict, Nominate, Report
@@ -144,7 +142,8 @@ Result = Literal["written", "gone", "refused", "failed"]
 Value = TypeVar("Value")
 
 
-class Persistence(Struct, frozen=True):
+@dataclass(frozen=True)
+class Persistence:
     """Repeats writes. `may_write` is asked before each attempt.
 
     Each attempt takes a `slot`. A write that waits to be repeated has none, but keeps its place in its pool:

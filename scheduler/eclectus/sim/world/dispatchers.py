@@ -8,10 +8,10 @@ If a node that seems to have room has none any more, the task joins the node que
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import floor
 
-from msgspec.structs import replace as with_fields
+from msgspec.structs import replace
 from typing_extensions import override
 
 from eclectus import framework
@@ -91,7 +91,7 @@ class StaleView(framework.Place):
         self._classes.begin_cycle()
         needs_shares = "shares" in self._policy.traits.needs
         shares = {id(self._policy): truth.shares(self)} if needs_shares else {}
-        return with_fields(truth, cluster=self._cluster, classes=self._classes, shares_by_policy=shares)
+        return replace(truth, cluster=self._cluster, classes=self._classes, shares_by_policy=shares)
 
 
 def _same_nodes(truth: Cluster) -> Cluster:
