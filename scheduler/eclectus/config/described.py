@@ -122,7 +122,7 @@ def default_of(field: Field[Any]) -> object:
 
 def traits(kind: type[Any]) -> Iterator[str]:
     """What a policy says of itself: `joins node queues with queue: lines`, `needs images`."""
-    for name in (each.name for each in fields(kind().traits) if each.name != "needs"):
+    for name in (each for each in kind().traits.__struct_fields__ if each != "needs"):
         said = statement(kind, lambda policy, name=name: getattr(policy.traits, name))  # type: ignore[misc]
         if said.by_default or said.otherwise:
             yield name.replace("_", " ") + condition(said)
