@@ -34,6 +34,11 @@ class Progress:
         """Set the detail that the next line shows."""
         self._detail = detail
 
+    def say(self, text: str) -> None:
+        """Print a line of its own, above the one that is updated."""
+        self._out.write(("\r\x1b[2K" if self._terminal else "") + text + "\n")
+        self._out.flush()
+
     def __enter__(self) -> Self:
         if self._expected:
             self._out.write(f"{self._title}: takes {self._expected}\n")

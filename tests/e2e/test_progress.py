@@ -28,3 +28,9 @@ def test_the_expected_time_is_printed_at_once() -> None:
     out = io.StringIO()
     with Progress("building", out, every_seconds=60, expected="about 5 minutes"):
         assert out.getvalue() == "building: takes about 5 minutes\n"
+
+
+def test_what_is_said_stands_on_a_line_of_its_own() -> None:
+    out = io.StringIO()
+    Progress("climbing", out).say("found: a")
+    assert out.getvalue() == "found: a\n"

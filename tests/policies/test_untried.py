@@ -6,6 +6,8 @@ from statistics import fmean
 
 import pytest
 
+from eclectus.maths.service_rates import RatioMatrix
+from eclectus.policies.rosella.namespaces import WORKLOADS_WEIGHED
 from eclectus.sim.scenario import load, shipped_scenarios
 from learner_harness import School
 from short_scenarios import runs
@@ -32,6 +34,26 @@ def test_a_node_counts_with_half_its_speed_for_an_untried_workload() -> None:
 
 def test_where_workloads_are_seen_to_rank_nodes_alike_an_untried_one_hardly_counts_less() -> None:
     assert 0.75 / 6 < taught(shrink=True).rate("b")[7] < 1 / 6
+
+
+def test_of_many_workloads_some_are_weighed_with_each_fit_and_all_in_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    school, names = School(rows=11), [f"b{at}" for at in range(40)]
+    school.draw = lambda: 1.0
+    school.teach(40, {"a": 2.0}, list(range(10)))
+    for name in names:
+        school.teach(12, {name: 6.0}, list(range(5)))
+    weighed, estimates = list[int](), RatioMatrix.pair_estimates
+    monkeypatch.setattr(
+        RatioMatrix, "pair_estimates", lambda *given: [weighed.append(given[1]), estimates(*given)][1]
+    )
+    for fits in range(1, 4):
+        school.wait(2.0)
+        school.end(0, 2.0, "a")
+        assert len(weighed) == fits * WORKLOADS_WEIGHED
+    assert set(weighed) == set(range(41))
+    assert all(0.75 / 6 < school.rate(name)[7] < 1 / 6 for name in names)
 
 
 def test_one_sample_replaces_the_reduced_rate() -> None:

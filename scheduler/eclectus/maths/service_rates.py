@@ -152,10 +152,15 @@ class RatioMatrix:
         given: Floats = _speed(self.prior_samples, weight, prior, self.samples[rows], self._spent[rows])
         return given
 
-    def rate_given(self, speed: Floats, weight: Floats, rows: slice) -> Floats:
-        """The rates of these rows with these speeds and weights of each workload; shape [workloads, rows]."""
-        given: Floats = _rate(weight, self.size[:, None] / speed, self.count[:, rows], self.seconds[:, rows])
-        return given
+    def rate_given(self, speed: Floats, weight: Floats, rows: slice, out: Floats | None = None) -> Floats:
+        """The rates of these rows with these speeds and weights of each workload; shape [workloads, rows].
+
+        Computed in `out` if it is given: fresh memory would take most of the time.
+        """
+        given = np.divide(self.size[:, None], speed, out=out)
+        np.multiply(weight, given, out=given)
+        np.add(given, self.seconds[:, rows], out=given)
+        return np.divide(weight + self.count[:, rows], given, out=given)
 
     def cell_given(
         self, workload: int, row: int, prior: float, weight: float, pair_weight: float
@@ -163,7 +168,7 @@ class RatioMatrix:
         """The same of one cell: its node's speed, and its rate. In plain floats, which are much faster."""
         speed = _speed(self.prior_samples, weight, prior, self.samples.item(row), self._spent.item(row))
         count, seconds = self.count.item(workload, row), self.seconds.item(workload, row)
-        return speed, _rate(pair_weight, self.size.item(workload) / speed, count, seconds)
+        return speed, (pair_weight + count) / (pair_weight * (self.size.item(workload) / speed) + seconds)
 
     def totals(self, variation: Floats, unfinished: Unfinished) -> Totals:
         """Samples and relative seconds of each row, with the tasks that run; `variation`: C^2 by workload."""
@@ -228,11 +233,6 @@ class RatioMatrix:
 def _speed(k: float, weight: Any, prior: Any, samples: Any, spent: Any) -> Any:
     """`speed_given`, of numbers or arrays."""
     return (weight + samples) / (weight - k + k / prior + spent)
-
-
-def _rate(weight: Any, expected_seconds: Any, count: Any, seconds: Any) -> Any:
-    """`rate_given`, of numbers or arrays."""
-    return (weight + count) / (weight * expected_seconds + seconds)
 
 
 def _with_row(table: NDArray[Any], row: Any) -> NDArray[Any]:

@@ -128,7 +128,10 @@ def _searched(options: argparse.Namespace) -> tuple[list[Screened], list[Found]]
                     running.add(pool.submit(search, *climb, options.generations, _SECONDS))
                     begun += 1
                 done, running = wait(running, return_when=FIRST_COMPLETED)
-                found += [future.result() for future in done]
+                found += (ended := [future.result() for future in done])
+                for one in ended:
+                    if one.is_finding:  # an hour before the table, which no search that is stopped prints
+                        progress.say(line(one))
     return screens, found
 
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from eclectus.cluster.scalars import read_only
 from eclectus.framework import Speeds
 from eclectus.maths.numbers import Floats, upper_median
-from eclectus.maths.service_rates import NEGLIGIBLE, Votes, prior, vote
-from eclectus.maths.shrinkage import between_variance, differ, prior_weight, untried_share
+from eclectus.maths.service_rates import NEGLIGIBLE, Totals, Votes, prior, vote
+from eclectus.maths.shrinkage import Unfinished, between_variance, differ, prior_weight, untried_share
 from eclectus.maths.turnaround import Turnarounds, with_turnaround
 from eclectus.model.learned import NodeState
 from eclectus.model.objects import EVERYBODY, namespace_of
@@ -144,6 +144,9 @@ class Liveness:
 # wait by these rates reckons with it.
 
 
+WORKLOADS_WEIGHED = 16  # with each fit: all 64 of 5,000 nodes would take as long as the fit itself
+
+
 class EffectiveRates:
     """Rates by node, for all workloads together and for each; between two fits single rows are updated."""
 
@@ -159,6 +162,7 @@ class EffectiveRates:
         self._share: Floats = np.ones(0)  # of its learned speed with which a row counts
         self._rate: Floats = np.ones((1, 0))  # row 0: all workloads together; then one row for each workload
         self._prior: Floats | None = None  # of the nodes' speeds, from other namespaces
+        self._turn = 0  # the workload that is weighed next
         self._turnaround: Floats = np.zeros((0, 1))  # of each workload, seconds
         self._speeds: dict[int | None, Speeds] = {}
         self._epoch = 0
@@ -187,11 +191,12 @@ class EffectiveRates:
         self._prior, self._turnaround, self._epoch = prior, turnaround[:, None], epoch
         self._share = share.copy()
         self._weigh()
-        factor, rate = self._believed(slice(None))
-        if self._rate.shape != (shape := (len(rate) + 1, len(factor))):
+        speed = self._speed_believed(slice(None))
+        if self._rate.shape != (shape := (len(self._matrix.rate) + 1, len(speed))):
             self._rate = np.empty(shape)
-        self._rate[0] = factor  # in place: fresh memory would take most of the time
-        np.multiply(self._discounts(slice(None)), rate, out=self._rate[1:])
+        self._rate[0] = speed  # in place, as what follows: fresh memory would take most of the time
+        rates = self._matrix.rate_given(speed, self._pair_weight, slice(None), out=self._rate[1:])
+        rates *= self._discounts(slice(None))
         self._rate *= share
         for index in np.flatnonzero(turnaround).tolist():
             self._rate[index + 1] = with_turnaround(self._rate[index + 1], turnaround.item(index))
@@ -202,9 +207,10 @@ class EffectiveRates:
         """Compute the rates of one node again."""
         rows = slice(row, row + 1)
         self._share[row] = share
-        factor, rate = self._believed(rows)
-        self._rate[0, row] = factor[0] * share
-        self._rate[1:, rows] = with_turnaround(self._discounts(rows) * rate * share, self._turnaround)
+        speed = self._speed_believed(rows)
+        rate = self._matrix.rate_given(speed, self._pair_weight, rows) * self._discounts(rows)
+        self._rate[0, row] = speed[0] * share
+        self._rate[1:, rows] = with_turnaround(rate * share, self._turnaround)
         self._raise_bound(float(self._rate[:, row].max()))
 
     def update_cell(self, workload: int, row: int) -> None:
@@ -217,37 +223,44 @@ class EffectiveRates:
         self._rate[0, row], self._rate[workload + 1, row] = factor, rate
         self._raise_bound(max(factor, rate))
 
-    def _believed(self, rows: slice) -> tuple[Floats, Floats]:
-        """Speeds and rates of these rows, with what others know of them."""
+    def _speed_believed(self, rows: slice) -> Floats:
+        """Speeds of these rows, with what others know of them."""
         prior = 1.0 if self._prior is None else self._prior[rows]
-        speed = self._matrix.speed_given(prior, self._weight[rows], rows)
-        return speed, self._matrix.rate_given(speed, self._pair_weight, rows)
+        return self._matrix.speed_given(prior, self._weight[rows], rows)
 
     def _weigh(self) -> None:
-        """How far nodes differ, and how differently workloads rank them."""
-        matrix, workloads = self._matrix, len(self._matrix.rate)
-        least = matrix.prior_samples
+        """How far nodes differ, and how differently workloads rank them: of many workloads some in turn."""
+        matrix, least = self._matrix, self._matrix.prior_samples
+        workloads, before = len(matrix.rate), len(self._pair_weight)
         self._weight = np.full(len(matrix.factor), least)
-        self._pair_weight = np.full((workloads, 1), least)
-        self._untried_share = np.full((workloads, 1), self._least_share)
-        self._pairs_differ.clear()
+        self._pair_weight = _lengthened(self._pair_weight, workloads, least)
+        self._untried_share = _lengthened(self._untried_share, workloads, self._least_share)
         if not self._is_shrunk:
             return
-        variation = self._rates.usual_variations()
-        unfinished = self._rates.unfinished
+        variation, unfinished = self._rates.usual_variations(), self._rates.unfinished
         totals = matrix.totals(variation, unfinished)
         self._weight, self._nodes_differ = matrix.node_weights(totals, variation)
         common = upper_median(self._weight) if len(self._weight) else least
-        for index in range(workloads):
-            pairs = matrix.pair_estimates(index, totals, variation, unfinished)
-            if pairs is None:  # it is not known apart from the nodes' speeds
-                self._pair_weight[index] = common
-                continue
-            between = between_variance(pairs)
-            self._pair_weight[index] = prior_weight(variation.item(index), between, least)
-            self._untried_share[index] = untried_share(between, self._least_share)
-            if differ(pairs, variation.item(index)):
-                self._pairs_differ.add(index)
+        in_turn = {(self._turn + at) % workloads for at in range(min(WORKLOADS_WEIGHED, workloads))}
+        self._turn += WORKLOADS_WEIGHED
+        for index in sorted(in_turn.union(range(before, workloads))):
+            self._weigh_pairs(index, totals, variation, unfinished, common)
+
+    def _weigh_pairs(
+        self, index: int, totals: Totals, variation: Floats, unfinished: Unfinished, common: float
+    ) -> None:
+        """How differently a workload ranks the nodes; `common`: what counts where that is not known."""
+        self._pairs_differ.discard(index)
+        pairs = self._matrix.pair_estimates(index, totals, variation, unfinished)
+        if pairs is None:  # it is not known apart from the nodes' speeds
+            self._pair_weight[index], self._untried_share[index] = common, self._least_share
+            return
+        between = between_variance(pairs)
+        weight = prior_weight(variation.item(index), between, self._matrix.prior_samples)
+        self._pair_weight[index] = weight
+        self._untried_share[index] = untried_share(between, self._least_share)
+        if differ(pairs, variation.item(index)):
+            self._pairs_differ.add(index)
 
     def _discounts(self, rows: slice) -> Floats:
         """What the rates of all workloads on these rows are multiplied by: less than 1 where untried."""
@@ -262,6 +275,11 @@ class EffectiveRates:
         if rate > self._most:
             self._most = rate
             self._speeds.clear()
+
+
+def _lengthened(column: Floats, length: int, value: float) -> Floats:
+    """The column with as many rows; new ones have this value."""
+    return np.vstack([column, np.full((length - len(column), 1), value)])
 
 
 class Knowledge:
