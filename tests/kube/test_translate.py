@@ -50,6 +50,25 @@ def test_an_annotation_that_is_no_time_is_left_out_and_named(annotation: str, te
     assert problem.startswith(f"{annotation}: {text!r} is not a number of seconds")
 
 
+def test_a_pod_may_have_a_copy_or_be_one_and_say_how_far_it_is() -> None:
+    got = task()
+    assert (got.speculative, got.copy_of, got.straggling, got.progress) == (False, "", False, None)
+    late = {"type": "eclectus.dev/Straggling", "status": "True"}
+    got = task(
+        labels={"eclectus.dev/speculative": "true", "eclectus.dev/copy-of": "uid-0"},
+        annotations={"eclectus.dev/progress": "0.25"},
+        status={"conditions": [late]},
+    )
+    assert (got.speculative, got.copy_of, got.straggling, got.progress) == (True, "uid-0", True, 0.25)
+    assert not task(status={"conditions": [{**late, "status": "False"}]}).straggling
+    assert not task(labels={"eclectus.dev/speculative": "yes"}).speculative
+
+
+@pytest.mark.parametrize(("text", "progress"), [("1.5", 1.0), ("-1", 0.0), ("half", None), ("nan", None)])
+def test_a_progress_that_cannot_be_is_bounded_or_left_out(text: str, progress: float | None) -> None:
+    assert task(annotations={"eclectus.dev/progress": text}).progress == progress
+
+
 def test_of_a_long_hint_the_problem_shows_the_beginning() -> None:
     (problem,) = translate.annotation_problems({PATH_SECONDS: "x" * 5000})
     assert "x" * translate.MAX_TEXT in problem

@@ -144,6 +144,7 @@ class LearnerFeed:
         self._call = partial(state.guarded, state.learn)
         self._needs = state.learn.traits.needs
         self._probe_validity = state.probe_validity
+        self._copies: dict[str, str] = {}  # uid of a pod -> uid of its copy, which is on a node
 
     def node_recalled(self, learned: LearnedNode) -> None:
         """What was learned of a node before, or by another process."""
@@ -157,6 +158,8 @@ class LearnerFeed:
 
     def task_on_node(self, task: Task) -> None:
         """The task was seen on its node and is counted there."""
+        if task.copy_of:
+            self._copies[task.copy_of] = task.uid
         if task.notional_requests or task.node in self._probe_validity.probes:
             for uid in self._probe_validity.observe(task):
                 self._task_left(uid)
@@ -182,9 +185,25 @@ class LearnerFeed:
                 self._call(self._learn.observe, done)
                 if not is_probe:
                     state.service_times.observe(task.workload, seconds)
+            self._overtake(task)
 
-    def task_gone(self, uid: str) -> None:
-        """The task has ended or was deleted."""
+    def _overtake(self, task: Task) -> None:
+        """Another attempt of the work that is done now would have run on: for how long is not known."""
+        state, other = self._state, task.copy_of or self._copies.get(task.uid, "")
+        run = state.placed.task(other) if other else None
+        if run is None or (run.namespace, run.workload) != (task.namespace, task.workload):
+            return
+        row, began = state.cluster.rows.get(run.node), run.started
+        if row is not None and run.phase == "Running" and began is not None and began < state.now:
+            lost = Completion(
+                row, run.workload, state.now - began, state.now, _requests(run), uid=run.uid
+            )
+            self._call(self._learn.overtaken, lost)
+
+    def task_gone(self, task: Task | None, uid: str) -> None:
+        """The task has ended or was deleted; as it was on its node, None if it was on none."""
+        if task is not None and self._copies.get(task.copy_of) == uid:
+            del self._copies[task.copy_of]
         self._probe_validity.remove(uid)
         self._task_left(uid)
 
@@ -438,7 +457,7 @@ class EventHandlers:
         if len(self._tombstones) > TOMBSTONES_MOST:
             self._tombstones.popitem(last=False)
         self._foreign_pending.pop(uid, None)
-        self._learner.task_gone(uid)
+        self._learner.task_gone(state.placed.task(uid), uid)
         if uid in self._selectors.pods:
             self._selectors.discard(uid)
         if uid in state.pending:

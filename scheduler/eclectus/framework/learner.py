@@ -13,7 +13,7 @@ from eclectus.model.objects import Amounts
 
 
 class Completion(Struct, frozen=True, gc=False):
-    """A task has run to its end on a node: one sample for the learner."""
+    """A task has run to its end on a node, or was overtaken there: one sample for the learner."""
 
     row: int
     workload: str
@@ -80,6 +80,9 @@ class Learn(Policy, ABC):
 
     def observe(self, done: Completion) -> None:
         """A task has run to its end."""
+
+    def overtaken(self, run: Completion) -> None:
+        """A task would have run on, but another attempt of it has ended: `seconds` is how long it ran."""
 
     # The engine calls these three only of a learner that needs them.
 

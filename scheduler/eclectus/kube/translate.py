@@ -16,6 +16,7 @@ pending pod with such a part is not placed, and its report says why.
 import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from math import isfinite
 from typing import Any, cast
 
 from msgspec import Raw
@@ -138,6 +139,10 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
         started=started,
         finished=finished,
         accepted=objects.seconds(status.start_time),
+        copy_of=meta.labels.get(names.COPY_OF_LABEL, ""),
+        speculative=meta.labels.get(names.SPECULATIVE_LABEL) == "true",
+        straggling=any(each.type == names.STRAGGLING and each.status == "True" for each in status.conditions),
+        progress=progress(meta.annotations),
         reported=_reported(status),
         estimate=seconds(meta.annotations, names.ESTIMATED_SECONDS),
         path=seconds(meta.annotations, names.PATH_SECONDS),
@@ -220,6 +225,15 @@ def seconds(annotations: Mapping[str, str], annotation: str) -> float | None:
     except ValueError:
         return None
     return found if 0 < found <= MAX_SECONDS[annotation] else None
+
+
+def progress(annotations: Mapping[str, str]) -> float | None:
+    """The part of its work that a pod says is done, within 0..1; None if it says nothing that can be read."""
+    try:
+        found = float(annotations[names.PROGRESS])
+    except (KeyError, ValueError):
+        return None
+    return min(max(found, 0.0), 1.0) if isfinite(found) else None
 
 
 def notional_requests(annotations: Mapping[str, str]) -> Amounts:

@@ -334,6 +334,10 @@ class Spread(Struct, eq=False):
         self._second += weight * (relative * relative - self._second)
         return score
 
+    def overtaken(self, relative: float) -> float:
+        """The score z of a task that would have run on: at least that of its run so far, and not below 0."""
+        return max(0.0, clipped((log(relative) - self.location) / self.spread)) if relative > 0.0 else 0.0
+
     def so_far(self, relative: float) -> float:
         """The score so far, 0..1, of a task that has run for this relative time and not ended."""
         if relative <= 0.0:
@@ -425,6 +429,35 @@ def changed_since(sums: Sums[float], threshold: float) -> float | None:
     if sums.up > threshold:
         return float(sums.up_since)
     return float(sums.down_since) if sums.down > threshold else None
+
+
+# Tasks that were overtaken: how long each would have run on.
+#
+# Where a copy of a task ends first, the task is deleted after s seconds: a censored sample. It is replaced by
+# its expectation (A. Dempster, N. Laird, D. Rubin, "Maximum likelihood from incomplete data via the EM
+# algorithm", 1977), with the mean m that is believed of its node:
+#
+#     left = m (1 + (C^2 - 1) min(s / m, 1))       m at the start, C^2 m for a task that is late
+#
+# For exponential times it is m however long the task has run, which makes rates those of maximum likelihood:
+# ends over seconds, whoever ran them. Tasks of equal length that are overtaken before the time that their
+# node is believed to take confirm that belief, so a slow node is not forgotten where all its tasks are
+# overtaken early. One that has run for longer contradicts it, and says nothing of by how much: it is expected
+# to run on for as long as such a task takes on a typical node, at least. All of that would grow without
+# bound where nothing ends, so a task is taken to last for MOST_LASTING typical ones, if not longer already.
+
+MOST_LASTING = 4.0
+
+
+def seconds_left(so_far: float, expected: float, size: float, variation: float) -> float:
+    """How long a task that was overtaken would have run on, seconds.
+
+    `expected`: the mean time on its node as is believed; `size`: on a typical node. `variation`: C^2.
+    """
+    left = expected * (1.0 + (variation - 1.0) * min(so_far / expected, 1.0))
+    if so_far > expected:
+        left = max(left, size)
+    return max(0.0, min(left, MOST_LASTING * size - so_far))
 
 
 class Samples:

@@ -279,6 +279,10 @@ class Task(Struct, frozen=True, gc=False):
     started: float | None = None  # container start, seconds on the caller's clock
     finished: float | None = None
     accepted: float | None = None  # by the kubelet (status.startTime): no restart of a container changes it
+    copy_of: str = ""  # the uid of the pod whose work it does a second time
+    speculative: bool = False  # whether it may have a copy: it opted in
+    straggling: bool = False  # whether its condition says that it is late
+    progress: float | None = None  # the part of its work that is done, as it says itself, 0..1
     reported: str = ""  # message of the pod's condition PodScheduled=False
     estimate: float | None = None  # expected run time, given by the submitter, seconds
     path: float | None = None  # critical path from its start to the end of its job, given likewise, seconds

@@ -20,8 +20,10 @@ node. docs/rosella.md describes the learner with its formulas. Departures from t
 (docs/rosella.md), as does that unknown is not dead, and a weak prior, without which a single sample would
 determine a rate.
 
-Failed, evicted and deleted pods are censored: they are not samples. Nor is a task that still runs: the time
-without an end only lowers the effective rates of its node until a task ends there.
+Failed, evicted and deleted pods are no samples. Nor is a task that still runs: the time without an end only
+lowers the effective rates of its node until a task ends there. A task that a copy of it has overtaken is a
+censored sample: how long it would have run on is expected, by what is known (maths/service_rates.py). It is
+no sign of life, and no sample of a node that counts as dead.
 """
 
 from collections import Counter
@@ -291,7 +293,21 @@ class RosellaLearn(Learn):
         elif not self._is_stale:
             self.namespaces.update_cell(workload, row)
 
-    def _add_sample(self, workload: str, done: Completion) -> bool:
+    def overtaken(self, run: Completion) -> None:
+        """A copy of the task has ended first: a sample of its node, of which the end is not known."""
+        row, workload = run.row, self._learned_as(run.workload)
+        if self.mode == "paper" or self.namespaces.is_dead_for(workload, row):
+            return
+        if self._is_due(run.at):
+            self._refresh(run.at)
+        if self._add_sample(workload, run, is_censored=True):
+            self._is_stale = True
+        elif row in self.namespaces.lowered:
+            self._update_row(row)
+        elif not self._is_stale:
+            self.namespaces.update_cell(workload, row)
+
+    def _add_sample(self, workload: str, done: Completion, *, is_censored: bool = False) -> bool:
         """Whether all samples should be fitted again. Too rare workloads are not learned."""
         space = self.namespaces.admit(workload, done.at)
         if space is None:
@@ -300,6 +316,8 @@ class RosellaLearn(Learn):
         rates, shape = space.rates, self._shape(done.requests)
         running = self.occupancy.tasks(namespace_of(workload)).on_row(done.row)
         self._epochs[done.row] += 1
+        if is_censored:
+            return rates.add_overtaken(rates.workload(workload), done, running)
         return rates.add(rates.workload(workload), done, shape, running)
 
     def _update_row(self, row: int) -> None:

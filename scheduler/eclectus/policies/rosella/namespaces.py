@@ -504,6 +504,10 @@ class KnowledgeByNamespace:
             self.lowered.discard(row)
         return is_sample
 
+    def is_dead_for(self, workload: str, row: int) -> bool:
+        """Whether the node has died for the namespace of this workload, and is not live again."""
+        return row in self._find(workload).liveness.deaths
+
     def left(self, row: int, now: float) -> None:
         """A task no longer runs on the row."""
         if row in self.lowered:

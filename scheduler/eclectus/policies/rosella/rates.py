@@ -24,6 +24,7 @@ from eclectus.maths.service_rates import (
     confidence,
     next_sums,
     relative_error,
+    seconds_left,
     shown,
 )
 from eclectus.maths.shrinkage import Unfinished
@@ -410,11 +411,35 @@ class Rates:
 
         True if more than its row has changed, or if all samples should be fitted again.
         """
-        row, seconds, at = done.row, done.seconds, done.at
-        cell = self._nodes[row].cell(workload)
-        score = self._spread[workload].score(seconds * self.matrix.rate.item(workload, row))
-        scores = self._scores_so_far(done, running)
-        self._nodes[row].add_score(workload, score, scores, at, self._test.slack)
+        score = self._spread[workload].score(done.seconds * self.matrix.rate.item(workload, done.row))
+        is_first, is_common = self._add_to_window(workload, done, done.seconds, score, running)
+        weight = self.matrix.weight(done.at)
+        self.ended.add(workload, requests, weight, done.seconds)
+        self.recent[workload] += weight
+        self._sample_counts[workload] += 1
+        # The first samples of a workload come from its shortest tasks, which end first: its size is fitted
+        # again each time the number of samples has doubled, however little time has passed.
+        return is_first or is_common or self._sample_counts[workload].bit_count() == 1
+
+    def add_overtaken(self, workload: int, run: Completion, running: Mapping[str, Running]) -> bool:
+        """Add a task that would have run on; whether more than its row has changed.
+
+        Before a task of the workload has ended nothing can be expected of one.
+        """
+        if not self.matrix.is_sized[workload]:
+            return False
+        rate, size = self.matrix.rate.item(workload, run.row), self.matrix.size.item(workload)
+        seconds = run.seconds + seconds_left(run.seconds, 1.0 / rate, size, self.variation(workload))
+        score = self._spread[workload].overtaken(run.seconds * rate)
+        return self._add_to_window(workload, run, seconds, score, running)[1]
+
+    def _add_to_window(
+        self, workload: int, done: Completion, seconds: float, score: float, running: Mapping[str, Running]
+    ) -> tuple[bool, bool]:
+        """Add a sample of so many seconds; whether it is the workload's first, and all are to be fitted."""
+        row, at, node = done.row, done.at, self._nodes[done.row]
+        cell = node.cell(workload)
+        node.add_score(workload, score, self._scores_so_far(done, running), at, self._test.slack)
         beyond = len(cell.samples) + 1 - self._window_lengths[workload]
         # A window that became shorter shrinks step by step.
         gone, took = self._remove_oldest(cell, min(beyond, 2))
@@ -422,14 +447,9 @@ class Rates:
         weight = self.matrix.weight(at)
         is_first = self.matrix.add(workload, row, weight - gone, weight * seconds - took)
         is_common = self._heed_alarm(workload, done, running)
-        self.ended.add(workload, requests, weight, seconds)
-        self.recent[workload] += weight
-        self._sample_counts[workload] += 1
         self._tally.samples += 1
         self._common_changes.samples += 1
-        # The first samples of a workload come from its shortest tasks, which end first: its size is fitted
-        # again each time the number of samples has doubled, however little time has passed.
-        return is_first or is_common or self._sample_counts[workload].bit_count() == 1
+        return is_first, is_common
 
     def _heed_alarm(self, workload: int, done: Completion, running: Mapping[str, Running]) -> bool:
         """Drop the samples that an alarm shows to be outdated; whether those of other nodes are, too."""
