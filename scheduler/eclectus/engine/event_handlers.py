@@ -195,9 +195,7 @@ class LearnerFeed:
             return
         row, began = state.cluster.rows.get(run.node), run.started
         if row is not None and run.phase == "Running" and began is not None and began < state.now:
-            lost = Completion(
-                row, run.workload, state.now - began, state.now, _requests(run), uid=run.uid
-            )
+            lost = Completion(row, run.workload, state.now - began, state.now, _requests(run), uid=run.uid)
             self._call(self._learn.overtaken, lost)
 
     def task_gone(self, task: Task | None, uid: str) -> None:
