@@ -34,6 +34,7 @@ from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.relieve.none import NoRelief
 from eclectus.policies.rosella import RosellaLearn
+from eclectus.policies.speculate.none import NoCopies
 from eclectus.policies.table import PLACE
 from eclectus_e2e.usage import peak_mebibytes
 
@@ -93,7 +94,8 @@ def profile(policy: str, nodes: int, file: Path, pods: int = FULL.pods) -> None:
 def engine_with(policy: str, nodes: int) -> Engine:
     """A leading engine with that many empty nodes."""
     engine = Engine(
-        [Profile("eclectus", FifoOrder(), PLACE[policy](), FifoLine(), NoRelief())], RosellaLearn()
+        [Profile("eclectus", FifoOrder(), PLACE[policy](), FifoLine(), NoRelief(), NoCopies())],
+        RosellaLearn(),
     )
     engine.step([*map(NodeSeen, make_nodes(nodes)), Resumed()], 0.0)
     return engine

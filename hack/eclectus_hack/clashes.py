@@ -5,12 +5,13 @@ from typing import Any
 from eclectus.config.described import Statement, statement
 from eclectus.policies.table import CLASHES, ROLES, Clash
 
-PROFILE_ROLES = ("order", "place", "line", "relieve")
+CLASHING_ROLES = ("order", "place", "line", "relieve")
+PROFILE_ROLES = (*CLASHING_ROLES, "speculate")
 
 
 def named(clash: Clash) -> dict[str, dict[str, Statement]]:
     """Role -> the policies that the clash means, and with which settings; a role left out: any policy."""
-    holds = {role: getattr(clash, role) for role in PROFILE_ROLES}
+    holds = {role: getattr(clash, role) for role in CLASHING_ROLES}
     return {role: _policies(role, each) for role, each in holds.items() if each is not None}
 
 

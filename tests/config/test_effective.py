@@ -19,7 +19,7 @@ from eclectus.policies.table import ROLES
 from policy_choices import profile_with, written
 
 HEAD = {"apiVersion": API_VERSION, "kind": KIND}
-PROFILE_ROLES = ("order", "place", "line", "relieve")
+PROFILE_ROLES = ("order", "place", "line", "relieve", "speculate")
 
 
 def text(learn: Any = None, **roles: Any) -> str:

@@ -17,8 +17,10 @@ from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.relieve.preemption import Preemption
 from eclectus.policies.rosella import Rosella, RosellaLearn
+from eclectus.policies.speculate.none import NoCopies
 
-engine = Engine([Profile("eclectus", FifoOrder(), Rosella(), FifoLine(), Preemption())], RosellaLearn())
+roles = FifoOrder(), Rosella(), FifoLine(), Preemption(), NoCopies()
+engine = Engine([Profile("eclectus", *roles)], RosellaLearn())
 imported = set(sys.modules)
 
 def step(now, *events):

@@ -10,6 +10,8 @@ COUNTERS.attempts["scheduled", "eclectus"] = 3
 COUNTERS.incoming["active", "PodAdd"] = 5
 COUNTERS.plans.slips = 2
 COUNTERS.plans.lent_seconds = {"memory": 2.0**30, "cpu": 1500.0}
+COUNTERS.copies.won = 4
+COUNTERS.copies.refused["poolCopies"] = 6
 COUNTS = QueueCounts(
     active=1,
     backoff=2,
@@ -21,6 +23,7 @@ COUNTS = QueueCounts(
     node_queues=5,
     binding=6,
     nominated=11,
+    straggling=12,
     nodes=7,
     classes=8,
     dag_jobs=9,
@@ -44,6 +47,10 @@ def test_the_engines_counts_have_kube_schedulers_shapes():
         'eclectus_cache_size{type="dag_jobs"} 9.0',
         'eclectus_cache_size{type="resources"} 14.0',
         "eclectus_plan_slips_total 2.0",
+        "eclectus_straggling_pods 12.0",
+        'eclectus_copies_settled_total{result="won"} 4.0',
+        'eclectus_copies_refused_total{reason="poolCopies"} 6.0',
+        'eclectus_copy_seconds_total{kind="saved"} 0.0',
         'eclectus_lent_resource_seconds_total{resource="cpu"} 1.5',
         'eclectus_lent_resource_seconds_total{resource="memory"} 1.073741824e+09',
     ):

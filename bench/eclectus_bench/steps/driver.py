@@ -15,6 +15,7 @@ from eclectus.model.objects import Node, Spec, Task
 from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.relieve.none import NoRelief
 from eclectus.policies.rosella import Rosella, RosellaLearn
+from eclectus.policies.speculate.none import NoCopies
 
 STEP_SECONDS = 1e-4  # of the engine's time, between two steps: no report, recheck or fit becomes due
 GIB = 2**30
@@ -34,7 +35,9 @@ class Driver:
         place: Place | None = None,
         learn: Learn | None = None,
     ) -> None:
-        profile = Profile("eclectus", order, place or Rosella(), FifoLine(), relieve or NoRelief())
+        profile = Profile(
+            "eclectus", order, place or Rosella(), FifoLine(), relieve or NoRelief(), NoCopies()
+        )
         self.engine = Engine([profile], learn or RosellaLearn())
         self.now, self.milliseconds = 0.0, 0.0  # `milliseconds`: CPU time since it was last set to 0
         self.step(*map(NodeSeen, nodes), Resumed())

@@ -11,7 +11,7 @@ from eclectus.config.settings_reading import camel, settings_of
 from eclectus.framework import ProfileSettings
 from eclectus.policies.table import CLASHES, ROLES, Clash
 from eclectus_hack import clashes
-from eclectus_hack.clashes import PROFILE_ROLES
+from eclectus_hack.clashes import CLASHING_ROLES
 from eclectus_hack.reference.markdown import code, head, table
 
 INTRODUCTION = """\
@@ -34,6 +34,12 @@ TOP = [
         "`{policy: none}`",
         "Which pods make room for others. Of a list (`[reclaim, preemption]`) each is asked about the "
         "pods for which those before have made no room.",
+    ),
+    (
+        "`profiles[].speculate`",
+        "[a policy](#speculate)",
+        "`{policy: none}`",
+        "Which running pods are late, so that [copies](../stragglers.md) of them are made.",
     ),
 ]
 REFUSED = """\
@@ -99,13 +105,13 @@ def _policy(role: str, name: str, kind: type[Any]) -> Iterator[str]:
 
 def _clashes() -> str:
     rows = ([*_policies(clash), f"{code(clash.at)} {clash.problem}."] for clash in CLASHES)
-    return table([*PROFILE_ROLES, "reason"], rows)
+    return table([*CLASHING_ROLES, "reason"], rows)
 
 
 def _policies(clash: Clash) -> Iterator[str]:
     """A cell for each role: the policies that the clash means; empty for any."""
     known = clashes.named(clash)
-    for role in PROFILE_ROLES:
+    for role in CLASHING_ROLES:
         yield "; ".join(code(name) + condition(said) for name, said in known.get(role, {}).items())
 
 

@@ -201,10 +201,10 @@ class KnownJobs(Mapping[str, KnownJob]):
             self.hold(task)
 
     def succeed(self, task: Task) -> None:
-        """The pod has succeeded: once a pod."""
+        """The pod has succeeded: once a task, whether itself or its copy has ended first."""
         found = self.of(task)
         if found is not None:
-            found[1].succeed(task.uid)
+            found[1].succeed(task.copy_of or task.uid)
             self.changes.record(task.job)
 
     def _file(self, task: Task) -> _Pod | None:
@@ -217,7 +217,7 @@ class KnownJobs(Mapping[str, KnownJob]):
         if pod is not None:
             new.waits, new.holds, pod.waits, pod.holds = pod.waits, pod.holds, False, False
             self._count(uid, pod)
-        if not task.job or not task.stage:
+        if not task.job or not task.stage or task.copy_of:  # a copy is no task that is started
             return None
         self._pods[uid] = new
         self._pods_of.setdefault(key, {})[uid] = None

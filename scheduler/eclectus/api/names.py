@@ -23,9 +23,7 @@ ESTIMATED_SECONDS = f"{GROUP}/estimated-seconds"  # expected run time on an aver
 PATH_SECONDS = f"{GROUP}/path-seconds"  # longest chain of work from the pod's start to the end of its job
 JOB_WORK_SECONDS = f"{GROUP}/job-work-seconds"  # work of its job not begun when it came, its own included
 RELAXED_PREFERENCES = f"{GROUP}/relaxed-preferences"  # written with the bind: what its node does not meet
-SPECULATIVE_LABEL = f"{GROUP}/speculative"  # "true": a second pod may do its work, where it is late
 PROGRESS = f"{GROUP}/progress"  # annotation: the part of its work that is done, 0..1, as the pod says itself
-STRAGGLING = f"{GROUP}/Straggling"  # condition: it is late, so a copy of it is worth its room
 LEADER_SINCE = f"{GROUP}/leader-since"  # written with the bind: the acquireTime of its leader's Lease
 
 # On pods that may be copied where they straggle, and on their copies.
@@ -41,9 +39,6 @@ JOB_NAME_LABEL = "batch.kubernetes.io/job-name"  # on the pods of a Job: its nam
 STAGE_LABEL = f"{GROUP}/stage"
 TASK_INDEX_LABEL = f"{GROUP}/task-index"  # number of the task within its stage, from 0
 MEMORY_FACTORS = f"{GROUP}/memory-factors"  # annotation: by how much memory was raised, of which containers
-
-# On a copy of a pod: a second pod for the same work.
-COPY_OF_LABEL = f"{GROUP}/copy-of"  # the uid of the pod
 
 # On DagJobs.
 JOB_KEY_LABEL = f"{GROUP}/job-key"  # the job of which this is a run: runs with one key share their history

@@ -134,6 +134,7 @@ def _document(configuration: Configuration) -> dict[str, Any]:
             "schedulerName": profile.scheduler_name,
             **{role: _policy(role, getattr(profile, role)) for role in ("order", "place", "line")},
             "relieve": _relief(profile.relieve),
+            "speculate": _policy("speculate", profile.speculate),
             **_values(profile.settings),
         }
         for profile in configuration.profiles

@@ -38,6 +38,7 @@ _BASES: dict[str, tuple[type[Any], type[Traits]]] = {
     "place": (framework.Place, framework.PlaceTraits),
     "line": (framework.Line, framework.LineTraits),
     "relieve": (framework.Relieve, framework.RelieveTraits),
+    "speculate": (framework.Speculate, framework.SpeculateTraits),
 }
 _HOOKS: dict[framework.Need, tuple[type[Any], str]] = {
     "binds": (Order, "placed"),
@@ -137,7 +138,7 @@ def _overrides(policy: Any, role: type[Any], hook: str) -> bool:
     return isinstance(policy, role) and getattr(type(policy), hook) is not getattr(role, hook)
 
 
-_DEFAULTS = {"order": "fifo", "place": "rosella", "line": "fifo", "relieve": "none"}
+_DEFAULTS = {"order": "fifo", "place": "rosella", "line": "fifo", "relieve": "none", "speculate": "none"}
 _SETTINGS = list(settings_of(framework.ProfileSettings))
 FIELDS = ["schedulerName", *_DEFAULTS, *_SETTINGS]
 _NOT_BUILT = ["hold"]  # a role that docs/proposals describe and no policy plays yet

@@ -27,6 +27,21 @@ class PlanCounters:
         self.borrowed_seconds: dict[str, float] = {}  # likewise
 
 
+class CopyCounters:
+    """Of copies of stragglers, since the start."""
+
+    def __init__(self) -> None:
+        self.started = 0  # that have run
+        self.won = 0  # that have ended before their originals
+        self.lost = 0  # whose originals have ended first
+        self.refused = Counter[
+            str
+        ]()  # pods that were late and got none, by why; once for each reason in turn
+        # saved: by how much sooner tasks have ended than their originals were expected to;
+        # lost_copy, lost_original: for how long what was overtaken has run
+        self.seconds: dict[str, float] = {"saved": 0.0, "lost_copy": 0.0, "lost_original": 0.0}
+
+
 class Counters:
     """Counts since the start. Names and labels follow kube-scheduler's metrics."""
 
@@ -42,6 +57,7 @@ class Counters:
         self.expected_wait_seconds: dict[tuple[str, str], float] = defaultdict(float)
         self.observed_wait_seconds: dict[tuple[str, str], float] = defaultdict(float)
         self.plans = PlanCounters()
+        self.copies = CopyCounters()
         self.missed_activations = 0  # unschedulable pods that only the periodic recheck has found schedulable
 
 
@@ -58,6 +74,7 @@ class QueueCounts(Struct, frozen=True):
     node_queues: int
     binding: int
     nominated: int  # pods for which room is held on a node, neither bound nor assumed
+    straggling: int  # running pods that are marked as late
     nodes: int
     classes: int
     dag_jobs: int

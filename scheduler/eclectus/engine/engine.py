@@ -16,6 +16,7 @@ from eclectus.engine.nominations import Nominations
 from eclectus.engine.placement import Placement
 from eclectus.engine.relief import Relief
 from eclectus.engine.reports import Explanations
+from eclectus.engine.speculation import Speculation
 from eclectus.engine.state import State
 from eclectus.engine.wait_limit import WaitLimit
 from eclectus.framework import Learn, Need, Profile
@@ -42,6 +43,8 @@ class Engine:
         self._gang_turns = GangTurns(self._state, self._nominations)
         self._wait_limit = WaitLimit(self._state, self._nominations)
         self._relief = Relief(self._state, effects, self._nominations)
+        attempts = self._state.attempts
+        self._speculation = None if attempts is None else Speculation(self._state, attempts)
         self._explanations = Explanations(self._state)
         self._handlers: dict[type, Callable[[Any], None]] = {
             **self._event_handlers.handlers,
@@ -71,6 +74,8 @@ class Engine:
             may_decide = may_decide and not handlers.must_wait
         if may_decide and (now >= self._recheck_at or not self._nothing_waits):
             self._numpy_context.run(self._decide, now)
+        if may_decide and self._speculation is not None:
+            self._numpy_context.run(self._ask_for_stragglers, self._speculation, now)
         if has_news and handlers.goes_on:
             self._next_step_at = now
         return state.end_step()
@@ -125,6 +130,14 @@ class Engine:
             at = min(at, state.pool_records.next_due, state.pool_refusals.next_due, state.starvation.next_due)
         at = self._next_due(min(at, state.waiting_times.next_due, state.plan_records.next_due))
         self._next_step_at = at if at < inf else None
+
+    def _ask_for_stragglers(self, speculation: Speculation, now: float) -> None:
+        """Whether or not pods wait."""
+        if speculation.next_due <= now:
+            speculation.ask()
+        if speculation.next_due < inf:
+            at = self._next_step_at
+            self._next_step_at = speculation.next_due if at is None else min(at, speculation.next_due)
 
     @property
     def _nothing_waits(self) -> bool:
@@ -201,6 +214,7 @@ class Engine:
             node_queues=places["nodeQueue"],
             binding=places["assumed"],
             nominated=sum(map(len, state.placed.nominated.values())),
+            straggling=0 if state.attempts is None else len(state.attempts.marks),
             nodes=len(state.cluster),
             classes=len(state.view.classes),
             dag_jobs=0 if state.accounts.jobs is None else len(state.accounts.jobs),

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from eclectus.accounts.pool_tree import PoolNamespace
 from eclectus.cluster.nodes import Cluster
+from eclectus.engine.attempts import Attempts
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.pod_specs.anti_affinity_matches import anti_affinity_matches, preference_matches
 from eclectus.engine.pod_specs.default_spread import DefaultSpreading
@@ -144,7 +145,8 @@ class LearnerFeed:
         self._call = partial(state.guarded, state.learn)
         self._needs = state.learn.traits.needs
         self._probe_validity = state.probe_validity
-        self._copies: dict[str, str] = {}  # uid of a pod -> uid of its copy, which is on a node
+        # Namespace and uid of a pod -> uid of its copy, which is on a node.
+        self._copies: dict[tuple[str, str], str] = {}
 
     def node_recalled(self, learned: LearnedNode) -> None:
         """What was learned of a node before, or by another process."""
@@ -159,7 +161,7 @@ class LearnerFeed:
     def task_on_node(self, task: Task) -> None:
         """The task was seen on its node and is counted there."""
         if task.copy_of:
-            self._copies[task.copy_of] = task.uid
+            self._copies[task.namespace, task.copy_of] = task.uid
         if task.notional_requests or task.node in self._probe_validity.probes:
             for uid in self._probe_validity.observe(task):
                 self._task_left(uid)
@@ -189,7 +191,7 @@ class LearnerFeed:
 
     def _overtake(self, task: Task) -> None:
         """Another attempt of the work that is done now would have run on: for how long is not known."""
-        state, other = self._state, task.copy_of or self._copies.get(task.uid, "")
+        state, other = self._state, task.copy_of or self._copies.get((task.namespace, task.uid), "")
         run = state.placed.task(other) if other else None
         if run is None or (run.namespace, run.workload) != (task.namespace, task.workload):
             return
@@ -200,8 +202,8 @@ class LearnerFeed:
 
     def task_gone(self, task: Task | None, uid: str) -> None:
         """The task has ended or was deleted; as it was on its node, None if it was on none."""
-        if task is not None and self._copies.get(task.copy_of) == uid:
-            del self._copies[task.copy_of]
+        if task is not None and task.copy_of and self._copies.get((task.namespace, task.copy_of)) == uid:
+            del self._copies[task.namespace, task.copy_of]
         self._probe_validity.remove(uid)
         self._task_left(uid)
 
@@ -311,6 +313,9 @@ class EventHandlers:
             self._bound_before_list.discard(task.uid)
             self._gone(task.uid)
             del self._tombstones[task.uid]
+        attempts = self._state.attempts
+        if attempts is not None and (task.speculative or task.copy_of):
+            self._see_attempt(attempts, task)
         if task.phase in ENDED:
             self._ended_seen(task)
         else:
@@ -346,6 +351,13 @@ class EventHandlers:
             self._arrived(task)
         state.placed.set(self._members.resolved(task) if state.has_pools else task, task.node, state.now)
         self._learner.task_on_node(task)
+
+    def _see_attempt(self, attempts: Attempts, task: Task) -> None:
+        """A pod that may have a copy, or is one."""
+        if task.ended:
+            attempts.end(task, self._state.now)
+        elif task.profile in self._state.profiles:
+            attempts.see(self._in_pool(task), self._state.now)
 
     def _ours_seen(self, task: Task) -> None:
         """A pending pod of our profiles: completed now, or later where its namespace must wait."""
@@ -456,6 +468,8 @@ class EventHandlers:
             self._tombstones.popitem(last=False)
         self._foreign_pending.pop(uid, None)
         self._learner.task_gone(state.placed.task(uid), uid)
+        if state.attempts is not None:
+            state.attempts.forget(uid)
         if uid in self._selectors.pods:
             self._selectors.discard(uid)
         if uid in state.pending:

@@ -24,6 +24,7 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     probe_validity  probes on nodes, and which of them have lost their room
     expected_waits  pods without room, and how long each was expected to wait
     service_times   run times of each kind of work
+    attempts        running pods that may have copies; None where no profile makes any
     accounts        what is counted for policies that ask for it
     starvation      pools that have too little, and since when
     pool_records    what is measured of Pools, and when it is written
@@ -53,6 +54,7 @@ from eclectus.engine.agenda import (
     ReportSchedule,
     WaitingTimes,
 )
+from eclectus.engine.attempts import Attempts
 from eclectus.engine.counters import AttemptResult, Counters, ExpectedWaits
 from eclectus.engine.gangs import Gangs, WaitingGang
 from eclectus.engine.placed_pods import AssumedBind, Binds, PlacedPods, ProbeValidity
@@ -67,7 +69,16 @@ from eclectus.engine.quota import HeldBack
 from eclectus.feasibility.task_class import ClassCache
 from eclectus.framework import Learn, Policy, Profile, View, groupings_of, needs_of
 from eclectus.maths.backlog_wait import ServiceTimes
-from eclectus.model.commands import Command, Evict, Fault, Nominate, Report, ReportReclaim
+from eclectus.model.commands import (
+    Command,
+    Evict,
+    Fault,
+    MarkStraggling,
+    Nominate,
+    Report,
+    ReportReclaim,
+    StragglingReason,
+)
 from eclectus.model.objects import NO_GRANT, ClassKey, GangKey, Grant, Reservation, Task, may_outrank
 
 T = TypeVar("T")
@@ -218,6 +229,8 @@ class State:
         self.counters = Counters()
         self.expected_waits = ExpectedWaits(self.counters)
         self.service_times = ServiceTimes()
+        makes_copies = any(each.speculate.traits.copies for each in profiles)
+        self.attempts = Attempts(self.counters.copies) if makes_copies else None
         self.needs = needs_of(profiles, learn)
         self.accounts = Accounts(self.cluster, self.needs, groupings_of(profiles, self.fault))
         self.pools = self.accounts.pools
@@ -492,6 +505,11 @@ class State:
     def nominate(self, task: Task, node: str) -> None:
         """Write into the pod's status that room is held for it on this node; empty: on none any more."""
         self._commands.append(Nominate(task.uid, task.namespace, task.name, task.profile, node))
+
+    def mark_straggling(self, task: Task, reason: StragglingReason, message: str) -> None:
+        """Write on a running pod that it is late, or that it is so no more."""
+        is_late, pod = reason == "ExpectedToEndLate", (task.uid, task.namespace, task.name, task.profile)
+        self._commands.append(MarkStraggling(*pod, is_late, reason, message))
 
     def look_at_pools(self) -> None:
         """Note which pools have too little; when one may take room back, its pods are asked about soon."""

@@ -19,6 +19,7 @@ from eclectus.engine.engine import Engine
 from eclectus.engine.pod_specs.late_pods import TERMS_MOST
 from eclectus.engine.queues.class_queues import Queued
 from eclectus.engine.state import ForeignPod, State
+from eclectus.explain.copies import copies_of
 from eclectus.explain.node import demand_of, leaving_on, named, near_misses, preemption, price_for
 from eclectus.explain.pools import standing_of
 from eclectus.explain.reclaim import reclaim
@@ -81,6 +82,7 @@ def explain_waiting(state: State, task: Task, now: float) -> explanation.PodExpl
         turnaround=state.learn.turnaround(task.workload) or None,
         pool=standing_of(state, task, now),
         pool_refused=state.pools.tree.refusal(task),
+        copies=copies_of(state, task, now),
         nomination=_nomination(state, task.uid, now),
         attempts=_attempts(state, task, now),
         constraint_demand=demand_of(state, task.spec),
@@ -159,6 +161,7 @@ def _placed(state: State, task: Task, node: str, now: float) -> explanation.PodE
         priority=task.priority,
         age=_age(task, now),
         placement=_placement(state, task, node, now),
+        copies=copies_of(state, task, now),
     )
 
 

@@ -26,6 +26,7 @@ from eclectus.framework.actions import (
 from eclectus.framework.learner import Completion, Learn, LearnedCell, Speeds
 from eclectus.framework.profile_settings import ProfileSettings
 from eclectus.framework.roles import (
+    Attempt,
     ClassQueue,
     JobPlanner,
     Line,
@@ -36,6 +37,9 @@ from eclectus.framework.roles import (
     Refused,
     RefusedGang,
     Relieve,
+    Siblings,
+    Speculate,
+    Straggler,
     groupings_of,
     needs_of,
 )
@@ -47,6 +51,7 @@ from eclectus.framework.traits import (
     PlaceTraits,
     Policy,
     RelieveTraits,
+    SpeculateTraits,
     Traits,
 )
 from eclectus.framework.view import Ranking, View, Weigh
@@ -57,11 +62,12 @@ from eclectus.model.objects import Amounts, ClassKey, Reservation, Spec, Task
 from eclectus.model.settings import REQUIRED, Setting, setting
 
 __all__ = [
-    "NEEDS", "REQUIRED", "Action", "Amounts", "AnyRows", "Bind", "ChangeLog", "ClassKey", "ClassQueue",
-    "Completion", "Defer", "Enqueue", "Evict", "Floats", "JobPlan", "JobPlanner", "Learn", "LearnedCell",
-    "Line", "LineTraits", "Need", "NodePrices", "Nominate", "Order", "OrderTraits", "PendingTasks",
-    "Place", "PlaceTraits", "Policy", "Pools", "Profile", "ProfileSettings", "Ranking", "Reason",
-    "Refused", "RefusedGang", "ReliefAction", "Relieve", "RelieveTraits", "Reservation", "ReserveMany",
-    "Rows", "Setting", "SettingsError", "Spec", "Speeds", "Task", "TaskClass", "Traits", "Unschedulable",
-    "View", "Wait", "Weigh", "WouldReclaim", "groupings_of", "needs_of", "pool_group", "setting",
+    "NEEDS", "REQUIRED", "Action", "Amounts", "AnyRows", "Attempt", "Bind", "ChangeLog", "ClassKey",
+    "ClassQueue", "Completion", "Defer", "Enqueue", "Evict", "Floats", "JobPlan", "JobPlanner", "Learn",
+    "LearnedCell", "Line", "LineTraits", "Need", "NodePrices", "Nominate", "Order", "OrderTraits",
+    "PendingTasks", "Place", "PlaceTraits", "Policy", "Pools", "Profile", "ProfileSettings", "Ranking",
+    "Reason", "Refused", "RefusedGang", "ReliefAction", "Relieve", "RelieveTraits", "Reservation",
+    "ReserveMany", "Rows", "Setting", "SettingsError", "Siblings", "Spec", "Speculate", "SpeculateTraits",
+    "Speeds", "Straggler", "Task", "TaskClass", "Traits", "Unschedulable", "View", "Wait", "Weigh",
+    "WouldReclaim", "groupings_of", "needs_of", "pool_group", "setting",
 ]  # fmt: skip

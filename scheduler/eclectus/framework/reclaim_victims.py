@@ -151,7 +151,7 @@ class Search:
     def _taken(self, bound: Sequence[Bound], room: RoomWithout) -> list[Unit]:
         """What goes until the task fits: the newest pods, then whole gangs; what goes anyway has gone."""
         taken, gangs, alone = list[Unit](), dict[GangKey, Task](), Counter[GangKey]()
-        for pod, since in sorted(bound, key=lambda each: (-each[1], each[0].uid)):
+        for pod, since in sorted(bound, key=_goes_first):
             if room.fits:
                 return taken
             if self._is_going(pod):
@@ -253,6 +253,12 @@ class Search:
                 self._taking.give_back(unit.pods)
                 needed.remove(unit)
         return needed
+
+
+def _goes_first(bound: Bound) -> tuple[bool, float, str]:
+    """Copies, whose work another pod does; then the newest pods."""
+    pod, since = bound
+    return not pod.copy_of, -since, pod.uid
 
 
 def _are_spared(room: RoomWithout, pods: Sequence[Task]) -> bool:

@@ -8,7 +8,7 @@ keeps no plan of its own. docs/policies.md walks through every role.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct, field
 
@@ -18,7 +18,15 @@ from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.actions import Action, Nominate, ReliefAction, Wait
 from eclectus.framework.learner import Learn
 from eclectus.framework.profile_settings import ProfileSettings
-from eclectus.framework.traits import LineTraits, Need, OrderTraits, PlaceTraits, Policy, RelieveTraits
+from eclectus.framework.traits import (
+    LineTraits,
+    Need,
+    OrderTraits,
+    PlaceTraits,
+    Policy,
+    RelieveTraits,
+    SpeculateTraits,
+)
 from eclectus.framework.view import View
 from eclectus.maths.numbers import Floats
 from eclectus.model.job import JobPlan
@@ -97,6 +105,7 @@ class RefusedGang(Struct, frozen=True):
 
 # Of the plainest policies, made once: the engine reads traits in every scheduling cycle.
 _ORDER, _PLACE, _LINE, _RELIEVE = OrderTraits(), PlaceTraits(), LineTraits(), RelieveTraits()
+_SPECULATE = SpeculateTraits()
 
 
 class Order(Policy, ABC):
@@ -264,6 +273,75 @@ class Relieve(Policy, ABC):
         return iter(())
 
 
+class Siblings(Protocol):
+    """The tasks of one job, stage and class that have opted in; copies are not among them."""
+
+    @property
+    def running(self) -> Mapping[str, "Attempt"]:
+        """Those that run, by uid."""
+
+    @property
+    def ended(self) -> Sequence[float]:
+        """For how long each that has succeeded has run, seconds, ascending; of very many the last ones."""
+
+    @property
+    def tasks(self) -> int:
+        """How many there are, as far as is known: they wait, run or have succeeded."""
+
+
+class Attempt(Protocol):
+    """A running task that has opted in."""
+
+    @property
+    def task(self) -> Task:
+        """As last seen."""
+
+    @property
+    def row(self) -> int:
+        """Of its node."""
+
+    @property
+    def age(self) -> float:
+        """For how long its container runs, seconds; above 0."""
+
+    @property
+    def progress(self) -> float | None:
+        """The part of its work that is done, 0..1, as it has said last: never falling. None: it says none."""
+
+    @property
+    def siblings(self) -> Siblings:
+        """Its group, itself among them."""
+
+    @property
+    def past(self) -> Sequence[tuple[str, float]]:
+        """Node and run time, in seconds, of the last tasks of its kind that have ended, of whatever job."""
+
+
+class Straggler(NamedTuple):
+    """Why an attempt should get a copy; both in seconds."""
+
+    left: float  # what it is expected to need more
+    elsewhere: float  # what a copy is expected to take, with its start
+    why: str  # in words
+
+
+class Speculate(Policy, ABC):
+    """Which running tasks are late, so that copies of them are worth their room? Kubernetes has none."""
+
+    @property
+    def traits(self) -> SpeculateTraits:
+        """What it says of itself, with its settings."""
+        return _SPECULATE
+
+    @abstractmethod
+    def late(self, view: View, attempt: Attempt) -> Straggler | None:
+        """Whether the attempt is a straggler, and what a copy saves; None if it is not worth one.
+
+        Asked some times in the life of each attempt, more seldom the longer it runs, whether or not pods
+        wait; not about one that has had a copy.
+        """
+
+
 class Profile(Struct, frozen=True):
     """One schedulerName and the policies that decide for its pods."""
 
@@ -272,6 +350,7 @@ class Profile(Struct, frozen=True):
     place: Place
     line: Line
     relieve: Relieve
+    speculate: Speculate
     settings: ProfileSettings = field(default_factory=ProfileSettings)
 
 
@@ -284,7 +363,8 @@ def needs_of(profiles: Iterable[Profile], learn: Learn) -> Mapping[Need, frozens
     found: dict[Need, set[str]] = {}
     for each in profiles:
         needs: set[Need] = set(learn.traits.needs)
-        needs.update(*(policy.traits.needs for policy in (each.order, each.place, each.line, each.relieve)))
+        roles = (each.order, each.place, each.line, each.relieve, each.speculate)
+        needs.update(*(policy.traits.needs for policy in roles))
         if each.relieve.traits.evicts:
             needs.add("budgets")
         if each.settings.topology_spread.constraints:

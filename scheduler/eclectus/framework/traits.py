@@ -107,6 +107,17 @@ class LineTraits(Traits, frozen=True, kw_only=True):
     """`steal` may move reservations to other nodes. The engine asks no other policy for them."""
 
 
+class SpeculateTraits(Traits, frozen=True, kw_only=True):
+    """What a Speculate policy says of itself."""
+
+    copies: bool = False
+    """It may name stragglers. Without it running tasks are not followed, and it is not asked."""
+    pool_share: float = 0.1
+    """How many copies a pool may have at a time, as a share of its slots."""
+    job_share: float = 0.1
+    """How many a job may have, as a share of its running tasks; one in any case."""
+
+
 class RelieveTraits(Traits, frozen=True, kw_only=True):
     """What a Relieve policy says of itself."""
 

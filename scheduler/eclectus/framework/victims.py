@@ -7,7 +7,7 @@ back while the task still fits, first those whose eviction would violate a PodDi
 others, each the most important first. What cannot be put back is a victim.
 
 Departure: of two pods of equal priority the one that is on its way out is less important, whatever their
-ages, and it counts as no victim, because it goes anyway.
+ages, and it counts as no victim, because it goes anyway; and so is a copy, whose work another pod does.
 """
 
 from collections.abc import Callable
@@ -50,7 +50,7 @@ class _LowerPod(Struct, frozen=True):
     @property
     def rank(self) -> tuple[float, ...]:
         """Most important first."""
-        return (-self.pod.priority, self.is_going, self.since)
+        return (-self.pod.priority, self.is_going, bool(self.pod.copy_of), self.since)
 
 
 def may_be_victim(view: View, task: Task, pod: Task) -> bool:

@@ -119,7 +119,7 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
         profile=spec.scheduler_name,
         spec=translated,
         priority=spec.priority,
-        preempts=spec.preemption_policy != "Never",
+        preempts=spec.preemption_policy != "Never" and names.COPY_OF_LABEL not in meta.labels,
         created=objects.seconds(meta.creation_timestamp) or 0.0,
         workload=workload_of(pod, shared),
         job=meta.uid if owner is None else owner.uid,

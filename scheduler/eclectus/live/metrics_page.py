@@ -152,11 +152,21 @@ def queue_metrics(counts: QueueCounts) -> Iterator[Metric]:
     yield observed("expected_wait_seconds", counters.expected_wait_seconds.items())
     yield observed("observed_wait_seconds", counters.observed_wait_seconds.items())
     yield observed("pod_scheduled_after_flush", [((), counters.missed_activations)])
+    yield from _copy_metrics(counts)
     yield observed("plans", [((), plans.made)])
     yield observed("plan_slips", [((), plans.slips)])
     yield observed("plan_slip_seconds", [((), plans.slip_seconds)])
     yield observed("lent_resource_seconds", _by_resource(plans.lent_seconds))
     yield observed("borrowed_resource_seconds", _by_resource(plans.borrowed_seconds))
+
+
+def _copy_metrics(counts: QueueCounts) -> Iterator[Metric]:
+    copies = counts.counters.copies
+    yield observed("straggling_pods", [((), counts.straggling)])
+    yield observed("copies_started", [((), copies.started)])
+    yield observed("copies_settled", _by_one({"won": copies.won, "lost": copies.lost}))
+    yield observed("copies_refused", _by_one(copies.refused))
+    yield observed("copy_seconds", _by_one(copies.seconds))
 
 
 def _by_resource(amounts: Mapping[str, float]) -> Iterator[Sample]:

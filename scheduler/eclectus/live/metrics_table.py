@@ -61,7 +61,7 @@ bind_conflicts | counter | binds | reason
 uncertain_binds | counter | binds | -
     Binds whose answer was lost, so that the pod was read to find out the result.
 outbox_depth | gauge | requests | queue
-    Requests that wait or are in flight: binds, volumes, conditions, evictions, events, plans, pools.
+    Requests that wait or are sent: binds, volumes, conditions, evictions, events, plans, pools, stragglers.
 dropped_events | counter | events | reason
     Kubernetes events that were dropped instead of written.
 malformed_objects | counter | objects | kind
@@ -74,6 +74,8 @@ plan_writes | counter | writes | result
     Writes of plans into the status of DagJobs: written, refused, failed, gone (with the job).
 pool_writes | counter | writes | result
     Writes of what is measured into the status of Pools: written, refused, failed, gone (with the Pool).
+straggler_writes | counter | writes | result
+    Writes of the condition that a pod is late, or so no more: written, refused, failed, gone (with the pod).
 load_signal_queries | counter | queries | result
     Queries for the measured load of nodes: answered, failed.
 load_signal_nodes | gauge | nodes | -
@@ -89,6 +91,17 @@ lent_resource_seconds | counter | cores, bytes or devices, times seconds | resou
     What DAG jobs have left to others of their shares: cores, bytes or devices, times seconds.
 borrowed_resource_seconds | counter | cores, bytes or devices, times seconds | resource
     What pods of DAG jobs have held beyond the shares of their jobs, in the same units.
+
+straggling_pods | gauge | pods | -
+    Running pods that are marked as late, so that a copy of them is made.
+copies_started | counter | copies | -
+    Copies of late pods that have run.
+copies_settled | counter | copies | result
+    Copies of which one of the two has succeeded: won (the copy was first), lost.
+copies_refused | counter | pods | reason
+    Late pods that got no copy: firstAttemptsWait, poolLimit, poolCopies, jobCopies, copiesLose.
+copy_seconds | counter | seconds | kind
+    saved: tasks ended so much sooner than expected; lost_copy, lost_original: so long has run what lost.
 
 arrival_rate | gauge | tasks per second | -
     Estimated arrival rate of all schedulers together, in tasks per second.

@@ -139,6 +139,7 @@ class Metrics:
         self.profile_writes = self._figure("node_profile_writes")
         self.plan_writes = self._figure("plan_writes")
         self.pool_writes = self._figure("pool_writes")
+        self.straggler_writes = self._figure("straggler_writes")
         self.load_queries = self._figure("load_signal_queries")
         self.load_nodes = self._figure("load_signal_nodes").labels()
 

@@ -423,6 +423,7 @@ def _known(
         unmet_preferences=partial(engine.read, unmet_by),
         plan_state=jobs.plan_states.get,
         pool_state=pools.pool_states.get,
+        straggler_state=pods.straggler_states.get,
         leader_since=leadership.since,
     )
 

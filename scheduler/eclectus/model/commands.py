@@ -103,6 +103,24 @@ class Warn(Struct, frozen=True, gc=False, tag=True):
     message: str
 
 
+StragglingReason = Literal["ExpectedToEndLate", "NoLongerLate", "CopyGone"]
+
+
+class MarkStraggling(Struct, frozen=True, gc=False, tag=True):
+    """Write on a running pod whether it is late, so that a copy of it is made: condition Straggling.
+
+    Not answered; the watch shows it.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    profile: str
+    is_straggling: bool
+    reason: StragglingReason
+    message: str
+
+
 class Nominate(Struct, frozen=True, gc=False, tag=True):
     """Write the node whose room is held for this pod into its status.nominatedNodeName.
 
@@ -171,4 +189,5 @@ class Fault(Struct, frozen=True, gc=False, tag=True):
     message: str
 
 
-Command = Bind | Report | Warn | Nominate | Evict | ReportReclaim | RecordPlan | RecordPool | Fault
+_OfPods = Bind | Report | Warn | MarkStraggling | Nominate | Evict | ReportReclaim
+Command = _OfPods | RecordPlan | RecordPool | Fault

@@ -258,6 +258,7 @@ class PodExplanation(Struct, frozen=True, rename="camel", kw_only=True):
     turnaround: float | None = None  # seconds that its slot will be held beside its run; None: not learned
     pool: PoolStanding | None = None  # None: it is in none
     pool_refused: str = ""  # why it is not in the pool that its label names; empty if it is, or names none
+    copies: str = ""  # whether it is late, or a copy; empty where it may have none
     nomination: Nomination | None = None
     attempts: Attempts | None = None
     constraint_demand: ConstraintDemand | None = None  # None where no policy asks for prices

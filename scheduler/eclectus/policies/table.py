@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from typing_extensions import override
 
-from eclectus.framework import Learn, Line, Order, Place, Policy, Profile, Relieve
+from eclectus.framework import Learn, Line, Order, Place, Policy, Profile, Relieve, Speculate
 from eclectus.framework.traits import TITLES
 from eclectus.policies.shared import OvertakingLine
 
@@ -120,12 +120,25 @@ RELIEVE: Policies[Relieve] = Policies(
     },
 )
 
+SPECULATE: Policies[Speculate] = Policies(
+    "speculate",
+    {
+        "none": "speculate.none:NoCopies",
+        "late": "speculate.late:Late",
+        "late-hadoop": "speculate.late_hadoop:LateOfHadoop",
+        "native": "speculate.native:Native",
+        "spark": "speculate.spark:Spark",
+        "mantri-lite": "speculate.mantri:MantriLite",
+    },
+)
+
 ROLES: dict[str, Policies[Any]] = {
     "learn": LEARN,
     "order": ORDER,
     "place": PLACE,
     "line": LINE,
     "relieve": RELIEVE,
+    "speculate": SPECULATE,
 }
 
 

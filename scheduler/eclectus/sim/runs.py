@@ -104,6 +104,7 @@ def build_world(scenario: Scenario, profile: ComparedProfile, seed: int) -> Worl
         seed=seed,
         pools=scenario.pools,
         pool_changes=scenario.pool_changes,
+        stragglers=scenario.stragglers,
     )
     if oracle is not None:
         world.on_perturbation = oracle.speeds_changed
@@ -150,6 +151,7 @@ def _result(
         first_fault=world.first_fault,
         dags=world.dags.result() if world.dags.has_jobs else None,
         pools=None if world.pool_shares is None else world.pool_shares.result(),
+        copies=None if world.copies is None else world.copies.result(),
         **asdict(total),
         **_probe_results(world, slot_count, end.at),
     )

@@ -35,6 +35,7 @@ from eclectus.sim.workloads import WORKLOADS
 from eclectus.sim.workloads.workload import capacity
 from eclectus.sim.workloads.workload import load as load_of
 from eclectus.sim.world.cluster import ClusterSettings, Perturbation, PerturbationSettings
+from eclectus.sim.world.copies import Straggling
 from eclectus.sim.world.dispatchers import Dispatchers
 from eclectus.sim.world.learning import OracleSettings
 from eclectus.sim.world.pools import PoolChange, PoolField, check_asked, check_tree
@@ -114,6 +115,7 @@ class Scenario:
     load_is_exact: bool  # False: `load` is a lower bound
     pools: tuple[Pool, ...] = ()
     pool_changes: tuple[PoolChange, ...] = ()
+    stragglers: Straggling | None = None
 
     @property
     def tasks(self) -> int:
@@ -193,7 +195,8 @@ def _key(at: Any, step: str, where: str) -> str | int:
 SCENARIO_KIND = "Scenario"
 _SCALARS = ["about", "seeds", "allowUnstable"]
 _SECTIONS = [
-    "apiVersion", "kind", "cluster", "pools", "workload", "events", "profiles", "learn", "probes", "measure",
+    "apiVersion", "kind", "cluster", "pools", "workload", "events", "stragglers", "profiles", "learn",
+    "probes", "measure",
 ]  # fmt: skip
 
 
@@ -244,6 +247,7 @@ def parse(text: str, folder: Path = Path(), changes: tuple[str, ...] = ()) -> Sc
         load_is_exact=exact,
         pools=tuple(each.pool() for each in pools),
         pool_changes=tuple(pool_changes.values()),
+        stragglers=_read_stragglers(mapping.get("stragglers")),
     )
 
 
@@ -296,6 +300,10 @@ def _check_plan(plan: ArrivalPlan, cluster: ClusterSettings, measure: dict[str, 
 
 def _read_pools(values: object) -> list[PoolField]:
     return [read(PoolField, each, join("pools", at)) for at, each in enumerate(read_list(values, "pools"))]
+
+
+def _read_stragglers(values: object) -> Straggling | None:
+    return None if values is None else read(Straggling, values, "stragglers")
 
 
 def _is_of_pool(event: object) -> bool:

@@ -15,6 +15,7 @@ from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.relieve.none import NoRelief
 from eclectus.policies.rosella import Rosella
+from eclectus.policies.speculate.none import NoCopies
 
 GIB = 2**30
 
@@ -81,6 +82,7 @@ class ExactSpeeds(Learn):
 def make_profile(place: Place | None = None, name: str = "eclectus", **roles: Any) -> Profile:
     """A profile with fifo order and node queues, and the given Place policy (default rosella)."""
     fields = {"order": FifoOrder(), "line": FifoLine(), "place": place or Rosella(), "relieve": NoRelief()}
+    fields["speculate"] = NoCopies()
     settings = {key: roles.pop(key) for key in list(roles) if key in ProfileSettings.__dataclass_fields__}
     return Profile(name, **fields | roles, settings=ProfileSettings(**settings))
 

@@ -9,7 +9,14 @@ from typing import Any
 from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.live.inbox import Inbox
 from eclectus.live.process_metrics import Context
-from eclectus.live.watch.watched_kinds import ClaimStates, ConditionState, Ignored, PlanState, PoolState
+from eclectus.live.watch.watched_kinds import (
+    ClaimStates,
+    ConditionState,
+    Ignored,
+    PlanState,
+    PoolState,
+    StragglerState,
+)
 from eclectus.live.write.outbox import Known, Outbox
 
 IN_FLIGHT = 4
@@ -28,6 +35,7 @@ def outbox_of(
     connection: ClientConnectionSettings = CONNECTION,
     jobs: Mapping[str, PlanState] = NOTHING,
     pools: Mapping[str, PoolState] = NOTHING,
+    stragglers: Mapping[str, StragglerState] = NOTHING,
     bind_seconds: float = 0.2,
     claims: ClaimStates | None = None,
 ) -> Outbox:
@@ -38,6 +46,7 @@ def outbox_of(
         unmet_preferences=unmet,
         plan_state=jobs.get,
         pool_state=pools.get,
+        straggler_state=stragglers.get,
         claims=ClaimStates() if claims is None else claims,
     )
     settings = replace(connection, request_timeout=bind_seconds)

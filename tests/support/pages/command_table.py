@@ -52,6 +52,7 @@ SLOW = {
     "make pressure": 65,
     "make report": 30,
     "make soak": 35,
+    "make stragglers": 12,
     "make tenants": 6,
     "make versions": 30,
 }
@@ -101,6 +102,7 @@ NOT_RUN = {
     "make phoenix PHOENIX=*": "a part of `make phoenix`; tests/bench/test_phoenix.py runs a short one",
     "make soak SOAK=*": "`make soak` with other sizes; tests/bench/test_soak.py runs the quick one",
     "make tenants TENANTS=--quick": "a part of `make tenants`; tests/bench/test_tenants.py runs a short one",
+    "make stragglers STRAGGLERS=*": "a part of `make stragglers`; tests/bench/test_stragglers.py runs one",
     "make test": "these tests",
     "make test-fast": "these tests",
     "make test-slow": "these tests",

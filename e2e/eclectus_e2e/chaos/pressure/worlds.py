@@ -25,6 +25,7 @@ from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.relieve.preemption import Preemption
 from eclectus.policies.rosella import Rosella, RosellaLearn
+from eclectus.policies.speculate.none import NoCopies
 from eclectus_e2e.chaos.pressure.kinds import (
     KINDS,
     NODE_MILLICORES,
@@ -165,7 +166,7 @@ class _World:
 
     def __init__(self, order: str, counting: Counting, ends_at: float) -> None:
         chosen: Order = Carbyne() if order == "carbyne" else FifoOrder()
-        profile = Profile("eclectus", chosen, Rosella(), FifoLine(), Preemption())
+        profile = Profile("eclectus", chosen, Rosella(), FifoLine(), Preemption(), NoCopies())
         self._engine = Engine([profile], RosellaLearn())
         self._inbox = Inbox(10**9)
         self._counts_calls, self._counts_bytes = (counting in (each, "all") for each in ("calls", "bytes"))

@@ -109,8 +109,9 @@ def _pod_head(pod: explanation.PodExplanation) -> Iterator[Field]:
         yield from _waiting(pod.waiting)
     if pod.pool is not None:
         yield "Pool", "; ".join(_pool(pod.pool))
-    if pod.pool_refused:
-        yield "Pool refused", pod.pool_refused
+    yield from (
+        (of, said) for of, said in (("Pool refused", pod.pool_refused), ("Copies", pod.copies)) if said
+    )
     if pod.expected_wait is not None:
         more = f"{span(pod.expected_wait)} more" if pod.expected_wait else "less than it has waited"
         yield "Expected", more

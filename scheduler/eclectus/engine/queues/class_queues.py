@@ -332,6 +332,8 @@ class ClassQueues:
         self._serial += 1
         group = order.group(task)
         key = tuple(order.key(task, self._serial))
+        if task.copy_of:  # behind all first attempts of its priority: a duration or an age is finite
+            key = (*key[:1], inf, *key[1:])
         if any(map(isnan, key)):  # nan compares with nothing, so the task would never be found again
             raise ValueError(f"Order.key answered {key}")
         pending_key = (task.profile, task.spec, task.workload, gang)

@@ -307,6 +307,13 @@ class ConditionState(Struct, frozen=True, gc=False):
     prefers_nodes: bool = False  # it has preferred node affinity, which its node may not meet
 
 
+class StragglerState(Struct, frozen=True, gc=False):
+    """What writes need to know of a pod of ours on a node that may have a copy."""
+
+    resource_version: str
+    is_straggling: bool  # its condition says so already
+
+
 class Ignored(Struct, frozen=True, gc=False):
     """The preferences of a pod that no rule reads, invalid hints on it, and its class of work."""
 
@@ -325,6 +332,7 @@ class WatchedPods:
 
     def __post_init__(self) -> None:
         self.condition_states: dict[str, ConditionState] = {}  # uid -> of each pod of ours that is not bound
+        self.straggler_states: dict[str, StragglerState] = {}  # uid -> of each on a node that may have a copy
         self.ignored: dict[str, Ignored] = {}  # uid -> of each such pod of ours
         self._specs: dict[str, tuple[int, Spec]] = {}  # uid -> (generation, the Spec made from it)
         self._service_times = ServiceTimes()
@@ -344,6 +352,7 @@ class WatchedPods:
     def gone(self, key: str) -> Event:
         """The pod is deleted."""
         self.condition_states.pop(key, None)
+        self.straggler_states.pop(key, None)
         self.ignored.pop(key, None)
         self._service_times.forget(key)
         self._specs.pop(key, None)
@@ -374,6 +383,8 @@ class WatchedPods:
     def _track(self, pod: Pod, task: Task) -> None:
         """Keep what writes need to know of a pod of ours that is not bound."""
         self.ignored.pop(task.uid, None)
+        if task.speculative:
+            self._track_straggler(pod, task)
         if task.node or task.ended or not self.is_ours(task.profile):
             self.condition_states.pop(task.uid, None)
             return
@@ -385,6 +396,13 @@ class WatchedPods:
         self.condition_states[task.uid] = ConditionState(
             meta.resource_version, meta.generation, is_false, bool(task.spec.preferences)
         )
+
+    def _track_straggler(self, pod: Pod, task: Task) -> None:
+        if task.node and not task.ended and self.is_ours(task.profile):
+            state = StragglerState(pod.metadata.resource_version, task.straggling)
+            self.straggler_states[task.uid] = state
+        else:
+            self.straggler_states.pop(task.uid, None)
 
 
 class ServiceTimes:

@@ -17,7 +17,7 @@ from eclectus.kubeclient.api_errors import ApiError, ConflictError
 from eclectus.kubeclient.timing import elapsed
 from eclectus.live.process_metrics import Context
 from eclectus.live.write.write_queues import UNDONE, Persistence, Pool
-from eclectus.model.commands import Bind, Evict, Report, ReportReclaim, Warn
+from eclectus.model.commands import Bind, Evict, MarkStraggling, Report, ReportReclaim, Warn
 
 MAX_NAME_LENGTH = 253  # of a DNS subdomain
 MAX_NOTE_BYTES = 1024  # the API refuses longer notes
@@ -27,7 +27,7 @@ BUCKET_EVENTS = 25  # client-go: the burst of events per object
 BUCKET_SECONDS = 300.0  # client-go: the time in which one more is allowed
 MAX_BUCKETS = 4096  # client-go: beyond this number the least recently used bucket is forgotten
 
-About = Bind | Evict | Report | ReportReclaim | Warn
+About = Bind | Evict | MarkStraggling | Report | ReportReclaim | Warn
 """What names a pod, for an event about it."""
 
 _log = logging.getLogger(__name__)
@@ -93,6 +93,10 @@ class EventRecorder:
     def warned(self, warn: Warn) -> None:
         """Record what is wrong with a pod that is placed all the same."""
         self._add(warn, "Warning", warn.reason, "Scheduling", truncate(warn.message))
+
+    def marked(self, mark: MarkStraggling) -> None:
+        """Record that a running pod is late, or is so no more."""
+        self._add(mark, "Normal", mark.reason, "Speculating", truncate(mark.message))
 
     def would_reclaim(self, report: ReportReclaim) -> None:
         """Record whom a pool would evict for the pod, which only tries that out."""

@@ -1,10 +1,10 @@
 """The engine's commands on their way to the API server; the answers go to the inbox.
 
 Most requests in flight are reserved for binds. Binds with steps before them and evictions have a few of their
-own. Conditions, plans of DAG jobs, what is measured of Pools and events share one limit (`_beside_binds`):
-where the API server is short of CPU, whatever it does for them a bind waits for. A pod costs at most two
-writes on its way to a node, a condition and a bind, and its events; one for which others are evicted also its
-nomination, and two for each victim.
+own. Conditions, marks of stragglers, plans of DAG jobs, what is measured of Pools and events share one limit
+(`_beside_binds`): where the API server is short of CPU, whatever it does for them a bind waits for. A pod
+costs at most two writes on its way to a node, a condition and a bind, and its events; one for which others
+are evicted also its nomination, and two for each victim.
 
 Binds that wait for volumes may take minutes. Each namespace has a number of its own of them: pods that name a
 StorageClass of which no volume is ever made keep none of another namespace waiting.
@@ -23,17 +23,25 @@ from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.kubeclient.timing import elapsed
 from eclectus.live.inbox import Inbox
 from eclectus.live.process_metrics import Context, Figure, Measured
-from eclectus.live.watch.watched_kinds import ClaimStates, ConditionState, Ignored, PlanState, PoolState
+from eclectus.live.watch.watched_kinds import (
+    ClaimStates,
+    ConditionState,
+    Ignored,
+    PlanState,
+    PoolState,
+    StragglerState,
+)
 from eclectus.live.write.binder import Binder, VolumeSteps
 from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.live.write.evictor import Evictor
-from eclectus.live.write.status_patches import Conditions, MeasuredPools, Nominator, Plans
+from eclectus.live.write.status_patches import Conditions, MeasuredPools, Nominator, Plans, Stragglers
 from eclectus.live.write.write_queues import Persistence, Pool, Slots
 from eclectus.model.commands import (
     Bind,
     Command,
     Evict,
     Fault,
+    MarkStraggling,
     Nominate,
     RecordPlan,
     RecordPool,
@@ -64,6 +72,7 @@ class Known:
     unmet_preferences: Callable[[str], Sequence[str]]  # of the node of a pod that was just decided about
     plan_state: Callable[[str], PlanState | None]  # None: the job has ended or is gone
     pool_state: Callable[[str], PoolState | None]  # None: the Pool is gone or does not count
+    straggler_state: Callable[[str], StragglerState | None]  # None: the pod has ended, is gone or not ours
     claims: ClaimStates = field(default_factory=ClaimStates)
     leader_since: Callable[[], str] = lambda: ""  # empty: no replica but this one ever leads
 
@@ -107,6 +116,7 @@ class Outbox:
         recording = replace(persistence, slot=records)
         self._plans = Plans(context, recording, known.plan_state)
         self._pools = MeasuredPools(context, recording, known.pool_state)
+        self._stragglers = Stragglers(context, recording, known.straggler_state)
         volume_steps = VolumeSteps(context, persistence, known.claims, state_of)
         seconds = connection.request_timeout
         self._binder = Binder(context, persistence, seconds, self._annotations, nominator, volume_steps)
@@ -152,6 +162,9 @@ class Outbox:
                     self._plans.put(command.uid, command)
                 case RecordPool():
                     self._pools.put(command.name, command)
+                case MarkStraggling():
+                    self._stragglers.put(command.uid, command)
+                    self._recorder.marked(command)
                 case Nominate() | Evict():
                     makes_room = True
                 case Fault():
@@ -189,6 +202,7 @@ class Outbox:
             self._evictor.workers,
             self._plans.workers,
             self._pools.workers,
+            self._stragglers.workers,
             self._recorder.workers,
         )
 
@@ -201,6 +215,7 @@ class Outbox:
             "events": lambda: len(self._recorder.workers),
             "plans": lambda: len(self._plans.workers),
             "pools": lambda: len(self._pools.workers),
+            "stragglers": lambda: len(self._stragglers.workers),
         }
         for queue, depth in depths.items():
             self._metrics.outbox_depth.labels(queue).set_function(depth)

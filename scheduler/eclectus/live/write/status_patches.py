@@ -1,6 +1,6 @@
 """What the scheduler writes into the status of objects that others write too.
 
-Conditions and nominations of pods, plans of DagJobs, and what is measured of Pools.
+Conditions and nominations of pods, which of them are late, plans of DagJobs, and what is measured of Pools.
 
 Each patch carries the resourceVersion it was made for. It fails if the object has changed since, and is made
 again for the version that the watch brings. So it never arrives after the pod's bind, nor reaches a new
@@ -16,16 +16,16 @@ from typing import Any, NamedTuple, TypeVar
 
 from typing_extensions import override
 
-from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS, POOL, POOLS_PATH
+from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS, POOL, POOLS_PATH, STRAGGLING
 from eclectus.kube.dag_jobs import plan_status
 from eclectus.kube.pools import pool_status
 from eclectus.kubeclient.api_errors import ApiError, MissingError
 from eclectus.kubeclient.client import MERGE_PATCH, STRATEGIC_MERGE
 from eclectus.kubeclient.timing import TroubleLog
 from eclectus.live.process_metrics import Context, Figure, Measured
-from eclectus.live.watch.watched_kinds import ConditionState, PlanState, PoolState
+from eclectus.live.watch.watched_kinds import ConditionState, PlanState, PoolState, StragglerState
 from eclectus.live.write.write_queues import OUTDATED, NewestWriter, Persistence, Result, pod_path
-from eclectus.model.commands import Bind, Nominate, RecordPlan, RecordPool, Report
+from eclectus.model.commands import Bind, MarkStraggling, Nominate, RecordPlan, RecordPool, Report
 
 CONDITION_PATIENCE_SECONDS = 120.0
 RECORD_PATIENCE_SECONDS = 30.0  # of plans and what is measured: short, because something newer will come
@@ -200,6 +200,52 @@ class MeasuredPools(_Records[RecordPool]):
     @override
     def _named(self, value: RecordPool) -> str:
         return f"what is measured of {POOL} {value.name}"
+
+
+class Stragglers(NewestWriter[MarkStraggling]):
+    """Writes on running pods whether they are late, by uid: the condition by which the operator makes copies.
+
+    `state_of` returns the state of a pod by uid, None for one that has ended, is gone or is not ours.
+    """
+
+    def __init__(
+        self, context: Context, persistence: Persistence, state_of: Callable[[str], StragglerState | None]
+    ) -> None:
+        super().__init__("stragglers", RECORDS_IN_FLIGHT, persistence, RECORD_PATIENCE_SECONDS)
+        self._client = context.client
+        self._state_of = state_of
+        self._counter = context.metrics.straggler_writes
+        self._trouble = TroubleLog(_log)
+
+    @override
+    async def _write(self, value: MarkStraggling) -> None:
+        state = self._state_of(value.uid)
+        if state is None:
+            raise MissingError("PATCH", message="the pod has ended or is gone")
+        body = straggling_patch(value, state, datetime.now(UTC))
+        await self._client.send("PATCH", pod_path(value) + "/status", body, content_type=STRATEGIC_MERGE)
+
+    @override
+    def _ended(self, value: MarkStraggling, result: Result, error: ApiError | None) -> None:
+        self._counter.labels(result).inc()
+        if error is None:
+            self._trouble.succeeded("conditions of stragglers are written again")
+        else:
+            self._trouble.failed(result, f"{value.namespace}/{value.name} not marked: {error.reason}")
+
+
+def straggling_patch(mark: MarkStraggling, state: StragglerState, now: datetime) -> dict[str, Any]:
+    """A strategic merge patch of the condition alone; its time changes with its status."""
+    condition: dict[str, Any] = {
+        "type": STRAGGLING,
+        "status": "True" if mark.is_straggling else "False",
+        "reason": mark.reason,
+        "message": mark.message,
+    }
+    if mark.is_straggling != state.is_straggling:
+        condition["lastTransitionTime"] = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    metadata = {"uid": mark.uid, "resourceVersion": state.resource_version}
+    return {"metadata": metadata, "status": {"conditions": [condition]}}
 
 
 def _pending(state: ConditionState | None) -> ConditionState:

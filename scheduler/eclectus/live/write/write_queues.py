@@ -16,7 +16,7 @@ from typing import Generic, Literal, TypeVar
 
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError, NotDoneError, UnsureError
 from eclectus.kubeclient.timing import Backoff, elapsed
-from eclectus.model.commands import Bind, Evict, Nominate, Report
+from eclectus.model.commands import Bind, Evict, MarkStraggling, Nominate, Report
 
 T = TypeVar("T")
 
@@ -128,7 +128,7 @@ OUTDATED = (ConflictError, *UNDONE)  # one that is made anew each time, too: the
 LEASE_LOST = "this process no longer holds the Lease for certain"
 
 
-def pod_path(pod: Bind | Evict | Nominate | Report) -> str:
+def pod_path(pod: Bind | Evict | MarkStraggling | Nominate | Report) -> str:
     """The path of the pod that a command is about."""
     return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
 

@@ -41,14 +41,18 @@ class TaskRun(Struct, eq=False):
     restarts: int = 0  # how often it was lost in a machine failure
     grant: Grant = NO_GRANT  # what the bind assigned of the machine
     met: float = 0.0  # share of its preferences, by weight, that the machine meets
+    pace: float = 1.0  # of this attempt, beside the machine's speed: below 1 it is a straggler
 
 
 class Machine:
-    """The true state of one node. Each slot works at `speed(workload)`, whatever runs beside it."""
+    """The true state of one node. Each slot works at `speed(workload)`, times the pace of what runs in it.
+
+    With `crowding` c each of n tasks works at 1 / (1 + c (n - 1)) of that.
+    """
 
     __slots__ = (
-        "_devices", "_free", "_since", "_total_speed", "busy_seconds", "class_speeds", "factor", "gains",
-        "group", "is_frozen", "is_up", "node", "own_speed", "running", "work_done",
+        "_devices", "_free", "_since", "_total_speed", "busy_seconds", "class_speeds", "crowding", "factor",
+        "gains", "group", "is_frozen", "is_up", "node", "own_speed", "part", "running", "work_done",
     )  # fmt: skip
 
     def __init__(self, node: Node, group: str, speed: float, speeds: Mapping[str, float]) -> None:
@@ -57,6 +61,8 @@ class Machine:
         self.is_up = True
         self.is_frozen = False
         self.factor = 1.0
+        self.crowding = 0.0
+        self.part = 1.0  # of its speed that each task gets, beside how many others
         self.running: dict[str, TaskRun] = {}
         self.busy_seconds = self.work_done = 0.0  # slot-seconds in use and work done, up to `_since`
         self.gains: Mapping[str, float] = {}  # factors for classes whose preferences the node meets
@@ -73,7 +79,12 @@ class Machine:
 
     def nominal_speed(self, workload: str) -> float:
         """The speed while the machine is not frozen."""
-        return self.factor * self.class_speeds.get(workload, self.own_speed) * self.gains.get(workload, 1.0)
+        own = self.class_speeds.get(workload, self.own_speed)
+        return self.factor * self.part * own * self.gains.get(workload, 1.0)
+
+    def speed_of(self, run: TaskRun) -> float:
+        """Work that this task does per second; 0 while frozen."""
+        return self.speed(run.work_class.name) * run.pace
 
     def add_pod_slot(self) -> None:
         """Add one to the node's allocatable pods."""
@@ -105,7 +116,7 @@ class Machine:
             self.account(now)
         else:
             self._since = now  # nothing to account for while the machine was empty
-        speed = self.speed(run.work_class.name)
+        speed = self.speed_of(run)
         run.machine, run.started, run.remaining = self, now, run.size
         run.due = now + run.size / speed if speed else inf
         self._total_speed += speed if run.size < inf else 0.0  # endless tasks are not counted in work_done
@@ -125,7 +136,7 @@ class Machine:
 
     def stop(self, run: TaskRun, now: float) -> None:
         """Remove a task that has not ended; `remaining` is then what it had left."""
-        speed = self.speed(run.work_class.name)
+        speed = self.speed_of(run)
         if speed and run.due < inf:
             run.remaining = (run.due - now) * speed
         self.end(run, now)
@@ -141,19 +152,25 @@ class Machine:
         """Save the remaining size of each task; call before the speed changes."""
         self.account(now)
         for run in self.running.values():
-            speed = self.speed(run.work_class.name)
+            speed = self.speed_of(run)
             run.remaining = (run.due - now) * speed if speed else run.remaining
 
     def after_speed_change(self, now: float) -> None:
         """Compute the new due time of each task; call after the speed has changed."""
         self._total_speed = sum(self._work_rate(run) for run in self.running.values())
         for run in self.running.values():
-            speed = self.speed(run.work_class.name)
+            speed = self.speed_of(run)
             run.due = now + run.remaining / speed if speed else inf
+
+    def crowd(self, now: float) -> None:
+        """A task has come or gone: the others are as much faster or slower."""
+        self.before_speed_change(now)
+        self.part = 1.0 / (1.0 + self.crowding * max(len(self.running) - 1, 0))
+        self.after_speed_change(now)
 
     def _work_rate(self, run: TaskRun) -> float:
         """How much the task adds to `work_done` per second."""
-        return self.speed(run.work_class.name) if run.size < inf else 0.0
+        return self.speed_of(run) if run.size < inf else 0.0
 
     def _take_devices(self, run: TaskRun, times: int) -> None:
         """The request fills the devices that were granted, in their order."""

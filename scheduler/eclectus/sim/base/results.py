@@ -197,6 +197,19 @@ class PoolsResult(Struct, frozen=True):
     windows: int  # of 60 s in which at least two pools without children had pods waiting all the time
 
 
+class CopiesResult(Struct, frozen=True):
+    """Copies of stragglers in the whole run."""
+
+    stragglers: int  # attempts that were drawn as such, copies included
+    marked: int  # pods that the scheduler has marked as late
+    started: int  # copies that have run
+    won: int
+    lost: int
+    lost_copy_seconds: NonNegative  # for which copies have run that lost, or were withdrawn
+    lost_original_seconds: NonNegative  # for which what copies have beaten has run
+    busy_seconds: NonNegative  # of all slots
+
+
 class SeriesPoint(Struct, frozen=True, array_like=True):
     """Means over one interval of a run, from the previous point to `at`."""
 
@@ -261,6 +274,7 @@ class RunResult(Struct, frozen=True):
     met: NonNegative | None = None  # mean share of preferences that nodes met; null if no task had any
     dags: DagResult | None = None  # of jobs with stages; null if there were none
     pools: PoolsResult | None = None  # null for a scenario without pools
+    copies: CopiesResult | None = None  # null for a scenario without stragglers
 
 
 def counted_runs(runs: Iterable[RunResult]) -> dict[str, list[RunResult]]:

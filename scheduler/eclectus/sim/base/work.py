@@ -27,6 +27,7 @@ class WorkClass(Struct, frozen=True, cache_hash=True):
     namespace: str = "default"
     pool: str = ""  # the name of the Pool that its pods ask for
     gang: int = 0  # tasks of a job that start together, as the pods of a PodGroup; 0: each by itself
+    speculative: bool = False  # its pods may have copies
     demand: Amounts = ()  # set from spec: its requests and one pod slot
 
     def __post_init__(self) -> None:

@@ -179,14 +179,16 @@ class Poisson(Workload):
                 each.tasks_per_job,
                 each.estimate,
                 each.begins,
+                each.parallelism,
             )
             for each in self.classes
         ]
         for now, at in zip(moments, which, strict=True):
-            work_classes, sizes, tasks, estimate, begins = classes[at]
+            work_classes, sizes, tasks, estimate, begins, parallelism = classes[at]
             if now < begins:
                 continue
-            yield Arrival(now, next(work_classes), tuple(islice(sizes, tasks)), estimate=estimate)
+            drawn = tuple(islice(sizes, tasks))
+            yield Arrival(now, next(work_classes), drawn, estimate=estimate, parallelism=parallelism)
 
     def _variants(self, each: GeneratedClass) -> list[tuple[float, WorkClass]]:
         """Probability and class of work for none and each of the constraint sets of jobs of the class."""

@@ -99,6 +99,10 @@ class GeneratedClass(TaskNeeds):
         0, "tasks of a job that start together, as a PodGroup; 0: each by itself", least=0, most=1000
     )
     begins: float = setting(0.0, "its jobs arrive from then on", unit="s", least=0)
+    speculative: bool = setting(False, "its pods may have copies, where a profile speculates")
+    parallelism: int | None = setting(
+        None, "tasks of a job that there are at a time; all by default", least=1
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -114,7 +118,8 @@ class GeneratedClass(TaskNeeds):
     def generated(self) -> WorkClass:
         """The class of its tasks."""
         of_needs = self.work_class(self.workload or self.name)
-        return replace(of_needs, namespace=self.namespace, pool=self.pool, gang=self.gang)
+        beside = {"namespace": self.namespace, "pool": self.pool, "speculative": self.speculative}
+        return replace(of_needs, gang=self.gang, **beside)
 
 
 def capacity(work_class: WorkClass, machines: Iterable[Machine]) -> float:

@@ -262,6 +262,7 @@ def _pod(name: str, job: str, profile: str, work_class: WorkClass, now: float, *
         workload=work_class.name,
         job=job,
         asked_pool=work_class.pool,
+        speculative=work_class.speculative,
         **more,
     )
 

@@ -181,6 +181,7 @@ class RunRecord:
         self.window = window
         self.grouping = grouping
         self.arrived = self.ended = self.in_system = self.running = 0
+        self.surplus = 0  # running pods whose work another one does or has done: copies, and what they beat
         self.evictions = 0  # of running tasks, to make room for others
         self.dropped = 0  # withdrawn before they had started
         self.never_ending = 0  # running tasks of infinite size
@@ -207,13 +208,13 @@ class RunRecord:
                 self.on_sample(at)
         passed = now - self._now
         self.system_seconds += passed * self.in_system
-        self.busy_seconds += passed * self.running
+        self.busy_seconds += passed * (self.running + self.surplus)
         self._now = now
 
     def _integrals(self, at: float) -> Integrals:
         passed = at - self._now
         system = self.system_seconds + passed * self.in_system
-        return Integrals(at, system, self.busy_seconds + passed * self.running)
+        return Integrals(at, system, self.busy_seconds + passed * (self.running + self.surplus))
 
     @property
     def waiting(self) -> int:
@@ -284,6 +285,16 @@ class RunRecord:
         self.in_system -= 1
         self.dropped += 1
         self.response_seconds += now - run.arrived
+
+    def lose_surplus(self, run: TaskRun) -> None:
+        """A running pod is stopped whose work another one does or has done."""
+        self.surplus -= 1
+        self.work_lost += run.size - run.remaining
+
+    def end_surplus(self, run: TaskRun) -> None:
+        """A pod has ended whose work another one had done."""
+        self.surplus -= 1
+        self.work_lost += run.size
 
     def lose(self, run: TaskRun) -> None:
         """A running task was lost and waits again."""

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from eclectus.engine.engine import Engine
-from eclectus.model.commands import Bind, Command, Evict, Fault, RecordPlan, RecordPool
+from eclectus.model.commands import Bind, Command, Evict, Fault, MarkStraggling, RecordPlan, RecordPool
 from eclectus.model.events import (
     BindConfirmed,
     BindRefused,
@@ -29,6 +29,7 @@ from eclectus.model.pool import Pool
 from eclectus.sim.base.machine import Machine, TaskRun
 from eclectus.sim.base.work import Arrival, StageRules
 from eclectus.sim.world.cluster import Failures, Perturbation, apply_to_speeds
+from eclectus.sim.world.copies import Copies, CopyRun, Straggling
 from eclectus.sim.world.dag_record import DagRecord
 from eclectus.sim.world.gangs import JobGangs
 from eclectus.sim.world.jobs import History, Jobs, StagedJobs, StageTaskRun, as_finished, as_running
@@ -90,6 +91,7 @@ class World:
         seed: int = 0,
         pools: Sequence[Pool] = (),
         pool_changes: Sequence[PoolChange] = (),
+        stragglers: Straggling | None = None,
     ) -> None:
         """`seed`: of failures, by the rules for `stages`."""
         self.engine = engine
@@ -124,6 +126,13 @@ class World:
         self._failures = Failures(stages.failure_probability, seed) if stages.failure_probability else None
         self._pools = ScenarioPools(pools)
         self.pool_shares = PoolShares(engine, record) if pools or pool_changes else None
+        self.copies: Copies | None = None
+        if stragglers is not None:
+            act, seconds = (self._schedule, self._notify), termination_seconds
+            self.copies = Copies(stragglers, seed, self, *act, termination_seconds=seconds)
+            self._shows_starts = True
+            for machine in machines.values():
+                machine.crowding = stragglers.crowding
         for perturbation in perturbations:
             self._schedule(perturbation.at, self._perturb, perturbation)
         for change in pool_changes:
@@ -143,8 +152,8 @@ class World:
         self._step_engine()
         self._schedule_next_arrival()
         record = self.record
-        # 2. Until all jobs have arrived and only tasks that never end are left:
-        while record.window_end is None or record.in_system > record.never_ending:
+        # 2. Until all jobs have arrived and only tasks that never end are left, and no copy of one:
+        while record.window_end is None or record.in_system > record.never_ending or record.surplus:
             # 3. Advance to the next event and run all that is due.
             self._advance()
             # 4. The engine decides on the new events; machines start what it binds.
@@ -195,6 +204,8 @@ class World:
                 self._schedule(self.now + self._hop, self._terminate, command)
             elif type(command) is RecordPlan:
                 self._staged.record_plan(command)
+            elif type(command) is MarkStraggling and self.copies is not None:
+                self._schedule(self.now + self._hop, self.copies.mark, command)
             elif type(command) is RecordPool:
                 if (seen := self._pools.record(command)) is not None:
                     self._notify(seen)
@@ -234,8 +245,14 @@ class World:
         self._judge.check_start(run, machine)
         if run.task.spec.preferences:
             run.met = self._judge.preferences_met(run, machine)
-        machine.start(run, self.now)
-        self.record.start(run, self.now)
+        if self.copies is None:
+            machine.start(run, self.now)
+            self.record.start(run, self.now)
+        else:
+            self.copies.draw(run)
+            machine.start(run, self.now)
+            self._crowd(machine)
+            self.copies.started(run)
         if self.pool_shares is not None:
             self.pool_shares.start(run, self.now)
         if self.probes is not None:
@@ -267,15 +284,21 @@ class World:
         if machine is None or run.task.uid != uid:
             return  # this attempt has ended before
         machine.stop(run, self.now)
-        record(run)
-        self._replace(run, machine)
+        self._lose(run, machine, record)
 
-    def _replace(self, run: TaskRun, machine: Machine) -> None:
-        """A task was lost on a machine; it is submitted again, as a Job's controller would do."""
+    def _lose(self, run: TaskRun, machine: Machine, record: Callable[[TaskRun], None]) -> None:
+        """A pod was lost on a machine; its task is submitted again, as a Job's controller would do."""
         self._notify(TaskSeen(as_finished(run, machine.node.name, "Failed", self.now)))
-        self._gangs.lose(run)
-        self._jobs.lose(run, self.now)
-        self._submit((run,))
+        again: TaskRun | None = run
+        if self.copies is None:
+            record(run)
+        else:
+            again = self.copies.lose(run, record)
+            self._crowd(machine)
+        if again is not None:
+            self._gangs.lose(again)
+            self._jobs.lose(again, self.now)
+            self._submit((again,))
 
     def _withdraw(self, uid: str) -> None:
         """The patience of a job has ended; a task that still waits is deleted."""
@@ -290,13 +313,39 @@ class World:
         if machine is None or run.due != self.now:
             return  # its machine has failed or changed its speed since this was scheduled
         machine.end(run, self.now)
-        self.record.end(run, self.now)
         self._notify(TaskSeen(as_finished(run, machine.node.name, "Succeeded", self.now)))
+        if self.copies is None:
+            self.end_task(run, run.started)
+        else:
+            self.copies.end(run)
+            self._crowd(machine)
+
+    def end_task(self, run: TaskRun, started: float) -> None:
+        """The work of a task is done, by a pod that started then."""
+        run.started = started
+        self.record.end(run, self.now)
         self._gangs.end(run)
         if self._jobs.any_in_parts:
             more = self._jobs.end(run, self.now)
             self.record.submit(len(more))
             self._submit(more)
+
+    def submit_copy(self, copy: CopyRun) -> None:
+        """It waits to be bound."""
+        self._waiting[copy.task.uid] = copy
+        self._notify(TaskSeen(copy.task))
+
+    def withdraw_copy(self, copy: CopyRun) -> None:
+        """It waits no more."""
+        self._waiting.pop(copy.task.uid, None)
+        self._notify(TaskGone(copy.task.uid))
+
+    def _crowd(self, machine: Machine) -> None:
+        """A task has come to a machine or gone: where they slow each other, all end at other times."""
+        if machine.crowding:
+            machine.crowd(self.now)
+            for run in machine.running.values():
+                self._schedule(run.due, self._end, run)
 
     def _perturb(self, perturbation: Perturbation) -> None:
         machines = [self.machines[name] for name in perturbation.machines]
@@ -312,8 +361,7 @@ class World:
                 self._notify(NodeGone(machine.node.name))
                 for run in list(machine.running.values()):  # they fail with it
                     machine.end(run, self.now)
-                    self.record.lose(run)
-                    self._replace(run, machine)
+                    self._lose(run, machine, self.record.lose)
             elif perturbation.action == "recover" and not machine.is_up:
                 machine.is_up = True
                 self._notify(NodeSeen(machine.node))

@@ -1,0 +1,137 @@
+"""Asks Speculate policies which running pods are late, at most once a second, and marks those worth a copy.
+
+Whether or not pods wait; but a pool of which a first attempt waits gets no copies: room that is left is for
+that. A mark is a condition on the pod (model/commands.py), by which the operator makes the copy: so it is a
+level, and a restart of either loses nothing. It is taken back when the pod is not late any more and has no
+copy yet, or when its copy is gone, so that no second one is made.
+
+Why a pod that is late gets no copy, `RunningAttempt.refusal`, is for people and metrics.
+"""
+
+from collections.abc import Iterable
+from math import inf
+
+from msgspec.structs import replace
+
+from eclectus.engine.attempts import Attempts, RunningAttempt
+from eclectus.engine.state import State
+from eclectus.framework import SpeculateTraits, Straggler
+from eclectus.maths.stragglers import copies_help, copies_most, copies_of_job_most
+from eclectus.model.commands import StragglingReason
+from eclectus.model.objects import Task
+
+ASK_SECONDS = 1.0  # between two questions, at least
+LOOKS_MOST = 256  # attempts that are looked at in one of them; the others are next
+MARKS_MOST = 32  # pods that are marked in one: each is a write
+WRITE_AGAIN_SECONDS = 30.0  # after which a mark that is not seen on its pod is written again
+
+
+class Speculation:
+    """What is late, and what is done about it."""
+
+    def __init__(self, state: State, attempts: Attempts) -> None:
+        self._state = state
+        self._attempts = attempts
+        self._asked_at = -inf
+
+    @property
+    def next_due(self) -> float:
+        """When to ask next, seconds; inf while no pod that has opted in runs."""
+        return max(self._attempts.due.next_due(), self._asked_at + ASK_SECONDS)
+
+    def ask(self) -> None:
+        """Look at the attempts that are due; those that are late get marks, as far as bounds allow."""
+        state, attempts = self._state, self._attempts
+        self._asked_at = attempts.now = state.now
+        late = list[tuple[Straggler, RunningAttempt]]()
+        looked = 0
+        while looked < LOOKS_MOST and attempts.due.next_due() <= state.now:
+            attempt = attempts.running[attempts.due.take()[1]]
+            looked += 1
+            straggler = self._judge(attempt)
+            if straggler is not None:
+                late.append((straggler, attempt))
+            attempts.look_again(attempt)
+        if late:
+            self._mark(late)
+
+    def _judge(self, attempt: RunningAttempt) -> Straggler | None:
+        """Whether it is late and not marked yet; a mark that does not hold any more is taken back."""
+        state, attempts, uid = self._state, self._attempts, attempt.task.uid
+        profile, row = state.profiles.get(attempt.task.profile), state.cluster.rows.get(attempt.task.node)
+        if profile is None or row is None or not profile.speculate.traits.copies:
+            return None
+        if attempts.copy_of(attempt.task) is not None:
+            return None
+        if attempts.has_had_copy(uid):
+            if uid in attempts.marks:
+                self._take_back(attempt, "CopyGone", "its copy is gone, and no second one is made")
+            return None
+        attempt.row = row
+        straggler = state.guarded(profile.speculate, profile.speculate.late, state.view, attempt)
+        mark = attempts.marks.get(uid)
+        if straggler is None:
+            attempt.refusal = ""
+            if mark is not None:
+                self._take_back(attempt, "NoLongerLate", "it is expected to end as soon as a copy would")
+            return None
+        if mark is not None and (attempt.task.straggling or state.now < mark.at + WRITE_AGAIN_SECONDS):
+            return None
+        return straggler
+
+    def _mark(self, late: Iterable[tuple[Straggler, RunningAttempt]]) -> None:
+        """Those with the most time left first."""
+        attempts, marked = self._attempts, 0
+        waiting = self._pools_that_wait()
+        for straggler, attempt in sorted(late, key=lambda each: (-each[0].left, each[1].task.uid)):
+            uid = attempt.task.uid
+            traits = self._state.profiles[attempt.task.profile].speculate.traits
+            refusal = "" if uid in attempts.marks else self._refusal(attempt.task, traits, waiting)
+            if refusal and refusal != attempt.refusal:
+                self._state.counters.copies.refused[refusal] += 1
+            attempt.refusal = refusal
+            if refusal or marked == MARKS_MOST:
+                attempts.due.set(uid, self._state.now + 2 * ASK_SECONDS)
+                continue
+            marked += 1
+            attempts.mark(attempt, straggler)
+            message = (
+                f"expected to need {straggler.left:.0f} s more, a copy {straggler.elsewhere:.0f} s: "
+                f"{straggler.why}"
+            )
+            self._state.mark_straggling(attempt.task, "ExpectedToEndLate", message)
+
+    def _refusal(self, task: Task, traits: SpeculateTraits, waiting: set[tuple[str, str]]) -> str:
+        """Why it gets no copy although it is late; empty if it gets one."""
+        attempts = self._attempts
+        if (task.profile, task.pool) in waiting:
+            return "firstAttemptsWait"
+        if self._state.has_pools and self._state.pools.limit_on(replace(task, uid="")) is not None:
+            return "poolLimit"
+        if attempts.marked_of_pool(task) >= copies_most(attempts.slots(task), traits.pool_share):
+            return "poolCopies"
+        if attempts.marked_of_job(task) >= copies_of_job_most(
+            attempts.running_of_job(task), traits.job_share
+        ):
+            return "jobCopies"
+        return "" if copies_help(*attempts.settled_of_job(task)) else "copiesLose"
+
+    def _pools_that_wait(self) -> set[tuple[str, str]]:
+        """Profile and pool of all first attempts that wait and could run on some node; O(pods that wait)."""
+        state = self._state
+        found = {
+            (task.profile, task.pool)
+            for pending in state.class_queues
+            if not pending.never_feasible
+            for task in pending
+            if not task.copy_of
+        }
+        for queue in state.node_queues.by_row.values():
+            found.update(
+                (task.profile, task.pool) for each in queue for task in each.tasks if not task.copy_of
+            )
+        return found
+
+    def _take_back(self, attempt: RunningAttempt, reason: StragglingReason, message: str) -> None:
+        self._attempts.unmark(attempt)
+        self._state.mark_straggling(attempt.task, reason, message)

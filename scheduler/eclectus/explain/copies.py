@@ -1,0 +1,52 @@
+"""What explanations say about copies: whether a running pod is late, and why it has one or has none."""
+
+from eclectus.engine.attempts import Attempts, RunningAttempt
+from eclectus.engine.state import State
+from eclectus.model.objects import Task
+
+REFUSED = {
+    "firstAttemptsWait": "a pod of its pool waits that has not started, and room is left for that",
+    "poolLimit": "its pool is at its limit",
+    "poolCopies": "its pool has as many copies as it may have",
+    "jobCopies": "its job has as many copies as it may have",
+    "copiesLose": "of the last copies of its job too few have ended first",
+}
+
+
+def copies_of(state: State, task: Task, now: float) -> str:
+    """One sentence about a pod that may have copies or is one; empty about others. `now` in seconds."""
+    attempts = state.attempts
+    if attempts is None or not (task.speculative or task.copy_of):
+        return ""
+    if task.copy_of:
+        return _of_copy(attempts, attempts.running.get(task.copy_of), now)
+    attempt = attempts.running.get(task.uid)
+    return "it may have a copy once it runs" if attempt is None else _of_original(attempts, attempt, now)
+
+
+def _of_original(attempts: Attempts, attempt: RunningAttempt, now: float) -> str:
+    uid, said = attempt.task.uid, "it may have a copy; it is not late, or a copy would end no sooner"
+    if attempts.copy_of(attempt.task) is not None:
+        said = "a copy of it does the same work; the one that ends first counts, and the other is deleted"
+    elif attempts.has_had_copy(uid):
+        said = "it has had a copy, which is gone; no second one is made"
+    elif uid in attempts.marks:
+        said = f"it is late{_left(attempts, uid, now)}, and the operator is to make a copy of it"
+    elif attempt.refusal:
+        said = f"it is late, and gets no copy: {REFUSED[attempt.refusal]}"
+    return said
+
+
+def _of_copy(attempts: Attempts, original: RunningAttempt | None, now: float) -> str:
+    if original is None:
+        return "it is a copy of a pod that is gone, and does its work alone"
+    left = _left(attempts, original.task.uid, now)
+    return f"it is a copy of a pod{left.replace(':', ' that is', 1)}; it wins if it ends first"
+
+
+def _left(attempts: Attempts, uid: str, now: float) -> str:
+    mark = attempts.marks.get(uid)
+    if mark is None or mark.straggler is None:
+        return ""
+    seconds = max(mark.straggler.left - (now - mark.at), 0.0)
+    return f": expected to need {seconds:.0f} s more"

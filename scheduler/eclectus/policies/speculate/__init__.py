@@ -1,0 +1,1 @@
+"""Speculate policies: which running tasks are late, so that copies of them are worth their room."""

@@ -1,0 +1,112 @@
+"""Golden cases of LATE, Hadoop 0.21, Spark and Mantri: by the papers, and by the tests of that Hadoop."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from eclectus.maths.stragglers import (
+    copies_help,
+    copies_most,
+    copies_of_job_most,
+    hadoop_most,
+    hadoop_rank,
+    is_behind,
+    is_slow,
+    is_slowest,
+    overdue_after,
+    percentile,
+    saves_machine_time,
+    time_left,
+)
+
+# progress and age of eight tasks
+TASKS = {
+    "t1": (0.9, 300.0),
+    "t2": (0.66, 100.0),
+    "t3": (0.30, 100.0),
+    "t4": (0.05, 40.0),
+    "t5": (0.5, 100.0),
+    "t6": (0.45, 100.0),
+    "t7": (0.6, 100.0),
+    "t8": (0.2, 100.0),
+}
+
+
+@pytest.mark.parametrize(
+    ("progress", "age", "left"),
+    [(0.5, 100.0, 100.0), (0.2, 100.0, 400.0), (0.9, 300.0, 33.333), (0.0, 60.0, inf)],
+)
+def test_the_time_left_is_what_is_left_over_the_rate(progress: float, age: float, left: float) -> None:
+    assert time_left(progress, age) == pytest.approx(left, rel=1e-4)
+
+
+def test_a_faster_task_that_began_later_may_end_last() -> None:
+    """Hadoop 0.21's own test: the fourth, although its rate is higher."""
+    third, fourth = (0.85, 312.0), (0.20, 60.0)
+    assert time_left(*third) == pytest.approx(55.06, abs=0.01)
+    assert time_left(*fourth) == 240.0
+    assert third[0] / third[1] < fourth[0] / fourth[1]
+    assert hadoop_rank(*fourth) < hadoop_rank(*third) < inf
+
+
+def test_of_eight_tasks_one_is_slow_and_it_has_the_most_time_left() -> None:
+    """The fourth is too young to be judged; the percentile of the others' rates is .003, strictly."""
+    rates = {name: score / age for name, (score, age) in TASKS.items() if age >= 60.0}
+    assert percentile(list(rates.values()), 0.25) == pytest.approx(0.003)
+    slow = [name for name, rate in rates.items() if is_slowest(rate, list(rates.values()), 0.25)]
+    assert slow == ["t8"]
+    assert time_left(*TASKS["t8"]) == pytest.approx(400.0)
+
+
+def test_hadoops_own_rule_takes_whoever_is_behind() -> None:
+    scores = [0.9, 0.66, 0.7, 0.5, 0.24, 0.4]  # mean .5667
+    assert [score for score in scores if is_behind(score, scores)] == [0.24]
+    assert not is_behind(0.4, scores)
+
+
+@pytest.mark.parametrize(
+    ("slots", "most"), [(50, 5), (105, 10), (9, 1), (5, 1), (4, 0), (0, 0)], ids="{}".format
+)
+def test_a_pool_has_a_tenth_of_its_slots_and_one_of_five(slots: int, most: int) -> None:
+    assert copies_most(slots, 0.1) == most
+
+
+@pytest.mark.parametrize(("running", "slots", "most"), [(400, 20, 40), (50, 20, 10), (50, 2000, 20)])
+def test_hadoop_has_the_greatest_of_three(running: int, slots: int, most: int) -> None:
+    assert hadoop_most(running, slots) == most
+
+
+@pytest.mark.parametrize(("running", "most"), [(1, 1), (19, 1), (20, 2), (105, 10)])
+def test_a_job_has_a_tenth_of_what_runs_and_one_in_any_case(running: int, most: int) -> None:
+    assert copies_of_job_most(running, 0.1) == most
+
+
+def test_a_standard_deviation_is_that_of_all() -> None:
+    """Of nodes with tasks of 1, 2 and 102 s, three of each, the third is slow: 67 above the mean of 47.4."""
+    times = [1.0] * 3 + [2.0] * 3 + [102.0] * 3
+    assert is_slow(-102.0, [-each for each in times])
+    assert not is_slow(-1.0, [-each for each in times])
+
+
+def test_sparks_rule_waits_for_a_share_and_multiplies_the_median() -> None:
+    nine, eight = [10.0] * 9, [10.0] * 8
+    assert overdue_after(nine, 10, 0.9, 3.0, 0.1) == 30.0
+    assert overdue_after(nine, 10, 0.75, 1.5, 0.1) == 15.0
+    assert overdue_after(eight, 10, 0.9, 3.0, 0.1) == inf
+    assert overdue_after([], 0, 0.0, 3.0, 0.1) == inf
+    assert overdue_after([0.01] * 9, 10, 0.9, 3.0, 0.1) == 0.1
+
+
+def test_mantri_asks_for_a_copy_that_probably_takes_less_than_half() -> None:
+    taken = [10.0, 20.0, 30.0, 40.0]
+    assert saves_machine_time(taken, 41.0)  # two of four below 20.5
+    assert not saves_machine_time(taken, 40.0)  # one of four is not more than a quarter
+    assert not saves_machine_time([], 1000.0)
+
+
+def test_a_job_whose_copies_lose_gets_no_more() -> None:
+    assert copies_help(19, 0)
+    assert not copies_help(20, 3)
+    assert copies_help(20, 4)
