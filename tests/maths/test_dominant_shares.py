@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -196,3 +198,18 @@ def test_bounds_are_kept_and_what_is_left_is_useful_to_nobody(
     full = shares >= np.where(demands > 0.0, most, 0.0) * (1 - 1e-9)
     used_up = shares.sum(axis=0) >= capacity * (1 - 1e-9)
     assert (full.all(axis=1) | ((demands > 0.0) & used_up & ~full).any(axis=1)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "holds",
+    [
+        test_nobody_gets_less_than_with_a_part_of_every_resource,
+        test_nobody_would_rather_have_what_another_has,
+        test_nobody_can_get_more_without_taking_it,
+        test_a_lie_about_ones_demand_does_not_pay,
+        test_who_leaves_takes_nothing_from_the_others,
+    ],
+)
+def test_it_holds_in_more_cases(holds: Any) -> None:
+    settings(max_examples=200)(given(cases())(holds.hypothesis.inner_test))()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -144,3 +146,16 @@ def test_bounds_are_kept_and_what_is_left_is_useful_to_nobody(
     full = found >= np.where(demands > 0.0, most, 0.0) * (1 - 1e-9)
     used_up = found.sum(axis=0) >= capacity * (1 - 1e-9)
     assert (full.all(axis=1) | ((demands > 0.0) & used_up & ~full).any(axis=1)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "holds",
+    [
+        test_jobs_of_one_pool_share_as_without_a_tree,
+        test_nobody_can_get_more_without_taking_it,
+        test_each_pool_below_the_root_gets_its_part_of_some_resource,
+    ],
+)
+def test_it_holds_in_more_cases(holds: Any) -> None:
+    settings(max_examples=200)(given(cases())(holds.hypothesis.inner_test))()

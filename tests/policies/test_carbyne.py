@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from eclectus.maths.stage_rank_rules import STAGE_RANKS
 from eclectus.model.events import JobSeen
 from eclectus.model.job import Job
 from eclectus.model.objects import Spec
+from eclectus.model.pool import Pool
 from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.carbyne.planned_job import (
     PROBES,
@@ -30,9 +32,23 @@ from worlds import numbered, small_world
 RANKS = STAGE_RANKS["cp"]
 
 
-def world(capacity: float = 1.0, place: Place | None = None, **settings: object) -> DagWorld:
+def world(
+    capacity: float = 1.0, place: Place | None = None, pools: list[Pool] | None = None, **settings: object
+) -> DagWorld:
     order = Carbyne(**settings)  # type: ignore[arg-type]
-    return DagWorld(make_engine(place or BestFit(), order=order), [make_node("n", cpu=capacity)])
+    engine = make_engine(place or BestFit(), order=order)
+    return DagWorld(engine, [make_node("n", cpu=capacity)], pools=pools or [])
+
+
+IN_POOLS = pytest.mark.parametrize("in_pools", [False, True], ids=["", "pools"])
+
+
+def one_pool_each(jobs: Sequence[Job], *, in_pools: bool) -> tuple[list[Pool], Sequence[Job]]:
+    """Pools of equal weight with a job each; or none, and the jobs as they are."""
+    if not in_pools:
+        return [], jobs
+    pools = [Pool(f"of-{each.name.lower()}", namespaces=("default",)) for each in jobs]
+    return pools, [replace(each, pool=pool.name) for each, pool in zip(jobs, pools, strict=True)]
 
 
 def figure_2() -> tuple[Job, Job]:
@@ -50,17 +66,21 @@ def figure_2() -> tuple[Job, Job]:
     ],
     ids=["carbyne", "bounded", "dagps", "strict shares"],
 )
-def test_figure_2(settings: dict[str, object], ends: dict[str, float]) -> None:
-    run = world(**settings)
-    run.submit(*figure_2())
+@IN_POOLS
+def test_figure_2(settings: dict[str, object], ends: dict[str, float], in_pools: bool) -> None:
+    pools, jobs = one_pool_each(figure_2(), in_pools=in_pools)
+    run = world(pools=pools, **settings)
+    run.submit(*jobs)
     assert run.run().ends == pytest.approx(ends)
 
 
 @pytest.mark.parametrize("until", [0.0, 0.5, 1.0, 1.5, 2.0])
-def test_figure_2_ends_as_if_there_had_been_no_restart(until: float) -> None:
+@IN_POOLS
+def test_figure_2_ends_as_if_there_had_been_no_restart(until: float, in_pools: bool) -> None:
     """C13."""
-    run = world()
-    run.submit(*figure_2())
+    pools, jobs = one_pool_each(figure_2(), in_pools=in_pools)
+    run = world(pools=pools)
+    run.submit(*jobs)
     run.run(until)
     run.restart(make_engine(BestFit(), order=Carbyne()))
     assert run.run().ends == pytest.approx({"J1": 2.1, "J2": 1.0})
@@ -80,10 +100,15 @@ def test_a_job_plans_first_what_its_setting_says() -> None:
 @pytest.mark.parametrize("overhang", ["free", "bounded"])
 @pytest.mark.parametrize("altruism", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("intra", ["cp", "bfs", "dagps"])
-def test_a_lone_job_ends_when_its_plan_says(intra: str, altruism: float, overhang: str) -> None:
+@IN_POOLS
+def test_a_lone_job_ends_when_its_plan_says(
+    intra: str, altruism: float, overhang: str, in_pools: bool
+) -> None:
     """Two cores: b and c last 11 s one after the other, and the ten tasks of a fit beside them."""
-    run = world(2.0, intra=intra, altruism=altruism, overhang=overhang)
-    run.submit(job("j", stage("a", 10, 1000, 1.0), stage("b", 1, 1000, 1.0), stage("c", 1, 1000, 10.0, 1)))
+    stages = stage("a", 10, 1000, 1.0), stage("b", 1, 1000, 1.0), stage("c", 1, 1000, 10.0, 1)
+    pools, jobs = one_pool_each([job("j", *stages)], in_pools=in_pools)
+    run = world(2.0, pools=pools, intra=intra, altruism=altruism, overhang=overhang)
+    run.submit(*jobs)
     assert run.plans["j"][0].finish_seconds == pytest.approx(11.0)
     assert run.run().ends == pytest.approx({"j": 11.0})
 
@@ -161,11 +186,14 @@ def delay() -> tuple[Job, Job]:
 @pytest.mark.parametrize(
     ("overhang", "ends"), [("free", {"J1": 11.0, "J2": 11.0}), ("bounded", {"J1": 3.0, "J2": 13.0})]
 )
+@IN_POOLS
 def test_a_long_task_above_its_share_must_end_before_another_job_needs_the_room(
-    overhang: str, ends: dict[str, float]
+    overhang: str, ends: dict[str, float], in_pools: bool
 ) -> None:
-    run = world(2.0, overhang=overhang)
-    run.submit(*delay())
+    """C2."""
+    pools, jobs = one_pool_each(delay(), in_pools=in_pools)
+    run = world(2.0, pools=pools, overhang=overhang)
+    run.submit(*jobs)
     assert run.run().ends == pytest.approx(ends)
 
 

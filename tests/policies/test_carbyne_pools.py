@@ -11,12 +11,14 @@ from msgspec.structs import replace
 from builders import make_engine, make_node
 from dag_world import DagWorld, job, stage
 from eclectus.model.events import JobSeen, NamespaceSeen, PoolGone, PoolSeen, TaskSeen
-from eclectus.model.job import Job
+from eclectus.model.job import Job, JobStage
+from eclectus.model.objects import Spec
 from eclectus.model.pool import Pool, PoolAmounts
 from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.place.fit import BestFit
 from worlds import World, numbered
 
+GPU = "gpu"
 SYSTEM = 2_000_001_000
 
 
@@ -61,6 +63,35 @@ def test_a_minimum_comes_first_and_a_maximum_is_kept_and_what_it_leaves_is_the_o
     )
     run.submit(wide("x", "a"), wide("y", "b"), wide("z", "c"))
     assert run.shares() == pytest.approx({"x": 7, "y": 1, "z": 2})
+
+
+def test_a_pool_of_complementary_jobs_counts_once_for_each_resource() -> None:
+    """C4 (a) and (b): each resource is divided on its own, so no pool pays for what its sibling uses."""
+
+    def of(name: str, asked: str, resource: str) -> Job:
+        spec = Spec(requests=((resource, 1 if resource == GPU else 1000),))
+        return job(name, JobStage("s", 100, spec, seconds=9.0), pool=asked)
+
+    def shares(pools: list[Pool], *jobs: Job) -> dict[str, tuple[float, ...]]:
+        run = DagWorld(
+            make_engine(BestFit(), order=Carbyne()), [make_node("n", cpu=12, gpus=12)], pools=pools
+        )
+        run.submit(*jobs)
+        return {name: dict(plans[0].share) for name, plans in run.plans.items()}  # type: ignore[misc]
+
+    inner = [Pool("n"), pool("nc", parent="n"), pool("ng", parent="n")]
+    found = shares([pool("n1"), *inner], of("x", "n1", GPU), of("c", "nc", "cpu"), of("g", "ng", GPU))
+    assert found == {"x": {GPU: 6}, "c": {"cpu": 12000}, "g": {GPU: 6}}
+    others = [pool("n1"), pool("n2"), pool("n4")]
+    jobs = of("c1", "n1", "cpu"), of("c2", "n2", "cpu"), of("c", "nc", "cpu"), of("g", "ng", GPU)
+    found = shares([*others, *inner], *jobs, of("x", "n4", GPU))
+    assert found == {
+        "c1": {"cpu": 4000},
+        "c2": {"cpu": 4000},
+        "c": {"cpu": 4000},
+        "g": {GPU: 6},
+        "x": {GPU: 6},
+    }
 
 
 def test_jobs_of_one_pool_share_by_their_weights_with_its_other_pods() -> None:

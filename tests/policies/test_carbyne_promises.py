@@ -1,6 +1,7 @@
 """What Carbyne promises of every set of jobs: no delay beyond the fair share, no idle room, no starvation.
 
-Each promise is checked on 200 generated cases: `generated` marks those after the first as slow.
+Each promise is checked on 200 generated cases without Pools, and on as many in trees of them:
+`generated` marks all but the first as slow.
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ import pytest
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
+from carbyne_cases import CAPACITY, Case, alone_in, generated, planner_of, random_jobs
 from dag_world import DagWorld, job, stage
-from eclectus.maths.dag_plan import StageLeft, planned
-from eclectus.maths.stage_rank_rules import STAGE_RANKS
 from eclectus.model.commands import RecordPlan
 from eclectus.model.events import BindConfirmed, BindRefused, JobSeen, NodeSeen, Resumed, TaskSeen
 from eclectus.model.job import Job
@@ -25,104 +25,58 @@ from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.place.fit import BestFit
 from eclectus.policies.rosella import RosellaLearn
 
-CAPACITY = 8000  # thousandths of a core
-CASES = 200
-
-
-def generated(quick: int = 12) -> pytest.MarkDecorator:
-    """A test for each seed; those from `quick` on are slow."""
-    slow = (pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, CASES))
-    return pytest.mark.parametrize("seed", [*range(quick), *slow])
-
-
-def world(nodes: int = 1, seed: int = 0, **settings: object) -> DagWorld:
-    """Nodes with 8 cores together."""
-    order = Carbyne(**settings)  # type: ignore[arg-type]
-    each = [make_node(f"n{at}", cpu=8 / nodes, pods=500) for at in range(nodes)]
-    return DagWorld(make_engine(BestFit(), order=order, seed=seed), each)
-
-
-def random_jobs(seed: int, count: int = 4) -> list[Job]:
-    """Jobs of a few stages; all tasks are small beside a share."""
-    random = Random(seed)
-    jobs = []
-    for at in range(count):
-        stages = [
-            stage(
-                f"s{of}",
-                random.randrange(1, 6),
-                random.choice([200, 400, 500]),
-                random.choice([1.0, 2.0, 5.0]),
-                *([random.randrange(of)] if of and random.random() < 0.7 else []),
-            )
-            for of in range(random.randrange(1, 5))
-        ]
-        jobs.append(job(f"j{at}", *stages))
-    return jobs
-
-
-def large_jobs(seed: int, count: int) -> list[Job]:
-    """Jobs of more stages and tasks: their order decides more, and a new list schedule may be longer.
-
-    Every other seed has run times of which none is a multiple of another.
-    """
-    random = Random(seed)
-    jobs = []
-    for at in range(count):
-        stages = [
-            stage(
-                f"s{of}",
-                random.randrange(1, 20),
-                random.choice([200, 400, 500]),
-                round(random.uniform(0.5, 6.0), 2) if seed % 2 else random.choice([1.0, 2.0, 5.0]),
-                *([random.randrange(of)] if of and random.random() < 0.7 else []),
-            )
-            for of in range(random.randrange(3, 7))
-        ]
-        jobs.append(job(f"j{at}", *stages))
-    return jobs
-
-
-def alone_in(share: float, each: Job, intra: str = "cp") -> float:
-    """How long a job takes in a share of its own."""
-    left = [
-        StageLeft(one.tasks, (one.spec.requests[0][1],), one.seconds or 0.0, one.parents)
-        for one in each.stages
-    ]
-    return planned(left, (share,), STAGE_RANKS[intra](left, (share,))).finish_seconds
-
-
 SETTINGS = [{}, {"altruism": 0.5}, {"altruism": 0.0}, {"altruism": 0.0, "leftover": "none"}]
 
 
-def ends_in_time(jobs: list[Job], seed: int) -> None:
-    """Each of the jobs, which arrive together, ends when it would alone in its share, or before."""
-    settings, intra = SETTINGS[seed % len(SETTINGS)], ("cp", "bfs", "dagps")[seed % 3]
-    run = world(overhang="bounded", intra=intra, **settings)
+def ends_in_time(case: Case, jobs: list[Job]) -> None:
+    """Each of the jobs, which arrive together, ends when it would alone in its share, or before.
+
+    That is the end of its first plan; the share is the tree's, or an equal part, or what it needs.
+    """
+    settings, intra = SETTINGS[case.seed % len(SETTINGS)], ("cp", "bfs", "dagps")[case.seed % 3]
+    run = case.world(overhang="bounded", intra=intra, **settings)
     run.submit(*jobs)
+    shares = {each.known.job.name: each.share[0] for each in planner_of(run).jobs.values()}
+    assert sum(shares.values()) <= CAPACITY + 1e-3
     run.run()
     for each in jobs:
-        assert run.ends[each.name] <= alone_in(CAPACITY / len(jobs), each, intra) + 1e-6, each.name
+        in_time = run.plans[each.name][0].finish_seconds
+        assert in_time == pytest.approx(alone_in(shares[each.name], each, intra))
+        assert run.ends[each.name] <= in_time + 1e-6, each.name
+        if not case.in_pools:
+            assert run.ends[each.name] <= alone_in(CAPACITY / len(jobs), each, intra) + 1e-6, each.name
 
 
 @generated()
-def test_no_job_ends_later_than_in_its_fair_share(seed: int) -> None:
+def test_no_job_ends_later_than_in_its_fair_share(case: Case) -> None:
     """C7: of jobs that arrive together, with the bound on overhangs."""
-    ends_in_time(random_jobs(seed), seed)
+    ends_in_time(case, case.jobs())
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
 @generated(5)
-def test_no_large_job_ends_later_than_in_its_fair_share(seed: int, count: int) -> None:
+def test_no_large_job_ends_later_than_in_its_fair_share(case: Case, count: int) -> None:
     """C7: where a list schedule made anew may be longer than the one before."""
-    ends_in_time(large_jobs(seed, count), seed)
+    ends_in_time(case, case.large_jobs(count))
+
+
+@generated()
+def test_without_the_bound_a_job_is_late_by_the_pods_in_its_way(case: Case) -> None:
+    """C7, `overhang: free`: up to the longest for each of its tasks; all tasks are small beside a node."""
+    jobs, run = case.jobs(6), case.world()
+    run.submit(*jobs)
+    run.run()
+    longest = max(of.seconds or 0.0 for each in jobs for of in each.stages)
+    for each in jobs:
+        late = run.ends[each.name] - (run.plans[each.name][0].finish_seconds or 0.0)
+        assert late <= longest * sum(of.tasks for of in each.stages), each.name
 
 
 @generated(6)
-def test_no_node_holds_more_than_it_has(seed: int) -> None:
+def test_no_node_holds_more_than_it_has(case: Case) -> None:
     """C9: with large jobs on nodes of two cores, in both ways to give what is left over."""
-    run = world(nodes=4, overhang=("free", "bounded")[seed % 2])
-    run.submit(*large_jobs(seed, 3))
+    run = case.world(nodes=4, overhang=("free", "bounded")[case.seed % 2])
+    run.submit(*case.large_jobs(3))
     while run.jobs.keys() - run.ends.keys():
         held = Counter[str]()
         for task in run.tasks.values():
@@ -132,10 +86,10 @@ def test_no_node_holds_more_than_it_has(seed: int) -> None:
 
 
 @generated(6)
-def test_no_room_is_idle_while_a_task_could_use_it(seed: int) -> None:
+def test_no_room_is_idle_while_a_task_could_use_it(case: Case) -> None:
     """C8: without the bound on overhangs, after each step no runnable task fits on the node."""
-    run = world()
-    run.submit(*random_jobs(seed, 6))
+    run = case.world()
+    run.submit(*case.jobs(6))
     while run.jobs.keys() - run.ends.keys():
         waiting = [task for task in run.tasks.values() if not task.node]
         used = sum(task.spec.requests[0][1] for task in run.tasks.values() if task.node)
@@ -143,28 +97,29 @@ def test_no_room_is_idle_while_a_task_could_use_it(seed: int) -> None:
         run.advance()
 
 
-def starts_by_chance(jobs: int, seed: int) -> list[tuple[float, str, str]]:
-    run = world(altruism=0.5, seed=seed)
-    run.submit(*random_jobs(jobs, 6))
+def starts_by_chance(case: Case, seed: int) -> list[tuple[float, str, str]]:
+    run = case.world(altruism=0.5, seed=seed)
+    run.submit(*case.jobs(6))
     return run.run().starts
 
 
 @generated(6)
-def test_equal_seeds_decide_alike_where_jobs_lend_by_chance(seed: int) -> None:
+def test_equal_seeds_decide_alike_where_jobs_lend_by_chance(case: Case) -> None:
     """C10."""
-    assert starts_by_chance(seed, 1) == starts_by_chance(seed, 1)
+    assert starts_by_chance(case, 1) == starts_by_chance(case, 1)
 
 
-def test_other_seeds_decide_otherwise_where_jobs_lend_by_chance() -> None:
-    assert starts_by_chance(3, 1) != starts_by_chance(3, 2)
+@pytest.mark.parametrize("in_pools", [False, True])
+def test_other_seeds_decide_otherwise_where_jobs_lend_by_chance(in_pools: bool) -> None:
+    assert starts_by_chance(Case(3, in_pools), 1) != starts_by_chance(Case(3, in_pools), 2)
 
 
 @generated(6)
-def test_without_altruism_and_hand_out_jobs_are_greedy_in_their_shares(seed: int) -> None:
+def test_without_altruism_and_hand_out_jobs_are_greedy_in_their_shares(case: Case) -> None:
     """C11: after each step no job is above its share, and none has a task that its share has room for."""
-    jobs, run = large_jobs(seed, 3), world(altruism=0.0, leftover="none")
+    jobs, run = case.large_jobs(3), case.world(altruism=0.0, leftover="none")
     run.submit(*jobs)
-    planner = run.engine._state.profiles["eclectus"].order._planner  # type: ignore[attr-defined]
+    planner = planner_of(run)
     while run.jobs.keys() - run.ends.keys():
         for each in planner.jobs.values():
             held = sum(_cores(of) for of in run.tasks.values() if of.job == each.known.job.uid and of.node)
@@ -183,9 +138,9 @@ def _waiting(run: DagWorld, uid: str) -> Iterator[Task]:
 
 
 @generated()
-def test_strict_shares_keep_a_job_within_the_bound_of_list_scheduling(seed: int) -> None:
+def test_strict_shares_keep_a_job_within_the_bound_of_list_scheduling(case: Case) -> None:
     """C11: whenever a task waits, less than one task of the share is free (Garey and Graham, 1975)."""
-    jobs, run = random_jobs(seed), world(altruism=0.0, leftover="none")
+    jobs, run = case.jobs(), case.world(altruism=0.0, leftover="none")
     run.submit(*jobs)
     run.run()
     share = CAPACITY / len(jobs)
@@ -197,36 +152,38 @@ def test_strict_shares_keep_a_job_within_the_bound_of_list_scheduling(seed: int)
         assert run.ends[each.name] <= longest + work / (share - max(demands)), each.name
 
 
+@pytest.mark.parametrize("case", [Case(9), Case(9, in_pools=True)], ids=["", "pools"])
 @pytest.mark.parametrize(("overhang", "tasks"), [("free", 10_000), ("bounded", 2_000)])
 def test_an_arrival_storm_and_failures_and_a_lost_node_leave_nothing_behind(
-    overhang: str, tasks: int
+    overhang: str, tasks: int, case: Case
 ) -> None:
     """C12: many jobs at once, a stage of many tasks, failed tasks, and a node that is gone."""
-    run = world(nodes=4, overhang=overhang)
+    run = case.world(nodes=4, overhang=overhang)
     run.fails_once |= {("j0", "s0"), ("j1", "s0")}
-    run.submit(job("wide", stage("s0", tasks, 50, 1.0)), *random_jobs(9, 12))
+    run.submit(*case.spread([job("wide", stage("s0", tasks, 50, 1.0)), *random_jobs(9, 12)]))
     run.run(until=3.0)
     run.drop_node("n0")
     run.run()
     assert not run.tasks
-    planner = run.engine._state.profiles["eclectus"].order._planner  # type: ignore[attr-defined]
+    planner = planner_of(run)
     assert not planner.jobs
     assert not planner.bookings._changes
 
 
+@pytest.mark.parametrize("case", [Case(0), Case(0, in_pools=True)], ids=["", "pools"])
 @pytest.mark.parametrize("overhang", ["free", "bounded"])
-def test_first_tasks_may_exceed_their_shares(overhang: str) -> None:
+def test_first_tasks_may_exceed_their_shares(overhang: str, case: Case) -> None:
     """C14: ten jobs of tasks of half the cluster; a share holds none of them."""
-    run = world(altruism=1.0, leftover="none", overhang=overhang)
-    run.submit(*(job(f"j{at}", stage("s", 2, 4000, 1.0)) for at in range(10)))
+    run = case.world(altruism=1.0, leftover="none", overhang=overhang)
+    run.submit(*case.spread([job(f"j{at}", stage("s", 2, 4000, 1.0)) for at in range(10)]))
     run.run()
     assert max(run.ends.values()) == pytest.approx(10.0)
 
 
 @generated()
-def test_jobs_end_although_no_share_holds_any_of_their_tasks(seed: int) -> None:
+def test_jobs_end_although_no_share_holds_any_of_their_tasks(case: Case) -> None:
     """C14: in no more time than one after the other."""
-    random, overhang = Random(seed), ("free", "bounded")[seed % 2]
+    random, overhang = Random(case.seed), ("free", "bounded")[case.seed % 2]
     jobs = [
         job(
             f"j{at}",
@@ -235,8 +192,8 @@ def test_jobs_end_although_no_share_holds_any_of_their_tasks(seed: int) -> None:
         )
         for at in range(9)
     ]
-    run = world(overhang=overhang, leftover=("srtf", "none")[seed // 2 % 2])
-    run.submit(*jobs)
+    run = case.world(overhang=overhang, leftover=("srtf", "none")[case.seed // 2 % 2])
+    run.submit(*case.spread(jobs))
     run.run()
     assert max(run.ends.values()) <= sum(
         of.tasks * (of.seconds or 0.0) for each in jobs for of in each.stages
@@ -244,20 +201,20 @@ def test_jobs_end_although_no_share_holds_any_of_their_tasks(seed: int) -> None:
 
 
 @generated()
-def test_no_deadline_slips_while_no_share_shrinks_and_no_work_is_lost(seed: int) -> None:
+def test_no_deadline_slips_while_no_share_shrinks_and_no_work_is_lost(case: Case) -> None:
     """C15."""
-    run = world(overhang=("free", "bounded")[seed % 2])
-    run.submit(*random_jobs(seed))
+    run = case.world(overhang=("free", "bounded")[case.seed % 2])
+    run.submit(*case.jobs())
     run.run()
     assert {plan.slips for plans in run.plans.values() for plan in plans} == {0}
 
 
 def test_a_deadline_slips_when_a_share_shrinks() -> None:
     """C15."""
-    crowded = world()
+    crowded = Case(6).world()
     crowded.submit(job("first", stage("s", 40, 1000, 5.0)))
     crowded.run(until=10.0)
-    crowded.submit(*random_jobs(6))
+    crowded.submit(*Case(6).jobs())
     crowded.run()
     assert crowded.plans["first"][-1].slips > 0
     assert crowded.plans["first"][-1].slip_seconds > 0.0
@@ -280,11 +237,11 @@ def test_the_deadline_of_a_task_that_fails_slips_and_not_that_of_one_whose_bind_
 
 
 @generated(6)
-def test_a_job_of_which_nothing_runs_has_something_due(seed: int) -> None:
+def test_a_job_of_which_nothing_runs_has_something_due(case: Case) -> None:
     """C16: unless it would end before its deadline."""
-    run = world()
-    run.submit(*random_jobs(seed, 5))
-    planner = run.engine._state.profiles["eclectus"].order._planner  # type: ignore[attr-defined]
+    run = case.world()
+    run.submit(*case.jobs(5))
+    planner = planner_of(run)
     while run.jobs.keys() - run.ends.keys():
         for each in planner.jobs.values():
             ready = [
@@ -300,10 +257,10 @@ def test_a_job_of_which_nothing_runs_has_something_due(seed: int) -> None:
 
 def test_a_plan_goes_on_after_a_restart_from_what_was_written() -> None:
     """C13: the deadline and the slips of the status are those of the new process."""
-    run = world()
-    run.submit(*random_jobs(5))
+    run = Case(5).world()
+    run.submit(*Case(5).jobs())
     first = run.plans["j0"][-1]
-    engine = world().engine
+    engine = Case(5).world().engine
     known = [Job(**{f: getattr(each, f) for f in each.__struct_fields__}) for each in run.jobs.values()]
     again = DagWorld(engine, [])
     again.now = run.now
@@ -314,22 +271,24 @@ def test_a_plan_goes_on_after_a_restart_from_what_was_written() -> None:
 
 
 @generated(6)
-def test_no_job_ends_later_than_in_its_fair_share_where_the_process_restarts(seed: int) -> None:
+def test_no_job_ends_later_than_in_its_fair_share_where_the_process_restarts(case: Case) -> None:
     """C13 with C7."""
-    jobs, run = random_jobs(seed), world(overhang="bounded")
+    jobs, run = case.jobs(), case.world(overhang="bounded")
     run.submit(*jobs)
+    in_time = {each.name: run.plans[each.name][0].finish_seconds or 0.0 for each in jobs}
     for until in (1.5, 4.0):
         run.run(until)
-        run.restart(world(overhang="bounded").engine)
+        run.restart(case.world(overhang="bounded").engine)
     run.run()
     for each in jobs:
-        assert run.ends[each.name] <= alone_in(CAPACITY / len(jobs), each) + 1e-6, each.name
+        assert run.ends[each.name] <= in_time[each.name] + 1e-6, each.name
 
 
 @generated(6)
-def test_wrong_estimates_arrivals_and_failures_stop_no_job(seed: int) -> None:
+def test_wrong_estimates_arrivals_and_failures_stop_no_job(case: Case) -> None:
     """C12: true run times are between half and one and a half of the estimates; nothing is not a number."""
-    random, run, jobs = Random(seed), world(2, overhang=("free", "bounded")[seed % 2]), random_jobs(seed, 9)
+    random, jobs = Random(case.seed), case.jobs(9)
+    run = case.world(2, overhang=("free", "bounded")[case.seed % 2])
     run.true_seconds = {
         (each.name, of.name): random.uniform(0.5, 1.5) * of.seconds for each in jobs for of in each.stages
     }
@@ -346,7 +305,7 @@ def test_wrong_estimates_arrivals_and_failures_stop_no_job(seed: int) -> None:
 
 
 def test_a_job_without_estimates_lends_nothing_and_ends() -> None:
-    run = world()
+    run = Case(0).world()
     run.true_seconds = {("unknown", "s"): 2.0}
     run.submit(job("unknown", stage("s", 20, 500, None)), job("known", stage("s", 20, 500, 1.0)))
     run.run(until=0.0)
@@ -367,7 +326,7 @@ def test_a_job_may_come_before_the_first_node() -> None:
 def test_namespaces_share_equally_and_jobs_within_them() -> None:
     shares = {}
     for by in ("namespace", "job"):
-        run = world(by=by)
+        run = Case(0).world(by=by)
         stages = stage("s", 99, 100, 9.0)
         run.submit(job("a", stages), job("b", stages), job("c", stages, namespace="other"))
         shares[by] = {name: dict(plans[0].share)["cpu"] for name, plans in run.plans.items()}

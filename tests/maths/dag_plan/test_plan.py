@@ -7,6 +7,7 @@ from math import inf, nan
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from dumb_plan import Run, justified, list_schedule, running
 from eclectus.maths.dag_plan import (
@@ -79,7 +80,7 @@ def test_plans_equal_those_of_single_tasks(job: list[StageLeft], share: tuple[in
 
 
 @given(jobs(), SHARES)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=200)
 def test_no_plan_is_shorter_than_its_lower_bound(job: list[StageLeft], share: tuple[int, int]) -> None:
     """C6."""
     plan = planned(job, share)
@@ -119,6 +120,21 @@ def test_everything_is_due_in_the_end_and_nothing_between_two_starts(
 
 
 # C5: with more room than is needed, latest starts are those of the critical path method.
+
+
+@given(jobs(with_running=False))
+@settings(deadline=None, max_examples=200)
+def test_latest_starts_are_those_of_the_critical_path_method(some: list[StageLeft]) -> None:
+    job = [replace(each, waiting=each.waiting + 1) for each in some]
+    plan, finish = planned(job, MUCH), [0.0] * len(job)
+    for at, each in enumerate(job):
+        finish[at] = each.seconds + max((finish[of] for of in each.parents), default=0.0)
+    ends = [max(finish)] * len(job)
+    for at in reversed(range(len(job))):
+        for of in job[at].parents:
+            ends[of] = min(ends[of], ends[at] - job[at].seconds)
+    assert plan.finish_seconds == max(finish)
+    assert latest(plan) == {at: ends[at] - each.seconds for at, each in enumerate(job)}
 
 
 def test_a_chain_has_no_slack() -> None:

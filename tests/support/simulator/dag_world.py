@@ -20,12 +20,14 @@ from eclectus.model.events import (
     JobSeen,
     NodeGone,
     NodeSeen,
+    PoolSeen,
     Resumed,
     TaskGone,
     TaskSeen,
 )
 from eclectus.model.job import Job, JobPlan, JobStage
 from eclectus.model.objects import Node, Spec, Task
+from eclectus.model.pool import Pool
 
 
 def stage(
@@ -44,12 +46,16 @@ def job(name: str, *stages: JobStage, **fields: object) -> Job:
 
 @dataclass
 class DagWorld:
-    """Jobs, their pods, and the commands of the engine. `true_seconds`: where not as estimated."""
+    """Jobs, their pods, and the commands of the engine.
+
+    `pools`: that a process sees at first. `true_seconds`: where not as estimated.
+    """
 
     engine: Engine
     nodes: list[Node]
     true_seconds: dict[tuple[str, str], float] = field(default_factory=dict)  # by job and stage
     fails_once: set[tuple[str, str]] = field(default_factory=set)  # stages whose first task fails
+    pools: list[Pool] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.now = 0.0
@@ -66,7 +72,7 @@ class DagWorld:
         self._succeeded: list[TaskSeen] = []  # as they ended; such pods stay until their job is deleted
         self._ending: list[tuple[float, int, str]] = []
         self._serial = 0
-        self.step(Resumed(), *map(NodeSeen, self.nodes))
+        self.step(Resumed(), *map(NodeSeen, self.nodes), *map(PoolSeen, self.pools))
 
     # -- what happens ------------------------------------------------------------------------------
 
@@ -108,7 +114,7 @@ class DagWorld:
         self.engine = engine
         jobs = [JobSeen(self._written(each)) for each in self.jobs.values() if each.name not in self.ends]
         pods = *self._succeeded, *map(self._as_listed, self.tasks.values())
-        self.step(Resumed(), *map(NodeSeen, self.nodes), *jobs, *pods)
+        self.step(Resumed(), *map(NodeSeen, self.nodes), *map(PoolSeen, self.pools), *jobs, *pods)
 
     def _written(self, each: Job) -> Job:
         """The job with the status that its controller and the process before have written."""

@@ -8,9 +8,10 @@ SP2 with backfilling", IPPS 1998), in plans of which every task is as late as th
 
 Theorem. Jobs come at one time to free nodes, few enough to be planned in one step, and every share holds a
 task of each of its job's stages. Run times are as estimated, binds take none, no task fails, no share
-shrinks, a task that fits the free room of all nodes together fits one of them, and plans have every task by
-itself (not so above 64 tasks of a stage one after another, or about 100,000 steps of a plan). Then no job
-ends after the end of its first plan, the time that its share needs.
+shrinks, no limit of a pool keeps a task from starting, a task that fits the free room of all nodes together
+fits one of them, and plans have every task by itself (not so above 64 tasks of a stage one after another, or
+about 100,000 steps of a plan). Then no job ends after the end of its first plan, the time that its share
+needs.
 
 Proof. At each time (1) the sum of bookings does not exceed the capacity from then on, and (2) of each job
 what has not started is booked after the expected ends of its parents, and ends by the deadline. At first
@@ -26,7 +27,8 @@ By (1) and (2) every task starts by its latest start, and the job ends by its de
 later time.
 
 Where the premises fail the theorem does too. A job that comes later finds what others hold above their
-shares, and no pod is evicted. Another process does not know the old plans, and plans anew what remains by the
+shares, and no pod is evicted. In a pool that has a maximum they may be in each other's way: what is booked
+is room of the cluster. Another process does not know the old plans, and plans anew what remains by the
 old deadlines. On several nodes what is free may be in parts.
 """
 
