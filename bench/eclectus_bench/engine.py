@@ -52,6 +52,7 @@ class Course:
     jobs: tuple[int, ...]
     pools: tuple[int, ...]
     in_pools: int  # pods that wait in them
+    jobs_in_pools: int  # DAG jobs, each in a pool of its own
     unplaceable: int
     terms: int
     pending: int  # pods that are matched with anti-affinity terms
@@ -68,6 +69,7 @@ FULL = Course(
     jobs=(100, 1_000, 5_000, 10_000),
     pools=(100, 1_000, 10_000),
     in_pools=20_000,
+    jobs_in_pools=400,
     unplaceable=1_500,
     terms=49,
     pending=10_000,
@@ -83,6 +85,7 @@ QUICK = Course(
     jobs=(50, 200),
     pools=(30, 90),
     in_pools=180,
+    jobs_in_pools=20,
     unplaceable=50,
     terms=4,
     pending=100,
@@ -166,6 +169,7 @@ def _cases(course: Course) -> Iterator[tuple[Case, Course]]:
         yield fair_pools, replace(course, pools=(pools,))
     for jobs in course.jobs:
         yield dag_jobs, replace(course, jobs=(jobs,))
+    yield dag_jobs_in_pools, course
     yield own_preferences, course
     yield unplaceable, course
     yield anti_affinity, course
@@ -269,7 +273,17 @@ def _in_pools(course: Course, order: Order, name: str, wanted: float | None) -> 
 def dag_jobs(course: Course) -> list[EngineCost]:
     """DAG jobs are planned, and wait in the order of what is due; all nodes are full."""
     (jobs,) = course.jobs
-    world, case = DagJobs(jobs, min(course.nodes, DRF_NODES_MOST)), f"{jobs:,} DAG jobs (carbyne)"
+    return _dag_jobs(course, DagJobs(jobs, min(course.nodes, DRF_NODES_MOST)), f"{jobs:,} DAG jobs (carbyne)")
+
+
+def dag_jobs_in_pools(course: Course) -> list[EngineCost]:
+    """The same, each job in a Pool of its own."""
+    jobs = course.jobs_in_pools
+    world = DagJobs(jobs, min(course.nodes, DRF_NODES_MOST), pools=jobs)
+    return _dag_jobs(course, world, f"{jobs:,} DAG jobs in as many Pools (carbyne)")
+
+
+def _dag_jobs(course: Course, world: DagJobs, case: str) -> list[EngineCost]:
     ends = {WIDE: "a task ends, one is bound (two steps)", GATE: "a stage ends, so that shares change"}
     return [
         _cost(world.driver, f"{case}: {what}", partial(world.end_one, stage), course.steps)

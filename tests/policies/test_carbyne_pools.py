@@ -112,6 +112,25 @@ def test_weights_show_where_a_share_is_less_than_a_task_for_each_job(tasks: int)
     assert run.started() == {"a": 40, "b": 20}
 
 
+@pytest.mark.parametrize("pools", [20, 80])
+def test_a_stage_that_ends_costs_its_own_pool_alone_where_nobody_gets_another_share(pools: int) -> None:
+    run = Run(*(pool(f"p{at}") for at in range(pools)), cpu=2 * pools)
+    stages = stage("one", 1, 1000, 5.0), stage("next", 1, 1000, 50.0, 0), stage("wide", 2, 1000, 26.0)
+    short = (
+        job(f"j{at}", stage("one", 1, 1000, 4.0 + at / 2), *stages[1:], pool=f"p{at}") for at in range(2)
+    )
+    run.submit(*short, *(job(f"j{at}", *stages, pool=f"p{at}") for at in range(2, pools)))
+    run.run(until=4.2)  # all have started something since the first shares
+    kept = run.order._planner.by_pool
+    assert kept is not None
+    before, ranks, divided = kept.pools_divided, run.order._planner.changes.head, kept._division.divided
+    run.run(until=4.7)
+    assert run.done == {("j0", "one"): 1, ("j1", "one"): 1}
+    assert kept.pools_divided - before <= 4
+    assert kept._division.divided - divided <= 2 * pools  # one level, of the cores
+    assert run.order._planner.changes.head - ranks <= 12
+
+
 def test_a_pool_whose_share_is_less_than_a_task_starts_one_all_the_same() -> None:
     run = Run(pool("a", weight=99), pool("b"), altruism=0.0, leftover="none")
     run.submit(wide("b0", "b"), wide("b1", "b", created=1.0), wide("a0", "a"))

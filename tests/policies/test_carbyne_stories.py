@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -9,9 +10,11 @@ import pytest
 from builders import ExactSpeeds, make_engine
 from dag_stories import DagStory, PoolStory
 from eclectus.engine.engine import Engine
-from eclectus.framework import Place
+from eclectus.framework import Place, View
 from eclectus.model.commands import Bind, Fault, RecordPlan
 from eclectus.policies.carbyne import Carbyne
+from eclectus.policies.carbyne.planner import Planner
+from eclectus.policies.carbyne.shares_by_pool import SharesByPool
 from eclectus.policies.place.fit import BestFit
 from eclectus.policies.rosella import Rosella
 from random_stories import Story
@@ -71,3 +74,28 @@ def test_what_is_kept_of_jobs_is_bounded_by_what_exists(settings: dict[str, Any]
     assert jobs._pods.keys() <= story.tasks.keys()
     assert planner.bookings._changes.keys() <= {*planner.jobs, *planner.plain.by_path}
     assert planner._wanting <= planner.jobs.keys()
+
+
+@pytest.mark.parametrize("settings", SETTINGS[:2], ids=str)
+@pytest.mark.parametrize("seed", range(3))
+def test_shares_that_are_kept_by_pool_are_those_that_are_computed_anew(
+    settings: dict[str, Any], seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    share, compared = Planner._share, list[int]()
+
+    def checked(self: Planner, view: View) -> Collection[str]:
+        found = share(self, view)
+        if self.by_pool is not None:
+            plain = self.plain.by_path
+            kept = {uid: (job.share, job.may_exceed) for uid, job in self.jobs.items()}
+            of_plain = {path: pods.share for path, pods in plain.items()}
+            SharesByPool(view.pools, self.offered).update(self.jobs, plain, [*self.jobs, *plain])
+            assert {uid: (job.share, job.may_exceed) for uid, job in self.jobs.items()} == kept
+            assert {path: pods.share for path, pods in plain.items()} == of_plain
+            compared.append(len(kept))
+        return found
+
+    monkeypatch.setattr(Planner, "_share", checked)
+    PoolStory(engine(BestFit(), settings), seed).run(60)
+    assert len(compared) > 10
+    assert max(compared) >= 3

@@ -5,10 +5,14 @@ runs, before one of four. When that one ends, the shares of all jobs are compute
 """
 
 from collections.abc import Iterator
+from typing import Any
 
-from eclectus.model.events import JobSeen, TaskSeen
+from msgspec.structs import replace
+
+from eclectus.model.events import JobSeen, PoolSeen, TaskSeen
 from eclectus.model.job import Job, JobStage
 from eclectus.model.objects import Task
+from eclectus.model.pool import Pool
 from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.place.fit import BestFit
@@ -18,29 +22,42 @@ CORES = 32  # of a node, and tasks that it runs
 WAITING = 2  # pods of each job
 TO_START = 20  # tasks of its wide stage
 WIDE, GATE, AFTER = "wide", "gate", "after"
+NAMESPACE = "bench"
 SECONDS = 60.0  # estimated, of each task
 SPEC = make_spec()
 
 
 class DagJobs:
-    """So many jobs, on as many nodes as each of them has two tasks running at least."""
+    """So many jobs, on as many nodes as each of them has two tasks running at least.
 
-    def __init__(self, jobs: int, nodes: int) -> None:
+    `pools`: so many Pools with about as many jobs each; 0: none.
+    """
+
+    def __init__(self, jobs: int, nodes: int, pools: int = 0) -> None:
+        self._pools = pools
         self._nodes = [make_node(at, cpu=CORES * 1_000) for at in range(max(nodes, -(-2 * jobs // CORES)))]
         self.driver = Driver(Carbyne(), self._nodes, place=BestFit(), learn=Unlearned())
         self._running = {WIDE: list[Task](), GATE: list[Task]()}
         wide = CORES * len(self._nodes) // jobs + TO_START
-        self.driver.step(*(JobSeen(_job(number, wide)) for number in range(jobs)))
+        self.driver.step(*(PoolSeen(Pool(_pool(at, pools), namespaces=(NAMESPACE,))) for at in range(pools)))
+        seen = (replace(_job(at, wide), pool=_pool(at, pools)) for at in range(jobs))
+        self.driver.step(*map(JobSeen, seen))
         self.driver.step(*map(TaskSeen, self._fill(jobs)))
-        waiting = (make_task(f"waiting-{at}", SPEC, **_of(at % jobs, WIDE)) for at in range(WAITING * jobs))
+        waiting = (
+            make_task(f"waiting-{at}", SPEC, **self._of(at % jobs, WIDE)) for at in range(WAITING * jobs)
+        )
         self.driver.wait(*waiting)
 
     def _fill(self, jobs: int) -> Iterator[Task]:
         for at in range(CORES * len(self._nodes)):
             stage = GATE if at < jobs else WIDE
-            task = running(f"running-{at}", self._nodes[at // CORES], **_of(at % jobs, stage))
+            task = running(f"running-{at}", self._nodes[at // CORES], **self._of(at % jobs, stage))
             self._running[stage].append(task)
             yield task
+
+    def _of(self, number: int, stage: str) -> dict[str, Any]:
+        asked = _pool(number, self._pools)
+        return {"job": f"uid-job-{number}", "stage": stage, "estimate": SECONDS, "asked_pool": asked}
 
     def end_one(self, stage: str, number: int) -> None:
         """A task of this stage ends, of another job each time, and one that waits is bound: two steps."""
@@ -53,8 +70,8 @@ def _job(number: int, wide: int) -> Job:
         JobStage(GATE, 1, SPEC, seconds=SECONDS),
         JobStage(AFTER, 4, SPEC, seconds=SECONDS, parents=(1,)),
     )
-    return Job(f"uid-job-{number}", "bench", f"job-{number}", stages)
+    return Job(f"uid-job-{number}", NAMESPACE, f"job-{number}", stages)
 
 
-def _of(number: int, stage: str) -> dict[str, str | float]:
-    return {"job": f"uid-job-{number}", "stage": stage, "estimate": SECONDS}
+def _pool(number: int, pools: int) -> str:
+    return f"pool-{number % pools}" if pools else ""

@@ -10,7 +10,7 @@ are compared by the one of which they request the largest part.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from math import floor
 
@@ -19,11 +19,11 @@ from msgspec.structs import replace
 
 from eclectus.accounts.group_shares import SEPARATOR, GroupShares, prefixes
 from eclectus.accounts.node_quotas import NodeQuotas
+from eclectus.accounts.pool_shares import Division, pools_below
 from eclectus.accounts.pool_tree import PoolTree, parent_of
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import PODS
-from eclectus.maths.pool_shares import level_shares
 from eclectus.model.objects import Amounts, NodeQuota, Spec, Task
 from eclectus.model.pool import NO_AMOUNTS, Pool, PoolAmounts
 
@@ -373,65 +373,17 @@ class Pools:
     def _part_by_node(self, quota: NodeQuota) -> float:
         return self.node_quotas.held(quota.pool, quota.key, quota.value, quota.resource) / quota.least
 
-    def shares(
-        self, needs: Mapping[str, _Amounts] | None = None
-    ) -> tuple[dict[str, dict[str, float]], dict[str, AbstractSet[str]]]:
+    def shares(self) -> tuple[dict[str, dict[str, float]], dict[str, AbstractSet[str]]]:
         """What each pool with demand is entitled to: path -> resource -> amount. O(pools x resources).
 
         And of which resources a pool and its siblings demand more than there is for them, by path.
-        `needs`: what pools without children can use; None: what their pods hold and request.
         """
-        if needs is None:
-            pools = {path for group in self._usage.paths() for path in prefixes(group)}
-        else:
-            pools = {path for each in needs for path in (each, *prefixes(each))}
-        demands = self._demands(sorted(pools), needs)
-        children: dict[str, list[str]] = {}
-        for path in sorted(pools):  # a parent is sorted before its children
-            children.setdefault(parent_of(path), []).append(path)
-        shares: dict[str, dict[str, float]] = {"": dict(self._free_totals())}
-        contended: dict[str, AbstractSet[str]] = {}
-        for path in ("", *sorted(pools)):
-            below = children.get(path, ())
-            found = self._divide(shares, path, below, demands)
-            contended.update(dict.fromkeys(below, found))
-        del shares[""]
-        return shares, contended
+        pools = {path for group in self._usage.paths() for path in prefixes(group)}
+        division = Division(self)
+        division.update({path: self._needed(path) for path in pools_below(pools)}, self.free_totals())
+        return division.shares, division.contended
 
-    def _demands(self, pools: Sequence[str], needs: Mapping[str, _Amounts] | None) -> dict[str, _Amounts]:
-        """What each pool can use: below a maximum what its children can."""
-        demands: dict[str, Counter[str]] = {}
-        for path in reversed(pools):
-            demand = demands.get(path)
-            if demand is None:  # without children
-                demand = demands[path] = self._needed(path) if needs is None else Counter(needs[path])
-            for name, most in self.most_of(path).items():
-                demand[name] = min(demand[name], most)
-            if parent := parent_of(path):
-                demands[parent] = demands.get(parent, Counter()) + demand
-        return {path: dict(demand) for path, demand in demands.items()}
-
-    def _divide(
-        self,
-        shares: dict[str, dict[str, float]],
-        parent: str,
-        paths: Sequence[str],
-        demands: Mapping[str, _Amounts],
-    ) -> AbstractSet[str]:
-        """Divide what a pool is entitled to among its children; the resources that do not suffice."""
-        contended: dict[str, None] = {}
-        minima, weights = [self.least_of(path) for path in paths], [self.weight_of(path) for path in paths]
-        shares.update((path, {}) for path in paths)
-        for name in sorted({name for path in paths for name in demands[path]}):
-            total, wanted = shares[parent].get(name, 0.0), [demands[path].get(name, 0) for path in paths]
-            if sum(wanted) > total:
-                contended[name] = None
-            divided = level_shares(total, wanted, [each.get(name, 0) for each in minima], weights)
-            for path, share in zip(paths, divided, strict=True):
-                shares[path][name] = share
-        return contended.keys()
-
-    def _free_totals(self) -> Mapping[str, float]:
+    def free_totals(self) -> Mapping[str, float]:
         """What nodes offer, without what pods hold that are in no pool."""
         in_pools, cluster = self._usage.held(""), self._cluster
         found = {}

@@ -367,11 +367,11 @@ class Carbyne(JobPlanner):
     def _first(self, head: Task) -> tuple[float, ...]:
         """By what a task is ranked before its share: its priority, and where there are Pools only those of
         the system's own."""
-        return (0.0,) if head.pool and self._planner.shares_by_pool else (-head.priority,)
+        return (0.0,) if head.pool and self._planner.by_pool else (-head.priority,)
 
     def _later(self, head: Task) -> tuple[float, ...]:
         """Where there are Pools, its priority: it counts among what is due, and among equals."""
-        return (-head.priority,) if self._planner.shares_by_pool else ()
+        return (-head.priority,) if self._planner.by_pool else ()
 
     def _is_due_beside(self, group: str, job: PlannedJob, at: int, *, is_due: bool) -> tuple[bool, float]:
         """Whether a task of a stage is due beside what is booked, and when it may start, seconds.

@@ -553,6 +553,11 @@ def set_shares(
         job.may_exceed = True
 
 
+def most_of(each: Sharing) -> Vector:
+    """What is useful to it of each resource."""
+    return each.remaining()[1] if isinstance(each, PlannedJob) else added(each.waiting, each.usage)
+
+
 def wants(sharing: Sequence[Sharing]) -> tuple[Floats, Floats, Floats]:
     """Of each, its remaining work, what is useful to it of each resource, and its weight."""
     remaining = [

@@ -8,7 +8,7 @@ starts if these are more; of more, each namespace has a job in turn, and the res
 which is due at once. What a known job holds is counted at once, because its next task is ranked by that.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from heapq import nlargest
 from itertools import chain, zip_longest
 from math import inf
@@ -29,7 +29,7 @@ from eclectus.policies.carbyne.planned_job import (
     offered_by,
     set_shares,
 )
-from eclectus.policies.carbyne.shares_by_pool import altruism_of, set_shares_by_pool
+from eclectus.policies.carbyne.shares_by_pool import SharesByPool, altruism_of
 
 
 class ChangedPlans:
@@ -99,7 +99,8 @@ class Planner:
         self.beside: dict[str, None] = {}  # groups whose ranks depend on `bookings`
         self._books_differ = False  # since those were last recorded as changed
         self.offered = Offered()
-        self.shares_by_pool = False  # whether there were Pools when shares were computed last
+        self.by_pool: SharesByPool | None = None  # where there were Pools when shares were computed last
+        self._touched: dict[str, None] = {}  # uids of jobs, and paths of plain pods, that have changed since
         self.plain = PlainPods()
         self._paces = Paces()
         self.changed_plans = ChangedPlans()
@@ -110,6 +111,8 @@ class Planner:
         self._wanting: set[str] = set()  # uids of jobs that want more
         self._wanting_differs = False  # since it was last asked whether shares are to be computed
         self._had_rivals = False  # whether each job has had one since they were computed
+        self._kept_rivals = False  # whether each had one from then until they were computed again
+        self._ends_differ = False  # whether the jobs that end last may be others
         self._next_starts = DueTimes[str]()  # of jobs by uid: when their next task becomes due
         self.now = 0.0  # of the last update, seconds: what is due follows from it
         self.new_jobs: dict[str, None] = {}  # uids of jobs that are new or defined anew, until their turn
@@ -139,7 +142,7 @@ class Planner:
             self._book(view, uid, self.jobs[uid])
             self._has_changed(uid, self.jobs[uid])
         if view.pools.tree.version != self._tree_version:
-            self._tree_version, self._is_stale = view.pools.tree.version, True
+            self._tree_version, self._is_stale, self.by_pool = view.pools.tree.version, True, None
         jobs, shares = view.jobs.changes, view.shares(self._owner).changes
         heads = (jobs.head, shares.head, view.cluster.shape.head)
         if heads == (self._jobs_cursor, self._shares_cursor, self._shape_cursor):
@@ -161,8 +164,8 @@ class Planner:
 
     def _measure(self, view: View) -> None:
         """Nodes have changed: all amounts are measured anew."""
-        self.offered, self._is_stale = offered_by(view.cluster), True
-        kept, self.jobs, self._wanting = self.jobs, {}, set()
+        self.offered, self._is_stale, self.by_pool = offered_by(view.cluster), True, None
+        kept, self.jobs, self._wanting, self._ends_differ = self.jobs, {}, set(), True
         self.bookings = Bookings(self.offered.capacity)
         for uid, before in kept.items():
             if uid in view.jobs:
@@ -186,17 +189,19 @@ class Planner:
         for path in paths:
             self.changes.record(path)
             self._book_plain(path)
+        self._touched.update(dict.fromkeys(paths))
         self._has_new_claims |= is_other
         self._is_stale |= differs
         is_shared = self._is_to_share()
         if is_shared:
-            self._share(view)
-            for uid in [uid for uid, job in self.jobs.items() if job.share_differs(LEAST_CHANGE)]:
-                self._unplanned.setdefault(uid, False)
+            for uid in self._share(view):
+                if self.jobs[uid].share_differs(LEAST_CHANGE):
+                    self._unplanned.setdefault(uid, False)
         planned, self._stages_planned = _in_turn(view, self._unplanned, self._stages_planned, self._starts_of)
         for uid in planned:
             self._replan(view, uid, work_lost=self._unplanned.pop(uid))
-        if is_shared:
+        if is_shared and self._ends_differ:
+            self._ends_differ = False
             self._choose_last()
         for uid in sorted({*taken, *planned}):
             if (job := self.jobs.get(uid)) is not None:
@@ -221,7 +226,7 @@ class Planner:
         if not self._is_stale or self._shared == SHARED_MOST:
             return False
         self._is_stale = self._has_new_claims = False
-        self._had_rivals = has_rivals
+        self._kept_rivals, self._had_rivals = self._had_rivals, has_rivals
         self._shared += 1
         return True
 
@@ -242,6 +247,7 @@ class Planner:
 
     def _count(self, view: View, uid: str) -> None:
         """Bring the counts of one job up to date; into `_unplanned` if it is to be planned anew."""
+        self._touched[uid] = None
         known, job = view.jobs.get(uid), self.jobs.get(uid)
         if known is None or known.is_done:
             if job is not None:
@@ -249,6 +255,7 @@ class Planner:
                 self._next_starts.discard(uid)
                 self.changed_plans.end(uid, job)
                 del self.jobs[uid]
+                self._ends_differ = True
                 self._wanting.discard(uid)
                 self._is_stale = True
             return
@@ -272,33 +279,48 @@ class Planner:
             self._wanting ^= {uid}
             self._wanting_differs = True
 
-    def _share(self, view: View) -> None:
-        """Compute all shares."""
-        plain, capacity = self.plain.by_path, self.offered.capacity
-        self._books_differ |= self.bookings.keep(self.jobs.keys() | plain.keys())
-        if not capacity or not (self.jobs or plain):
-            return
-        self.shares_by_pool = self._by_namespace and bool(view.pools.tree)
-        if self.shares_by_pool:
-            set_shares_by_pool(view.pools, self.jobs.values(), plain, self.offered)
-        else:
-            set_shares(self.jobs, plain, capacity, self._by_namespace)
-        for job in self.jobs.values():
-            self.changes.record(job.path)
-        for path in plain:
+    def _share(self, view: View) -> Collection[str]:
+        """Compute the shares that may have changed; the uids of jobs that may have another one."""
+        if self._is_bounded:
+            self._books_differ |= self.bookings.keep(self.jobs.keys() | self.plain.by_path.keys())
+        if not self.offered.capacity or not (self.jobs or self.plain.by_path):
+            self.by_pool = None
+            self._touched.clear()
+            return ()
+        is_drawn_for_all = self.by_pool is None or not self._kept_rivals
+        uids, paths = self._set_shares(view)
+        for uid in uids:
+            self.changes.record(self.jobs[uid].path)
+        for path in paths:
             self.changes.record(path)
             self._book_plain(path)
-        for uid, job in self.jobs.items():
-            self._draw(view, uid, job)
-            if job.plan is None:  # then it claims its share
-                self._book(view, uid, job)
+        for uid in self.jobs if is_drawn_for_all else uids:
+            self._draw(view, uid, self.jobs[uid])
+        for uid in uids:
+            if self.jobs[uid].plan is None:  # then it claims its share
+                self._book(view, uid, self.jobs[uid])
+        return uids
+
+    def _set_shares(self, view: View) -> tuple[Collection[str], Collection[str]]:
+        """The uids of jobs and the paths of plain pods that may have other shares."""
+        touched, self._touched = self._touched, {}
+        if not (self._by_namespace and view.pools.tree):
+            set_shares(self.jobs, self.plain.by_path, self.offered.capacity, self._by_namespace)
+            self.by_pool = None
+            return self.jobs.keys(), self.plain.by_path.keys()
+        if self.by_pool is None:
+            self.by_pool = SharesByPool(view.pools, self.offered)
+            touched = dict.fromkeys([*self.jobs, *self.plain.by_path])
+        return self.by_pool.update(self.jobs, self.plain.by_path, touched)
 
     def _replan(self, view: View, uid: str, *, work_lost: bool) -> None:
         job = self.jobs.get(uid)
         if job is None:
             return
+        self._touched[uid] = None
         job.seconds = [self._paces.expected_seconds(view, each) for each in job.known.job.stages]
         bookings = self.bookings if self._is_bounded else None
+        self._ends_differ = True
         job.replan(view.now, view.placed.held_since, work_lost=work_lost, beside=bookings)
         self._book(view, uid, job)
         self._has_new_claims = True  # they take its run times, and its deadline has changed
@@ -316,11 +338,14 @@ class Planner:
     def _draw(self, view: View, uid: str, job: PlannedJob) -> None:
         """Whether the job lends until it is planned anew: one draw for each event that concerns it."""
         level = job.known.job.altruism * self._altruism
-        if self.shares_by_pool:
+        if self.by_pool is not None:
             level *= altruism_of(view.pools, job.pool)
         has_rival = bool(self.plain.waiting) or len(self._wanting) > (uid in self._wanting)
         may_lend = job.plan is not None and has_rival
-        job.lends = may_lend and (level >= 1.0 or (level > 0.0 and view.rng.random() < level))
+        lends = may_lend and (level >= 1.0 or (level > 0.0 and view.rng.random() < level))
+        if lends != job.lends:
+            job.lends = lends
+            self.changes.record(job.path)
 
     def _book(self, view: View, uid: str, job: PlannedJob) -> None:
         if self._is_bounded:
