@@ -1,8 +1,9 @@
 """What groups of tasks hold, and wait for, of each resource."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -176,9 +177,11 @@ class GroupShares:
         return self._totals
 
 
-def prefixes(path: str) -> Iterator[str]:
+@lru_cache(maxsize=MAX_CHANGES)  # a pod that ends or is bound asks for the same ones a dozen times
+def prefixes(path: str) -> tuple[str, ...]:
     """The proper prefixes of a path: of `a/b/c` they are `a` and `a/b`."""
-    at = path.find(SEPARATOR)
+    found, at = list[str](), path.find(SEPARATOR)
     while at >= 0:
-        yield path[:at]
+        found.append(path[:at])
         at = path.find(SEPARATOR, at + 1)
+    return tuple(found)

@@ -115,18 +115,18 @@ class Pools:
 
     def _follow_tree(self) -> None:
         """Limits, weights or minima are others: all that was derived of them is derived anew."""
-        if self._has_changed:
-            self._has_changed = False
-            self._forget_amounts()
-            self._usage.changes.record_all()
-            self._freed.update(dict.fromkeys(self._usage.paths()))
+        self._has_changed = False
+        self._forget_amounts()
+        self._usage.changes.record_all()
+        self._freed.update(dict.fromkeys(self._usage.paths()))
 
     # -- what is counted -----------------------------------------------------------------------------
 
     @property
     def changes(self) -> ChangeLog[str]:
         """The groups whose amounts have changed: `pool/job`; all, where nodes may be of another kind."""
-        self._follow_tree()
+        if self._has_changed:
+            self._follow_tree()
         if self.node_quotas:
             self._follow_nodes()
         return self._usage.changes
@@ -134,7 +134,8 @@ class Pools:
     @property
     def freed(self) -> dict[str, None]:
         """Pools that hold less than before, or may hold more; others take them out."""
-        self._follow_tree()
+        if self._has_changed:
+            self._follow_tree()
         return self._freed
 
     @property
@@ -269,7 +270,7 @@ class Pools:
         self._follow_nodes()
         found = self._bounds.get(path)
         if found is None:
-            on_the_way = (self._bound(each) for each in (path, *reversed(list(prefixes(path)))))
+            on_the_way = (self._bound(each) for each in (path, *reversed(prefixes(path))))
             found = self._bounds[path] = tuple(each for each in on_the_way if each is not None)
         return found
 
@@ -300,7 +301,8 @@ class Pools:
 
     def _follow_nodes(self) -> None:
         """Percentages are of what nodes offer."""
-        self._follow_tree()
+        if self._has_changed:
+            self._follow_tree()
         if self._cluster.shape.head != self._shape_cursor:
             self._shape_cursor = self._cluster.shape.head
             self._forget_amounts()

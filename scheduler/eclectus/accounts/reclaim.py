@@ -489,7 +489,7 @@ class Taking:
 
 def _claimants(task: Task) -> Iterator[tuple[Kind, str]]:
     for kind in KINDS:
-        for path in (task.pool, *reversed(list(prefixes(task.pool)))):
+        for path in (task.pool, *reversed(prefixes(task.pool))):
             yield kind, path
 
 

@@ -318,11 +318,12 @@ def ranks_of(
 
 def rank_of_prefix(order: Order, view: View, pending: PendingClass, prefix: str) -> tuple[float, ...] | Wait:
     """The rank of a prefix for tasks of a class; a Wait where it is a pool that is at its limit for them."""
+    spec, _ = pending.class_key
     if "pools" in order.traits.needs:
-        limit = view.pools.limit_at(prefix, pending.class_key[0].requests)
+        limit = view.pools.limit_at(prefix, spec.requests)
         if limit is not None:
             return Wait(Reason(str(limit)))
-    return tuple(order.rank_prefix(view, prefix, pending.class_key[0]))
+    return tuple(order.rank_prefix(view, prefix, spec))
 
 
 def value_of_head(order: Order, view: View, queue: SortedClassQueue) -> Value | Wait:
