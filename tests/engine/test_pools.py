@@ -437,7 +437,7 @@ def test_what_a_pool_holds_and_waits_for_is_written_and_nothing_while_nothing_ch
     assert dict(record.demand) == {"cpu": 12_000, "pods": 6}
     assert dict(record.share)["cpu"] == 10_000
     assert (record.waiting_pods, record.running_jobs) == (1, 5)
-    assert record.below_min_since == 1.0, "all pools are looked at once a second"
+    assert record.below_min_since == 0.1, "all pools are looked at ten times a second"
     count = len(records(world))
     world.sleep(3600.0)
     assert len(records(world)) == count

@@ -45,7 +45,7 @@ def test_a_pod_that_waits_is_explained_with_what_its_pool_holds() -> None:
     world = starved_world()
     (line,) = (line for line in text_of(world.engine, "a", world.now) if line.startswith("Pool:"))
     assert line.split(maxsplit=1)[1] == (
-        "a; holds 0 cpu of a share of 1, minimum 1; below its minimum for 30s"
+        "a; holds 0 cpu of a share of 1, minimum 1; below its minimum for 31s"
     )
 
 
@@ -69,7 +69,7 @@ def test_pools_are_metrics() -> None:
         'eclectus_pool_demand{pool="a",resource="cpu"} 1.0',
         'eclectus_pool_waiting_pods{pool="a"} 1.0',
         'eclectus_pool_running_jobs{pool="b"} 2.0',
-        'eclectus_pool_below_share_seconds{kind="minimum",pool="a"} 30.0',
+        'eclectus_pool_below_share_seconds{kind="minimum",pool="a"} 30.9',
         'eclectus_pool_below_share_seconds{kind="minimum",pool="b"} 0.0',
     ):
         assert line in lines

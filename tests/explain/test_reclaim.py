@@ -38,7 +38,7 @@ def full_world(*given: Pool, **fields: object) -> World:
 def test_a_pool_that_states_no_time_takes_nothing_back() -> None:
     found = reclaim_of(full_world(mine("a", min_share=cores(2)), mine("b")))
     assert found.state == "noTime"
-    assert "pool a has had less than its minimum for 69 s" in found.reason
+    assert "pool a has had less than its minimum for 70 s" in found.reason
     assert "preemption.minShareSeconds of the Pool is not set" in found.reason
 
 

@@ -7,10 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from builders import make_node
-from eclectus.model.events import BudgetSeen, TaskSeen
+from builders import make_engine, make_node, make_spec
+from eclectus.model.events import BudgetSeen, PoolSeen, TaskSeen
 from eclectus.model.objects import Budget, Requirement, Task
 from eclectus.model.pool import Pool, PoolPreemption
+from eclectus.policies.order.pools import FairPools
+from eclectus.policies.place.fit import BestFit
 from eclectus.policies.relieve.preemption import Preemption
 from eclectus.policies.relieve.reclaim import Reclaim
 from eclectus.policies.shared import Chain
@@ -378,3 +380,30 @@ def test_claims_end_and_no_pool_is_pushed_below_its_minimum(
         if state.starvation.below_min_since(pool.name) is not None:
             waiting = [task for name, task in world.tasks.items() if name[0] == pool.name and not task.node]
             assert waiting
+
+
+@pytest.mark.parametrize("seconds", [0.0, 10.0])
+@pytest.mark.parametrize("phase", [0.0, 0.25, 0.7])
+def test_a_minimum_is_taken_back_on_time_though_something_changes_all_the_time(
+    seconds: float, phase: float
+) -> None:
+    """Pods of a may run where those of b have no end; on the other node pods end and start all the time."""
+    claims = PoolPreemption(min_share_seconds=seconds)
+    nodes = [make_node(name, cpu=4, labels={"node": name}) for name in ("calm", "busy")]
+    engine = make_engine(BestFit(), order=FairPools(), relieve=Reclaim(), wait_limit=None)
+    world = World(engine, *nodes)
+    world.step(*map(PoolSeen, (mine("a", min_share=cores(2), preemption=claims), mine("b"), mine("c"))))
+    calm, busy = ({"spec": make_spec(1, node_selector=(("node", name),))} for name in ("calm", "busy"))
+    world.add(*pods("b", 4, **calm), *pods("c", 10, **busy))
+    begins, last = 20.0 + phase, 10
+    while not world.victims() and world.now < begins + seconds + 5.0:
+        at = world.now + 0.05
+        if world.now < begins <= at:
+            world.sleep(begins - world.now)
+            world.add(*pods("a", 2, **calm))
+        world.sleep(at - world.now)
+        world.end(min(name for name in world.placed() if name[0] == "c"))
+        world.add(*pods("c", 1, first=last, **busy))
+        last += 1
+    assert len(world.victims()) == 2
+    assert begins + seconds <= world.now <= begins + seconds + 0.2

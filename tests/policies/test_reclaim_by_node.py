@@ -193,7 +193,7 @@ def test_since_when_it_is_lacking_is_written_and_said() -> None:
     found = explain_pod(world.engine, "default", "a0", world.now).reclaim
     assert found is not None
     assert found.state == "tooSoon"
-    assert "pool a has had less than its minimum on nodes with model=fast for 29 s" in found.reason
+    assert "pool a has had less than its minimum on nodes with model=fast for 30 s" in found.reason
 
 
 def test_why_nobody_goes_is_said() -> None:

@@ -44,8 +44,8 @@ from eclectus.model.pool import Pool
 
 Kind = Literal["minimum", "share"]
 KINDS: tuple[Kind, ...] = ("minimum", "share")  # in the order in which they are claimed
-LOOK_SECONDS = 1.0  # between two looks at all pools, at least
-POOLS_A_SECOND = 200.0  # that are looked at: some milliseconds of each second
+LOOK_SECONDS = 0.1  # between two looks at all pools, at least
+POOLS_A_SECOND = 200.0  # that are looked at: about a hundredth of the time
 EPSILON = 1e-6  # of an amount, beside rounding
 EMPTY: Mapping[str, int] = {}
 K = TypeVar("K")

@@ -394,9 +394,12 @@ class ReliefSchedule(Generic[K]):
         """A task of the class has got the room that was made for it."""
         self._disappointed.pop(key, None)
 
-    def expedite(self, now: float) -> None:
-        """Evictions may have become allowed: no class waits for longer than after its first refusal."""
-        self._due.no_later_than(now + FIRST_RELIEF_SECONDS)
+    def expedite(self, now: float, within: float = FIRST_RELIEF_SECONDS) -> None:
+        """Evictions may have become allowed: no class waits for longer than after its first refusal.
+
+        `within`: or than so many seconds.
+        """
+        self._due.no_later_than(now + within)
         self._wait.clear()
 
     def discard(self, key: K) -> None:

@@ -512,9 +512,9 @@ class State:
         self._commands.append(MarkStraggling(*pod, is_late, reason, message))
 
     def look_at_pools(self) -> None:
-        """Note which pools have too little; when one may take room back, its pods are asked about soon."""
+        """Note which pools have too little; when one may take room back, its pods are asked about now."""
         if self.starvation.look(self.now):
-            self.relief.expedite(self.now)
+            self.relief.expedite(self.now, within=0.0)
 
     def evict(self, victim: Task, task: Task, claim: Entitlement | None = None) -> None:
         """Delete a bound pod to make room for the task, which is nominated to its node."""

@@ -194,7 +194,7 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
             self.step([self.server.put_gang(Gang(claimants, count + 1))])
         self._create_in("", count + together, {"gang": claimants} if together else {})
         self.deliver_all()
-        for _ in range(2):  # pools are looked at once a second
+        for _ in range(2):  # pools are looked at ten times a second at most
             self.step([], 1.5)
 
     @rule(count=st.integers(1, 6), quorum=st.sampled_from([0, 0, 2]), above=st.booleans())
