@@ -198,7 +198,8 @@ class Division:
 
 def pools_below(paths: AbstractSet[str]) -> set[str]:
     """Of these pools, those that have none of the others below them."""
-    return paths - {parent for path in paths for parent in _above(path)}
+    above = {parent for path in paths for parent in _above(path)}
+    return {path for path in paths if path not in above}
 
 
 def _above(path: str) -> Iterable[str]:
