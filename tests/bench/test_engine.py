@@ -14,6 +14,7 @@ SMALL = engine.Course(
     jobs=(10,),
     pools=(10,),
     in_pools=60,
+    jobs_in_pools=5,
     unplaceable=5,
     terms=2,
     pending=10,
