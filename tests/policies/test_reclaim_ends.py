@@ -1,4 +1,4 @@
-"""Reclaim ends, whatever the tree, though controllers create every victim again at once; and it keeps its rules.
+"""Reclaim ends, whatever the tree, though controllers create victims again at once; and it keeps its rules.
 
 Two hundred trees are among the fast tests, ten thousand among the slow ones.
 """

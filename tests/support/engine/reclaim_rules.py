@@ -37,7 +37,7 @@ def on_the_way(path: str) -> list[str]:
 
 
 class JudgedWorld(World):
-    """`quorums`: by the name of a PodGroup. Every pod is in one of the pools, which state amounts of cpu alone."""
+    """`quorums`: by the name of a PodGroup. Every pod is in one of the pools, which state cores alone."""
 
     def __init__(self, pools: Sequence[Pool], cores: Iterable[float]) -> None:
         self.pools = {self._path(each, pools): each for each in pools}
@@ -116,7 +116,7 @@ class JudgedWorld(World):
         evictions = [each for each in every if self._unit(known[each.preemptor]) == claimant]
         if evictions:
             demand = self._held(self._demanding(known.values(), every))
-            self._judge_evictions(holding, known, evictions, starting, shares, demand)
+            self._judge_evictions(holding, known, evictions, starting, shares=shares, demand=demand)
         holding |= {each.uid: each for each in starting}
         for each in evictions:
             del holding[each.uid]
@@ -127,6 +127,7 @@ class JudgedWorld(World):
         known: dict[str, Task],
         evictions: Sequence[Evict],
         starting: Sequence[Task],
+        *,
         shares: dict[str, float],
         demand: Counter[str],
     ) -> None:
@@ -206,7 +207,7 @@ class JudgedWorld(World):
             divided = level_shares(
                 found[parent], [demand[each] for each in paths], minima, [each.weight for each in of_each]
             )
-            found |= {path: 0.0 for path in below.get(parent, ())} | dict(zip(paths, divided, strict=True))
+            found |= dict.fromkeys(below.get(parent, ()), 0.0) | dict(zip(paths, divided, strict=True))
         return found
 
 
