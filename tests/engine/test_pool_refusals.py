@@ -57,7 +57,7 @@ def test_it_is_said_once_when_all_that_came_with_it_is_known() -> None:
         ((ADMITTED, Pool("child", parent="lab")), "Pool lab has pools below it, and pods are in those alone"),
         (
             (Pool("lab", parent="gone", namespaces=("default",)),),
-            "Pool lab is not valid, as its condition says",
+            "Pool lab is not valid, as its condition Ready says",
         ),
     ],
 )

@@ -20,7 +20,7 @@ from eclectus.kube.pools import minimum_problem, pool_from
 from eclectus.kubeclient.api_errors import ApiError, MissingError, NotDoneError
 from eclectus.kubeclient.client import Object, list_pages
 from eclectus.model.errors import MalformedError
-from eclectus.model.pool import AT_THE_TOP, DEFAULT, Pool
+from eclectus.model.pool import AT_THE_TOP, DEFAULT, REFUSALS, Pool, admits_pods, refusal_of
 from eclectus_operator import convert
 from eclectus_operator.convert import ShapeError
 from eclectus_operator.operator_context import OperatorContext
@@ -147,21 +147,25 @@ def refusal(
     Of a Pool that does not admit them is not said whether it exists. `field`: what names it.
     """
     known = pools.get(name)
-    is_its_own = labels.get(POOL_LABEL) == name
-    if known is None or name == DEFAULT or not (is_its_own or known.pool.admits(namespace, labels)):
-        why = f"no Pool {name} admits pods of namespace {namespace}"
-        to_do = f"set {field} to a Pool that does"
-        if name != DEFAULT:
-            to_do += f", or let the Pool {name} list the namespace in its spec.namespaces"
-    elif not known.is_valid:
-        why = f"Pool {name} is not valid, as its condition Ready says"
-        to_do = f"correct that Pool, or set {field} to another"
-    elif any(each.is_valid and _parent(each.pool) == name for each in pools.values()):
-        why = f"Pool {name} has pools below it, and pods are in those alone"
-        to_do = f"set {field} to a pool below it"
-    else:
-        return ""
-    return f"{why}, so its pods are in the pool of their namespace: {to_do}"
+    pool = None if known is None else known.pool
+    why = refusal_of(
+        is_admitted=admits_pods(pool, namespace, labels, labels.get(POOL_LABEL, "")),
+        is_valid=known is not None and known.is_valid,
+        is_inner=any(each.is_valid and _parent(each.pool) == name for each in pools.values()),
+    )
+    match why:
+        case None:
+            return ""
+        case "notAdmitted":
+            to_do = f"set {field} to a Pool that does"
+            if name != DEFAULT:
+                to_do += f", or let the Pool {name} list the namespace in its spec.namespaces"
+        case "notValid":
+            to_do = f"correct that Pool, or set {field} to another"
+        case "inner":
+            to_do = f"set {field} to a pool below it"
+    said = REFUSALS[why].format(pool=name, namespace=namespace)
+    return f"{said}, so its pods are in the pool of their namespace: {to_do}"
 
 
 def _parent(pool: Pool) -> str:

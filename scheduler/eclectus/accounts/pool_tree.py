@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from eclectus.accounts.group_shares import SEPARATOR
 from eclectus.model.objects import Pairs, Task
-from eclectus.model.pool import AT_THE_TOP, DEFAULT, RECOVERY, Pool
+from eclectus.model.pool import AT_THE_TOP, DEFAULT, RECOVERY, REFUSALS, Pool, admits_pods, refusal_of
 
 SYSTEM_PRIORITY = 2_000_000_000  # of system-cluster-critical: such pods stand above the tree
 DEPTH_MOST = 8  # levels of pools: each costs every bind and every end of a pod
@@ -140,10 +140,7 @@ class PoolTree:
         return path if has_place and self._admits(name, namespace, known) else ""
 
     def _admits(self, name: str, namespace: str, known: PoolNamespace) -> bool:
-        pool = self._pools.get(name)
-        if pool is None or name == DEFAULT:
-            return False
-        return known.pool == name or pool.admits(namespace, dict(known.labels))
+        return admits_pods(self._pools.get(name), namespace, dict(known.labels), known.pool)
 
     def refusal(self, task: Task) -> str:
         """Why a pod, in its pool of now, is not in the one that its label names; empty if it is.
@@ -153,13 +150,13 @@ class PoolTree:
         name, path = task.asked_pool, self.path_of(task.asked_pool)
         if not name or not task.pool or path == task.pool:
             return ""
-        if not self._admits(name, task.namespace, self.namespace(task.namespace)):
-            why = f"no Pool {name} admits pods of namespace {task.namespace}"
-        elif path is None:
-            why = f"Pool {name} is not valid, as its condition says"
-        else:
-            why = f"Pool {name} has pools below it, and pods are in those alone"
-        return f"{why}, so its label does not count, and it is in pool {task.pool}"
+        is_admitted = self._admits(name, task.namespace, self.namespace(task.namespace))
+        is_valid, is_inner = path is not None, path in self._children
+        why = refusal_of(is_admitted=is_admitted, is_valid=is_valid, is_inner=is_inner)
+        if why is None:
+            return ""
+        said = REFUSALS[why].format(pool=name, namespace=task.namespace)
+        return f"{said}, so its label does not count, and it is in pool {task.pool}"
 
 
 def parent_of(path: str) -> str:

@@ -128,11 +128,17 @@ class Nominations:
 
     def withdraw_gang(self, gang: WaitingGang) -> None:
         """Hold no room for any pod of a gang that is not complete: it waits for its turn again."""
-        gang.has_room = False
-        for task in self.of_gang(gang):
-            self._release(task)
+        for task in self._give_back(gang):
             self._state.relief.disappoint((task.profile, gang.key), self._state.now)
+
+    def _give_back(self, gang: WaitingGang) -> list[Task]:
+        """Hold no room for any pod of the gang; those for which it was held."""
+        gang.has_room = False
+        tasks = self.of_gang(gang)
+        for task in tasks:
+            self._release(task)
         self._state.gangs.change(gang)
+        return tasks
 
     def of_gang(self, gang: WaitingGang) -> list[Task]:
         """The pods of a gang that is not complete for which room is held."""
@@ -197,10 +203,7 @@ class Nominations:
         for gang in self._inherited_gangs.values():
             tasks = self.of_gang(gang) if gang.has_room else []
             if tasks and not (len(tasks) >= gang.needed and self._may_start_together(tasks)):
-                gang.has_room = False
-                for task in tasks:
-                    self._release(task)
-                self._state.gangs.change(gang)
+                self._give_back(gang)
                 self._state.relief.add((tasks[0].profile, gang.key))
         self._inherited_gangs.clear()
         for task in inherited:

@@ -85,6 +85,35 @@ class Pool(Struct, frozen=True, gc=False):
         return namespace in self.namespaces or is_selected
 
 
+Refusal = Literal["notAdmitted", "notValid", "inner"]
+"""Why pods are not in the pool that their label names: it does not admit them, or there is none; it does not
+count; or it has others below it."""
+REFUSALS: Mapping[Refusal, str] = {
+    "notAdmitted": "no Pool {pool} admits pods of namespace {namespace}",
+    "notValid": "Pool {pool} is not valid, as its condition Ready says",
+    "inner": "Pool {pool} has pools below it, and pods are in those alone",
+}
+
+
+def admits_pods(pool: Pool | None, namespace: str, labels: Mapping[str, str], own: str) -> bool:
+    """Whether pods of a namespace with these labels may be in a Pool that their own label names.
+
+    `own`: the Pool that the namespace's label names; empty for none.
+    """
+    if pool is None or pool.name == DEFAULT:
+        return False
+    return own == pool.name or pool.admits(namespace, labels)
+
+
+def refusal_of(*, is_admitted: bool, is_valid: bool, is_inner: bool) -> Refusal | None:
+    """Why pods are not in a Pool; None if they are. Of one that does not admit them nothing else is said."""
+    if not is_admitted:
+        return "notAdmitted"
+    if not is_valid:
+        return "notValid"
+    return "inner" if is_inner else None
+
+
 class PoolRecord(Struct, frozen=True, gc=False):
     """What the scheduler measures of a pool: written to its status, so that it survives a restart."""
 
