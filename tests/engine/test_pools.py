@@ -464,6 +464,22 @@ def test_a_storm_of_changes_is_written_at_most_a_hundred_times_a_minute() -> Non
     assert len(records(world)) - before <= 202
 
 
+def test_a_pool_that_lacks_its_minimum_for_a_moment_is_not_written_for_that() -> None:
+    """Each pod of it that ends leaves room, which its next one gets half a second later."""
+    world = pool_world(mine("x", min_share=amounts(cpu=4)))
+    world.add(*(pod(f"p{at}", "x") for at in range(4)))
+    world.sleep(20.0)
+    before = len(records(world))
+    for at in range(30):
+        world.delete(f"p{at}")
+        world.add(pod(f"p{at + 4}", "x", cpu=99))  # it fits no node
+        world.sleep(0.5)
+        world.delete(f"p{at + 4}")
+        world.add(pod(f"p{at + 4}", "x"))
+        world.sleep(0.5)
+    assert len(records(world)) - before <= 4
+
+
 def test_only_the_status_of_a_pool_moves_nothing() -> None:
     world = pool_world(mine("x"))
     world.add(pod("a", "x", cpu=99))

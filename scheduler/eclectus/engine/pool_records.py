@@ -2,7 +2,7 @@
 
 People read it, and since when a pool lacks its minimum must survive a restart. All else is derived from pods
 and Pools. Every write costs a request, so a pool is written at most every `WRITE_SECONDS`, that it has begun
-to lack something at once, and all together no more than `WRITES_A_MINUTE`.
+to lack something after `LACKS_SECONDS`, and all together no more than `WRITES_A_MINUTE`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,6 +17,7 @@ from eclectus.model.objects import Amounts
 from eclectus.model.pool import PoolRecord
 
 WRITE_SECONDS = 15.0  # at least, between two writes for one pool
+LACKS_SECONDS = 1.0  # for which it has lacked something, or has not: most is made up for by the next bind
 WRITES_A_MINUTE = 100.0
 
 
@@ -80,8 +81,11 @@ class PoolRecords:
         when, written = self._written.get(name, (-inf, None))
         if record == written:
             self._due.discard(name)
-        elif written is None or _is_starved(written) != _is_starved(record):
+        elif written is None:
             self._due.set(name, now)
+        elif _is_starved(written) != _is_starved(record):
+            known = self._due.at(name)
+            self._due.set(name, now + LACKS_SECONDS if known is None else min(known, now + LACKS_SECONDS))
         else:
             self._due.set(name, when + WRITE_SECONDS)
 
