@@ -98,11 +98,16 @@ class Starvation:
         self._known: dict[str, None] = {}  # names of pools that were looked at
         self._cursor = -1  # in the changes of pools
         self._look_at = -inf
+        self._may_claim_now = set[tuple[str, Kind]]()
+        self.has_new_claims = False  # whether the last look has found some; written here only
         self.looks = 0  # so far; written here only
         self.next_due = inf  # when the next pool may claim, or pools are to be looked at; written here only
 
     def look(self, now: float) -> bool:
-        """Look at all pools if they have changed; whether some may claim what they might not before."""
+        """Look at all pools if they have changed; whether some may find now what they did not before.
+
+        Then `has_new_claims` says whether some may claim what they might not.
+        """
         has_changed = self._pools.changes.head != self._cursor
         if has_changed and now >= self._look_at:
             self._cursor, has_changed = self._pools.changes.head, False
@@ -110,12 +115,16 @@ class Starvation:
             self._look(now)
             self.looks += 1
         is_due, self.next_due = self.next_due <= now, self._look_at if has_changed else inf
+        before, self._may_claim_now = self._may_claim_now, set()
         for path, kind, at in self._claims_at():
             if at > now:
                 self.next_due = min(self.next_due, at)
-            elif kind == "share":
+                continue
+            self._may_claim_now.add((path, kind))
+            if kind == "share":
                 self._claiming[path] = None
-        return is_due
+        self.has_new_claims = not self._may_claim_now <= before
+        return is_due or self.has_new_claims
 
     def below_min_since(self, path: str) -> float | None:
         """Since when a pool lacks its minimum, or one of some nodes; None if it has it, or needs less.

@@ -342,6 +342,7 @@ class ReliefSchedule(Generic[K]):
         self.due_at = self._due.at  # when a class is due; None: not before something changes
         self._wait: dict[K, float] = {}  # of classes that were asked about in vain, seconds
         self._disappointed: dict[K, _Disappointed] = {}
+        self._at_once_at = -inf  # when all classes were made due at once, seconds
 
     def add(self, key: K) -> None:
         """Make the class due; after repeated disappointments not before its time."""
@@ -394,12 +395,15 @@ class ReliefSchedule(Generic[K]):
         """A task of the class has got the room that was made for it."""
         self._disappointed.pop(key, None)
 
-    def expedite(self, now: float, within: float = FIRST_RELIEF_SECONDS) -> None:
+    def expedite(self, now: float, *, at_once: bool = False) -> None:
         """Evictions may have become allowed: no class waits for longer than after its first refusal.
 
-        `within`: or than so many seconds.
+        `at_once`: they are due now, or as long after they last were so.
         """
-        self._due.no_later_than(now + within)
+        at = now + FIRST_RELIEF_SECONDS
+        if at_once:
+            at = self._at_once_at = max(self._at_once_at + FIRST_RELIEF_SECONDS, now)
+        self._due.no_later_than(at)
         self._wait.clear()
 
     def discard(self, key: K) -> None:

@@ -514,7 +514,7 @@ class State:
     def look_at_pools(self) -> None:
         """Note which pools have too little; when one may take room back, its pods are asked about now."""
         if self.starvation.look(self.now):
-            self.relief.expedite(self.now, within=0.0)
+            self.relief.expedite(self.now, at_once=self.starvation.has_new_claims)
 
     def evict(self, victim: Task, task: Task, claim: Entitlement | None = None) -> None:
         """Delete a bound pod to make room for the task, which is nominated to its node."""
