@@ -72,3 +72,12 @@ def test_it_answers_as_a_plain_dict_does(
         ]
         assert getattr(heap, name)(*arguments) == getattr(plain, name)(*arguments)
         assert heap.next_due() == plain.next_due()
+
+
+def test_classes_are_due_at_once_no_more_often_than_once_a_second() -> None:
+    schedule = ReliefSchedule()
+    for now, due in ((10.0, 10.0), (10.4, 11.0), (13.0, 13.0)):
+        schedule.ask_again(KEYS[0], now)
+        schedule.expedite(now, at_once=True)
+        assert schedule.next_due() == due
+        schedule.take_due(due)
