@@ -32,7 +32,8 @@ def family(module: str) -> str:
 
 def forbidden_imports(module: str, source: str) -> list[str]:
     """The modules of this project that the source imports and must not, in order."""
-    allowed = (family(module), SHARED, *(f"eclectus.{layer}" for layer in LOWER_LAYERS))
+    of_role = f"{module.rpartition('.')[0]}.shared"
+    allowed = (family(module), SHARED, of_role, *(f"eclectus.{layer}" for layer in LOWER_LAYERS))
     return [
         name
         for name in imported(source)

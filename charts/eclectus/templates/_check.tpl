@@ -48,7 +48,7 @@ scheduler refuses the same; tests/charts/test_configuration.py compares them.
 {{- include "eclectus.checkPolicy" (dict "path" "config.learn" "values" $config.learn "policies" $bounds.policies.learn) }}
 {{- range $at, $profile := $config.profiles }}
 {{- include "eclectus.checkDurations" (dict "path" (printf "config.profiles[%d]" $at) "values" $profile "bounds" $bounds.profile) }}
-{{- range $role := list "order" "place" "line" }}
+{{- range $role := list "order" "place" "line" "speculate" }}
 {{- include "eclectus.checkPolicy" (dict "path" (printf "config.profiles[%d].%s" $at $role) "values" (get $profile $role) "policies" (get $bounds.policies $role)) }}
 {{- end }}
 {{- end }}
