@@ -21,6 +21,7 @@ from eclectus.policies.place.fit import BestFit
 CAPACITY = 8000  # thousandths of a core
 CASES = 200
 LEAVES = "a", "b1", "b2"
+LEAST_SHARE = 0.4 * 0.4 * CAPACITY / 2  # of a job: weights are 1 or 1.5 on both levels, minima leave as much
 
 
 class Case(NamedTuple):
