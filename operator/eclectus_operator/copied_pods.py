@@ -6,7 +6,6 @@ used without a request, as probes do.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from eclectus.api.names import (
     COPY_OF_LABEL,
@@ -20,13 +19,13 @@ from eclectus.api.names import (
 from eclectus.api.node_probe import Deadlines
 from eclectus.kube.cluster_objects import COSCHEDULING_LABEL
 from eclectus.kubeclient.api_errors import MissingError
+from eclectus.kubeclient.client import Object
 from eclectus.maths.copies import copy_name
 from eclectus_operator.observed import Pod
 from eclectus_operator.operator_context import OperatorContext
 from eclectus_operator.pod_requests import CONTAINERS, with_zero_requests
 from eclectus_operator.pod_stages import Stage, StageSince, current_stage, deadline, overdue_message
 
-Object = dict[str, Any]
 # Starting has the time of Pulling too: without events, an image that is being pulled looks like a start. A
 # day is for a copy that hangs as its original does; one that works ends when its original has.
 DEADLINES = Deadlines(starting_seconds=180, running_seconds=86_400)

@@ -11,6 +11,7 @@ from eclectus.api.node_probe import Toleration
 from eclectus.kube import objects as kube
 
 ALL_PODS_PATH = "/api/v1/pods"
+DISRUPTION = "DisruptionTarget"  # the condition of a pod whose end is no failure of its own
 PULL_REASONS = (  # of a container that waits because its image could not be had
     "ErrImagePull",
     "ImagePullBackOff",

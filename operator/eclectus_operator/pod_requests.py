@@ -1,14 +1,13 @@
 """What the pods that the operator makes request: as their templates, or nothing that can be used without."""
 
 from collections.abc import Callable
-from typing import Any
 
 from eclectus.kube import objects as kube
 from eclectus.kube.requests import SHARED, requested
+from eclectus.kubeclient.client import Object
 from eclectus.model.objects import Amounts
 from eclectus_operator import convert
 
-Object = dict[str, Any]
 Change = Callable[[Object], Object]
 """From the `resources` of a container or a pod to its new requests."""
 

@@ -8,20 +8,19 @@ a job: a request that fails is logged, and its step is taken again by a later sy
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from eclectus.api.common import ObjectMeta, time_text
 from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError, RejectedError
+from eclectus.kubeclient.client import Object
 from eclectus.maths.copies import Step
-from eclectus_operator.observed import Metadata
+from eclectus_operator.observed import DISRUPTION, Metadata
 from eclectus_operator.operator_context import NotLeadingError, OperatorContext, Sync
 
-Object = dict[str, Any]
 About = ObjectMeta | Metadata
 """Of the DagJob or the pod that events are about."""
 PAUSE_SECONDS = 300.0  # after a copy that was refused or withdrawn, until its original gets another one
 RETRY_SECONDS = 2.0  # after a request that was not answered
-DISRUPTION = "DisruptionTarget"
 _log = logging.getLogger(__name__)
 
 

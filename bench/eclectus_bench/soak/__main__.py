@@ -34,7 +34,9 @@ def main(arguments: Sequence[str]) -> int:
     OUTPUT.mkdir(parents=True, exist_ok=True)
     file = OUTPUT / "soak.json"
     content = {**asdict(soak), "verdict": [{**asdict(row), "kept": row.kept} for row in rows(soak)]}
-    file.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS))
+    for reading in content["readings"]:  # JSON has no name for the last bucket, which has no bound
+        reading["steps"] = {str(bound): count for bound, count in reading["steps"].items()}
+    file.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
     print(f"\nwritten: {file}")
     return 0 if all(row.kept for row in rows(soak)) else 1
 

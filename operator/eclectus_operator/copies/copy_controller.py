@@ -31,9 +31,9 @@ from eclectus.kubeclient.client import Object, list_pages
 from eclectus.maths.copies import NO_POD, Attempt, Doing, Step, next_step
 from eclectus_operator import convert, copied_pods
 from eclectus_operator.convert import ShapeError
-from eclectus_operator.observed import Metadata, Pod
+from eclectus_operator.observed import DISRUPTION, Metadata, Pod
 from eclectus_operator.operator_context import NotLeadingError, OperatorContext
-from eclectus_operator.races import DISRUPTION, Pauses, Race, RaceSync
+from eclectus_operator.races import Pauses, Race, RaceSync
 
 SELECTOR = f"{SPECULATIVE_LABEL}=true,!{DAG_JOB_LABEL}"
 MOST_STEPS = 50  # of one sync in one namespace

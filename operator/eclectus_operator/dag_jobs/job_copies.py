@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from eclectus.api.dag_job import DagJob, Stage
 from eclectus.kubeclient.api_errors import ApiError
+from eclectus.kubeclient.client import Object
 from eclectus.maths.copies import Step
 from eclectus_operator import copied_pods
 from eclectus_operator.dag_jobs.task_pods import NewPod, TaskPod
@@ -88,7 +89,7 @@ class JobCopies(Sync):
             self._problems[stage.name] = found or await self._claim_problem(spec)
         return self._problems[stage.name]
 
-    async def _claim_problem(self, spec: copied_pods.Object) -> str:
+    async def _claim_problem(self, spec: Object) -> str:
         try:
             return await copied_pods.claim_problem(self.context, self.job.metadata.namespace, spec)
         except NotLeadingError:

@@ -33,6 +33,7 @@ from eclectus.maths.copies import copy_name
 from eclectus_operator import convert, copied_pods
 from eclectus_operator.copied_pods import spec_of_copy
 from eclectus_operator.observed import (
+    DISRUPTION,
     PULL_REASONS,
     ContainerStatus,
     Ended,
@@ -270,7 +271,7 @@ def _is_disrupted(pod: Pod, ended: float | None) -> bool:
     One that has succeeded was so only if it was deleted before its end: many programs exit with 0 on SIGTERM.
     The condition alone stops nothing, and who has written it may find that nobody needs the room any more.
     """
-    condition, deletion = pod.condition("DisruptionTarget"), pod.metadata.deletion_timestamp
+    condition, deletion = pod.condition(DISRUPTION), pod.metadata.deletion_timestamp
     if pod.status.phase != "Succeeded":
         return deletion is not None or (condition is not None and condition.status == "True")
     return deletion is not None and (ended is None or time_seconds(deletion) - _grace_seconds(pod) <= ended)
