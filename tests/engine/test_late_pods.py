@@ -67,7 +67,7 @@ class Cluster:
 
 
 def services(count: int = SERVICES) -> list[PodSelectorSeen]:
-    """Each selects what has one of the labels, so that a pod with all of them is compared with each."""
+    """Each requires one of the labels, so that a pod with all of them is compared with each."""
     return [
         PodSelectorSeen(PodSelector("Service", "default", key, (Requirement(key, "In", (value,)),)))
         for key, value in LABELS[:count]
@@ -75,7 +75,8 @@ def services(count: int = SERVICES) -> list[PodSelectorSeen]:
 
 
 def pod(name: str, **fields: Any) -> Task:
-    return make_task(name, **{"cpu": 1, "labels": LABELS, **fields})
+    """A pod with all labels, and one that no other has: those of equal labels are compared once."""
+    return make_task(name, **{"cpu": 1, "labels": (*LABELS, ("name", name)), **fields})
 
 
 def elsewhere(name: str, **fields: Any) -> Task:
@@ -99,6 +100,29 @@ def test_services_times_pods_of_one_namespace_are_compared_a_bounded_number_a_st
         steps += 1
     assert steps >= PODS * SERVICES / (100 + SERVICES) - 1
     assert cluster.bound == [f"p{at}" for at in range(PODS)]
+
+
+def test_pods_with_equal_labels_are_compared_with_services_once_until_one_changes() -> None:
+    cluster = Cluster(*services())
+    spread = cluster.engine._event_handlers._specs.default_spread
+    cluster.step(*(TaskSeen(pod(f"p{at}", cpu=200, labels=LABELS)) for at in range(PODS)))
+    assert spread._selectors.compared == SERVICES
+    cluster.step(
+        PodSelectorSeen(PodSelector("Service", "default", "l00", (Requirement("l01", "In", ("v",)),)))
+    )
+    cluster.run_while_due()
+    assert spread._selectors.compared == 2 * SERVICES - 1, "two Services require the same now"
+    found = {task.spec.preferred_spread for task in cluster.engine._state.pending.values()}
+    assert [len(each) for each in found] == [2]
+    assert "l00" not in {requirement.key for each in found for requirement in each[0].selector}
+
+
+def test_a_service_costs_as_much_as_it_requires() -> None:
+    """Labels of a pod are compared with each requirement, so a Service with forty costs forty times one."""
+    required = tuple(Requirement(key, "In", (value,)) for key, value in LABELS)
+    cluster = Cluster(PodSelectorSeen(PodSelector("Service", "default", "all", required)))
+    cluster.step(TaskSeen(pod("p0")))
+    assert cluster.engine._event_handlers._specs.default_spread._selectors.compared == len(LABELS)
 
 
 def test_a_pod_of_another_namespace_is_bound_in_the_step_in_which_it_comes() -> None:

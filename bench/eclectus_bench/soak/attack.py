@@ -70,8 +70,9 @@ def _pods(many: int) -> Iterator[Object]:
 
 
 def _labelled(name: str) -> Object:
+    """A pod with all labels and one of its own: those with equal labels are compared with Services once."""
     found = pod(name, "eclectus", TOO_MUCH)
-    found["metadata"]["labels"] = LABELS
+    found["metadata"]["labels"] = {**LABELS, "own": name}
     return found
 
 

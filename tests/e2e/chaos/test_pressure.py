@@ -28,7 +28,7 @@ def world(first, second, **context):
     return Candidate((first, second), {**QUIET, **context})
 
 
-SERVICES_AND_PODS = world(party("waiting", 50, labels=40), party("services", 50, keys=8))
+SERVICES_AND_PODS = world(party("waiting", 50, labels=40, distinct=1), party("services", 50, keys=8))
 
 
 def longest_steps(monkeypatch, comparisons):

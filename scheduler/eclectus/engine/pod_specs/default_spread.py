@@ -9,17 +9,18 @@ if it had changed later.
 All that selects a pod is joined to one selector, as by DefaultSelector of kube-scheduler: the labels of
 every Service that selects the pod, and the requirements of its controller, which need not select it. A pod
 is compared with few Services, whatever there are in its namespace: an index has each different selector
-under one of its labels, that which fewest others have there.
+under one of its labels, that which fewest others have there. Pods with equal labels are compared once,
+until a Service of their namespace changes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import attrgetter
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from eclectus.cluster.memo import unfile
+from eclectus.cluster.memo import Memo, unfile
 from eclectus.engine.pod_specs.late_pods import Fuel, NamespaceTurns
 from eclectus.framework import Profile
 from eclectus.framework.profile_settings import SpreadDefaults
@@ -41,15 +42,17 @@ class PodSelectors:
     """What there is; selectors of Services require labels with one value each."""
 
     def __init__(self) -> None:
-        self._services: dict[tuple[str, str], objects.Selector] = {}  # by namespace and name
+        self._services: dict[str, dict[str, objects.Selector]] = {}  # by namespace, and by name
         self._indexed: dict[tuple[str, objects.Selector], _Indexed] = {}  # by namespace and selector
         self._with_label: dict[_Label, dict[objects.Selector, None]] = {}
         self._controllers: dict[tuple[str, str], objects.Selector] = {}  # by namespace and kind/name
-        self.compared = 0  # selectors of Services with labels of pods, ever; written here only
+        # What Services require of the pods that they select, by namespace and labels of the pods.
+        self._required: dict[str, Memo[objects.Pairs, objects.Selector]] = {}
+        self.compared = 0  # requirements of Services with labels of pods, ever; written here only
 
     def __len__(self) -> int:
         """Services and controllers."""
-        return len(self._services) + len(self._controllers)
+        return sum(map(len, self._services.values())) + len(self._controllers)
 
     def set(self, given: objects.PodSelector) -> bool:
         """It exists and selects these pods; whether that is new."""
@@ -58,10 +61,11 @@ class PodSelectors:
             key = (namespace, f"{given.kind}/{name}")
             before, self._controllers[key] = self._controllers.get(key), given.selector
             return before != given.selector
-        if self._services.get((namespace, name)) == given.selector:
+        if self._services.get(namespace, {}).get(name) == given.selector:
             return False
         self._drop_service(namespace, name)
-        self._services[namespace, name] = given.selector
+        self._required.pop(namespace, None)
+        self._services.setdefault(namespace, {})[name] = given.selector
         indexed = self._indexed.get((namespace, given.selector))
         if indexed is None:
             labels = [(namespace, each.key, each.values[0]) for each in given.selector]
@@ -79,26 +83,37 @@ class PodSelectors:
 
     def joined(self, namespace: str, labels: objects.Pairs, controller: str) -> objects.Selector:
         """All requirements that select this pod, sorted, each once; empty if nothing does."""
-        found = dict[objects.Requirement, None]()
-        if self._services:
-            for selector in self._selecting(namespace, labels):
-                found |= dict.fromkeys(selector)
-        found |= dict.fromkeys(self._controllers.get((namespace, controller), ()))
+        services = self._required_by_services(namespace, labels) if namespace in self._services else ()
+        found = {*services, *self._controllers.get((namespace, controller), ())}
         return tuple(sorted(found, key=attrgetter("key", "op", "values"))) if len(found) > 1 else tuple(found)
+
+    def _required_by_services(self, namespace: str, labels: objects.Pairs) -> objects.Selector:
+        """What the Services that select pods with these labels require, each once."""
+        required = self._required.get(namespace)
+        if required is None:
+            required = self._required[namespace] = Memo(partial(self._join, namespace))
+        return required[labels]
+
+    def _join(self, namespace: str, labels: objects.Pairs) -> objects.Selector:
+        found = dict[objects.Requirement, None]()
+        for selector in self._selecting(namespace, labels):
+            found |= dict.fromkeys(selector)
+        return tuple(found)
 
     def _selecting(self, namespace: str, labels: objects.Pairs) -> Iterator[objects.Selector]:
         values = dict(labels)
         for key, value in labels:
-            selectors = self._with_label.get((namespace, key, value), ())
-            self.compared += len(selectors)
-            for selector in selectors:
+            for selector in self._with_label.get((namespace, key, value), ()):
+                self.compared += len(selector)
                 if objects.selects(selector, values):
                     yield selector
 
     def _drop_service(self, namespace: str, name: str) -> bool:
-        selector = self._services.pop((namespace, name), None)
+        selector = self._services.get(namespace, {}).get(name)
         if selector is None:
             return False
+        unfile(self._services, namespace, name)
+        self._required.pop(namespace, None)
         label, services = self._indexed[namespace, selector]
         del services[name]
         if not services:

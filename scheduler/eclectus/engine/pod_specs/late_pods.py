@@ -4,7 +4,7 @@ What a pod asks of nodes may depend on thousands of objects of its namespace, as
 and one event may concern every pod of a cluster: a product that neither the number of events nor that of pods
 bounds. So there are two bounds, each by namespace; pods of other namespaces are not delayed.
 
-Fuel: comparisons of a pod with Services and of its terms with other pods are counted. Each namespace has a
+Fuel: comparisons of a pod with what Services require and of its terms with other pods are counted. Each namespace has a
 share of those of a step. Where it is used up, further pods are completed in the next, which is due at once.
 
 Terms: a pod carries the terms of others that match it, also of pods that wait (cluster/alike_pods.py). 500
@@ -22,7 +22,7 @@ from eclectus.cluster.memo import unfile
 from eclectus.model.objects import PodAffinityTerm, Task
 
 PODS_MOST = 1_000  # of each kind that are completed, or seen again, in one step
-COMPARISONS_MOST = 100_000  # in one step: about half a second
+COMPARISONS_MOST = 100_000  # in one step: 30 ms
 OF_ONE_NAMESPACE_MOST = 20_000
 FEW = 500  # a namespace that has spent less goes on, whatever others have spent
 
