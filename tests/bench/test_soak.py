@@ -20,6 +20,7 @@ from eclectus_bench.soak.renewals import Renewals
 from eclectus_bench.soak.run import ERROR_LINE
 from eclectus_bench.soak.sizes import QUICK, Sizes
 from eclectus_bench.soak.verdict import (
+    LEASE_SECONDS,
     MEMORY_MIB,
     OPERATOR,
     RENEW_DEADLINE_SECONDS,
@@ -32,7 +33,9 @@ from eclectus_bench.soak.verdict import (
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import CHART
 from eclectus_e2e.testbed import clusters
+from eclectus_operator.settings import LeaseSettings
 
+LEASE, OPERATORS = RENEW_DEADLINE_SECONDS  # names
 SIZES = Sizes(
     minutes=4, nodes=3, pods=7, pending=20, shapes=10, rate=1.0, life_seconds=1.0, probed=1
 )  # of which no node has as many pods as another has
@@ -165,7 +168,11 @@ def test_a_soak_within_all_bounds_exceeds_none():
         ({"readings": read(at=140, steps=steps(fast=100, slow=5))}, "99th percentile of steps"),
         ({"readings": read(at=200, longest_step=1.1)}, "longest step after start-up"),
         ({"readings": read(at=230, longest_step=None)}, "scrapes without an answer within 2 s"),
-        ({"longest_gaps": {"a": 2.0, "b": 10.5}}, "longest time without a renewal of Lease b"),
+        (
+            {"longest_gaps": {LEASE: 2.0, OPERATORS: 10.5}},
+            f"longest time without a renewal of Lease {OPERATORS}",
+        ),
+        ({"longest_gaps": {LEASE: 3.6, OPERATORS: 3.6}}, f"longest time without a renewal of Lease {LEASE}"),
         ({"waits": [0.1, 61.0]}, "arriving pods that waited for more than 60 s"),
         ({"unbound": [61.0]}, "arriving pods that waited for more than 60 s"),
         ({"errors": ["log of scheduler: x"]}, "errors"),
@@ -181,14 +188,14 @@ def test_each_bound_can_be_exceeded(changes, what):
         ([1.0, 1.0, 1.5], 2.4, []),
         ([1.0, 1.0, 1.6], 2.4, ["99th percentile of waits beside the attack; before it was 1.00 s"]),
         ([9.0, 1.0, 1.6], 2.4, ["99th percentile of waits beside the attack; before it was 1.00 s"]),
-        ([1.0, 1.0, 1.5], 2.6, ["the same of Lease a, half of its length"]),
+        ([1.0, 1.0, 1.5], 2.6, [f"the same of Lease {LEASE}, half of its length"]),
     ],
 )
 def test_an_attack_may_cost_other_tenants_little(waits, gap, what):
     """Of 240 seconds the attack has the last 96; waits of the 48 before are what it is compared with."""
     sizes = replace(SIZES, attackers=1)
     sent = [95.0, 100.0, 144.0]
-    assert exceeded(sizes=sizes, waits=waits, sent=sent, longest_gaps={"a": gap}) == what
+    assert exceeded(sizes=sizes, waits=waits, sent=sent, longest_gaps={LEASE: gap, OPERATORS: 7.4}) == what
 
 
 def test_steps_beside_an_attack_are_no_part_of_the_others():
@@ -215,8 +222,13 @@ def test_bounds_are_those_of_the_chart():
     limits = {name: values[name]["resources"]["limits"]["memory"] for name in (SCHEDULER, OPERATOR)}
     assert limits == {SCHEDULER: "1Gi", OPERATOR: "256Mi"}
     assert MEMORY_MIB == {SCHEDULER: 1024, OPERATOR: 256}
-    deadline = values["config"]["leaderElection"]["renewDeadline"]
-    assert deadline == f"{RENEW_DEADLINE_SECONDS * 1000:g}ms"
+    of_scheduler = values["config"]["leaderElection"]
+    assert of_scheduler["renewDeadline"] == f"{RENEW_DEADLINE_SECONDS[LEASE] * 1000:g}ms"
+    assert of_scheduler["leaseDuration"] == f"{LEASE_SECONDS[LEASE]:g}s"
+    of_operator = LeaseSettings("default")  # of which the chart changes no time
+    assert of_operator.lease_name == OPERATORS
+    assert of_operator.renew_deadline == RENEW_DEADLINE_SECONDS[OPERATORS]
+    assert of_operator.lease_duration == LEASE_SECONDS[OPERATORS]
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ What a pod asks of nodes may depend on thousands of objects of its namespace, as
 and one event may concern every pod of a cluster: a product that neither the number of events nor that of pods
 bounds. So there are two bounds, each by namespace; pods of other namespaces are not delayed.
 
-Fuel: comparisons of a pod with what Services require and of its terms with other pods are counted. Each namespace has a
-share of those of a step. Where it is used up, further pods are completed in the next, which is due at once.
+Fuel: comparisons of a pod with what Services require and of its terms with other pods are counted. Each
+namespace has a share of those of a step. Where it is used up, further pods are completed in the next, which
+is due at once.
 
 Terms: a pod carries the terms of others that match it, also of pods that wait (cluster/alike_pods.py). 500
 pods with 8 terms about all namespaces would have every pod of the cluster carry 4,000, though they fit
