@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,8 +13,10 @@ import pytest
 
 from eclectus.api.names import POOL_LABEL, POOLS_PATH
 from eclectus_e2e.testbed.chart import render
+from eclectus_e2e.testbed.controlplane.components import POD_GROUPS_VERSION
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane
-from live_cluster import Admin, Scheduler, pod, wait
+from live_cluster import QUICK_LEASE, Admin, Scheduler, pod, wait
+from pod_groups import pod_group
 from pool_objects import new_pool
 
 pytestmark = pytest.mark.live
@@ -50,9 +54,10 @@ def pools(admin: Admin) -> Iterator[Callable[..., None]]:
     wait("Pools are served no more", lambda: not is_served(admin))
 
 
-def pods(pool: str, count: int) -> list[Any]:
+def pods(pool: str, count: int, **spec: Any) -> list[Any]:
     """Pods of one core each that work for long."""
-    made = [pod(f"{pool}-{at}", cpu="1", work=1000, terminationGracePeriodSeconds=1) for at in range(count)]
+    spec["terminationGracePeriodSeconds"] = 1
+    made = [pod(f"{pool}-{at}", cpu="1", work=1000, **spec) for at in range(count)]
     for each in made:
         each["metadata"].setdefault("labels", {})[POOL_LABEL] = pool
     return made
@@ -106,3 +111,113 @@ def test_a_minimum_is_taken_back_from_the_pool_above_its_share_and_seen(
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     wait("it is written", lambda: "2 cpu   3 cpu   2 cpu" in shown())
+
+
+def test_a_pool_that_only_tries_says_whom_it_would_evict_and_evicts_nobody(
+    admin: Admin, pools: Callable[..., None], scheduler: Callable[..., Scheduler]
+) -> None:
+    pools("a", minShare={"amounts": {"cpu": 2}}, preemption={"minShareSeconds": 0.5, "dryRun": True})
+    pools("c", minShare={"amounts": {"cpu": 1}}, preemption={"minShareSeconds": 0.5})
+    pools("b")
+    scheduler(profiles=[PROFILE]).wait_deciding()
+    admin.create(pods("b", CORES))
+    wait("b has the cluster", lambda: held(admin, "b") == CORES)
+    admin.create(pods("a", 3))
+    wait("a says whom it would evict", lambda: admin.events("WouldReclaim"))
+    note = admin.events("WouldReclaim")[0]["note"]
+    assert note.startswith("Dry run: pool a would take its minimum back on node n")
+    assert note.endswith("it would evict 1 pod of b")
+    admin.create(pods("c", 1))
+    wait("c, which does not only try, has its minimum", lambda: held(admin, "c") == 1)
+    assert (held(admin, "a"), held(admin, "b")) == (0, CORES - 1)
+
+
+def test_a_gang_in_a_pool_starts_whole_within_the_limit_and_takes_room_back_whole(
+    admin: Admin, pools: Callable[..., None], scheduler: Callable[..., Scheduler]
+) -> None:
+    groups = f"/apis/{POD_GROUPS_VERSION}/namespaces/{admin.namespace}/podgroups"
+    pools("small", maxShare={"amounts": {"cpu": 2}})
+    pools("a", minShare={"amounts": {"cpu": 4}}, preemption={"minShareSeconds": 0.5})
+    pools("b")
+    scheduler(profiles=[PROFILE]).wait_deciding()
+    for name, members in (("four", 4), ("two", 2), ("train", 4)):
+        admin.send("POST", groups, pod_group(name, members))
+
+    def gang(pool: str, name: str, members: int) -> list[Any]:
+        made = pods(pool, members, schedulingGroup={"podGroupName": name})
+        for each in made:
+            each["metadata"]["name"] += f"-{name}"
+        return made
+
+    # 1. A gang of four would be beyond the limit of two, with room on each node; one of two is not.
+    admin.create(gang("small", "four", 4))
+    wait("it waits", lambda: admin.condition("small-3-four").get("reason") == "WaitingForQuota")
+    admin.create(gang("small", "two", 2))
+    wait("two start", lambda: held(admin, "small") == 2)
+    assert {name.rpartition("-")[2] for name in admin.bound()} == {"two"}
+    # 2. All else is b's, and a gang takes four cores back: all of them, and none before it may have all.
+    admin.create(pods("b", CORES - 2))
+    wait("b has the rest", lambda: held(admin, "b") == CORES - 2)
+    admin.create(gang("a", "train", 4))
+    wait("the gang has started", lambda: held(admin, "a") == 4)
+    assert held(admin, "b") == CORES - 6
+
+
+KILLS = 5
+
+
+def seen_since(admin: Admin, version: str) -> Iterator[tuple[str, Any]]:
+    """What has become of the namespace's pods, in the API server's own order: type of change, and pod."""
+    query = f"watch=1&resourceVersion={version}&timeoutSeconds=1"
+    text = admin.text(f"/api/v1/namespaces/{admin.namespace}/pods?{query}")
+    for line in text.splitlines():
+        change = json.loads(line)
+        yield change["type"], change["object"]
+
+
+@pytest.mark.slow
+def test_schedulers_that_are_killed_while_room_is_taken_back_evict_nobody_for_nothing(
+    admin: Admin, pools: Callable[..., None], scheduler: Callable[..., Scheduler]
+) -> None:
+    """Each time another pool takes its minimum back, and the leader is killed when the first pod shows it."""
+    names = [f"a{at}" for at in range(KILLS)]
+    for name in names:
+        of = {"amounts": {"cpu": 2}}
+        pools(name, minShare=of, maxShare=of, preemption={"minShareSeconds": 0.5})
+    pools("b")
+    version = admin.send("GET", f"/api/v1/namespaces/{admin.namespace}/pods")["metadata"]["resourceVersion"]
+    leader = scheduler(profiles=[PROFILE], lease=QUICK_LEASE).wait_deciding()
+    standby = scheduler(name="s", profiles=[PROFILE], lease=QUICK_LEASE)
+    admin.create(pods("b", CORES))
+    wait("b has the cluster", lambda: held(admin, "b") == CORES)
+    for at, name in enumerate(names):
+        admin.create(pods(name, 3))
+
+        def is_begun(name: str = name, at: int = at) -> bool:
+            """A node is held for a pod; or, every second time, a pod of b is to go."""
+            found = admin.pods()
+            if at % 2:
+                gone = sum("deletionTimestamp" in each["metadata"] for each in found.values())
+                return gone > 0 or CORES - len([each for each in found if each.startswith("b-")]) > 2 * at
+            mine = [each for pod_name, each in found.items() if pod_name.startswith(f"{name}-")]
+            return any(each["status"].get("nominatedNodeName") for each in mine)
+
+        wait(f"{name} takes its minimum back", is_begun, every=0.01)
+        leader.kill()
+        leader, standby = standby, leader.start()
+        wait(f"{name} has its minimum", lambda name=name: held(admin, name) == 2)
+    wait("those evicted are gone", lambda: len(admin.pods()) == CORES + KILLS)
+    holds, evicted = Counter[str](), 0
+    bound = set[str]()
+    for change, found in seen_since(admin, version):
+        pool, uid = found["metadata"]["labels"][POOL_LABEL], found["metadata"]["uid"]
+        if change == "DELETED" and uid in bound:
+            bound.remove(uid)
+            holds[pool] -= 1
+            assert pool == "b"
+            evicted += 1
+        elif found["spec"].get("nodeName") and uid not in bound:
+            bound.add(uid)
+            holds[pool] += 1
+            assert pool == "b" or holds[pool] <= 2, "no limit is passed at any time"
+    assert evicted == 2 * KILLS, "as many as the minima need"
