@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
+from eclectus.engine.places import MOVES
 from eclectus.engine.pod_specs import late_pods
-from eclectus.engine.state import MOVES
 from eclectus.feasibility.scores_by_pods import HOSTNAME
 from eclectus.model.events import (
     BindConfirmed,

@@ -188,7 +188,7 @@ def _validate_evict(state: State, refused: Refused | RefusedGang, evict: Evict) 
         raise PolicyError(f"{victim} has not a lower priority than {task}")
     if evict.claim is not None and (not victim.pool or victim.pool == task.pool):
         raise PolicyError(f"{victim} is not in another pool than {task}")
-    if victim.uid in state.evicted:
+    if victim.uid in state.evictions.sent:
         raise PolicyError(f"{victim} is evicted already")
     if isinstance(refused, RefusedGang):
         held = sum(state.placed.is_nominated(each.uid) for each in refused.tasks)
@@ -210,7 +210,7 @@ def _goes_with_gang(state: State, evict: Evict, node: str) -> bool:
     gang = state.gangs.pods.get(evict.victim.uid)
     if gang is None or evict.claim is None:
         return False
-    others = (uid for uid in gang.placed if state.evicted.get(uid) == evict.task.uid)
+    others = (uid for uid in gang.placed if state.evictions.sent.get(uid) == evict.task.uid)
     return any(state.placed.node_of(uid) == node for uid in others)
 
 

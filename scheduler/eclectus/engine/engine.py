@@ -9,8 +9,9 @@ import numpy as np
 
 from eclectus.engine.counters import QueueCounts
 from eclectus.engine.effects import Effects
-from eclectus.engine.event_handlers import EventHandlers, LearnerFeed
+from eclectus.engine.event_handlers import EventHandlers
 from eclectus.engine.gang_attempts import GangTurns
+from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.node_dispatch import NodeDispatch
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.placement import Placement
@@ -88,7 +89,7 @@ class Engine:
             self._recheck_at = now + RECHECK_SECONDS
             self._placement.recheck()
             self._nominations.review_kept()
-            if state.spared:
+            if state.evictions.spared:
                 state.review_spared()
         if self._event_handlers.change_at <= now:
             self._event_handlers.change_places()

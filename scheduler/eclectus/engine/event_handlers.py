@@ -5,217 +5,24 @@ about storage the pods that use it are resolved again at the end of the events o
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
 from itertools import chain
 from math import inf
 from operator import attrgetter
 from typing import Any
 
-from msgspec.structs import replace
-
 from eclectus.accounts.pool_tree import PoolNamespace
 from eclectus.cluster.nodes import Cluster
 from eclectus.engine.attempts import Attempts
+from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.nominations import Nominations
-from eclectus.engine.pod_specs.anti_affinity_matches import anti_affinity_matches, preference_matches
-from eclectus.engine.pod_specs.default_spread import DefaultSpreading
-from eclectus.engine.pod_specs.late_pods import LatePods
 from eclectus.engine.pod_specs.namespaces import NamespaceSelectors
-from eclectus.engine.pod_volumes import PodVolumes
+from eclectus.engine.pod_specs.waiting_specs import ProfileRules, WaitingSpecs
 from eclectus.engine.quota import PoolMembers
 from eclectus.engine.state import ForeignPod, State
-from eclectus.framework import Completion, Profile
 from eclectus.model import events
-from eclectus.model.learned import LearnedNode
-from eclectus.model.objects import ENDED, Amounts, Task
+from eclectus.model.objects import ENDED, Task
 from eclectus.model.volumes import AttachLimits
-
-
-class ProfileRules:
-    """What profiles add to the specs of their pods, node affinity, and leave out: some resources.
-
-    kube-scheduler has both as arguments of plugins (NodeAffinityArgs.addedAffinity, NodeResourcesFitArgs).
-    They hold while a pod is placed. On its node it counts with all that it requests.
-    """
-
-    def __init__(self, profiles: Iterable[Profile]) -> None:
-        self._settings = {
-            each.scheduler_name: each.settings
-            for each in profiles
-            if each.settings.added_affinity
-            or each.settings.ignored_resources
-            or each.settings.ignored_resource_groups
-        }
-
-    def applied(self, task: Task) -> Task:
-        """A pending pod as its profile wants it placed; `task` is the pod as it was seen."""
-        settings = self._settings.get(task.profile)
-        if settings is None:
-            return task
-        spec, added = task.spec, settings.added_affinity
-        spec = replace(spec, requests=tuple(each for each in spec.requests if not settings.ignores(each[0])))
-        if added is not None:
-            preferences = (*spec.preferences, *added.preferred)
-            spec = replace(spec, preferences=preferences, enforced_affinity=added.required)
-        return replace(task, spec=spec)
-
-
-class WaitingSpecs:
-    """The specs of pods that wait, completed by what the cluster adds to them, and kept up to date.
-
-    What a pod asks of nodes is not all in its manifest. Default topology spread comes from the Services and
-    the controller that select it; anti-affinity holds both ways, so terms of other pods count for it; what
-    its claims mean depends on volumes. Each source completes a spec, and names the pods for which its answer
-    has changed. A source is asked only where it has an answer or news.
-
-    `pending`: uid -> such a pod, as it was completed last.
-    """
-
-    def __init__(
-        self, profiles: Iterable[Profile], cluster: Cluster, pending: Mapping[str, Task], volumes: PodVolumes
-    ) -> None:
-        self.late = LatePods()
-        self.default_spread = DefaultSpreading(profiles, pending, self.late.fuel)
-        self._anti_affinity = anti_affinity_matches(cluster.anti_affinity, pending)
-        self._preferences = preference_matches(cluster.preferences, pending)
-        self._matches = (self._anti_affinity, self._preferences)
-        self._volumes = volumes
-        self._storage, self._reaches = cluster.volumes.storage, cluster.volumes.reach
-        self._late_tasks, self._spent = self.late.tasks, self.late.fuel.spent
-
-    def completed(self, task: Task) -> Task:
-        """The pod with the spec that rules work with; it is followed from now on."""
-        if task.labels or task.controller:  # otherwise nothing selects it
-            task = self.default_spread.resolved(task)
-        has_own = task.has_terms
-        if has_own:
-            self.late.terms.set(task)
-        for matches in self._matches:
-            if has_own or matches.terms.generation:
-                task = matches.with_terms(task)
-                self.late.fuel.spend(task.namespace, matches.compared)
-        return self._volumes.resolved(task) if task.claims else task
-
-    def discard(self, uid: str) -> None:
-        """The pod waits no more: it is bound, has ended, or was deleted."""
-        if uid in self.late.tasks or uid in self.late.terms.pods:
-            self.late.discard(uid)
-        if uid in self.default_spread.pods:
-            self.default_spread.discard(uid)
-        for matches in self._matches:
-            if uid in matches.pods:
-                matches.discard(uid)
-        if uid in self._volumes.waiting:
-            self._volumes.discard(uid)
-
-    @property
-    def has_news(self) -> bool:
-        """Whether a source may have another answer, or pods are late."""
-        anti_affinity, preferences = self._anti_affinity, self._preferences
-        if self._late_tasks or self._spent or self.default_spread.has_news or self._reaches:
-            return True
-        return (
-            anti_affinity.generation != anti_affinity.terms.generation
-            or preferences.generation != preferences.terms.generation
-            or self._storage.has_news
-        )
-
-    def take_changed(self) -> Iterator[Task]:
-        """The pods with another answer of a source; no other is asked, so terms cost no look at Services."""
-        if self.default_spread.has_news:
-            yield from self.default_spread.take_changed()
-        for matches in self._matches:
-            if matches.generation != matches.terms.generation:
-                yield from matches.changed()
-        if self._storage.has_news or self._reaches:
-            yield from map(self._volumes.resolved, self._volumes.changed())
-
-
-class LearnerFeed:
-    """Informs the learner of nodes, completions, arrivals, starts and departures of tasks.
-
-    A learner that does not need an optional hook is not called for it. An exception in a learner becomes a
-    Fault; it costs the learner one piece of information, and nothing else anything.
-    """
-
-    def __init__(self, state: State) -> None:
-        self._state = state
-        self._learn = state.learn
-        self._call = partial(state.guarded, state.learn)
-        self._needs = state.learn.traits.needs
-        self._probe_validity = state.probe_validity
-        # Namespace and uid of a pod -> uid of its copy, which is on a node.
-        self._copies: dict[tuple[str, str], str] = {}
-
-    def node_recalled(self, learned: LearnedNode) -> None:
-        """What was learned of a node before, or by another process."""
-        if learned.node in self._state.cluster.rows:
-            self._call(self._learn.recall, replace(learned, at=min(learned.at, self._state.now)))
-
-    def task_arrived(self, task: Task) -> None:
-        """A task that ends is pending here, or was bound by another scheduler; once a task."""
-        if "task arrivals" in self._needs:
-            self._call(self._learn.arrived, task.workload, self._state.now)
-
-    def task_on_node(self, task: Task) -> None:
-        """The task was seen on its node and is counted there."""
-        if task.copy_of:
-            self._copies[task.namespace, task.copy_of] = task.uid
-        if task.notional_requests or task.node in self._probe_validity.probes:
-            for uid in self._probe_validity.observe(task):
-                self._task_left(uid)
-        if "start times" not in self._needs or task.phase != "Running" or task.spec.long_running:
-            return
-        row = self._state.cluster.rows.get(task.node)
-        if row is not None and task.uid not in self._probe_validity:
-            self._call(self._learn.started, task.uid, row, task.workload, self._state.now, _requests(task))
-
-    def task_ended(self, task: Task) -> None:
-        """The task has ended. Its time is a sample unless it failed or was an invalid probe."""
-        is_sample = task.phase == "Succeeded" and task.uid not in self._probe_validity
-        if is_sample and task.started is not None and task.finished is not None:
-            state, seconds = self._state, task.finished - task.started
-            row = state.cluster.rows.get(state.placed.node_of(task.uid))
-            if row is not None and seconds > 0:
-                requests, is_probe = _requests(task), task.spec.probe
-                bound_at = state.placed.bound_at(task.uid)
-                turnaround = None if bound_at is None or is_probe else state.now - bound_at - seconds
-                done = Completion(
-                    row, task.workload, seconds, state.now, requests, is_probe, task.uid, turnaround
-                )
-                self._call(self._learn.observe, done)
-                if not is_probe:
-                    state.service_times.observe(task.workload, seconds)
-            self._overtake(task)
-
-    def _overtake(self, task: Task) -> None:
-        """Another attempt of the work that is done now would have run on: for how long is not known."""
-        state, other = self._state, task.copy_of or self._copies.get((task.namespace, task.uid), "")
-        run = state.placed.task(other) if other else None
-        if run is None or (run.namespace, run.workload) != (task.namespace, task.workload):
-            return
-        row, began = state.cluster.rows.get(run.node), run.started
-        if row is not None and run.phase == "Running" and began is not None and began < state.now:
-            lost = Completion(row, run.workload, state.now - began, state.now, _requests(run), uid=run.uid)
-            self._call(self._learn.overtaken, lost)
-
-    def task_gone(self, task: Task | None, uid: str) -> None:
-        """The task has ended or was deleted; as it was on its node, None if it was on none."""
-        if task is not None and task.copy_of and self._copies.get((task.namespace, task.copy_of)) == uid:
-            del self._copies[task.namespace, task.copy_of]
-        self._probe_validity.remove(uid)
-        self._task_left(uid)
-
-    def _task_left(self, uid: str) -> None:
-        if "task ends" in self._needs:
-            self._call(self._learn.left, uid, self._state.now)
-
-
-def _requests(task: Task) -> Amounts:
-    """What distinguishes tasks of one workload; a probe with zero requests does the work of a task."""
-    return task.notional_requests or task.spec.requests
-
 
 # For which a pod with terms has found no room, when others are late; then another has its turn.
 CHANGE_SECONDS = 10.0
@@ -476,7 +283,7 @@ class EventHandlers:
             self._waits_no_more(uid)
         if state.has_pools:
             state.pool_refusals.forget(uid)
-        state.eviction_ended(uid)
+        state.evictions.end(uid)
         if uid in state.placed.assumed:
             state.placed.confirm(uid)
             state.reports.allowance.answered(uid, state.before, state.now)

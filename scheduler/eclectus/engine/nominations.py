@@ -338,7 +338,7 @@ class Nominations:
             room.remove(task)
         for other in self._lower_on(node, task):
             room.remove(other)
-        evicted = self._state.evicted
+        evicted = self._state.evictions.sent
         for pod, _ in self._placed.bound_on(row) if once_gone else ():
             if pod.deleting or pod.uid in evicted:
                 room.remove(pod)
@@ -349,7 +349,7 @@ class Nominations:
 
         For a pool that takes room back, one of any other pool. Or whether the node is kept free for the pod.
         """
-        evicted = self._state.evicted
+        evicted = self._state.evictions.sent
         if not self._state.view.task_class(task).scalars.feasible[row]:
             return False
         takes_back = self._takes_back(task)

@@ -18,8 +18,9 @@ import numpy as np
 from msgspec import Struct
 
 from eclectus.cluster.changelog import Rows
+from eclectus.engine.places import IN_A_GANG
 from eclectus.engine.quota import limits_by_node
-from eclectus.engine.state import IN_A_GANG, ReportReason, State
+from eclectus.engine.state import ReportReason, State
 from eclectus.feasibility.fit_error import (
     NO_NODES,
     NO_ROWS,
@@ -57,7 +58,7 @@ class FitErrors:
         # By spec, workload, priority, whether the pod may preempt, is nominated, and waits for its gang:
         # what is before the outcome of preemption, and all from there on.
         self._made: dict[tuple[Spec, str, int, bool, bool, bool], tuple[str, str]] = {}
-        self._victims = Counter(state.evicted.values())  # by the uid of the pod that needs the room
+        self._victims = Counter(state.evictions.sent.values())  # by the uid of the pod that needs the room
         self.pods_examined = 0  # on nodes, for the outcome of preemption; a microsecond each
 
     def __len__(self) -> int:

@@ -12,9 +12,8 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     deferrals       pods in class_queues that wait for one busy node
     gangs           pods that wait to be placed together
     backoff         pods whose last attempt failed
-    evicted         pods for which an eviction was sent, as long as they exist
+    evictions       pods for which an eviction was sent, as long as they exist, and those spared for refusals
     held_back       pods that a limit of their pool keeps waiting
-    spared          pods of which evictions were refused lately
     budgets         PodDisruptionBudgets
     relief          classes of refused tasks and gangs, and when Relieve policies are asked about them
     reserving       likewise, and when Orders that reserve nodes are
@@ -33,11 +32,9 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     counters        counts for metrics
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import inf
 from random import Random
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -56,8 +53,10 @@ from eclectus.engine.agenda import (
 )
 from eclectus.engine.attempts import Attempts
 from eclectus.engine.counters import AttemptResult, Counters, ExpectedWaits
+from eclectus.engine.evictions import Evictions
 from eclectus.engine.gangs import Gangs, WaitingGang
 from eclectus.engine.placed_pods import AssumedBind, Binds, PlacedPods, ProbeValidity
+from eclectus.engine.places import Places, PodPlace
 from eclectus.engine.plan_records import PlanRecords
 from eclectus.engine.pod_volumes import PodVolumes
 from eclectus.engine.pool_records import PoolRecords
@@ -82,112 +81,6 @@ from eclectus.model.commands import (
 from eclectus.model.objects import NO_GRANT, ClassKey, GangKey, Grant, Reservation, Task, may_outrank
 
 T = TypeVar("T")
-PodPlace = Literal[
-    "arriving",
-    "deleting",
-    "gated",
-    "gang",
-    "lead",
-    "classQueue",
-    "nodeQueue",
-    "heldBack",
-    "backOff",
-    "assumed",
-]
-
-MOVES: Final[Mapping[PodPlace | None, frozenset[PodPlace | None]]] = {  # None: the pod is not pending here
-    None: frozenset({"arriving", "deleting", "gated", "gang", "classQueue", "backOff"}),
-    "arriving": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff"}),
-    "deleting": frozenset({None, "deleting"}),
-    "gated": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff"}),
-    "gang": frozenset({None, "deleting", "gated", "gang", "lead", "classQueue", "backOff", "assumed"}),
-    "lead": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff"}),
-    "classQueue": frozenset(
-        {
-            None,
-            "arriving",
-            "deleting",
-            "gated",
-            "gang",
-            "classQueue",
-            "nodeQueue",
-            "heldBack",
-            "backOff",
-            "assumed",
-        }
-    ),
-    "nodeQueue": frozenset(
-        {None, "deleting", "gated", "gang", "classQueue", "heldBack", "backOff", "assumed"}
-    ),
-    "heldBack": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff"}),
-    "backOff": frozenset({None, "deleting", "gated", "gang", "classQueue", "backOff", "assumed"}),
-    "assumed": frozenset({None, "deleting", "gated", "backOff"}),
-}
-
-IN_A_GANG: Final = frozenset({"gang", "lead"})  # places of pods that wait to be placed together
-
-
-class Places:
-    """Where a pending pod of ours is: in exactly one place. Written by State only.
-
-    place       the pod                                            handle
-    ---------   ------------------------------------------------   ------------------------------------
-    arriving    its spec is completed in a later step (fuel)       -
-    deleting    is being deleted, and is not placed any more       -
-    gated       has scheduling gates                               -
-    gang        waits for the other pods of its gang               -
-    lead        is in a class queue for its whole gang             Queued
-    classQueue  waits for its turn, for room, or for a time        Queued
-    nodeQueue   waits at one node or several                       Reservation
-    heldBack    waits for room in its pool                         -
-    backOff     failed, and is tried again later                   when, seconds
-    assumed     has a node, and its bind is under way              -
-
-    What takes a pod out of its place, how many pods are where, and why a pod waits follow from this table.
-    `MOVES` has the ways between the places. Whether the pods of a class queue are active, deferred, withheld
-    or unschedulable is said of their class (queues/class_queues.py). A nomination changes no place: room
-    elsewhere may come first.
-    """
-
-    def __init__(self) -> None:
-        self._of: dict[str, tuple[PodPlace, Any]] = {}
-
-    def counts(self) -> Counter[PodPlace]:
-        """How many pods are in each place. O(pods): a count that every move keeps would cost every pod."""
-        return Counter(place for place, _ in self._of.values())
-
-    def of(self, uid: str) -> PodPlace | None:
-        """The place of a pod; None if it is not pending here."""
-        found = self._of.get(uid)
-        return None if found is None else found[0]
-
-    def entry(self, uid: str) -> tuple[PodPlace | None, Any]:
-        """The place of a pod and its handle; None and None if it is not pending here."""
-        return self._of.get(uid, (None, None))
-
-    def queued(self, uid: str) -> Queued | None:
-        """The entry of a pod, or of the lead of a gang, in a class queue; None if it is in none."""
-        place, handle = self._of.get(uid, (None, None))
-        return handle if place in ("classQueue", "lead") else None
-
-    def reservation(self, uid: str) -> Reservation | None:
-        """The reservation behind which a pod waits at nodes; None if it is in no node queue."""
-        place, handle = self._of.get(uid, (None, None))
-        return handle if place == "nodeQueue" else None
-
-    def move(self, uid: str, place: PodPlace, handle: Any = None) -> None:
-        """Note that the pod is in this place now."""
-        self._of[uid] = (place, handle)
-
-    def forget(self, uid: str) -> None:
-        """Note that the pod is bound or gone; no error if it was in no place."""
-        self._of.pop(uid, None)
-
-
-DRY_RUN_SECONDS = 60.0  # between two reports of what one pool would evict
-SPARED_SECONDS = 30.0  # for which a pod is no victim after a second refusal, doubled each time
-SPARED_SECONDS_MOST = 300.0  # up to this
-
 FailureReason = Literal["Unschedulable", "SchedulerError"]
 ReportReason = Literal[
     "Unschedulable", "SchedulerError", "WaitingForNode", "WaitingForGang", "WaitingForQuota"
@@ -241,14 +134,7 @@ class State:
         self.pool_refusals = PoolRefusals(self.pools.tree, self.known_pod)
         self.plan_records = PlanRecords(profiles, self.accounts.jobs, self.counters.plans, self.fault)
         self.placed = PlacedPods(self.cluster, self.accounts.of_placed)
-        self._evicted: dict[str, str] = {}
-        self.evicted: Mapping[str, str] = self._evicted  # uid -> uid of the pod that needs the room
-        self._dry_runs: dict[str, float] = {}  # pool -> when it was said what it would evict, seconds
-        self._spared: dict[str, float] = {}
-        # uid of a pod of which evictions were refused -> until when it is no victim, seconds
-        self.spared: Mapping[str, float] = self._spared
-        # uid -> for how long it is spared after the next refusal, seconds
-        self._refusal_waits: dict[str, float] = {}
+        self.evictions = Evictions()
         self.view = self._made_view(seed)
         self.class_queues = ClassQueues(self.view.classes, profiles)
         self._pending: dict[str, Task] = {}
@@ -280,8 +166,8 @@ class State:
             queued_tasks=self.node_queues.tasks_by_class,
             deferred_since=self.deferrals.since,
             placed=self.placed,
-            evicted=self.evicted,
-            spared=self.spared,
+            evicted=self.evictions.sent,
+            spared=self.evictions.spared,
             budgets=self.budgets,
             shares_by_policy=self.accounts.shares,
             job_work=self.accounts.job_work,
@@ -518,7 +404,7 @@ class State:
 
     def evict(self, victim: Task, task: Task, claim: Entitlement | None = None) -> None:
         """Delete a bound pod to make room for the task, which is nominated to its node."""
-        self._evicted[victim.uid] = task.uid
+        self.evictions.send(victim.uid, task.uid)
         self.pools.evict(victim)
         self.budgets.spend(victim)
         self.counters.preemption_victims += 1
@@ -528,10 +414,8 @@ class State:
 
     def say_dry_run(self, task: Task, row: int, victims: Sequence[Task], claim: Entitlement) -> None:
         """Say on the task whom its pool would evict for it, not too often for one pool."""
-        if self.now < self._dry_runs.get(claim.pool, -inf) + DRY_RUN_SECONDS:
+        if not self.evictions.may_say(claim.pool, self.now):
             return
-        self._dry_runs = {pool: at for pool, at in self._dry_runs.items() if self.now < at + DRY_RUN_SECONDS}
-        self._dry_runs[claim.pool] = self.now
         self.counters.dry_run_victims += len(victims)
         pod, pools = (
             (task.uid, task.namespace, task.name, task.profile),
@@ -540,31 +424,15 @@ class State:
         node = self.cluster.names[row]
         self._commands.append(ReportReclaim(*pod, claim.pool, claim.kind, node, len(victims), tuple(pools)))
 
-    def eviction_ended(self, uid: str) -> None:
-        """The pod is gone; no error if no eviction was sent."""
-        self._evicted.pop(uid, None)
-        if self._refusal_waits.pop(uid, None) is not None:
-            self._spared.pop(uid, None)
-
     def eviction_refused(self, uid: str) -> None:
-        """Its node is looked at again. Where it was no passing conflict, the pod is spared for a time.
-
-        The time grows with every refusal after the first one.
-        """
-        self._evicted.pop(uid, None)
+        """Look at its node again. Where it was no passing conflict, the pod is spared for a time."""
         self.pools.spare(uid)
-        wait = self._refusal_waits.get(uid)
-        if wait is not None:
-            self._spared[uid] = self.now + wait
-            self._refusal_waits[uid] = min(2 * wait, SPARED_SECONDS_MOST)
-        elif uid in self.placed:
-            self._refusal_waits[uid] = SPARED_SECONDS
+        self.evictions.refuse(uid, self.now, stays=uid in self.placed)
         self._look_again_at(uid)
 
     def review_spared(self) -> None:
         """Pods that have been spared for long enough may be victims again."""
-        for uid in [uid for uid, until in self._spared.items() if until <= self.now]:
-            del self._spared[uid]
+        for uid in self.evictions.take_spared(self.now):
             self._look_again_at(uid)
 
     def _look_again_at(self, uid: str) -> None:

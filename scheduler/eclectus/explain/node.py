@@ -18,9 +18,10 @@ from msgspec.structs import replace
 from eclectus.accounts.node_prices import PriceSummary
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.resources import PODS
+from eclectus.engine.places import IN_A_GANG
 from eclectus.engine.queues.class_queues import PendingClass
 from eclectus.engine.reports import having_room
-from eclectus.engine.state import IN_A_GANG, State
+from eclectus.engine.state import State
 from eclectus.feasibility.constraint_set import constraint_set
 from eclectus.feasibility.fit_error import ROOM_PLUGIN, counted, left_over, refusals_of_row, shortages_of_row
 from eclectus.feasibility.rules.rule import Mask
@@ -256,7 +257,7 @@ def named(state: State, pods: Sequence[Task]) -> tuple[OtherPod, ...]:
 
 def is_leaving(state: State, pod: Task) -> bool:
     """Whether a pod is on its way out: it is terminating, or its eviction was sent."""
-    return pod.deleting or pod.uid in state.evicted
+    return pod.deleting or pod.uid in state.evictions.sent
 
 
 def leaving_on(state: State, row: int) -> list[Task]:

@@ -169,7 +169,7 @@ def _placement(state: State, task: Task, node: str, now: float) -> explanation.P
     row, profile = state.cluster.rows.get(node), state.profiles.get(task.profile)
     since = state.placed.held_since(task.uid)
     waits = max(now - (now if since is None else since), 0.0)
-    found = explanation.Placement(node, waits, evicted=task.uid in state.evicted)
+    found = explanation.Placement(node, waits, evicted=task.uid in state.evictions.sent)
     if row is None or profile is None:
         return found
     task_class, learned = _class_of(state, task), state.learn.learned_node(node)

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from eclectus.accounts.pools import limit_together
 from eclectus.accounts.reclaim import Clock, Entitlement
+from eclectus.engine.places import IN_A_GANG
 from eclectus.engine.reports import having_room
-from eclectus.engine.state import IN_A_GANG, State
+from eclectus.engine.state import State
 from eclectus.explain.node import leaving_on, next_check
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.reclaim_victims import Protected, Search, Tally

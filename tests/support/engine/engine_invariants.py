@@ -114,7 +114,7 @@ def gangs_are_victims_whole_or_keep_their_quorum(engine: Engine, commands: Seque
     reclaimed = [each.uid for each in evictions]
     for gang in {id(gang): gang for uid in reclaimed if (gang := state.gangs.pods.get(uid))}.values():
         placed = [task for uid in gang.placed if (task := state.placed.task(uid)) is not None]
-        left = [task for task in placed if not task.deleting and task.uid not in state.evicted]
+        left = [task for task in placed if not task.deleting and task.uid not in state.evictions.sent]
         enough = gang.min_count is not None and len(left) + len(gang.ended) >= gang.min_count
         assert not left or enough, f"of {gang.key} {len(left)} pods are left"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from eclectus.engine.state import Places, PodPlace
+from eclectus.engine.places import Places, PodPlace
 
 Move = tuple[PodPlace | None, PodPlace | None]
 

@@ -121,7 +121,7 @@ def check_that_it_fits_without(engine: Engine, task: Task, miss: NearMiss) -> No
         pod
         for pod, _ in state.placed.on_row(state.cluster.rows[miss.node])
         if (pod.namespace, pod.name) not in named
-        and not (pod.deleting or pod.uid in state.evicted or state.placed.is_nominated(pod.uid))
+        and not (pod.deleting or pod.uid in state.evictions.sent or state.placed.is_nominated(pod.uid))
     ]
     assert not refusal(task, state.cluster.node(miss.node), staying)
 

@@ -1,0 +1,95 @@
+"""What a learner is informed of: nodes, and what becomes of tasks."""
+
+from functools import partial
+
+from msgspec.structs import replace
+
+from eclectus.engine.state import State
+from eclectus.framework import Completion
+from eclectus.model.learned import LearnedNode
+from eclectus.model.objects import Amounts, Task
+
+
+class LearnerFeed:
+    """Informs the learner of nodes, completions, arrivals, starts and departures of tasks.
+
+    A learner that does not need an optional hook is not called for it. An exception in a learner becomes a
+    Fault; it costs the learner one piece of information, and nothing else anything.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._learn = state.learn
+        self._call = partial(state.guarded, state.learn)
+        self._needs = state.learn.traits.needs
+        self._probe_validity = state.probe_validity
+        # Namespace and uid of a pod -> uid of its copy, which is on a node.
+        self._copies: dict[tuple[str, str], str] = {}
+
+    def node_recalled(self, learned: LearnedNode) -> None:
+        """What was learned of a node before, or by another process."""
+        if learned.node in self._state.cluster.rows:
+            self._call(self._learn.recall, replace(learned, at=min(learned.at, self._state.now)))
+
+    def task_arrived(self, task: Task) -> None:
+        """A task that ends is pending here, or was bound by another scheduler; once a task."""
+        if "task arrivals" in self._needs:
+            self._call(self._learn.arrived, task.workload, self._state.now)
+
+    def task_on_node(self, task: Task) -> None:
+        """The task was seen on its node and is counted there."""
+        if task.copy_of:
+            self._copies[task.namespace, task.copy_of] = task.uid
+        if task.notional_requests or task.node in self._probe_validity.probes:
+            for uid in self._probe_validity.observe(task):
+                self._task_left(uid)
+        if "start times" not in self._needs or task.phase != "Running" or task.spec.long_running:
+            return
+        row = self._state.cluster.rows.get(task.node)
+        if row is not None and task.uid not in self._probe_validity:
+            self._call(self._learn.started, task.uid, row, task.workload, self._state.now, _requests(task))
+
+    def task_ended(self, task: Task) -> None:
+        """The task has ended. Its time is a sample unless it failed or was an invalid probe."""
+        is_sample = task.phase == "Succeeded" and task.uid not in self._probe_validity
+        if is_sample and task.started is not None and task.finished is not None:
+            state, seconds = self._state, task.finished - task.started
+            row = state.cluster.rows.get(state.placed.node_of(task.uid))
+            if row is not None and seconds > 0:
+                requests, is_probe = _requests(task), task.spec.probe
+                bound_at = state.placed.bound_at(task.uid)
+                turnaround = None if bound_at is None or is_probe else state.now - bound_at - seconds
+                done = Completion(
+                    row, task.workload, seconds, state.now, requests, is_probe, task.uid, turnaround
+                )
+                self._call(self._learn.observe, done)
+                if not is_probe:
+                    state.service_times.observe(task.workload, seconds)
+            self._overtake(task)
+
+    def _overtake(self, task: Task) -> None:
+        """Another attempt of the work that is done now would have run on: for how long is not known."""
+        state, other = self._state, task.copy_of or self._copies.get((task.namespace, task.uid), "")
+        run = state.placed.task(other) if other else None
+        if run is None or (run.namespace, run.workload) != (task.namespace, task.workload):
+            return
+        row, began = state.cluster.rows.get(run.node), run.started
+        if row is not None and run.phase == "Running" and began is not None and began < state.now:
+            lost = Completion(row, run.workload, state.now - began, state.now, _requests(run), uid=run.uid)
+            self._call(self._learn.overtaken, lost)
+
+    def task_gone(self, task: Task | None, uid: str) -> None:
+        """The task has ended or was deleted; as it was on its node, None if it was on none."""
+        if task is not None and task.copy_of and self._copies.get((task.namespace, task.copy_of)) == uid:
+            del self._copies[task.namespace, task.copy_of]
+        self._probe_validity.remove(uid)
+        self._task_left(uid)
+
+    def _task_left(self, uid: str) -> None:
+        if "task ends" in self._needs:
+            self._call(self._learn.left, uid, self._state.now)
+
+
+def _requests(task: Task) -> Amounts:
+    """What distinguishes tasks of one workload; a probe with zero requests does the work of a task."""
+    return task.notional_requests or task.spec.requests
