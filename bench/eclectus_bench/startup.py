@@ -18,8 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from statistics import median
 
-from eclectus.api.names import API_VERSION
-from eclectus.config.configuration import KIND
+from eclectus.api.names import API_VERSION, SCHEDULER_CONFIGURATION
 from eclectus_bench.load import Load, pod
 from eclectus_bench.match import OUTPUT, PLANE
 from eclectus_bench.schedulers import (
@@ -44,7 +43,7 @@ STAGES = {
 """What ends with the first log line that contains these words."""
 _CONFIGURATION = {
     "apiVersion": API_VERSION,
-    "kind": KIND,
+    "kind": SCHEDULER_CONFIGURATION,
     "profiles": [{"schedulerName": "eclectus", "relieve": {"policy": "preemption"}}],
 }
 _IMPORTS = f"""

@@ -8,8 +8,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from eclectus.api.names import API_VERSION
-from eclectus.config.configuration import KIND
+from eclectus.api.names import API_VERSION, SCHEDULER_CONFIGURATION
 from eclectus.config.described import default_of, written
 from eclectus.config.process_settings import ProcessSettings
 from eclectus.config.settings_reading import camel, settings_of
@@ -36,7 +35,7 @@ def configuration_schema() -> Schema:
     return _closed(
         {
             "apiVersion": {"const": API_VERSION},
-            "kind": {"const": KIND},
+            "kind": {"const": SCHEDULER_CONFIGURATION},
             "profiles": {
                 "description": "one entry for each schedulerName that pods may ask for",
                 "type": "array",

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from eclectus.api.names import SCHEDULER_CONFIGURATION
 from eclectus.cli.main import program
-from eclectus.config.configuration import KIND
 from eclectus_e2e.paths import CHECKOUT
 
 PAGE = (CHECKOUT / "docs" / "configuration.md").read_text()
 BLOCKS = [
     textwrap.dedent(each) for each in re.findall(r"(?:^ {4}.*\n|^\n(?= {4}))+", PAGE, flags=re.MULTILINE)
 ]
-FILES = [each.lstrip("\n") for each in BLOCKS if KIND in each]
+FILES = [each.lstrip("\n") for each in BLOCKS if SCHEDULER_CONFIGURATION in each]
 UPSTREAM = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 COMMANDS = [line for each in BLOCKS for line in each.splitlines() if line.startswith("eclectus ")]
 
@@ -23,7 +23,7 @@ COMMANDS = [line for each in BLOCKS for line in each.splitlines() if line.starts
 def test_the_page_has_configurations_and_commands():
     assert len(FILES) >= 8
     assert len(COMMANDS) >= 4
-    assert len(FILES) == PAGE.count(f"kind: {KIND}")
+    assert len(FILES) == PAGE.count(f"kind: {SCHEDULER_CONFIGURATION}")
 
 
 def run(*arguments: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from configurations import HEAD, ONE, error_of
-from eclectus.config import Configuration, load, parse
+from eclectus.config.configuration import Configuration, load, parse
 from eclectus.config.settings_reading import MAX_BYTES, settings_of
 from eclectus.model.errors import SettingsError
 from eclectus.policies import table

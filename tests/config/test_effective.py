@@ -10,15 +10,14 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eclectus.api.names import API_VERSION
-from eclectus.config import Configuration, effective, parse
-from eclectus.config.configuration import KIND, configz, duration
+from eclectus.api.names import API_VERSION, SCHEDULER_CONFIGURATION
+from eclectus.config.configuration import Configuration, configz, duration, effective, parse
 from eclectus.config.settings_reading import settings_of
 from eclectus.model.errors import SettingsError
 from eclectus.policies.table import ROLES
 from policy_choices import profile_with, written
 
-HEAD = {"apiVersion": API_VERSION, "kind": KIND}
+HEAD = {"apiVersion": API_VERSION, "kind": SCHEDULER_CONFIGURATION}
 PROFILE_ROLES = ("order", "place", "line", "relieve", "speculate")
 
 

@@ -12,7 +12,7 @@ from subprocess import run
 import pytest
 
 from builders import make_node, make_task
-from eclectus.config import parse
+from eclectus.config.configuration import parse
 from eclectus.config.profiles import foreign_policies
 from eclectus.model.errors import SettingsError
 from eclectus.policies.table import ROLES

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from eclectus.api.names import API_VERSION
-from eclectus.config.configuration import KIND, Configuration, parse
+from eclectus.api.names import API_VERSION, SCHEDULER_CONFIGURATION
+from eclectus.config.configuration import Configuration, parse
 from eclectus.model.errors import SettingsError
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.rosella import Rosella, RosellaLearn
 from eclectus.policies.rosella.learn import NO_CAP
 
-HEAD = f"apiVersion: {API_VERSION}\nkind: {KIND}\n"
+HEAD = f"apiVersion: {API_VERSION}\nkind: {SCHEDULER_CONFIGURATION}\n"
 PAPER = "{schedulerName: a, place: {policy: rosella, mode: paper}}"
 
 

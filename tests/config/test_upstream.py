@@ -10,7 +10,7 @@ import yaml
 from click.testing import CliRunner
 
 from eclectus.cli.main import main, program
-from eclectus.config import effective, parse
+from eclectus.config.configuration import effective, parse
 from eclectus.config.upstream import ARGUMENTS, SCORES, Translation, translate
 from eclectus.model.errors import SettingsError
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
 from configurations import HEAD, error_of
-from eclectus.config import parse
+from eclectus.config.configuration import parse
 from eclectus.engine.engine import Engine
 from eclectus.engine.pod_specs.late_pods import PODS_MOST
 from eclectus.feasibility.scores_by_pods import HOSTNAME

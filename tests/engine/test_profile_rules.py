@@ -8,7 +8,7 @@ import pytest
 
 from builders import make_engine, make_node, make_task
 from configurations import HEAD, error_of
-from eclectus.config import parse
+from eclectus.config.configuration import parse
 from eclectus.framework import ProfileSettings
 from eclectus.framework.profile_settings import AddedAffinity
 from eclectus.model.commands import Bind, Report

@@ -10,9 +10,10 @@ import pytest
 from builders import ExactSpeeds, make_engine, make_node, make_profile, make_task
 from eclectus.config.what_if import read_question
 from eclectus.engine.engine import Engine
-from eclectus.explain.what_if import DRAWS, NODE_QUEUES, PolicyAnswer, Question, what_if_explanation
+from eclectus.explain.what_if import DRAWS, NODE_QUEUES, Question, what_if_explanation
 from eclectus.framework import Action, PendingTasks, Place, Reason, Unschedulable, View
 from eclectus.model.events import Paused, TaskSeen
+from eclectus.model.explanation import PolicyAnswer
 from eclectus.policies import table
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.place.allocation import LeastAllocated, MostAllocated

@@ -11,11 +11,11 @@ from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.config.what_if import read_question
 from eclectus.explain.node import node_explanation
 from eclectus.explain.pod import explain_pod
-from eclectus.explain.what_if import Question, RuleDifference, WhatIfExplanation, what_if_explanation
+from eclectus.explain.what_if import Question, what_if_explanation
 from eclectus.framework import Place
 from eclectus.model.errors import QuestionError
 from eclectus.model.events import Paused, TaskSeen
-from eclectus.model.explanation import PodExplanation
+from eclectus.model.explanation import PodExplanation, RuleDifference, WhatIfExplanation
 from eclectus.model.objects import (
     HostPort,
     Node,

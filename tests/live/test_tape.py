@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from eclectus import tape
 from eclectus.cli import scheduler
 from eclectus.cli.main import program
-from eclectus.config import parse
+from eclectus.config.configuration import parse
 from eclectus.model.commands import Bind, Fault, Report
 from eclectus.model.events import (
     BindConfirmed,
@@ -127,7 +127,7 @@ def test_a_broken_line_is_reported_with_its_number(tmp_path):
 
 def recorded(path, alter=lambda commands: commands):
     """The tape of an engine that places ten pods on three nodes; `alter` changes the recorded commands."""
-    from eclectus.config import parse
+    from eclectus.config.configuration import parse
 
     engine = parse(CONFIGURATION).engine()
     room = (("cpu", 4000), ("memory", 2**30), ("pods", 10))

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from builders import make_engine, make_node
 from configurations import HEAD, error_of
-from eclectus.config import parse
+from eclectus.config.configuration import parse
 from eclectus.framework import Line, Place
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task

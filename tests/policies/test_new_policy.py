@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from builders import make_node, make_task
-from eclectus.config import parse
+from eclectus.config.configuration import parse
 from eclectus.model.errors import SettingsError
 from eclectus.policies import table
 from eclectus_e2e.paths import CHECKOUT

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
-from eclectus.config import parse
+from eclectus.config.configuration import parse
 from eclectus.framework import Order
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 import yaml
 from prometheus_client import CollectorRegistry
 
-from eclectus.api.names import API_VERSION
-from eclectus.config import parse
-from eclectus.config.configuration import KIND
+from eclectus.api.names import API_VERSION, SCHEDULER_CONFIGURATION
+from eclectus.config.configuration import parse
 from eclectus.config.process_settings import MetricsSettings
 from eclectus.live.metrics_page import register_collectors, registry_of
 from eclectus.live.process_metrics import Metrics
@@ -53,7 +52,7 @@ def _alerts() -> Iterator[list[str]]:
 def _scheduler_registry() -> CollectorRegistry:
     """The registry as a scheduler fills it that has the default configuration and a policy with prices."""
     profile = "{schedulerName: eclectus, place: {policy: phoenix}}"
-    text = f"{{apiVersion: {API_VERSION}, kind: {KIND}, profiles: [{profile}]}}"
+    text = f"{{apiVersion: {API_VERSION}, kind: {SCHEDULER_CONFIGURATION}, profiles: [{profile}]}}"
     engine, registry = parse(text).engine(), registry_of(Metrics())
     register_collectors(registry, engine, lambda: 0.0, MetricsSettings())
     return registry

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from eclectus.api.names import API_VERSION
-from eclectus.config.configuration import KIND
+from eclectus.api.names import API_VERSION, SCHEDULER_CONFIGURATION
 from eclectus.config.described import Described, condition, described, traits, written
 from eclectus.config.process_settings import ProcessSettings
 from eclectus.config.settings_reading import camel, settings_of
@@ -20,7 +19,7 @@ are numbers of seconds or durations: `250ms`, `15s`, `2m`, `1h30m`. `eclectus ch
 FILE` prints a file with all of these filled in, and `eclectus policies NAME` explains those of a policy."""
 TOP = [
     ("`apiVersion`", code(API_VERSION), "required", "Version of the format."),
-    ("`kind`", code(KIND), "required", "Kind of the file."),
+    ("`kind`", code(SCHEDULER_CONFIGURATION), "required", "Kind of the file."),
     ("`seed`", "whole number", "`0`", "Seed of all random choices."),
     ("`learn`", "[a policy](#learn)", "`{policy: rosella}`", "The learner; all profiles share it."),
     ("`profiles`", "list", "required", "At least one profile."),

@@ -11,9 +11,11 @@ NODE_PROBE, NODE_PROBES = "NodeProbe", "nodeprobes"  # kind and resource
 NODE_PROFILE, NODE_PROFILES = "NodeProfile", "nodeprofiles"
 DAG_JOB, DAG_JOBS = "DagJob", "dagjobs"
 POOL, POOLS = "Pool", "pools"
+SCHEDULER_CONFIGURATION = "SchedulerConfiguration"  # kind of the file
 NODE_PROBES_PATH = f"/apis/{API_VERSION}/{NODE_PROBES}"
 NODE_PROFILES_PATH = f"/apis/{API_VERSION}/{NODE_PROFILES}"
 POOLS_PATH = f"/apis/{API_VERSION}/{POOLS}"
+DEFAULT_SCHEDULER = "default-scheduler"  # kube-scheduler's name unless it is configured otherwise
 OPERATOR = f"{GROUP}/operator"  # reporting controller of the operator's events
 
 # On pods of users.

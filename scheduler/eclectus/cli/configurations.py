@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from eclectus.config import effective, load
+from eclectus.config.configuration import effective, load
 from eclectus.config.described import described, traits
 from eclectus.config.profiles import foreign_policies
 from eclectus.config.settings_reading import nearest, read_file

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import click
-from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
+from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
 from typing_extensions import override
 
 from eclectus.model.errors import EclectusError, SettingsError
@@ -48,23 +48,29 @@ def for_kubectl(program: click.Command, words: Sequence[str]) -> Iterator[str]:
     yield DEFAULT if any(item.type in ("file", "dir") for item in items) else NO_FILES
 
 
+class Entry(NamedTuple):
+    """A command: its module in `eclectus.cli`, which is imported when it is used, and what it does."""
+
+    module: str
+    does: str
+
+
 COMMANDS = {
-    "scheduler": "scheduler",
-    "pending": "pending",
-    "explain": "explain.command",
-    "speeds": "speeds",
-    "dag": "dag",
-    "pools": "pools.command",
-    "check-config": "configurations",
-    "config": "configurations",
-    "policies": "configurations",
-    "simulate": "simulate",
-    "scenarios": "simulate",
-    "replay": "replay",
-    "version": "version",
-    "completion": "main",
+    "scheduler": Entry("scheduler", "Schedule pods: the process that runs in a cluster."),
+    "pending": Entry("pending", "List pods that wait for a node, with the reasons."),
+    "explain": Entry("explain.command", "Explain why a pod, a node or a job waits, or what would help."),
+    "speeds": Entry("speeds", "Show the learned speed of every node."),
+    "dag": Entry("dag", "Show DAG jobs, and what is planned for them."),
+    "pools": Entry("pools.command", "Show the tree of Pools, or import queues of other systems."),
+    "check-config": Entry("configurations", "Validate a SchedulerConfiguration file."),
+    "config": Entry("configurations", "Translate a configuration of kube-scheduler."),
+    "policies": Entry("configurations", "List the policies, or explain one and its settings."),
+    "simulate": Entry("simulate", "Compare profiles in a scenario, without a cluster."),
+    "scenarios": Entry("simulate", "List the scenarios that come with Eclectus."),
+    "replay": Entry("replay", "Check that a recorded tape is decided again as it was."),
+    "version": Entry("version", "Show versions, and those of the schedulers in a cluster."),
+    "completion": Entry("main", "Print the completion script of a shell."),
 }
-"""Command -> its module in `eclectus.cli`, which is imported when the command is used."""
 
 LIVE_PACKAGES = (
     *("aiohttp", "cryptography", "httptools", "kubernetes", "orjson", "prometheus_client", "uvloop"),
@@ -83,8 +89,21 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"eclectus.cli.{COMMANDS[cmd_name]}")
+        module = import_module(f"eclectus.cli.{COMMANDS[cmd_name].module}")
         return cast(click.Command, getattr(module, cmd_name.replace("-", "_")))
+
+    @override
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """From the table: no command is imported to be listed."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.does) for name, entry in COMMANDS.items()])
+
+    @override
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Likewise."""
+        found = [(name, each.does) for name, each in COMMANDS.items() if name.startswith(incomplete)]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*(CompletionItem(name, help=does) for name, does in found), *options]
 
     @override
     def resolve_command(

@@ -15,10 +15,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from eclectus.api.names import PART_OF, PART_OF_LABEL, SCHEDULER_NAMES
+from eclectus.api.names import (
+    DEFAULT_SCHEDULER,
+    PART_OF,
+    PART_OF_LABEL,
+    SCHEDULER_CONFIGURATION,
+    SCHEDULER_NAMES,
+)
 from eclectus.cli import cluster_commands
 from eclectus.cli.output import ABSENT, age, aligned, shortened, structured
-from eclectus.config.configuration import DEFAULT_SCHEDULER, KIND
 from eclectus.config.settings_reading import read_yaml
 from eclectus.kubeclient.election import lease_from
 from eclectus.model.errors import SettingsError
@@ -73,7 +78,7 @@ def _names(text: str) -> Iterator[str]:
         document = read_yaml(text)
     except SettingsError:
         return
-    if not isinstance(document, dict) or document.get("kind") != KIND:
+    if not isinstance(document, dict) or document.get("kind") != SCHEDULER_CONFIGURATION:
         return
     profiles = document.get("profiles")
     for profile in profiles if isinstance(profiles, list) else ():

@@ -10,7 +10,7 @@ import msgspec
 
 from eclectus import __version__
 from eclectus.cli.output import Progress
-from eclectus.config import parse
+from eclectus.config.configuration import parse
 from eclectus.engine.engine import Engine
 from eclectus.tape import Step, read
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 if TYPE_CHECKING:
-    from eclectus.config import Configuration
+    from eclectus.config.configuration import Configuration
     from eclectus.live.loop import StepObserver
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -73,8 +73,7 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
     """
     # Before the imports, of whose time it would take an eighth.
     gc.set_threshold(*GC_THRESHOLD)
-    from eclectus.config import load
-    from eclectus.config.configuration import configz
+    from eclectus.config.configuration import configz, load
     from eclectus.kubeclient import credentials
     from eclectus.live import logs, scheduler_process
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 import yaml
 
-from eclectus.api.names import API_VERSION
+from eclectus.api.names import API_VERSION, DEFAULT_SCHEDULER, SCHEDULER_CONFIGURATION
 from eclectus.config.process_settings import ProcessSettings
 from eclectus.config.profiles import FIELDS as PROFILE_FIELDS
 from eclectus.config.profiles import read_learner, read_profiles, required_of_learner
@@ -26,9 +26,6 @@ from eclectus.framework import Learn, Profile, Relieve
 from eclectus.model.errors import Problems, SettingsError
 from eclectus.model.settings import Setting
 from eclectus.policies.shared import Chain
-
-KIND = "SchedulerConfiguration"
-DEFAULT_SCHEDULER = "default-scheduler"  # kube-scheduler's name unless it is configured otherwise
 
 _ENGINE_FIELDS = ["apiVersion", "kind", "profiles", "learn", "seed"]
 _PROCESS_FIELDS = list(settings_of(ProcessSettings))
@@ -93,10 +90,10 @@ def parse(text: str) -> Configuration:
 
 def _check_kind(mapping: dict[str, object], problems: Problems) -> None:
     """Record a wrong header. Raises for a file of another kind, whose fields mean something else."""
-    for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
+    for key, wanted in (("apiVersion", API_VERSION), ("kind", SCHEDULER_CONFIGURATION)):
         if mapping.get(key) != wanted:
             problems.add(key, f"must be {wanted}, not {show(mapping.get(key))}")
-    if mapping.get("kind", KIND) != KIND:
+    if mapping.get("kind", SCHEDULER_CONFIGURATION) != SCHEDULER_CONFIGURATION:
         problems.raise_any()
 
 
@@ -141,7 +138,7 @@ def _document(configuration: Configuration) -> dict[str, Any]:
     ]
     return {
         "apiVersion": API_VERSION,
-        "kind": KIND,
+        "kind": SCHEDULER_CONFIGURATION,
         "seed": configuration.seed,
         "learn": _policy("learn", configuration.learn),
         "profiles": profiles,

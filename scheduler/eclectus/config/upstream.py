@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import yaml
 
-from eclectus.api.names import API_VERSION
-from eclectus.config.configuration import KIND, duration, parse
+from eclectus.api.names import API_VERSION, SCHEDULER_CONFIGURATION
+from eclectus.config.configuration import duration, parse
 from eclectus.config.settings_reading import camel, join, read, read_mapping, read_yaml, show
 from eclectus.framework.profile_settings import AddedAffinity, SpreadDefaults, is_extended
 from eclectus.model.errors import Problems, SettingsError
@@ -527,7 +527,7 @@ def translate(text: str) -> Translation:
     _check_kind(mapping)
     given = {key: value for key, value in mapping.items() if key not in ("apiVersion", "kind")}
     source = read(KubeSchedulerConfiguration, given, "")
-    document: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND, "profiles": []}
+    document: dict[str, Any] = {"apiVersion": API_VERSION, "kind": SCHEDULER_CONFIGURATION, "profiles": []}
     notes, problems = list(marked(source, "")), Problems()
     for at, profile in enumerate(source.profiles or (Profile(),)):
         with problems.collected():

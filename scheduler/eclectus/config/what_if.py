@@ -203,7 +203,6 @@ TASK_ITEMS: Mapping[str, Callable[[Item], what_if.TaskEdit]] = {
 """Key of an item -> what reads it. A key that ends with a dot is followed by a resource."""
 
 
-WHAT_IF, AS_POLICY = "whatIf", "asPolicy"  # parameters of the path that answers questions
 CHANGES_MOST = 16  # texts of one question: each may be about a node that is copied
 NODES_MOST = 100  # added by one text
 CHARACTERS_MOST = 1024  # of one text

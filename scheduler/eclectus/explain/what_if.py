@@ -18,10 +18,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from random import Random
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from eclectus import framework
@@ -34,7 +33,14 @@ from eclectus.feasibility.scores_by_pods import HOSTNAME
 from eclectus.feasibility.task_class import ClassCache, TaskClass
 from eclectus.framework.view import Ranking
 from eclectus.model.errors import QuestionError
-from eclectus.model.explanation import Funnel, PodExplanation
+from eclectus.model.explanation import (
+    Candidate,
+    Funnel,
+    PodExplanation,
+    PolicyAnswer,
+    RuleDifference,
+    WhatIfExplanation,
+)
 from eclectus.model.learned import LearnedNode
 from eclectus.model.objects import Node, Task
 
@@ -102,50 +108,6 @@ class Question:
     def changes_the_task_alone(self) -> bool:
         """Whether nodes and other pods are as they are."""
         return all(isinstance(each, ChangeTask) for each in self.changes)
-
-
-Answered = Literal["places", "defers", "refuses", "noRoom", "cannotSay"]
-"""places: on `node`; defers: it lets the pod wait, for `node` if that is not empty; refuses: although nodes
-have room; noRoom: no node has any, so it is not asked; cannotSay: `reason` says why."""
-
-
-class Candidate(Struct, frozen=True, rename="camel"):
-    """A node that a policy would take, or would take if those before it were not there."""
-
-    node: str
-    cost: float | None = None  # by the policy's own measure, the less the better; None: it has none
-    draws: int = 0  # of `PolicyAnswer.draws`, how many chose this node
-
-
-class PolicyAnswer(Struct, frozen=True, rename="camel"):
-    """Where a Place policy would put a pod, were it the only one that waits."""
-
-    policy: str
-    answered: Answered
-    node: str = ""
-    reason: str = ""  # a sentence; empty where `answered` says all
-    candidates: tuple[Candidate, ...] = ()  # the best one first; some of them
-    draws: int = 0  # how often it was asked, each time with another seed
-
-
-class RuleDifference(Struct, frozen=True, rename="camel"):
-    """A rule that refuses more nodes than before, or fewer, of those that all rules before it leave."""
-
-    rule: str  # as in FilterStep
-    refused_before: int  # nodes
-    refused: int
-
-
-class WhatIfExplanation(Struct, frozen=True, rename="camel", kw_only=True):
-    """The answer: what differs, and the pod explained as it would be."""
-
-    changes: tuple[str, ...]  # as they were asked for
-    summary: str  # one sentence, for people
-    with_room_before: int  # nodes that have room for the pod as it is
-    with_room: int  # nodes that would have room
-    rules: tuple[RuleDifference, ...]
-    placement: PolicyAnswer
-    pod: PodExplanation  # without what concerns its place in a queue, which nothing changes
 
 
 @dataclass(eq=False)

@@ -25,11 +25,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from eclectus.api.names import DAG_JOB_LABEL, JOB_NAME_LABEL
-from eclectus.config.what_if import AS_POLICY, WHAT_IF, read_question
+from eclectus.config.what_if import read_question
 from eclectus.engine.engine import Engine
 from eclectus.explain.node import node_explanation
 from eclectus.explain.pod import explain_pod, job_explanation
-from eclectus.explain.what_if import Question, WhatIfExplanation, what_if_explanation
+from eclectus.explain.what_if import Question, what_if_explanation
 from eclectus.framework import LearnedCell
 from eclectus.kube.objects import Pod, decode_pod
 from eclectus.kubeclient.api_errors import ApiError, MissingError
@@ -39,7 +39,16 @@ from eclectus.kubeclient.serving.health import Handler, bearer_token, failure
 from eclectus.kubeclient.serving.pages import BusyError, QueryError
 from eclectus.kubeclient.timing import elapsed
 from eclectus.model.errors import MalformedError, QuestionError
-from eclectus.model.explanation import JobExplanation, NodeExplanation, OtherPod, PodExplanation, PodState
+from eclectus.model.explanation import (
+    AS_POLICY,
+    WHAT_IF,
+    JobExplanation,
+    NodeExplanation,
+    OtherPod,
+    PodExplanation,
+    PodState,
+    WhatIfExplanation,
+)
 from eclectus.model.learned import LearnedWork
 from eclectus.model.objects import EVERYBODY, concerns, namespace_of
 

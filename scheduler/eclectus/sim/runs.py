@@ -20,7 +20,7 @@ from typing import Any, cast
 from msgspec.structs import asdict
 
 from eclectus import __version__
-from eclectus.config import parse as parse_configuration
+from eclectus.config.configuration import parse as parse_configuration
 from eclectus.engine.engine import Engine
 from eclectus.model.commands import Command
 from eclectus.model.errors import EclectusError

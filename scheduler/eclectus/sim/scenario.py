@@ -14,8 +14,7 @@ from typing import Any
 import yaml
 
 import eclectus
-from eclectus.api.names import API_VERSION
-from eclectus.config.configuration import KIND
+from eclectus.api.names import API_VERSION, SCHEDULER_CONFIGURATION
 from eclectus.config.configuration import parse as parse_configuration
 from eclectus.config.settings_reading import (
     join,
@@ -94,7 +93,7 @@ class ComparedProfile:
     def configuration(self, seed: int) -> str:
         """The SchedulerConfiguration of one run, without the learner if an oracle replaces it."""
         learn = {} if self.oracle is not None else {"learn": self.learn}
-        document = {"apiVersion": API_VERSION, "kind": KIND, "seed": seed, **learn}
+        document = {"apiVersion": API_VERSION, "kind": SCHEDULER_CONFIGURATION, "seed": seed, **learn}
         named = [{"schedulerName": name} for name in self.dispatchers.names(self.name)]
         profiles = [self.profile | name for name in named] if len(named) > 1 else [self.profile]
         return yaml.safe_dump({**document, "profiles": profiles}, sort_keys=False)

@@ -11,9 +11,8 @@ from builders import make_node, make_task
 from eclectus.cli.explain.explained_text import what_if_lines
 from eclectus.cli.explain.transport import Asked
 from eclectus.cli.main import program
-from eclectus.explain.what_if import Candidate, PolicyAnswer, WhatIfExplanation
 from eclectus.model.events import TaskSeen
-from eclectus.model.explanation import PodExplanation
+from eclectus.model.explanation import Candidate, PodExplanation, PolicyAnswer, WhatIfExplanation
 from eclectus.model.objects import Taint
 from taped_world import TapedWorld
 

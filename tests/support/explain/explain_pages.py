@@ -10,14 +10,22 @@ from yarl import URL
 from eclectus.api import names
 from eclectus.explain.node import node_explanation
 from eclectus.explain.pod import job_explanation, pod_explanation
-from eclectus.explain.what_if import PolicyAnswer, WhatIfExplanation, what_if_explanation
+from eclectus.explain.what_if import what_if_explanation
 from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.api_errors import MissingError
 from eclectus.kubeclient.serving import health
 from eclectus.kubeclient.serving.access import AccessControl
 from eclectus.live.pages import ExplainPages, Limits
 from eclectus.model.errors import QuestionError
-from eclectus.model.explanation import JobExplanation, NearMiss, NodeExplanation, OtherPod, PodExplanation
+from eclectus.model.explanation import (
+    JobExplanation,
+    NearMiss,
+    NodeExplanation,
+    OtherPod,
+    PodExplanation,
+    PolicyAnswer,
+    WhatIfExplanation,
+)
 from reviewing_api import ReviewingApi
 
 TOKENS = {"tenant": "tenant", "admin": "admin", "other": "other", "one-pod": "one-pod"}

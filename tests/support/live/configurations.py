@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eclectus.api.names import API_VERSION
-from eclectus.config import parse
+from eclectus.config.configuration import parse
 from eclectus.model.errors import SettingsError
 
 HEAD = f"apiVersion: {API_VERSION}\nkind: SchedulerConfiguration\n"

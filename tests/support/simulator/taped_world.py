@@ -8,7 +8,7 @@ from typing import Any
 
 from eclectus import __version__
 from eclectus.api.names import API_VERSION
-from eclectus.config import parse
+from eclectus.config.configuration import parse
 from eclectus.model.commands import Command
 from eclectus.model.events import Event
 from eclectus.model.objects import Node

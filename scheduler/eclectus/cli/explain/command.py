@@ -1,102 +1,19 @@
-"""The command `explain`: its options, the forms of its answer, and answers without a cluster.
-
-From a tape, a new engine repeats it up to a moment, and is asked there.
-"""
+"""The command `explain`: its options, and the forms of its answer."""
 
 import asyncio
 from collections.abc import Callable, Iterator
-from math import inf, nan
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import click
 import msgspec
 
-from eclectus.api.names import DAG_JOB_LABEL, JOB_NAME_LABEL
 from eclectus.cli.cluster_commands import awaited, default_namespace, kubeconfig_options, output_option
 from eclectus.cli.explain import transport
 from eclectus.cli.explain.explained_text import job_lines, node_lines, pod_lines, what_if_lines
-from eclectus.cli.output import Progress, structured
-from eclectus.config import parse
-from eclectus.engine.engine import Engine
-from eclectus.explain.node import node_explanation
-from eclectus.explain.pod import explain_pod, job_explanation
-from eclectus.explain.what_if import Question, WhatIfExplanation, what_if_explanation
-from eclectus.model.explanation import JobExplanation, NodeExplanation, PodExplanation
-from eclectus.tape import Step, TapeError, read
-
-STEP_PREFIX = "step:"
-
-
-class Moment(NamedTuple):
-    """A moment of a tape: so many seconds after its first step, or right after a step, counted from 1."""
-
-    seconds: float = inf
-    step: int = 0
-
-
-def read_moment(ctx: click.Context, param: click.Parameter, text: str | None) -> Moment:
-    """`90` or `90.5` are seconds, `step:12` is a step, None is the end. Raises click.BadParameter."""
-    if text is None:
-        return Moment()
-    is_step = text.startswith(STEP_PREFIX)
-    try:
-        found = Moment(step=int(text.removeprefix(STEP_PREFIX))) if is_step else Moment(float(text))
-    except ValueError:
-        found = Moment(seconds=nan)
-    if found.step > 0 if is_step else 0.0 <= found.seconds < inf:
-        return found
-    problem = f"{text!r} is neither seconds after the first step nor step:NUMBER"
-    raise click.BadParameter(problem, ctx=ctx, param=param)
-
-
-def answer_from_tape(
-    tape: Path, at: Moment, target: transport.Target, question: Question | None = None
-) -> bytes:
-    """The explanation as JSON. Raises TapeError, OSError, SettingsError, QuestionError.
-
-    It is that of this version: where the steps of the tape were decided otherwise, stderr says so.
-    """
-    header, steps = read(tape)
-    engine = parse(header.configuration).engine()
-    with Progress(f"repeating {tape.name}", unit="steps") as progress:
-        last, now = repeat(engine, steps, at, progress)
-    if not last:
-        raise TapeError(f"{tape} has no steps")
-    if last < at.step:
-        raise TapeError(f"{tape} has {last} steps and no step {at.step}")
-    key = target.namespace, target.name
-    found: object
-    match target.kind:
-        case "pod" if question is not None:
-            found = engine.read(what_if_explanation, key, question, now)
-        case "pod":
-            found = explain_pod(engine, *key, now)
-        case "node":
-            found = engine.read(node_explanation, target.name)
-        case "job":
-            labels = [(label, target.name) for label in (JOB_NAME_LABEL, DAG_JOB_LABEL)]
-            found = engine.read(job_explanation, key, labels, now)
-    return msgspec.json.encode(found)
-
-
-def repeat(engine: Engine, steps: Iterator[Step], at: Moment, progress: Progress) -> tuple[int, float]:
-    """Take the engine through the steps up to a moment. The last step by then, and the time on its clock."""
-    number, now, end, is_equal = 0, 0.0, inf, True
-    for step in steps:
-        end = min(end, step.now + at.seconds)
-        if step.now > end:
-            break
-        number, now = number + 1, step.now
-        decided = tuple(engine.step(step.events, now))
-        if is_equal and decided != step.commands:
-            is_equal = False
-            click.echo(f"note: step {number} was decided otherwise when the tape was recorded", err=True)
-        progress(number)
-        if number == at.step:
-            return number, now
-    return number, end if end < inf else now
-
+from eclectus.cli.explain.moment import Moment, read_moment
+from eclectus.cli.output import structured
+from eclectus.model.explanation import JobExplanation, NodeExplanation, PodExplanation, WhatIfExplanation
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -209,6 +126,8 @@ def explain(
     if tape is not None:
         if source != transport.Source():
             raise click.UsageError("--from asks no scheduler: leave out the options that say which and how")
+        from eclectus.cli.explain.from_tape import answer_from_tape
+
         target = transport.target_of(what, namespace or "default")
         body = answer_from_tape(tape, at, target, asked.question(target))
     else:

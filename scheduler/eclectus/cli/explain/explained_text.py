@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from eclectus.cli.output import ABSENT, aligned, count, span
-from eclectus.explain.what_if import PolicyAnswer, WhatIfExplanation
 from eclectus.model import explanation
+from eclectus.model.explanation import PolicyAnswer, WhatIfExplanation
 from eclectus.model.learned import LearnedNode, NodePrice
 
 _BYTES = ("memory", "ephemeral-storage")

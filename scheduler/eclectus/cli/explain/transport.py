@@ -29,17 +29,17 @@ import click
 
 from eclectus.api.names import CLAIMS_NAMESPACE, PART_OF, SCHEDULER_NAME_CLAIM
 from eclectus.cli.cluster_commands import REQUEST_SECONDS
-from eclectus.config.what_if import AS_POLICY, WHAT_IF, read_question
-from eclectus.explain.what_if import Question
 from eclectus.kubeclient.addresses import is_loopback
 from eclectus.kubeclient.api_errors import UnsureError, error_from
 from eclectus.kubeclient.election import LeaderServer, leader_server, lease_from
 from eclectus.model.errors import QuestionError
+from eclectus.model.explanation import AS_POLICY, WHAT_IF
 
 if TYPE_CHECKING:
     import aiohttp
     from aiohttp import Fingerprint
 
+    from eclectus.explain.what_if import Question
     from eclectus.kubeclient.client import ApiClient, ObjectApi
     from eclectus.kubeclient.credentials import Credentials
 
@@ -93,6 +93,8 @@ class Asked(NamedTuple):
             return None
         if target.kind != "pod":
             raise click.UsageError(f"--what-if and --as-policy ask about a pod, not about a {target.kind}")
+        from eclectus.config.what_if import read_question
+
         try:
             return read_question(self.what_if, self.as_policy, target.namespace)
         except QuestionError as error:

@@ -19,7 +19,7 @@ from math import inf
 from pathlib import Path
 from statistics import fmean
 
-from eclectus.config import parse
+from eclectus.config.configuration import parse
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import Event, NodeSeen, TaskGone, TaskSeen
 from eclectus.model.objects import Task
