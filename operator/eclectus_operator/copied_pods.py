@@ -21,10 +21,8 @@ from eclectus.kube.cluster_objects import COSCHEDULING_LABEL
 from eclectus.kubeclient.api_errors import MissingError
 from eclectus.kubeclient.client import Object
 from eclectus.maths.copies import copy_name
-from eclectus_operator.observed import Pod
 from eclectus_operator.operator_context import OperatorContext
 from eclectus_operator.pod_requests import CONTAINERS, with_zero_requests
-from eclectus_operator.pod_stages import Stage, StageSince, current_stage, deadline, overdue_message
 
 # Starting has the time of Pulling too: without events, an image that is being pulled looks like a start. A
 # day is for a copy that hangs as its original does; one that works ends when its original has.
@@ -34,25 +32,6 @@ READ_ONLY_MANY = "ReadOnlyMany"
 _KEPT = (ESTIMATED_SECONDS, PATH_SECONDS, JOB_WORK_SECONDS, IDEMPOTENT)  # annotations
 # What the API server sets on a pod, and what only its node or a debugger adds.
 _NOT_COPIED = ("nodeName", "priority", "ephemeralContainers")
-
-
-# -- what is read of a pod --------------------------------------------------------------------------
-
-
-def life(pod: Pod) -> tuple[float | None, str]:
-    """Until when a copy may be in its stage, seconds since the epoch, and what is said of it after that."""
-    stage = current_stage(pod)
-    allowed = deadline(stage.stage, DEADLINES)
-    if allowed is None:
-        return None, ""
-    return stage.since + allowed, _late_message(pod, stage)
-
-
-def _late_message(pod: Pod, stage: StageSince) -> str:
-    if stage.stage is Stage.DELETING:
-        where = f" (node {pod.spec.node_name})" if pod.spec.node_name else ""
-        return f"pod {pod.metadata.name}: still being deleted after {DEADLINES.deleting_seconds:g} s{where}"
-    return overdue_message(pod, stage, DEADLINES)
 
 
 # -- which pods may have a copy ---------------------------------------------------------------------

@@ -72,10 +72,17 @@ class PodCondition(kube.Condition, frozen=True):
     last_transition_time: str | None = None
 
 
+class _Volume(Struct, frozen=True, rename="camel"):
+    persistent_volume_claim: dict[str, Any] | None = None
+    ephemeral: dict[str, Any] | None = None
+
+
 class _PodSpec(Struct, frozen=True, rename="camel"):
     node_name: str = ""
     containers: tuple[_Container, ...] = ()
     scheduling_gates: tuple[dict[str, str], ...] | None = None
+    volumes: tuple[_Volume, ...] | None = None
+    resource_claims: tuple[dict[str, Any], ...] | None = None
 
 
 class _PodStatus(Struct, frozen=True, rename="camel"):
@@ -103,6 +110,14 @@ class Pod(Struct, frozen=True):
     def container_statuses(self) -> tuple[ContainerStatus, ...]:
         """The statuses of its containers and then of its init containers."""
         return (*(self.status.container_statuses or ()), *(self.status.init_container_statuses or ()))
+
+    @property
+    def has_claims(self) -> bool:
+        """Whether it has claims, of volumes or devices, that are not to be used by two nodes at a time."""
+        volumes = self.spec.volumes or ()
+        return bool(self.spec.resource_claims) or any(
+            each.persistent_volume_claim is not None or each.ephemeral is not None for each in volumes
+        )
 
     @property
     def created(self) -> float:

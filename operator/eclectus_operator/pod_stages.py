@@ -1,18 +1,22 @@
-"""The stages of a pod that the operator has made, each with a deadline: probes and copies.
+"""The stages of a pod that the operator has made, each with a deadline: probes, tasks and copies.
 
     Scheduling -> Pulling -> Starting -> Running -> Succeeded or Failed -> Deleting
 
 Binding ends Scheduling. Between binding and the start of the containers, the kubelet's events distinguish
-pulling an image from the rest; without events, the reason for which a container waits does.
+pulling an image from the rest; without events, the reason for which a container waits does. While an init
+container runs, the pod does; from its end on the next container may take as long again.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from math import inf
 
 from eclectus.api.common import time_seconds
 from eclectus.api.node_probe import Deadlines
 from eclectus_operator.observed import PULL_REASONS, ContainerStatus, Pod, PodEvent
+
+_FOR_INIT = ("", "PodInitializing")  # reasons of a container that waits for init containers
 
 
 class Stage(StrEnum):
@@ -62,6 +66,14 @@ def _on_node(pod: Pod, events: Sequence[PodEvent], bound: float) -> StageSince:
     waiting = next((each for each in statuses if not (each.state.running or each.state.terminated)), None)
     if statuses and waiting is None:
         return StageSince(Stage.RUNNING, max(_started(each) or bound for each in statuses))
+    inits = pod.status.init_container_statuses or ()
+    if waiting is None or waiting.state.waiting is None or waiting.state.waiting.reason in _FOR_INIT:
+        working = next((each for each in inits if each.state.running), None)
+        if working is not None:
+            return StageSince(Stage.RUNNING, _started(working) or bound)
+        waiting = next((each for each in inits if each.state.waiting), waiting)
+    ends = (each.state.terminated.finished_at for each in inits if each.state.terminated is not None)
+    bound = max(bound, *(time_seconds(each) for each in ends if each), bound)
     cause = waiting.state.waiting if waiting else None
     reason, message = (cause.reason, cause.message) if cause else ("", "")
     pulls = [each for each in events if each.reason in ("Pulling", "Pulled")]
@@ -70,14 +82,14 @@ def _on_node(pod: Pod, events: Sequence[PodEvent], bound: float) -> StageSince:
         return StageSince(
             Stage.PULLING, bound, reason, message or (last.message if last else ""), _image(pod, waiting)
         )
-    pulled = time_seconds(last.moment) if last and last.moment else bound
+    pulled = max(bound, time_seconds(last.moment)) if last and last.moment else bound
     return StageSince(Stage.STARTING, pulled, reason, message)
 
 
 def _image(pod: Pod, waiting: ContainerStatus | None) -> str:
     """The image of the waiting container, as the spec names it."""
     named = [each.image for each in pod.spec.containers if waiting is None or each.name == waiting.name]
-    return named[0] if named else ""
+    return named[0] if named else waiting.image if waiting else ""
 
 
 def _started(status: ContainerStatus) -> float | None:
@@ -116,7 +128,20 @@ def overdue_message(pod: Pod, stage: StageSince, deadlines: Deadlines) -> str:
         Stage.PULLING: f"still pulling image {stage.image}",
         Stage.STARTING: "still not started",
         Stage.RUNNING: "still running",
+        Stage.DELETING: "still being deleted",
     }[stage.stage]
     where = f" (node {pod.spec.node_name})" if pod.spec.node_name else ""
     cause = f": {stage.message}" if stage.message else ""
     return f"pod {pod.metadata.name}: {activity} after {allowed:g} s{where}{cause}"
+
+
+def life(pod: Pod, deadlines: Deadlines) -> tuple[float | None, str]:
+    """Until when a pod may be in its stage, seconds since the epoch, and what is said of it after that.
+
+    None: as long as it takes.
+    """
+    stage = current_stage(pod)
+    allowed = deadline(stage.stage, deadlines)
+    if allowed is None or allowed == inf:
+        return None, ""
+    return stage.since + allowed, overdue_message(pod, stage, deadlines)

@@ -18,6 +18,7 @@ STAGE_STATUS = STATUS["properties"]["stages"]["items"]
     ("type_", "schema"),
     [
         (api.DagJobSpec, SCHEMA["spec"]),
+        (api.PodDeadlines, SCHEMA["spec"]["properties"]["podDeadlines"]),
         (api.Stage, STAGE),
         (api.Estimate, STAGE["properties"]["estimate"]),
         (api.StageInput, STAGE["properties"]["inputs"]["items"]),

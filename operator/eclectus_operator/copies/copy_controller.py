@@ -33,6 +33,7 @@ from eclectus_operator import convert, copied_pods
 from eclectus_operator.convert import ShapeError
 from eclectus_operator.observed import DISRUPTION, Metadata, Pod
 from eclectus_operator.operator_context import NotLeadingError, OperatorContext
+from eclectus_operator.pod_stages import life
 from eclectus_operator.races import Pauses, Race, RaceSync
 
 SELECTOR = f"{SPECULATIVE_LABEL}=true,!{DAG_JOB_LABEL}"
@@ -92,7 +93,8 @@ def read(found: Object) -> BarePod:
     pod = convert.read_authored(found, Pod)
     straggling, disrupted = pod.condition(STRAGGLING), pod.condition(DISRUPTION)
     owner = next((each for each in pod.metadata.owner_references if each.controller), None)
-    stage_until, late = copied_pods.life(pod) if COPY_OF_LABEL in pod.metadata.labels else (None, "")
+    is_copy = COPY_OF_LABEL in pod.metadata.labels
+    stage_until, late = life(pod, copied_pods.DEADLINES) if is_copy else (None, "")
     ends = [each.state.terminated for each in pod.container_statuses if each.state.terminated]
     finishes = [time_seconds(each.finished_at) for each in ends if each.finished_at]
     return BarePod(

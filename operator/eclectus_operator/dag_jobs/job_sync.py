@@ -33,6 +33,7 @@ from eclectus_operator.dag_jobs.estimates import History, StageGraph, stage_grap
 from eclectus_operator.dag_jobs.job_copies import JobCopies
 from eclectus_operator.dag_jobs.job_pools import JobPools, asked_pools
 from eclectus_operator.dag_jobs.job_status import Observed, Problem, StatusUpdate, status_update
+from eclectus_operator.dag_jobs.late_pods import LatePods, SlowNodes, note_slow, overdue
 from eclectus_operator.dag_jobs.quotas import Quotas
 from eclectus_operator.dag_jobs.task_pods import NewPod, TaskPod, factors_text
 from eclectus_operator.dag_jobs.tasks import MOST_WRITES, Tasks, assess_job, next_steps, second_successes
@@ -60,6 +61,7 @@ class Refusal:
     problem: Problem
     until: float
     seconds: float
+    since: float
 
 
 @dataclass
@@ -75,6 +77,8 @@ class JobMemory:
     sizes: Sizes = field(default_factory=dict)
     seen_at: dict[str, float] = field(default_factory=dict)  # uid -> when its pod was first seen to end or go
     pauses: Pauses = field(default_factory=Pauses)
+    slow_nodes: SlowNodes = field(default_factory=dict)
+    forced: set[str] = field(default_factory=set)  # uids of pods that were deleted without their nodes
 
     def by_our_clock(self, pods: Iterable[TaskPod], now: float) -> list[TaskPod]:
         """The pods with times that `now` can be compared with: clocks of nodes and servers may be others.
@@ -93,12 +97,17 @@ class JobMemory:
         """Note that a pod of the stage was refused, and when the next try is due."""
         before = self.refusals.get(stage)
         seconds = min(before.seconds * 2.0, MOST_BACKOFF_SECONDS) if before else BACKOFF_SECONDS
-        self.refusals[stage] = Refusal(problem, now + seconds, seconds)
+        since = before.since if before else now
+        self.refusals[stage] = Refusal(problem, now + seconds, seconds, since)
 
 
 def _by_our_clock(pod: TaskPod, seen_at: float) -> TaskPod:
     ended = None if pod.ended is None else min(pod.ended, seen_at)
-    return structs.replace(pod, ended=ended, deletion=pod.deletion and seen_at + pod.grace_seconds)
+    if pod.deletion is None:
+        return structs.replace(pod, ended=ended)
+    deletion = seen_at + pod.grace_seconds
+    until = None if pod.stage_until is None else pod.stage_until + deletion - pod.deletion
+    return structs.replace(pod, ended=ended, deletion=deletion, stage_until=until)
 
 
 @dataclass
@@ -151,6 +160,11 @@ class JobSync(Sync):
     async def run(self, history: History) -> None:
         """Carry out what is to be done. Raises ApiError, ShapeError."""
         self.pods = self.memory.by_our_clock(await self._list_pods(), self.now)
+        timed = [pod for pod in self.pods if pod.stage_until is not None]
+        if timed:
+            late = LatePods(self.context, self.job, self.memory.forced)
+            await late.force(timed)
+            self.wake_by(late.wake_at)
         if self.job.status.has_finished:
             self.quotas.forget(key_of(self.job))
             history.note(self.job)
@@ -244,7 +258,12 @@ class JobSync(Sync):
         return None
 
     async def _find_obstacle(self, tasks: Mapping[str, Tasks]) -> Problem | None:
-        """Why the job cannot run now; None if it can."""
+        """Why the job cannot run now, or has waited for too long; None if it can run."""
+        refused = {name: (each.since, each.problem.message) for name, each in self.memory.refusals.items()}
+        if refused or any(pod.is_late(self.now) for pod in self.pods if pod.stage_until):
+            final = overdue(self.job, refused, tasks.values(), self.now)
+            if final is not None:
+                return final
         if self.memory.refusals:
             return next(iter(self.memory.refusals.values())).problem
         largest = await self.context.pool.capacities()
@@ -290,6 +309,7 @@ class JobSync(Sync):
 
     async def _delete_pods(self, pods: list[TaskPod]) -> None:
         """Delete pods, each as it was read: it may have succeeded since. Of many some are left for later."""
+        replaced, goes_on = list[str](), not (self.job.status.has_finished or self.job.spec.suspend)
         for at, pod in enumerate(pods):
             if at == MOST_WRITES or self._is_spent(at):
                 self.wake_by(self.now)
@@ -299,6 +319,13 @@ class JobSync(Sync):
                 _log.info("deleted %s/%s", self.job.metadata.namespace, pod.name)
             except ConflictError:  # it has changed, or another pod has its name: the next sync reads it again
                 self.wake_by(self.now)
+                continue
+            if goes_on and pod.stage_until and pod.has_not_started(self.now):
+                note_slow(self.memory.slow_nodes, pod)
+                replaced.append(f"{pod.stage}[{pod.index}]: {pod.late}")
+        if replaced:
+            late = LatePods(self.context, self.job, self.memory.forced)
+            await late.report("TasksReplaced", "run again, rather on other nodes: ", replaced)
 
     async def _create_pods(
         self, seen: Observed, new: list[NewPod], hints: Mapping[str, Mapping[str, str]]
@@ -317,7 +344,8 @@ class JobSync(Sync):
                 break
             if stage in refused:
                 continue
-            problem = await self._create(each, hints[stage])
+            slow = self.memory.slow_nodes.get((stage, each.index), frozenset())
+            problem = await self._create(replace(each, slow_nodes=slow), hints[stage])
             if problem is None:
                 created.append(each)
                 refusals.pop(stage, None)
@@ -396,8 +424,11 @@ class JobSync(Sync):
         for each in tasks.values():
             for moment in each.not_before.values():
                 self.wake_by(moment)
+        most = self.job.spec.pod_deadlines.creating_seconds
         for refused in self.memory.refusals.values():
             self.wake_by(refused.until)
+            if most is not None:
+                self.wake_by(refused.since + most)
 
 
 def key_of(job: DagJob) -> JobKey:

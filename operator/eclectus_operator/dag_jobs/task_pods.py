@@ -21,6 +21,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import Any
 
 from msgspec import Struct
@@ -28,10 +29,11 @@ from msgspec import Struct
 from eclectus.api import names
 from eclectus.api.common import time_seconds
 from eclectus.api.dag_job import DagJob, Stage
+from eclectus.api.node_probe import Deadlines
 from eclectus.kube.requests import thousandths, units
 from eclectus.maths.copies import copy_name
-from eclectus_operator import convert, copied_pods
-from eclectus_operator.copied_pods import spec_of_copy
+from eclectus_operator import convert
+from eclectus_operator.copied_pods import DEADLINES, spec_of_copy
 from eclectus_operator.observed import (
     DISRUPTION,
     PULL_REASONS,
@@ -42,6 +44,7 @@ from eclectus_operator.observed import (
     controlled_by,
     run_seconds,
 )
+from eclectus_operator.pod_stages import life
 
 Object = dict[str, Any]
 OUT_OF_MEMORY = "OOMKilled"
@@ -93,8 +96,9 @@ class TaskPod(Struct, frozen=True, gc=False):
     is_straggling: bool = False  # its scheduler says that a copy is expected to end earlier, and `lags` why
     lags: str = ""
     finished: float | None = None  # when they ended, by the clock of its node
-    stage_until: float | None = None  # of a copy: until when it may be in its stage
-    late: str = ""  # of a copy: what is said if it still is then
+    stage_until: float | None = None  # until when it may be in its stage of the life of a pod
+    late: str = ""  # what is said if it still is then
+    has_claims: bool = False  # that no other node may use as long as its own may
 
     @property
     def raised_factors(self) -> dict[str, int]:
@@ -103,6 +107,15 @@ class TaskPod(Struct, frozen=True, gc=False):
         for container in self.killed:
             found[container] = min(found.get(container, 1) * 2, MOST_FACTOR)
         return found
+
+    def is_late(self, now: float) -> bool:
+        """Whether it has been in its stage for longer than it may."""
+        return self.stage_until is not None and now >= self.stage_until
+
+    def has_not_started(self, now: float) -> bool:
+        """Whether its node has not started it in time."""
+        is_starting = self.phase == "Pending" and bool(self.node) and self.deletion is None
+        return is_starting and not self.copy_of and self.is_late(now)
 
     @property
     def has_ended(self) -> bool:
@@ -131,6 +144,7 @@ class NewPod:
     others: tuple[TaskPod, ...] = ()  # the task's pods that exist
     original: TaskPod | None = None  # the pod that it is the copy of
     has_no_requests: bool = False
+    slow_nodes: frozenset[str] = frozenset()  # on which pods of the task have not started in time
 
     @cached_property
     def before(self) -> TaskPod | None:
@@ -207,7 +221,7 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
         return None
     meta, status = pod.metadata, pod.status
     copy_of = labels.get(names.COPY_OF_LABEL, "")
-    stage_until, late = copied_pods.life(pod) if copy_of else (None, "")
+    stage_until, late = life(pod, DEADLINES if copy_of else _deadlines(job))
     own, ends = _ends(status.container_statuses), _ends(pod.container_statuses)
     ended = _last_end(pod, ends.values())
     is_disrupted, straggling = _is_disrupted(pod, ended), _condition(pod, names.STRAGGLING)
@@ -238,6 +252,18 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
         finished=ended,
         stage_until=stage_until,
         late=late,
+        has_claims=pod.has_claims,
+    )
+
+
+def _deadlines(job: DagJob) -> Deadlines:
+    given = job.spec.pod_deadlines
+    return Deadlines(
+        inf if given.scheduling_seconds is None else given.scheduling_seconds,
+        given.pulling_seconds,
+        given.starting_seconds,
+        inf,
+        given.deleting_seconds,
     )
 
 
@@ -346,7 +372,7 @@ def _spec(new: NewPod, spec: Object) -> Object:
         for field in ("initContainers", "containers")
         if spec.get(field)
     }
-    refused_by = sorted({pod.node for pod in new.others if pod.is_refused and pod.node})
+    refused_by = sorted({pod.node for pod in new.others if pod.is_refused and pod.node} | new.slow_nodes)
     if refused_by:
         # A preference: these may be all the nodes there are, and may accept it later.
         expressions = [{"key": "metadata.name", "operator": "NotIn", "values": [node]} for node in refused_by]

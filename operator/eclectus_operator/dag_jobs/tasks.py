@@ -10,6 +10,7 @@
     not          the last one was preempted,      runs again at once; that does not count as a failure
                  evicted or lost with its node
     not          its node refused the last one    runs again after a back-off; that is no failure either
+    not          one has not started in time      waits until that is deleted and gone; no failure either
     not          none                             runs again: its pod was deleted
 
 A task that straggles may have a copy (eclectus/maths/copies.py has the table of both). The copy is no pod of
@@ -217,7 +218,10 @@ class _Found:
     ) -> None:
         """Note what the pods of a task are; `failures`: how often it has failed."""
         originals = [pod for pod in own if not pod.copy_of]
-        first, others = _active(originals, failures, has_succeeded=has_succeeded)
+        late = [pod for pod in originals if pod.stage_until and pod.has_not_started(now)]
+        in_time = [pod for pod in originals if pod not in late]
+        first, others = _active(in_time, failures, has_succeeded=has_succeeded)
+        others += late
         race = _race(own, first, failures, rules, now, has_succeeded=has_succeeded)
         if race is not None:
             self.copies[index] = race
@@ -247,7 +251,7 @@ def _race(
     by_uid = {pod.uid: pod for pod in own}
     copy = min((pod for pod in own if pod.copy_of), key=_precedence, default=None)
     original = active if copy is None else by_uid.get(copy.copy_of)
-    is_overdue = copy is not None and copy.stage_until is not None and now >= copy.stage_until
+    is_overdue = copy is not None and copy.is_late(now)
     step = next_step(
         attempt_of(original),
         attempt_of(copy),

@@ -62,6 +62,19 @@ class Stage(Struct, frozen=True, rename="camel"):
     speculative: bool | None = None
 
 
+class PodDeadlines(Struct, frozen=True, rename="camel"):
+    """The longest time of each stage of a pod but its run; None: as long as it takes.
+
+    `creating_seconds`: while the API server refuses it; `scheduling_seconds`: until it has a node.
+    """
+
+    creating_seconds: float | None = None
+    scheduling_seconds: float | None = None
+    pulling_seconds: float = 600
+    starting_seconds: float = 1800
+    deleting_seconds: float = 120
+
+
 class DagJobSpec(Struct, frozen=True, rename="camel"):
     """What to run, with which share of which pool."""
 
@@ -73,6 +86,7 @@ class DagJobSpec(Struct, frozen=True, rename="camel"):
     suspend: bool = False
     ttl_seconds_after_finished: int | None = None
     speculative: bool = False
+    pod_deadlines: PodDeadlines = PodDeadlines()
 
     def is_speculative(self, stage: Stage) -> bool:
         """Whether tasks of the stage that straggle may get a copy."""
