@@ -1,4 +1,4 @@
-"""The objects that the chart renders, with its default values and with every file in ci/."""
+"""The objects that the chart renders, with its default values, every file in ci/ and every preset."""
 
 import click
 import helm_python as helm
@@ -8,16 +8,22 @@ import yaml
 
 from eclectus.cli.main import program
 from eclectus.config.configuration import parse
+from eclectus.policies.order.pools import FairPools
+from eclectus.policies.relieve.preemption import Preemption
+from eclectus.policies.relieve.reclaim import Reclaim
+from eclectus.policies.rosella.place import Rosella
+from eclectus.policies.speculate.late import Late
 from eclectus_e2e.paths import CHART
 from eclectus_e2e.testbed.chart import RELEASE, configuration, deployment, render
 
 OLDEST, NEWEST = "1.29", "1.37"
 OPEN = {"config": {"server": {"authentication": "none", "allowAnonymous": True}}}
-CASES = ["defaults", *sorted(path.name for path in (CHART / "ci").glob("*-values.yaml"))]
+FILES = sorted([*(CHART / "ci").glob("*-values.yaml"), *(CHART / "presets").glob("*.yaml")])
+CASES = ["defaults", *(f"{path.parent.name}/{path.name}" for path in FILES)]
 
 
 def values(case):
-    return {} if case == "defaults" else yaml.safe_load((CHART / "ci" / case).read_text())
+    return {} if case == "defaults" else yaml.safe_load((CHART / case).read_text())
 
 
 def one(objects, kind, **metadata):
@@ -141,6 +147,14 @@ def test_the_scheduler_reads_the_configuration(case):
     names = {each["schedulerName"] for each in yaml.safe_load(read.text)["profiles"]}
     assert {profile.scheduler_name for profile in read.profiles} == names
     assert one(objects, "Pod")["spec"]["schedulerName"] in names
+
+
+def test_the_preset_full_has_every_feature_on():
+    (profile,) = parse(configuration(render(values("presets/full.yaml")))).profiles
+    assert isinstance(profile.order, FairPools)
+    assert isinstance(profile.place, Rosella)
+    assert [type(each) for each in profile.relieve.policies] == [Reclaim, Preemption]
+    assert isinstance(profile.speculate, Late)
 
 
 def test_the_lease_has_the_namespace_and_name_of_the_release():

@@ -10,8 +10,6 @@ from eclectus.maths.stragglers import (
     copies_help,
     copies_most,
     copies_of_job_most,
-    hadoop_most,
-    hadoop_rank,
     is_behind,
     is_slow,
     is_slowest,
@@ -48,7 +46,6 @@ def test_a_faster_task_that_began_later_may_end_last() -> None:
     assert time_left(*third) == pytest.approx(55.06, abs=0.01)
     assert time_left(*fourth) == 240.0
     assert third[0] / third[1] < fourth[0] / fourth[1]
-    assert hadoop_rank(*fourth) < hadoop_rank(*third) < inf
 
 
 def test_of_eight_tasks_one_is_slow_and_it_has_the_most_time_left() -> None:
@@ -71,11 +68,6 @@ def test_hadoops_own_rule_takes_whoever_is_behind() -> None:
 )
 def test_a_pool_has_a_tenth_of_its_slots_and_one_of_five(slots: int, most: int) -> None:
     assert copies_most(slots, 0.1) == most
-
-
-@pytest.mark.parametrize(("running", "slots", "most"), [(400, 20, 40), (50, 20, 10), (50, 2000, 20)])
-def test_hadoop_has_the_greatest_of_three(running: int, slots: int, most: int) -> None:
-    assert hadoop_most(running, slots) == most
 
 
 @pytest.mark.parametrize(("running", "most"), [(1, 1), (19, 1), (20, 2), (105, 10)])

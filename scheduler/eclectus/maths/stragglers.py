@@ -55,16 +55,6 @@ def is_slow(rate: float, rates: Sequence[float], deviations: float = 1.0) -> boo
     return _mean(rates) - rate > deviations * deviation(rates)
 
 
-def hadoop_rank(progress: float, age: float) -> float:
-    """By which Hadoop 0.21 takes the first to copy: the longest time left, smallest first; finite."""
-    return progress / max(age, 1e-9) / max(1e-4, 1.0 - progress)
-
-
-def hadoop_most(running: int, slots: int) -> int:
-    """How many copies Hadoop 0.21 allows: ten, a hundredth of the slots or a tenth of what runs."""
-    return max(10, slots // 100, running // 10)
-
-
 def is_behind(score: float, scores: Sequence[float], by: float = 0.2) -> bool:
     """Whether a task is behind the mean progress by more than this (Hadoop's own rule before LATE)."""
     return score < _mean(scores) - by
