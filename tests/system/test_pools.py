@@ -168,8 +168,8 @@ KILLS = 5
 
 def seen_since(admin: Admin, version: str) -> Iterator[tuple[str, Any]]:
     """What has become of the namespace's pods, in the API server's own order: type of change, and pod."""
-    query = f"watch=1&resourceVersion={version}&timeoutSeconds=1"
-    text = admin.text(f"/api/v1/namespaces/{admin.namespace}/pods?{query}")
+    query = {"watch": "1", "resourceVersion": version, "timeoutSeconds": "1"}
+    text = admin.text(f"/api/v1/namespaces/{admin.namespace}/pods", **query)
     for line in text.splitlines():
         change = json.loads(line)
         yield change["type"], change["object"]

@@ -83,9 +83,9 @@ class Admin:
         except ApiError:
             return None
 
-    def text(self, path: str) -> str:
-        """A page that is no JSON."""
-        return self._runner.run(self._client.get(path)).decode()
+    def text(self, path: str, **query: str) -> str:
+        """A page that is no JSON, or the lines of a watch that ends."""
+        return self._runner.run(self._client.get(path, query)).decode()
 
     def patch(self, path: str, body: Any) -> None:
         """A strategic merge patch."""
