@@ -385,6 +385,18 @@ def test_a_question_looks_at_so_many_attempts_and_the_next_one_goes_on() -> None
     assert set(names(range(300))) == set(policy.asked)
 
 
+def test_a_namespace_with_many_pods_does_not_delay_the_looks_of_another() -> None:
+    policy = Counting()
+    world = Running(policy, cpu=640)
+    fields: Any = {"cpu": 0, "node": "n0", "phase": "Running", "speculative": True, "started": 0.0}
+    world.step(
+        *(TaskSeen(make_task(name, **fields)) for name in names(range(2 * LOOKS_MOST))),
+        TaskSeen(make_task("z", namespace="other", **fields)),
+    )
+    world.wait(1.0)
+    assert "z" in policy.asked
+
+
 def test_a_step_marks_so_many_pods_and_the_next_one_others() -> None:
     world = Running(Late(pool_share=1.0, job_share=1.0), cpu=64)
     world.past(cpu=0)

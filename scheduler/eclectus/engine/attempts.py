@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from eclectus.cluster.due_times import DueTimes
 from eclectus.engine.counters import CopyCounters
+from eclectus.engine.looks import Looks
 from eclectus.framework import Straggler
 from eclectus.model.objects import Task
 
@@ -97,7 +97,7 @@ class Attempts:
 
     def __init__(self, counters: CopyCounters) -> None:
         self.now = 0.0
-        self.due = DueTimes[str]()  # attempts that are to be looked at
+        self.due = Looks()  # attempts that are to be looked at
         self._counters = counters
         self._running: dict[str, RunningAttempt] = {}
         self.running: Mapping[str, RunningAttempt] = self._running
@@ -164,7 +164,7 @@ class Attempts:
         self._update(attempt, task)
         if self.copy_of(task) is not None:
             self._spent.add(uid)
-        self.due.set(uid, max(started + FIRST_LOOK_SECONDS, self.now))
+        self.due.set(task.namespace, uid, max(started + FIRST_LOOK_SECONDS, self.now))
 
     def _update(self, known: RunningAttempt, task: Task) -> None:
         if pool_of(task) != (pool := pool_of(known.task)):
@@ -178,7 +178,7 @@ class Attempts:
         if task.straggling and task.uid not in self._marks:
             self._mark(known, Mark(None, self.now))
         if task.deleting:
-            self.due.discard(task.uid)
+            self.due.discard(task.namespace, task.uid)
 
     def end(self, task: Task, now: float) -> None:
         """A pod that has opted in, or a copy, has ended; `forget` follows."""
@@ -232,7 +232,7 @@ class Attempts:
         task = attempt.task
         self._unmark(task)
         self._spent.discard(uid)
-        self.due.discard(uid)
+        self.due.discard(task.namespace, uid)
         del attempt.siblings.running[uid]
         self._drop_empty(_group_of(task))
         job = job_of(task)
@@ -326,7 +326,7 @@ class Attempts:
     def look_again(self, attempt: RunningAttempt) -> None:
         """After it has run for a quarter as long again."""
         wait = min(max(LOOKS_APART * attempt.age, FIRST_LOOK_SECONDS), LOOKS_APART_MOST)
-        self.due.set(attempt.task.uid, self.now + wait)
+        self.due.set(attempt.task.namespace, attempt.task.uid, self.now + wait)
 
 
 def job_of(task: Task) -> JobKey:

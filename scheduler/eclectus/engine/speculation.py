@@ -21,7 +21,7 @@ from eclectus.model.commands import StragglingReason
 from eclectus.model.objects import Task
 
 ASK_SECONDS = 1.0  # between two questions, at least
-LOOKS_MOST = 256  # attempts that are looked at in one of them; the others are next
+LOOKS_MOST = 256  # attempts that are looked at in one of them, of all namespaces in turn
 MARKS_MOST = 32  # pods that are marked in one: each is a write
 WRITE_AGAIN_SECONDS = 30.0  # after which a mark that is not seen on its pod is written again
 
@@ -44,10 +44,8 @@ class Speculation:
         state, attempts = self._state, self._attempts
         self._asked_at = attempts.now = state.now
         late = list[tuple[Straggler, RunningAttempt]]()
-        looked = 0
-        while looked < LOOKS_MOST and attempts.due.next_due() <= state.now:
-            attempt = attempts.running[attempts.due.take()[1]]
-            looked += 1
+        for uid in attempts.due.take(state.now, LOOKS_MOST):
+            attempt = attempts.running[uid]
             straggler = self._judge(attempt)
             if straggler is not None:
                 late.append((straggler, attempt))
@@ -91,7 +89,7 @@ class Speculation:
                 self._state.counters.copies.refused[refusal] += 1
             attempt.refusal = refusal
             if refusal or marked == MARKS_MOST:
-                attempts.due.set(uid, self._state.now + 2 * ASK_SECONDS)
+                attempts.due.set(attempt.task.namespace, uid, self._state.now + 2 * ASK_SECONDS)
                 continue
             marked += 1
             attempts.mark(attempt, straggler)
