@@ -391,7 +391,7 @@ def test_a_namespace_with_many_pods_does_not_delay_the_looks_of_another() -> Non
     fields: Any = {"cpu": 0, "node": "n0", "phase": "Running", "speculative": True, "started": 0.0}
     world.step(
         *(TaskSeen(make_task(name, **fields)) for name in names(range(2 * LOOKS_MOST))),
-        TaskSeen(make_task("z", namespace="other", **fields)),
+        TaskSeen(replace(make_task("z", **fields), namespace="other")),
     )
     world.wait(1.0)
     assert "z" in policy.asked
