@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from eclectus.cluster.due_times import DueInTurns
 from eclectus.engine.counters import CopyCounters
-from eclectus.engine.looks import Looks
 from eclectus.framework import Straggler
 from eclectus.model.objects import Task
 
@@ -97,7 +97,7 @@ class Attempts:
 
     def __init__(self, counters: CopyCounters) -> None:
         self.now = 0.0
-        self.due = Looks()  # attempts that are to be looked at
+        self.due = DueInTurns()  # attempts that are to be looked at
         self._counters = counters
         self._running: dict[str, RunningAttempt] = {}
         self.running: Mapping[str, RunningAttempt] = self._running

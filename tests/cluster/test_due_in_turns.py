@@ -1,15 +1,15 @@
-"""Which running pods are looked at when more are due than one question allows: namespaces take turns."""
+"""Which keys are taken when more are due than one question allows: namespaces take turns."""
 
 from __future__ import annotations
 
 from math import inf
 
-from eclectus.engine.looks import Looks
+from eclectus.cluster.due_times import DueInTurns
 
 
-def looks(**counts: int) -> Looks:
+def looks(**counts: int) -> DueInTurns:
     """So many pods of each namespace, of which the first is due first."""
-    found = Looks()
+    found = DueInTurns()
     for namespace, count in counts.items():
         for at in range(count):
             found.set(namespace, f"{namespace}{at}", float(at))
