@@ -86,8 +86,8 @@ class DueTimes(Generic[K]):
 class DueInTurns:
     """Keys of namespaces by when they are due: those that are due are taken of each namespace in turn.
 
-    So who has many delays nobody else's. Of a namespace those come first that are due for longest. Turns
-    follow from due times alone: a namespace of which a key was left for later is among the first next time,
+    So who has many delays nobody else's. Of a namespace those come first that are due for longest. The order
+    follows from due times alone: a namespace of which a key was left for later is among the first next time,
     since nothing is due for longer.
     """
 
