@@ -26,6 +26,7 @@ PATH_SECONDS = f"{GROUP}/path-seconds"  # longest chain of work from the pod's s
 JOB_WORK_SECONDS = f"{GROUP}/job-work-seconds"  # work of its job not begun when it came, its own included
 RELAXED_PREFERENCES = f"{GROUP}/relaxed-preferences"  # written with the bind: what its node does not meet
 PROGRESS = f"{GROUP}/progress"  # annotation: the part of its work that is done, 0..1, as the pod says itself
+INPUTS = f"{GROUP}/inputs"  # annotation: the data that the pod reads and the nodes that have it, in JSON
 LEADER_SINCE = f"{GROUP}/leader-since"  # written with the bind: the acquireTime of its leader's Lease
 
 # On pods that may be copied where they straggle, and on their copies.

@@ -28,6 +28,7 @@ from eclectus.api.common import bounded
 from eclectus.kube import constraints, objects
 from eclectus.kube.cluster_objects import COSCHEDULING, COSCHEDULING_LABEL, KUBERNETES
 from eclectus.kube.constraints import unsupported
+from eclectus.kube.data import input_problems, inputs
 from eclectus.kube.objects import ApiObject, OwnerReference, Pod, PodStatus, decode, full_name
 from eclectus.kube.requests import MOST, FieldError, amounts, annotated_room, held, parsed, requested
 from eclectus.model import objects as model
@@ -147,6 +148,7 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
         estimate=seconds(meta.annotations, names.ESTIMATED_SECONDS),
         path=seconds(meta.annotations, names.PATH_SECONDS),
         job_work=seconds(meta.annotations, names.JOB_WORK_SECONDS),
+        inputs=inputs(meta.annotations) if names.INPUTS in meta.annotations else (),
         notional_requests=notional_requests(meta.annotations) if translated.probe else (),
     )
 
@@ -245,13 +247,14 @@ def notional_requests(annotations: Mapping[str, str]) -> Amounts:
 
 
 def annotation_problems(annotations: Mapping[str, str]) -> tuple[str, ...]:
-    """What is wrong with the estimates on a pod; empty for most pods."""
-    return tuple(
+    """What is wrong with the estimates and the inputs on a pod; empty for most pods."""
+    wrong_seconds = tuple(
         f"{annotation}: {annotations[annotation][:MAX_TEXT]!r} is not a number of seconds above 0 "
         f"and at most {most:g}"
         for annotation, most in MAX_SECONDS.items()
         if annotation in annotations and seconds(annotations, annotation) is None
     )
+    return wrong_seconds + input_problems(annotations)
 
 
 # -- what can be read of malformed objects -----------------------------------------------------------
@@ -323,7 +326,8 @@ def small_task(task: Task) -> Task | None:
     held = None if task.held is None else _small(task.held)
     kept = {name: getattr(task, name)[:KEPT_MOST] for name in ("labels", "gates", "claims")}
     notional = _small(task.notional_requests)
-    return replace(task, spec=spec, held=held, notional_requests=notional, anti_affinity_terms=(), **kept)
+    task = replace(task, anti_affinity_terms=(), inputs=(), **kept)
+    return replace(task, spec=spec, held=held, notional_requests=notional)
 
 
 def _small(requests: Amounts) -> Amounts:

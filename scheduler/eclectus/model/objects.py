@@ -151,6 +151,14 @@ class UsedClaim(Struct, frozen=True, gc=False):
     is_own: bool = False  # made for a generic ephemeral volume: the pod must be its controlling owner
 
 
+class Input(Struct, frozen=True, gc=False):
+    """Data that a pod reads, and where they are, as the pod says itself."""
+
+    name: str
+    size: int  # bytes
+    nodes: tuple[str, ...] = ()  # names of nodes that have all of it; those that do not exist mean nothing
+
+
 class UnboundClaim(Struct, frozen=True, gc=False, cache_hash=True):
     """A PersistentVolumeClaim that gets its volume when the first pod that uses it is placed."""
 
@@ -287,6 +295,7 @@ class Task(Struct, frozen=True, gc=False):
     estimate: float | None = None  # expected run time, given by the submitter, seconds
     path: float | None = None  # critical path from its start to the end of its job, given likewise, seconds
     job_work: float | None = None  # of its job, not started when it was submitted, itself included, seconds
+    inputs: tuple[Input, ...] = ()  # never part of its class, so tasks with data of their own share one
     notional_requests: Amounts = ()  # of a probe with zero requests: must stay free beside it
     grant: Grant = NO_GRANT  # of its node
 
