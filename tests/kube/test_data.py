@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eclectus.kube import translate
-from eclectus.kube.data import MAX_BYTES
+from eclectus.kube.data import MAX_BYTES, MAX_INPUTS, MAX_NODES
 from eclectus.model.objects import Input
 from pod_objects import task
 
@@ -47,7 +47,7 @@ def test_inputs_are_no_part_of_what_makes_a_class() -> None:
         {**GOOD, "bytes": "123"},
         {**GOOD, "name": ""},
         {**GOOD, "nodes": "n1"},
-        {**GOOD, "nodes": [f"n{number}" for number in range(17)]},
+        {**GOOD, "nodes": [f"n{number}" for number in range(MAX_NODES + 1)]},
         {"bytes": 1, "nodes": []},
         7,
         None,
@@ -74,8 +74,8 @@ def test_an_input_that_is_nested_deeply_is_left_out() -> None:
 
 
 def test_of_many_inputs_the_first_count() -> None:
-    annotations = annotated([GOOD] * 17)
-    assert len(task(annotations=annotations).inputs) == 16
+    annotations = annotated([GOOD] * (MAX_INPUTS + 1))
+    assert len(task(annotations=annotations).inputs) == MAX_INPUTS
     assert problems(annotations) == (f"{INPUTS}: 17 inputs; the first 16 are considered",)
 
 

@@ -7,7 +7,6 @@ count, and each other one is left out and named. Whether a node of that name exi
 know the nodes: a name of none means nothing.
 """
 
-from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
@@ -28,21 +27,17 @@ class _Input(Struct, frozen=True):
     nodes: Annotated[tuple[Annotated[str, Meta(max_length=MAX_NAME)], ...], Meta(max_length=MAX_NODES)]
 
 
-def inputs(annotations: Mapping[str, str]) -> tuple[Input, ...]:
-    """The inputs that can be read; empty for most pods."""
-    return _read(annotations)[0]
+def inputs(text: str) -> tuple[Input, ...]:
+    """The inputs in the annotation's text that can be read."""
+    return _read(text)[0]
 
 
-def input_problems(annotations: Mapping[str, str]) -> tuple[str, ...]:
-    """What is wrong with the inputs of a pod; empty for most pods."""
-    return tuple(f"{names.INPUTS}{problem}" for problem in _read(annotations)[1])
+def input_problems(text: str) -> tuple[str, ...]:
+    """What is wrong with the others, each named by its place in the list."""
+    return tuple(f"{names.INPUTS}{problem}" for problem in _read(text)[1])
 
 
-def _read(annotations: Mapping[str, str]) -> tuple[tuple[Input, ...], list[str]]:
-    """The inputs that can be read, and what is wrong with the others."""
-    text = annotations.get(names.INPUTS)
-    if text is None:
-        return (), []
+def _read(text: str) -> tuple[tuple[Input, ...], list[str]]:
     if len(text.encode(errors="replace")) > MAX_BYTES:
         return (), [f": more than {MAX_BYTES} bytes; name fewer inputs, or those with the most bytes"]
     try:

@@ -148,7 +148,7 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
         estimate=seconds(meta.annotations, names.ESTIMATED_SECONDS),
         path=seconds(meta.annotations, names.PATH_SECONDS),
         job_work=seconds(meta.annotations, names.JOB_WORK_SECONDS),
-        inputs=inputs(meta.annotations) if names.INPUTS in meta.annotations else (),
+        inputs=inputs(meta.annotations[names.INPUTS]) if names.INPUTS in meta.annotations else (),
         notional_requests=notional_requests(meta.annotations) if translated.probe else (),
     )
 
@@ -254,7 +254,8 @@ def annotation_problems(annotations: Mapping[str, str]) -> tuple[str, ...]:
         for annotation, most in MAX_SECONDS.items()
         if annotation in annotations and seconds(annotations, annotation) is None
     )
-    return wrong_seconds + input_problems(annotations)
+    text = annotations.get(names.INPUTS)
+    return wrong_seconds if text is None else wrong_seconds + input_problems(text)
 
 
 # -- what can be read of malformed objects -----------------------------------------------------------
