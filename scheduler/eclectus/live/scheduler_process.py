@@ -31,6 +31,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
@@ -73,6 +74,8 @@ _log = logging.getLogger(__name__)
 DRAIN_SECONDS = 10.0  # for sending what is decided; the kubelet grants 30 s by default for all of this
 LATE_SECONDS = 0.5  # between two looks at whether the Lease is held for certain
 FIRST_BINDS_SECONDS = 1.0  # the longest time that what no bind needs waits for the first binds
+# What answers requests, and no bind needs.
+SERVING = ("eclectus.kubeclient.serving.health", "eclectus.live.metrics_page", "eclectus.live.pages")
 
 
 async def run(
@@ -243,11 +246,13 @@ class SchedulerProcess:
 
     async def _answer_health_checks(self, listening: socket.socket) -> None:
         """Serve until cancelled; requests that come before wait in the socket's backlog."""
-        # 1. The first binds go before. The web server takes a tenth of a second to import.
+        # 1. The first binds go before, and others go on: to import all this takes half a second.
         with suppress(TimeoutError):
             async with asyncio.timeout(FIRST_BINDS_SECONDS):
                 await self._deciding.wait()
                 await self.parts.outbox.wait_until_empty()
+        for module in SERVING:
+            await asyncio.to_thread(import_module, module)
         from eclectus.kubeclient.serving import health
 
         # 2. What was imported and listed lives long: it need not be traversed again.
