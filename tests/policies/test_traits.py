@@ -16,6 +16,7 @@ from eclectus.config.profiles import contradiction
 from eclectus.framework import (
     NEEDS,
     Action,
+    Ask,
     ClassQueue,
     Defer,
     Enqueue,
@@ -132,6 +133,7 @@ def what_it_does(policy: Place) -> PlaceTraits:
     return PlaceTraits(
         joins_node_queues=bool(seen & {Enqueue, ReserveMany}),
         defers=Defer in seen,
+        asks_solver=Ask in seen,
         takes_all_pending=taken_before_answer[0] > 1,
     )
 

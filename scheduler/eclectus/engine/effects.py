@@ -8,6 +8,7 @@ answer about the refused tasks that they were shown.
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +17,10 @@ from eclectus.cluster.devices import problem_of
 from eclectus.engine.node_dispatch import NodeDispatch
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.scheduling_cycle import SchedulingCycle
+from eclectus.engine.solves import ARCS_MOST
 from eclectus.engine.state import State
 from eclectus.framework import (
+    Ask,
     Bind,
     Defer,
     Enqueue,
@@ -34,6 +37,8 @@ from eclectus.framework import (
     Wait,
     WouldReclaim,
 )
+from eclectus.maths.min_cost_flow import FlowProblem
+from eclectus.maths.min_cost_flow import problem_of as flow_problem_of
 from eclectus.model.errors import PolicyError
 from eclectus.model.objects import NO_GRANT, Task, outranks
 
@@ -151,6 +156,19 @@ class Placing:
             raise PolicyError(f"{reason!r} is no Reason for {task}")
 
 
+def _validate_ask(ask: Ask) -> None:
+    """The problem is one that a solver can be given."""
+    if not isinstance(ask.problem, FlowProblem):
+        raise PolicyError(f"{type(ask.problem).__name__} is no FlowProblem")
+    problem = flow_problem_of(ask.problem)
+    if problem:
+        raise PolicyError(f"the flow problem cannot be solved: {problem}")
+    if not 0.0 < ask.within < inf:
+        raise PolicyError(f"nobody can solve a problem within {ask.within} seconds")
+    if len(ask.problem.tails) > ARCS_MOST:
+        raise PolicyError(f"a flow problem has {len(ask.problem.tails)} arcs, more than {ARCS_MOST}")
+
+
 def _validate_offered(cycle: SchedulingCycle, task: object) -> None:
     task = validate_task(task)
     at_hand = cycle.offered.get(task.uid)
@@ -251,6 +269,11 @@ class Effects:
                 (Place,),
                 placing.validate_unschedulable,
                 lambda cycle, each: cycle.mark_unschedulable(each.task, each.reason.message),
+            ),
+            Ask: Effect(
+                (Place,),
+                lambda _, ask: _validate_ask(ask),
+                lambda cycle, ask: state.solve(cycle.profile, ask),
             ),
             Nominate: Effect(
                 (Relieve, Order),

@@ -20,7 +20,7 @@ from eclectus.engine.reports import Explanations
 from eclectus.engine.speculation import Speculation
 from eclectus.engine.state import State
 from eclectus.engine.wait_limit import WaitLimit
-from eclectus.framework import Learn, Need, Profile
+from eclectus.framework import FlowProblem, Learn, Need, Profile
 from eclectus.model.commands import Command
 from eclectus.model.events import Event, Paused, Resumed
 
@@ -187,6 +187,10 @@ class Engine:
     def next_step_at(self) -> float | None:
         """When to call `step` even if nothing happens, on the clock of `now`; None for never."""
         return self._next_step_at
+
+    def problem(self, serial: int) -> FlowProblem | None:
+        """The arrays of a command Solve; None once it is answered or void."""
+        return self._state.solves.problem(serial)
 
     @property
     def waits(self) -> bool:

@@ -78,6 +78,7 @@ class EventHandlers:
             events.JobSeen: lambda event: None if jobs is None else jobs.see(event.job),
             events.JobGone: lambda event: None if jobs is None else jobs.drop(event.uid),
             events.LoadSeen: lambda event: state.cluster.set_loads(dict(event.loads)),
+            events.Solved: state.solves.answer,
             events.NodeRecalled: lambda event: learner.node_recalled(event.learned),
         }
 

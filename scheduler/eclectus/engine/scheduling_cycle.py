@@ -126,7 +126,7 @@ class SchedulingCycle(PendingTasks):
         queues: ClassQueues | None = None,
     ) -> None:
         """`queues`: those of the classes, if they are not the engine's."""
-        self._profile = profile
+        self.profile = profile
         self._state = state
         self._classes = classes
         self._queues = state.class_queues if queues is None else queues
@@ -298,10 +298,10 @@ class SchedulingCycle(PendingTasks):
     def _next_queue(self, *, again: bool = True) -> Found | None:
         if self._has_failed:
             return None
-        order, state = self._profile.order, self._state
+        order, state = self.profile.order, self._state
         try:
             if self._order is None:
-                groups = self._queues.groups.get(self._profile.scheduler_name)
+                groups = self._queues.groups.get(self.profile.scheduler_name)
                 kind = PathCycleOrder if order.traits.ranks_prefixes else CycleOrder
                 accounts = accounts_of(order, state.view)
                 self._order = kind(order, state.view, self._classes, groups, accounts)

@@ -29,6 +29,7 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     pool_records    what is measured of Pools, and when it is written
     pool_refusals   pods whose labels name pools that do not take them
     plan_records    plans of DAG jobs, and when they are written
+    solves          problems that are solved outside of the step, and their answers
     counters        counts for metrics
 """
 
@@ -65,8 +66,9 @@ from eclectus.engine.queues.class_queues import ClassQueues, Queued
 from eclectus.engine.queues.node_queues import NodeQueues
 from eclectus.engine.queues.waits import Deferrals
 from eclectus.engine.quota import HeldBack
+from eclectus.engine.solves import Solves
 from eclectus.feasibility.task_class import ClassCache
-from eclectus.framework import Learn, Policy, Profile, View, groupings_of, needs_of
+from eclectus.framework import Ask, Learn, Policy, Profile, View, groupings_of, needs_of
 from eclectus.maths.backlog_wait import ServiceTimes
 from eclectus.model.commands import (
     Command,
@@ -133,6 +135,7 @@ class State:
         self.pool_records = PoolRecords(self.pools, self.starvation)
         self.pool_refusals = PoolRefusals(self.pools.tree, self.known_pod)
         self.plan_records = PlanRecords(profiles, self.accounts.jobs, self.counters.plans, self.fault)
+        self.solves = Solves()
         self.placed = PlacedPods(self.cluster, self.accounts.of_placed)
         self.evictions = Evictions()
         self.view = self._made_view(seed)
@@ -177,6 +180,7 @@ class State:
             gangs=self.gangs.pods,
             pools=self.accounts.pools,
             starvation=self.starvation,
+            solutions=self.solves.solutions,
         )
 
     def _nominated(self) -> Iterator[Task]:
@@ -484,6 +488,10 @@ class State:
         self._commands.extend(self.pool_records.due(self.now))
         if self.pool_refusals.next_due <= self.now:
             self._commands.extend(self.pool_refusals.due(self.now))
+
+    def solve(self, profile: Profile, ask: Ask) -> None:
+        """Have a problem of a Place policy solved outside of the step."""
+        self._commands.append(self.solves.ask(profile.place, profile.scheduler_name, ask))
 
     def known_pod(self, uid: str) -> Task | None:
         """A pod that is pending or on a node; None if there is none."""

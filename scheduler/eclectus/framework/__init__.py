@@ -11,6 +11,7 @@ from eclectus.cluster.changelog import AnyRows, ChangeLog, Rows
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.actions import (
     Action,
+    Ask,
     Bind,
     Defer,
     Enqueue,
@@ -19,6 +20,7 @@ from eclectus.framework.actions import (
     Reason,
     ReliefAction,
     ReserveMany,
+    Solution,
     Unschedulable,
     Wait,
     WouldReclaim,
@@ -55,6 +57,7 @@ from eclectus.framework.traits import (
     Traits,
 )
 from eclectus.framework.view import Ranking, View, Weigh
+from eclectus.maths.min_cost_flow import COST_MOST, FlowProblem, Ints
 from eclectus.maths.numbers import Floats
 from eclectus.model.errors import SettingsError
 from eclectus.model.job import JobPlan
@@ -62,12 +65,13 @@ from eclectus.model.objects import Amounts, ClassKey, Reservation, Spec, Task
 from eclectus.model.settings import REQUIRED, Setting, setting
 
 __all__ = [
-    "NEEDS", "REQUIRED", "Action", "Amounts", "AnyRows", "Attempt", "Bind", "ChangeLog", "ClassKey",
-    "ClassQueue", "Completion", "Defer", "Enqueue", "Evict", "Floats", "JobPlan", "JobPlanner", "Learn",
-    "LearnedCell", "Line", "LineTraits", "Need", "NodePrices", "Nominate", "Order", "OrderTraits",
-    "PendingTasks", "Place", "PlaceTraits", "Policy", "Pools", "Profile", "ProfileSettings", "Ranking",
-    "Reason", "Refused", "RefusedGang", "ReliefAction", "Relieve", "RelieveTraits", "Reservation",
-    "ReserveMany", "Rows", "Setting", "SettingsError", "Siblings", "Spec", "Speculate", "SpeculateTraits",
-    "Speeds", "Straggler", "Task", "TaskClass", "Traits", "Unschedulable", "View", "Wait", "Weigh",
-    "WouldReclaim", "groupings_of", "needs_of", "pool_group", "setting",
+    "COST_MOST", "NEEDS", "REQUIRED", "Action", "Amounts", "AnyRows", "Ask", "Attempt", "Bind", "ChangeLog",
+    "ClassKey", "ClassQueue", "Completion", "Defer", "Enqueue", "Evict", "Floats", "FlowProblem", "Ints",
+    "JobPlan", "JobPlanner", "Learn", "LearnedCell", "Line", "LineTraits", "Need", "NodePrices", "Nominate",
+    "Order", "OrderTraits", "PendingTasks", "Place", "PlaceTraits", "Policy", "Pools", "Profile",
+    "ProfileSettings", "Ranking", "Reason", "Refused", "RefusedGang", "ReliefAction", "Relieve",
+    "RelieveTraits", "Reservation", "ReserveMany", "Rows", "Setting", "SettingsError", "Siblings", "Solution",
+    "Spec", "Speculate", "SpeculateTraits", "Speeds", "Straggler", "Task", "TaskClass", "Traits",
+    "Unschedulable", "View", "Wait", "Weigh", "WouldReclaim", "groupings_of", "needs_of", "pool_group",
+    "setting",
 ]  # fmt: skip

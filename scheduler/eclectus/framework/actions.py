@@ -8,6 +8,8 @@ from math import inf
 from msgspec import Struct
 
 from eclectus.accounts.reclaim import Entitlement
+from eclectus.maths.min_cost_flow import FlowProblem, Route
+from eclectus.model.events import SolveStatus
 from eclectus.model.objects import NO_GRANT, Grant, Task
 
 
@@ -87,6 +89,26 @@ class Unschedulable(Struct, frozen=True, gc=False):
     reason: Reason = Reason()
 
 
+class Ask(Struct, frozen=True, gc=False):
+    """Have this problem solved outside of the step; the answer is `View.solution` in a later one.
+
+    A policy has one problem at a time: to ask again voids the question before, and its answer.
+    """
+
+    problem: FlowProblem
+    within: float  # seconds, after which nobody waits for the answer any more
+
+
+class Solution(Struct, frozen=True, gc=False):
+    """The answer to an Ask, about the cluster as it was then: what of it still holds is for who asked to say.
+
+    `routes`: how many units go from which node by way of which other, the last before their end.
+    """
+
+    status: SolveStatus
+    routes: tuple[Route, ...] = ()
+
+
 class Nominate(Struct, frozen=True, gc=False):
     """Hold room for a refused task on this node and nominate it there; it is bound when the room is free.
 
@@ -121,5 +143,5 @@ class WouldReclaim(Struct, frozen=True, gc=False):
     claim: Entitlement
 
 
-Action = Bind | Defer | Enqueue | ReserveMany | Unschedulable
+Action = Bind | Defer | Enqueue | ReserveMany | Unschedulable | Ask
 ReliefAction = Nominate | Evict | WouldReclaim

@@ -94,6 +94,8 @@ class PlaceTraits(Traits, frozen=True, kw_only=True):
     its workload, the tasks of the class that wait and their order, the time `until` of a deferral, or what
     classes that are feasible on the same nodes are answered. The engine does not ask before. Without it,
     deferred tasks are offered in every scheduling cycle."""
+    asks_solver: bool = False
+    """It may answer Ask. The live scheduler then runs a solver in a process of its own."""
     takes_all_pending: bool = False
     """It takes tasks of every class queue before its first answer, so no answer can change the order."""
 

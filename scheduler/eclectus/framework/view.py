@@ -21,6 +21,7 @@ from eclectus.cluster.changelog import AnyRows, EntryLog, Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.scalars import scalars
 from eclectus.feasibility.task_class import ClassCache, TaskClass
+from eclectus.framework.actions import Solution
 from eclectus.framework.learner import Learn, Speeds
 from eclectus.model.objects import ClassKey, GangKey, Reservation, Task
 
@@ -276,6 +277,7 @@ class View(Struct, frozen=True, eq=False):
     `arrivals`: how many tasks of each class arrive; None unless a policy wants it. `known_jobs`: likewise.
     `gangs`: by the uid of each of their pods.
     `pools`: what each Pool holds, waits for and may hold. `starvation`: what they may take back.
+    `solutions`: to the last Ask of each policy, by its identity.
     """
 
     now: float
@@ -298,6 +300,7 @@ class View(Struct, frozen=True, eq=False):
     gangs: Mapping[str, PlacedGang]
     pools: Pools
     starvation: Starvation
+    solutions: Mapping[int, Solution]
 
     def task_class(self, task: Task) -> TaskClass:
         """The class of the task, up to date."""
@@ -314,6 +317,10 @@ class View(Struct, frozen=True, eq=False):
     def shares(self, policy: object) -> GroupShares:
         """What the groups of this policy's `counted_by` hold. Raises KeyError where it has no account."""
         return self.shares_by_policy[id(policy)]
+
+    def solution(self, policy: object) -> Solution | None:
+        """The answer to the policy's last Ask; None while there is none."""
+        return self.solutions.get(id(policy))
 
     def work_left(self, task: Task) -> float:
         """Work of the task's job that has not begun, seconds; inf where it is unknown."""

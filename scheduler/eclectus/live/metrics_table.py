@@ -47,6 +47,10 @@ pod_scheduled_after_flush | counter | pods | -
     Pods that only the periodic recheck has found schedulable: each is a defect.
 policy_faults | counter | actions | policy
     Invalid actions of a policy, by its role and name, which the engine has refused; each is a defect.
+flow_solve_duration_seconds | histogram | seconds | -
+    Time in which the solver has answered a flow problem of a Place policy, in a process of its own.
+flow_solves | counter | problems | result
+    Flow problems by their answer: optimal, infeasible, failed (its pods were placed without the solver).
 ignored_preferences | counter | pods | feature
     Pods whose spec has a preference that no rule reads, by feature; they are placed without it.
 relaxed_preferences | counter | pods | profile

@@ -126,6 +126,8 @@ class Metrics:
         steps = self._histogram("scheduling_algorithm_duration_seconds", 0.0001, 14)
         self.steps = StepDurations(steps.labels(), self._figure("longest_step_seconds").labels())
         self.faults = self._figure("policy_faults")
+        self.flow_solve_seconds = self._histogram("flow_solve_duration_seconds", 0.001, 14)
+        self.flow_solves = self._figure("flow_solves")
         self.ignored_preferences = self._figure("ignored_preferences")
         self.relaxed_preferences = self._figure("relaxed_preferences")
         self.leader = self._figure("leader").labels()

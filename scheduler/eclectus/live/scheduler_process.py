@@ -55,6 +55,7 @@ from eclectus.kubeclient.serving.certificate import ServingCertificate, certific
 from eclectus.kubeclient.serving.pages import PageParts
 from eclectus.kubeclient.side_loop import entered, on, side_loop
 from eclectus.kubeclient.timing import Clock
+from eclectus.live.flow_solver import FlowSolver
 from eclectus.live.inbox import Inbox
 from eclectus.live.learned_objects import NodeProfiles, ProbeLoad
 from eclectus.live.load_signal import LoadSignal
@@ -155,6 +156,7 @@ class SchedulerProcess:
         if self.settings.leader_election.leader_elect:
             self._start("leadership", on(self.front, parts.leadership.run()))
         self._start("outbox", parts.outbox.run())
+        self._start("flow-solver", parts.flow_solver.run())
         self._start("loop", parts.loop.run())
         self._start("lifecycle", self._follow_then_lead())
         if parts.load_signal is not None:
@@ -351,6 +353,7 @@ class Parts(Struct, frozen=True):
     inbox: Inbox
     reflectors: tuple[Reflector, ...]
     outbox: Outbox
+    flow_solver: FlowSolver
     loop: Loop
     leadership: Leadership
     watchdog: Watchdog
@@ -389,13 +392,23 @@ def build(
     profiles = settings.node_profiles
     known = _known(engine, pods, jobs, pools, leadership)
     instance = f"eclectus-{socket.gethostname()}"[:128]
-    outbox = Outbox(context, inbox, known, holds_lease, settings.client_connection, instance=instance)
+    flow_solver = FlowSolver(engine.problem, inbox, context.metrics)
+    outbox = Outbox(
+        context,
+        inbox,
+        known,
+        holds_lease,
+        settings.client_connection,
+        instance=instance,
+        solve=flow_solver.put,
+    )
     kinds = watched_kinds(engine.needs, pods, jobs, pools, known.claims)
     latency = PodLatency(is_ours, context.metrics.sli_seconds)
     return Parts(
         inbox=inbox,
         reflectors=tuple(Reflector(kind, context, inbox, clock.now) for kind in kinds),
         outbox=outbox,
+        flow_solver=flow_solver,
         loop=Loop(
             engine,
             inbox,

@@ -182,6 +182,20 @@ class RecordPool(Struct, frozen=True, gc=False, tag=True):
     record: PoolRecord
 
 
+class Solve(Struct, frozen=True, gc=False, tag=True):
+    """Solve a minimum-cost flow problem of this policy; answered by Solved with the same serial number.
+
+    The arrays are fetched from the engine by that number (`Engine.problem`): they are megabytes, and a tape
+    needs their digest alone. A later one of the same profile voids it.
+    """
+
+    serial: int
+    profile: str
+    arcs: int
+    digest: str
+    within: float  # seconds, after which nobody waits for the answer any more
+
+
 class Fault(Struct, frozen=True, gc=False, tag=True):
     """A policy asked for an action that is not allowed, or raised: a defect to log and count."""
 
@@ -190,4 +204,4 @@ class Fault(Struct, frozen=True, gc=False, tag=True):
 
 
 _OfPods = Bind | Report | Warn | MarkStraggling | Nominate | Evict | ReportReclaim
-Command = _OfPods | RecordPlan | RecordPool | Fault
+Command = _OfPods | RecordPlan | RecordPool | Solve | Fault

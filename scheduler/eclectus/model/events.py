@@ -1,5 +1,7 @@
 """The input of the engine. Events state a level, not a change: a late or repeated event does no harm."""
 
+from typing import Literal
+
 from msgspec import Struct
 
 from eclectus.model.job import Job
@@ -238,6 +240,21 @@ class NodeRecalled(Struct, frozen=True, gc=False, tag=True):
     learned: LearnedNode
 
 
+SolveStatus = Literal["optimal", "infeasible", "failed"]
+
+
+class Solved(Struct, frozen=True, gc=False, tag=True):
+    """The answer to the command Solve of this serial number, in later steps; a late one does no harm.
+
+    `routes`: (origin, by way of, units). `failed`: nobody solves it, or nobody could in time.
+    """
+
+    serial: int
+    status: SolveStatus
+    routes: tuple[tuple[int, int, int], ...] = ()
+    seconds: float = 0.0  # that the solver took
+
+
 class Resumed(Struct, frozen=True, gc=False, tag=True):
     """The caches are complete and this process holds the lease: make decisions from now on."""
 
@@ -262,4 +279,4 @@ _OfPools = PoolSeen | PoolGone
 _OfCluster = _OfNodes | _OfPods | _OfBudgets | _OfSelectors | _OfJobs | _OfPools
 _OfObjects = _OfCluster | _OfClaims | _OfStorage | _OfDrivers
 
-Event = _OfObjects | Resumed | Paused
+Event = _OfObjects | Solved | Resumed | Paused

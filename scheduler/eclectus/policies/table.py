@@ -97,6 +97,7 @@ PLACE: Policies[Place] = Policies(
         "dot-product": "place.scaled_fit:DotProduct",
         "phoenix": "place.phoenix:ScarceNodesLast",
         "kube": "place.kube:KubeScores",
+        "quincy": "quincy.place:Quincy",
     },
 )
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from builders import make_node, make_task
 from eclectus.engine.engine import Engine
-from eclectus.model.commands import Bind, Evict, Nominate
+from eclectus.model.commands import Bind, Evict, Nominate, Solve
 from eclectus.model.events import (
     BindConfirmed,
     BindRefused,
@@ -26,6 +26,7 @@ from eclectus.model.events import (
     NodeSeen,
     NominateRefused,
     Resumed,
+    Solved,
     TaskGone,
     TaskSeen,
 )
@@ -40,6 +41,7 @@ from eclectus.model.objects import (
     Term,
     Toleration,
 )
+from flow_answers import answer
 from judge import devices_left, refusal
 
 FAST = Term((Requirement("speed", "In", ("fast",)),))
@@ -71,7 +73,7 @@ class Story:
         self.commands: list[msgspec.Struct] = []
         self._random, self._serial = Random(f"story {seed}"), 0
         self._binds_in_flight: list[Bind] = []
-        self._asked: list[Evict | Nominate] = []  # not answered yet
+        self._asked: list[Evict | Nominate | Solve] = []  # not answered yet
         self._step([Resumed()])
 
     def run(self, rounds: int) -> Story:
@@ -210,7 +212,7 @@ class Story:
                 self._check_bind(command)
             elif isinstance(command, Evict):
                 self._check_evict(command)
-            elif isinstance(command, Nominate):
+            elif isinstance(command, Nominate | Solve):
                 self._asked.append(command)
 
     def _check_bind(self, bind: Bind) -> None:
@@ -236,8 +238,10 @@ class Story:
         answers = [event for bind in binds for event in self._answer(bind)]
         return answers + [event for each in asked for event in self._carry_out(each)]
 
-    def _carry_out(self, asked: Evict | Nominate) -> list[Event]:
-        """An eviction or a nomination, which is refused now and then."""
+    def _carry_out(self, asked: Evict | Nominate | Solve) -> list[Event]:
+        """An eviction or a nomination, which is refused now and then; a problem that is solved, or is not."""
+        if isinstance(asked, Solve):
+            return self._solve(asked)
         task = self.tasks.get(asked.uid)
         is_refused = task is None or self._random.random() < 0.1
         if isinstance(asked, Nominate):
@@ -248,6 +252,13 @@ class Story:
         if is_refused:
             return [EvictRefused(asked.uid, "conflict")]
         return [TaskGone(self.tasks.pop(asked.uid).uid)]
+
+    def _solve(self, asked: Solve) -> list[Event]:
+        """The solver fails now and then, or says nothing."""
+        found, luck = answer(self.engine, asked), self._random.random()
+        if found is None or luck < 0.1:
+            return []
+        return [Solved(asked.serial, "failed") if luck < 0.2 else found]
 
     def _answer(self, bind: Bind) -> list[Event]:
         task = self.tasks.get(bind.uid)

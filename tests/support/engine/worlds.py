@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from builders import make_node, make_task
 from eclectus.engine.engine import Engine
-from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, Report
+from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, Report, Solve
 from eclectus.model.events import (
     BindConfirmed,
     BindRefused,
@@ -25,6 +25,7 @@ from eclectus.model.events import (
     TaskSeen,
 )
 from eclectus.model.objects import Node, Task
+from flow_answers import answer
 
 
 class World:
@@ -41,6 +42,8 @@ class World:
         self.faults: list[Fault] = []
         self.nominations: list[Nominate] = []
         self.evictions: list[Evict] = []
+        self.solves: list[Solve] = []
+        self.answers_solves = True  # at the next step; False: the test answers
         self.terminates_at_once = True  # False: evicted pods terminate until the test deletes them
         self._seen: list[Event] = []  # changes of pods, for the next step
         self.step(Resumed(), *(NodeSeen(node) for node in nodes))
@@ -145,6 +148,10 @@ class World:
             self.tasks[command.name] = replace(self.tasks[command.name], nominated=command.node)
         elif isinstance(command, Evict):
             self._evict(command)
+        elif isinstance(command, Solve):
+            self.solves.append(command)
+            if self.answers_solves and (solved := answer(self.engine, command)) is not None:
+                self._seen.append(solved)
         else:
             self.faults.append(command)
 

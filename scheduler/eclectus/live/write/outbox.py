@@ -47,6 +47,7 @@ from eclectus.model.commands import (
     RecordPool,
     Report,
     ReportReclaim,
+    Solve,
     VolumeStep,
     Warn,
 )
@@ -80,7 +81,7 @@ class Known:
 class Outbox:
     """Accepts every command at once; `wait_for_room` slows the loop down while binds queue up.
 
-    `holds_lease` is asked before each write but those of events.
+    `holds_lease` is asked before each write but those of events. `solve` takes what is no request.
     """
 
     def __init__(
@@ -92,8 +93,10 @@ class Outbox:
         connection: ClientConnectionSettings,
         *,
         instance: str,
+        solve: Callable[[Solve], None],
     ) -> None:
         self._inbox = inbox
+        self._solve = solve
         self._leader_since = known.leader_since
         self._condition_state = known.condition_state
         self._metrics = context.metrics
@@ -145,13 +148,7 @@ class Outbox:
         for command in commands:
             match command:
                 case Bind():
-                    self._conditions.cancel(command.uid)
-                    self._recorder.outdate(command.uid)
-                    state = self._condition_state(command.uid)
-                    if state is None or state.prefers_nodes:
-                        self._relaxed.decided(command)
-                    self._pool_for(command).put((command, elapsed()))
-                    self._ignored.placed(command)
+                    self._accept_bind(command)
                 case Report():
                     self._report(command)
                 case Warn():
@@ -165,6 +162,8 @@ class Outbox:
                 case MarkStraggling():
                     self._stragglers.put(command.uid, command)
                     self._recorder.marked(command)
+                case Solve():
+                    self._solve(command)
                 case Nominate() | Evict():
                     makes_room = True
                 case Fault():
@@ -172,6 +171,15 @@ class Outbox:
                     _log.error("policy %s: %s", command.policy, command.message)
         if makes_room or self._evictor.under_way:  # which a bind may make needless
             self._evictor.accept(commands)
+
+    def _accept_bind(self, bind: Bind) -> None:
+        self._conditions.cancel(bind.uid)
+        self._recorder.outdate(bind.uid)
+        state = self._condition_state(bind.uid)
+        if state is None or state.prefers_nodes:
+            self._relaxed.decided(bind)
+        self._pool_for(bind).put((bind, elapsed()))
+        self._ignored.placed(bind)
 
     async def wait_for_room(self) -> None:
         """Wait until new binds would be sent soon: a decision becomes stale while it waits in a queue."""

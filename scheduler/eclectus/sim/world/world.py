@@ -14,7 +14,17 @@ from typing import Any
 from msgspec.structs import replace
 
 from eclectus.engine.engine import Engine
-from eclectus.model.commands import Bind, Command, Evict, Fault, MarkStraggling, RecordPlan, RecordPool
+from eclectus.maths.min_cost_flow import min_cost_flow, routes_of
+from eclectus.model.commands import (
+    Bind,
+    Command,
+    Evict,
+    Fault,
+    MarkStraggling,
+    RecordPlan,
+    RecordPool,
+    Solve,
+)
 from eclectus.model.events import (
     BindConfirmed,
     BindRefused,
@@ -22,6 +32,7 @@ from eclectus.model.events import (
     NodeGone,
     NodeSeen,
     Resumed,
+    Solved,
     TaskGone,
     TaskSeen,
 )
@@ -209,9 +220,19 @@ class World:
             elif type(command) is RecordPool:
                 if (seen := self._pools.record(command)) is not None:
                     self._notify(seen)
+            elif type(command) is Solve:
+                self._schedule(self.now, self._events.append, self._solved(command))
             elif type(command) is Fault:
                 self.fault_count += 1
                 self.first_fault = self.first_fault or f"{command.policy}: {command.message}"
+
+    def _solved(self, command: Solve) -> Solved:
+        """The answer to a problem that a policy has asked to have solved: there is one at once."""
+        problem = self.engine.problem(command.serial)
+        flows = None if problem is None else min_cost_flow(problem)
+        if problem is None or flows is None:
+            return Solved(command.serial, "infeasible")
+        return Solved(command.serial, "optimal", routes_of(problem, flows))
 
     def _arrive(self, numbered: tuple[int, Arrival]) -> None:
         number, job = numbered

@@ -1,0 +1,120 @@
+"""The solver's process: it is started when a problem comes, killed at its time limit, and started again.
+
+One problem is solved at a time; of several that wait for it only the last of each profile counts. Whatever
+happens each is answered: by the solver, or with `failed` where it has died, takes too long, or is not started
+again yet. The policy then places pods without it. Health checks do not depend on it.
+"""
+
+import asyncio
+import logging
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import msgspec
+
+from eclectus.kubeclient.timing import elapsed
+from eclectus.live.inbox import Inbox
+from eclectus.live.process_metrics import Metrics
+from eclectus.maths.min_cost_flow import FlowProblem
+from eclectus.model.commands import Solve
+from eclectus.model.events import Solved
+from eclectus.solver.frames import LENGTH, decoded_answer, encoded_problem
+
+PROGRAM = (sys.executable, "-m", "eclectus.solver")
+FIRST_PAUSE_SECONDS, PAUSE_SECONDS_MOST = 1.0, 60.0  # before it is started again, doubled with each failure
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # each maps memory of its own
+
+_log = logging.getLogger(__name__)
+
+
+class SolverError(Exception):
+    """The process has ended, or written what is no answer."""
+
+
+@dataclass(eq=False)
+class FlowSolver:
+    """`problem`: the arrays of a command; None where nobody waits for the answer any more."""
+
+    problem: Callable[[int], FlowProblem | None]
+    inbox: Inbox
+    metrics: Metrics
+    program: Sequence[str] = PROGRAM
+    _waiting: OrderedDict[str, Solve] = field(default_factory=OrderedDict)  # by profile
+    _arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    _process: Process | None = None
+    _failures: int = 0  # in succession
+    _start_at: float = 0.0  # when it may be started, on the clock of `elapsed`
+
+    def put(self, command: Solve) -> None:
+        """Have it solved; one of the same profile that still waits is void."""
+        self._waiting[command.profile] = command
+        self._arrived.set()
+
+    async def run(self) -> None:
+        """Solve until cancelled; then the process ends too."""
+        try:
+            while True:
+                await self._arrived.wait()
+                self._arrived.clear()
+                while self._waiting:
+                    await self._answer(self._waiting.popitem(last=False)[1])
+        finally:
+            self._kill()
+
+    async def _answer(self, command: Solve) -> None:
+        problem = self.problem(command.serial)
+        if problem is None:
+            return
+        if elapsed() < self._start_at:
+            self._say(Solved(command.serial, "failed"))
+            return
+        try:
+            async with asyncio.timeout(command.within):
+                solved = await self._ask(encoded_problem(command.serial, problem))
+        except (TimeoutError, OSError, EOFError, SolverError, msgspec.DecodeError) as error:
+            self._fail(error, command)
+            solved = Solved(command.serial, "failed")
+        else:
+            self._failures = 0
+            self.metrics.flow_solve_seconds.labels().observe(solved.seconds)
+        self._say(solved)
+
+    def _say(self, solved: Solved) -> None:
+        self.metrics.flow_solves.labels(solved.status).inc()
+        self.inbox.put(solved)
+
+    async def _ask(self, question: bytes) -> Solved:
+        process = self._process or await self._started()
+        if process.stdin is None or process.stdout is None:
+            raise SolverError("its pipes are missing")
+        process.stdin.write(question)
+        await process.stdin.drain()
+        (length,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
+        return decoded_answer(await process.stdout.readexactly(length))
+
+    async def _started(self) -> Process:
+        environment = {**os.environ, **ONE_THREAD}
+        self._process = await asyncio.create_subprocess_exec(
+            *self.program, stdin=PIPE, stdout=PIPE, env=environment
+        )
+        return self._process
+
+    def _fail(self, error: Exception, command: Solve) -> None:
+        self._kill()
+        pause = min(FIRST_PAUSE_SECONDS * 2.0**self._failures, PAUSE_SECONDS_MOST)
+        self._failures = min(self._failures + 1, 16)
+        self._start_at = elapsed() + pause
+        why = f"no answer within {command.within:g} s" if isinstance(error, TimeoutError) else repr(error)
+        problem = "the flow solver failed on %d arcs: %s; for %g s pods are placed without it"
+        _log.warning(problem, command.arcs, why, pause)
+
+    def _kill(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            with suppress(ProcessLookupError):
+                process.kill()

@@ -1,0 +1,37 @@
+"""What a cost model answers."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from eclectus.framework import COST_MOST, Floats, Ints, Rows, TaskClass, View
+
+
+def whole(costs: Floats) -> Ints:
+    """Costs as whole numbers within bounds; inf is the greatest."""
+    bounded = np.nan_to_num(costs, nan=COST_MOST, posinf=COST_MOST, neginf=-COST_MOST)
+    found: Ints = np.rint(np.clip(bounded, -COST_MOST // 2, COST_MOST // 2)).astype(np.int64)
+    return found
+
+
+class CostModel(ABC):
+    """What it costs to run pods on nodes, and to let them wait."""
+
+    @abstractmethod
+    def costs(self, view: View, task_class: TaskClass, rows: Rows) -> Ints:
+        """Of the next pod of the class on each of these rows, where it has room."""
+
+    def rise(self, task_class: TaskClass) -> int:
+        """What each further pod of the class costs more on the same node."""
+        return 0
+
+    def crowding(self, view: View, rows: Rows) -> tuple[Ints, int]:
+        """Of the next pod on each of these rows, of whatever class; and what each further one costs more."""
+        return np.zeros(len(rows), dtype=np.int64), 0
+
+    def waiting(self, view: View, task_class: TaskClass, waited: float) -> int:
+        """Of a pod of the class that stays without a node in this round and has waited for so many seconds.
+
+        By default any node is better than none.
+        """
+        return COST_MOST

@@ -1,0 +1,195 @@
+"""The network of one round: groups of equal pods, jobs, classes, racks and nodes, as arrays.
+
+    group of equal pods ─▶ class ──────────▶ node ─▶ sink
+        │   │   └────────▶ rack of a class ─▶ │
+        │   └──────────── preferred node ────▶┘
+        └─▶ unscheduled, one for each job ────────▶ sink
+
+Pods of one job, class and time of waiting are one source of as many units. Where Quincy has one node X for
+the cluster, here each class has one: a pod in Kubernetes may not run everywhere, and the arcs of a class lead
+where it has room. The arcs of racks are those of its class too.
+
+A job j of N waiting pods runs at least E and at most F of them: its node takes N - F of them for good, and
+the arc from there to the sink has the capacity F - E. `feasible_bounds` makes these numbers possible ones: a
+solver only says that they are not.
+
+Arcs of which each further unit costs more are as many arcs of one unit each, the cheapest first (`rising`).
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from eclectus.framework import FlowProblem, Ints
+
+STEPS_MOST = 10  # arcs of one unit side by side; the last one takes all that is left (Firmament's multi-arcs)
+
+
+class Reach(NamedTuple):
+    """The nodes where pods of a class have room, ascending, and what it costs there; all of one length.
+
+    `rises`: what each further pod of the class costs more; empty for nothing.
+    """
+
+    nodes: Ints  # positions among those of the network
+    slots: Ints  # how many pods of the class fit
+    costs: Ints
+    rises: Ints
+
+
+class Group(NamedTuple):
+    """Equal pods of one job. `waits_at`: what it costs that one of them stays unscheduled.
+
+    `nodes` with `costs`: preferred ones. `racks`: the positions of their nodes, which need not be all of a
+    rack, and the cost. `elsewhere`: on any node of the class; None for only there.
+    """
+
+    job: int
+    reach: int
+    pods: int
+    waits_at: int
+    elsewhere: int | None = 0
+    nodes: Sequence[int] = ()
+    costs: Sequence[int] = ()
+    racks: Sequence[tuple[Hashable, Sequence[int], int]] = ()
+
+
+class Job(NamedTuple):
+    """How many of its waiting pods start, at least and at most; None for all."""
+
+    least: int = 0
+    most: int | None = None
+
+
+class Crowding(NamedTuple):
+    """By node of the network: how many pods fit on it, of whatever class, and what the next ones cost more.
+
+    `costs`: of the first further pod; `rise`: of each after it. With a rise of 0 all cost the same.
+    """
+
+    slots: Ints
+    costs: Ints
+    rise: int = 0
+
+
+class Network(NamedTuple):
+    """A problem, and where nodes stand in it: node i of the cluster's is `first_node + i`."""
+
+    problem: FlowProblem
+    first_node: int
+
+    def placed(self, routes: Iterable[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+        """Group, node and pods of each route that ends on a node."""
+        nodes = len(self.problem.supplies) - 1 - self.first_node
+        return [
+            (group, by_way - self.first_node, pods)
+            for group, by_way, pods in routes
+            if 0 <= by_way - self.first_node < nodes
+        ]
+
+
+def feasible_bounds(jobs: Sequence[Job], waiting: Sequence[int], slots: int) -> list[tuple[int, int]]:
+    """The bounds of each job as they can be met: E at most its pods, F at least E, all E within the slots.
+
+    Where there are fewer slots than all E together, these shrink in proportion, rounded down.
+    """
+    least = [min(job.least, pods) for job, pods in zip(jobs, waiting, strict=True)]
+    total = sum(least)
+    if total > slots:
+        least = [each * slots // total for each in least]
+    most = [
+        pods if job.most is None else min(job.most, pods) for job, pods in zip(jobs, waiting, strict=True)
+    ]
+    return [(each, max(each, other)) for each, other in zip(least, most, strict=True)]
+
+
+class _Arcs:
+    """Arcs, piece by piece."""
+
+    def __init__(self) -> None:
+        self._pieces: list[tuple[Ints, Ints, Ints, Ints]] = []
+
+    def add(self, tails: object, heads: object, capacities: object, costs: object) -> None:
+        """Arcs from numbers or arrays, made equally long; those without capacity are left out."""
+        tails, heads, capacities, costs = np.broadcast_arrays(
+            *(np.atleast_1d(np.asarray(each, dtype=np.int64)) for each in (tails, heads, capacities, costs))
+        )
+        is_open = capacities > 0
+        self._pieces.append((tails[is_open], heads[is_open], capacities[is_open], costs[is_open]))
+
+    def rising(self, tails: object, heads: Ints, capacities: Ints, costs: Ints, rises: Ints) -> None:
+        """Arcs of which each further unit costs so much more, up to `STEPS_MOST`."""
+        is_flat = rises == 0
+        tails = np.broadcast_to(np.asarray(tails, dtype=np.int64), heads.shape)
+        self.add(tails[is_flat], heads[is_flat], capacities[is_flat], costs[is_flat])
+        tails, heads, capacities = tails[~is_flat], heads[~is_flat], capacities[~is_flat]
+        costs, rises = costs[~is_flat], rises[~is_flat]
+        for step in range(STEPS_MOST if len(heads) else 0):
+            left = capacities - step
+            taken = np.minimum(left, 1) if step < STEPS_MOST - 1 else left
+            self.add(tails, heads, np.maximum(taken, 0), costs + step * rises)
+
+    def problem(self, supplies: Ints) -> FlowProblem:
+        """All of them, with these supplies."""
+        tails, heads, capacities, costs = map(np.concatenate, zip(*self._pieces, strict=True))
+        return FlowProblem(tails, heads, capacities, costs, supplies)
+
+
+def network(
+    groups: Sequence[Group], jobs: Sequence[Job], reaches: Sequence[Reach], crowding: Crowding
+) -> Network:
+    """The network of a round. Raises ValueError without groups."""
+    if not groups:
+        raise ValueError("a network needs at least one group of pods")
+    waiting = [0] * len(jobs)
+    for group in groups:
+        waiting[group.job] += group.pods
+    bounds = feasible_bounds(jobs, waiting, int(crowding.slots.sum()))
+    racks = {(group.reach, name): nodes for group in groups for name, nodes, _ in group.racks}
+    first_job = len(groups)
+    first_class = first_job + len(jobs)
+    first_rack = first_class + len(reaches)
+    first_node = first_rack + len(racks)
+    sink = first_node + len(crowding.slots)
+    rack_at = {key: first_rack + at for at, key in enumerate(racks)}
+    arcs = _Arcs()
+    for at, group in enumerate(groups):
+        arcs.add(at, first_job + group.job, group.pods, group.waits_at)
+        if group.elsewhere is not None:
+            arcs.add(at, first_class + group.reach, group.pods, group.elsewhere)
+        for name, _, cost in group.racks:
+            arcs.add(at, rack_at[group.reach, name], group.pods, cost)
+        if len(group.nodes):
+            nodes, slots, costs = _preferred(group, reaches[group.reach])
+            arcs.add(at, first_node + nodes, slots, costs)
+    for job, (least, most) in enumerate(bounds):
+        arcs.add(first_job + job, sink, most - least, 0)
+    for at, of_class in enumerate(reaches):
+        _add_reach(arcs, first_class + at, of_class, first_node)
+    for (class_at, name), members in racks.items():
+        is_in = np.isin(reaches[class_at].nodes, np.asarray(members, dtype=np.int64))
+        inside = Reach(*(each[is_in] for each in reaches[class_at]))
+        _add_reach(arcs, rack_at[class_at, name], inside, first_node)
+    every = first_node + np.arange(len(crowding.slots))
+    rises = np.full(len(every), crowding.rise, dtype=np.int64)
+    arcs.rising(every, np.full(len(every), sink), crowding.slots, crowding.costs, rises)
+    supplies = np.zeros(sink + 1, dtype=np.int64)
+    supplies[: len(groups)] = [group.pods for group in groups]
+    supplies[first_job:first_class] = [most - pods for (_, most), pods in zip(bounds, waiting, strict=True)]
+    supplies[sink] = -supplies.sum()
+    return Network(arcs.problem(supplies), first_node)
+
+
+def _add_reach(arcs: _Arcs, tail: int, reach: Reach, first_node: int) -> None:
+    """From a class, or its node of a rack, to nodes with room."""
+    arcs.rising(tail, first_node + reach.nodes, reach.slots, reach.costs, reach.rises)
+
+
+def _preferred(group: Group, reach: Reach) -> tuple[Ints, Ints, Ints]:
+    """Of the preferred nodes those where the class has room; for how many pods, and what each costs."""
+    nodes, costs = np.asarray(group.nodes, dtype=np.int64), np.asarray(group.costs, dtype=np.int64)
+    at = np.searchsorted(reach.nodes, nodes)
+    is_in = at < len(reach.nodes)
+    is_in[is_in] = reach.nodes[at[is_in]] == nodes[is_in]
+    return nodes[is_in], np.minimum(reach.slots[at[is_in]], group.pods), costs[is_in]
