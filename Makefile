@@ -110,6 +110,7 @@ lock: venv ## resolve the newest allowed versions into requirements/
 	$(COMPILE) pyproject.toml --extra live --extra load -c requirements/dev.lock -o requirements/live.lock
 	$(COMPILE) pyproject.toml --extra operator -c requirements/dev.lock -o requirements/operator.lock
 	echo hatchling | $(COMPILE) - -c requirements/dev.lock -o requirements/build.lock
+	echo 'ortools>=9.15,<9.16' | $(COMPILE) - --no-deps -o requirements/flow.lock # as the extra `flow`
 	echo pip-audit | $(COMPILE) - --upgrade -o requirements/audit.lock
 
 audit: venv ## known vulnerabilities of the locked packages, by pip-audit from PyPI: a minute; skipped where PyPI cannot be asked

@@ -64,7 +64,7 @@ class FlowSolver:
                 while self._waiting:
                     await self._answer(self._waiting.popitem(last=False)[1])
         finally:
-            self._kill()
+            await self._kill()
 
     async def _answer(self, command: Solve) -> None:
         problem = self.problem(command.serial)
@@ -77,7 +77,7 @@ class FlowSolver:
             async with asyncio.timeout(command.within):
                 solved = await self._ask(encoded_problem(command.serial, problem))
         except (TimeoutError, OSError, EOFError, SolverError, msgspec.DecodeError) as error:
-            self._fail(error, command)
+            await self._fail(error, command)
             solved = Solved(command.serial, "failed")
         else:
             self._failures = 0
@@ -104,8 +104,8 @@ class FlowSolver:
         )
         return self._process
 
-    def _fail(self, error: Exception, command: Solve) -> None:
-        self._kill()
+    async def _fail(self, error: Exception, command: Solve) -> None:
+        await self._kill()
         pause = min(FIRST_PAUSE_SECONDS * 2.0**self._failures, PAUSE_SECONDS_MOST)
         self._failures = min(self._failures + 1, 16)
         self._start_at = elapsed() + pause
@@ -113,8 +113,9 @@ class FlowSolver:
         problem = "the flow solver failed on %d arcs: %s; for %g s pods are placed without it"
         _log.warning(problem, command.arcs, why, pause)
 
-    def _kill(self) -> None:
+    async def _kill(self) -> None:
         process, self._process = self._process, None
         if process is not None:
             with suppress(ProcessLookupError):
                 process.kill()
+            await process.communicate()  # its end, and that of its pipes

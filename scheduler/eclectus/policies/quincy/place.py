@@ -63,6 +63,7 @@ SOON = 0.01  # seconds, after which a round that must not wait begins
 AGAIN = 1.0  # seconds, after which pods that stay by choice are asked about again, if nothing happens
 ASKED = Reason("is part of a flow problem of all waiting pods, whose answer is to come")
 NEXT = Reason("is part of the next flow problem of all waiting pods")
+GONE = -1  # as a row
 BUCKETS = 4  # of waiting time, for each doubling of it: pods in one are equal
 
 
@@ -249,15 +250,13 @@ class Quincy(Place):
             return
         rows: dict[int, deque[int]] = defaultdict(deque)
         for group, node, pods in begun.network.placed(solution.routes):
-            row = view.cluster.rows.get(begun.nodes[node])
-            if row is not None:
-                rows[group].extend([row] * pods)
+            rows[group].extend([view.cluster.rows.get(begun.nodes[node], GONE)] * pods)
         misfits, left = list[Task](), list[Task]()
         for task in taken:
             to = rows.get(begun.group_of.get(task.uid, -1))
             if not to:
                 left.append(task)
-            elif view.task_class(task).scalars.fits_now[row := to.popleft()]:
+            elif (row := to.popleft()) != GONE and view.task_class(task).scalars.fits_now[row]:
                 yield Bind(task, row)
             else:
                 misfits.append(task)
