@@ -91,7 +91,13 @@ def explain_waiting(state: State, task: Task, now: float) -> explanation.PodExpl
         dead_with_room=_dead_with_room(state, task_class),
         preemption=preemption(state, task, task_class, now) if is_placeable else None,
         reclaim=reclaim(state, task, task_class, now) if is_placeable else None,
+        flow=_flow_part(state, task, now),
     )
+
+
+def _flow_part(state: State, task: Task, now: float) -> explanation.FlowPart | None:
+    profile = state.profiles.get(task.profile)
+    return None if profile is None else profile.place.flow_part(task.uid, now)
 
 
 def _funnel(state: State, task: Task, task_class: TaskClass) -> explanation.Funnel:
@@ -162,6 +168,7 @@ def _placed(state: State, task: Task, node: str, now: float) -> explanation.PodE
         age=_age(task, now),
         placement=_placement(state, task, node, now),
         copies=copies_of(state, task, now),
+        flow=_flow_part(state, task, now),
     )
 
 

@@ -60,18 +60,19 @@ from eclectus.framework.view import Ranking, View, Weigh
 from eclectus.maths.min_cost_flow import COST_MOST, FlowProblem, Ints
 from eclectus.maths.numbers import Floats
 from eclectus.model.errors import SettingsError
+from eclectus.model.explanation import FlowArc, FlowPart
 from eclectus.model.job import JobPlan
 from eclectus.model.objects import Amounts, ClassKey, Reservation, Spec, Task
 from eclectus.model.settings import REQUIRED, Setting, setting
 
 __all__ = [
     "COST_MOST", "NEEDS", "REQUIRED", "Action", "Amounts", "AnyRows", "Ask", "Attempt", "Bind", "ChangeLog",
-    "ClassKey", "ClassQueue", "Completion", "Defer", "Enqueue", "Evict", "Floats", "FlowProblem", "Ints",
-    "JobPlan", "JobPlanner", "Learn", "LearnedCell", "Line", "LineTraits", "Need", "NodePrices", "Nominate",
-    "Order", "OrderTraits", "PendingTasks", "Place", "PlaceTraits", "Policy", "Pools", "Profile",
-    "ProfileSettings", "Ranking", "Reason", "Refused", "RefusedGang", "ReliefAction", "Relieve",
-    "RelieveTraits", "Reservation", "ReserveMany", "Rows", "Setting", "SettingsError", "Siblings", "Solution",
-    "Spec", "Speculate", "SpeculateTraits", "Speeds", "Straggler", "Task", "TaskClass", "Traits",
+    "ClassKey", "ClassQueue", "Completion", "Defer", "Enqueue", "Evict", "Floats", "FlowArc", "FlowPart",
+    "FlowProblem", "Ints", "JobPlan", "JobPlanner", "Learn", "LearnedCell", "Line", "LineTraits", "Need",
+    "NodePrices", "Nominate", "Order", "OrderTraits", "PendingTasks", "Place", "PlaceTraits", "Policy",
+    "Pools", "Profile", "ProfileSettings", "Ranking", "Reason", "Refused", "RefusedGang", "ReliefAction",
+    "Relieve", "RelieveTraits", "Reservation", "ReserveMany", "Rows", "Setting", "SettingsError", "Siblings",
+    "Solution", "Spec", "Speculate", "SpeculateTraits", "Speeds", "Straggler", "Task", "TaskClass", "Traits",
     "Unschedulable", "View", "Wait", "Weigh", "WouldReclaim", "groupings_of", "needs_of", "pool_group",
     "setting",
 ]  # fmt: skip

@@ -29,6 +29,7 @@ from eclectus.framework.traits import (
 )
 from eclectus.framework.view import View
 from eclectus.maths.numbers import Floats
+from eclectus.model.explanation import FlowPart
 from eclectus.model.job import JobPlan
 from eclectus.model.objects import ClassKey, Reservation, Spec, Task
 
@@ -221,6 +222,10 @@ class Place(Policy, ABC):
     def class_prices(self) -> Mapping[ClassKey, Floats]:
         """For people: by class and row, how many times longer a task counts as running; 1 where left out."""
         return {}
+
+    def flow_part(self, uid: str, now: float) -> FlowPart | None:
+        """For people: the part of its last flow problem that is about a pod. None if there is none."""
+        return None
 
     @property
     def learner_settings(self) -> Mapping[str, object]:

@@ -241,6 +241,29 @@ class Placement(Struct, frozen=True, rename="camel"):
     not_kept: str = ""  # what is not known any more: a sentence
 
 
+class FlowArc(Struct, frozen=True, rename="camel"):
+    """A node to which pods of a group may be sent."""
+
+    node: str
+    cost: int  # of the next pod there
+    slots: int  # pods of its class that fit there
+    flow: int = 0  # pods of its group that the answer sends there
+
+
+class FlowPart(Struct, frozen=True, rename="camel"):
+    """The part of the last flow problem that is about a pod, which is one of a group of equal ones."""
+
+    asked: float  # seconds ago
+    answer: Literal["awaited", "optimal", "infeasible", "failed"]
+    groups: int  # in the problem
+    arcs: int
+    pods: int  # in its group
+    staying: int  # what it costs that a pod of the group stays without a node
+    stay: int  # how many of them the answer lets stay
+    nodes: tuple[FlowArc, ...] = ()  # those with flow, then the cheapest others
+    not_listed: int = 0
+
+
 class PodExplanation(Struct, frozen=True, rename="camel", kw_only=True):
     """The answer about one pod. Parts that do not apply are null."""
 
@@ -268,6 +291,7 @@ class PodExplanation(Struct, frozen=True, rename="camel", kw_only=True):
     preemption: Preemption | None = None
     reclaim: Reclaim | None = None  # None: it is in no pool
     placement: Placement | None = None
+    flow: FlowPart | None = None  # None: it was in no flow problem, or not in the last one
 
 
 Answered = Literal["places", "defers", "refuses", "noRoom", "cannotSay"]

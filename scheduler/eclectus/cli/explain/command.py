@@ -11,6 +11,7 @@ import msgspec
 from eclectus.cli.cluster_commands import awaited, default_namespace, kubeconfig_options, output_option
 from eclectus.cli.explain import transport
 from eclectus.cli.explain.explained_text import job_lines, node_lines, pod_lines, what_if_lines
+from eclectus.cli.explain.flow_graph import flow_page
 from eclectus.cli.explain.moment import Moment, read_moment
 from eclectus.cli.output import structured
 from eclectus.model.explanation import JobExplanation, NodeExplanation, PodExplanation, WhatIfExplanation
@@ -75,6 +76,11 @@ Output = Literal["table", "json", "yaml"]
     type=FILE,
     help="File with the bearer token that says who asks. By default the token of the kubeconfig.",
 )
+@click.option(
+    "--graph",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also draw the pod's part of the last flow problem (place: quincy) into this file, as HTML.",
+)
 @kubeconfig_options
 def explain(
     *,
@@ -89,6 +95,7 @@ def explain(
     server: str,
     certificate_authority: Path | None,
     token_file: Path | None,
+    graph: Path | None,
     kubeconfig: Path | None,
     context: str | None,
 ) -> None:
@@ -140,6 +147,18 @@ def explain(
         answer = transport.answer_from_scheduler(credentials.load(kubeconfig, context), target, source, asked)
         body = asyncio.run(awaited(answer, "asking the scheduler"))
     click.echo(formatted(body, target, output, asked))
+    if graph is not None:
+        draw(body, target, asked, graph)
+
+
+def draw(body: bytes, target: transport.Target, asked: transport.Asked, graph: Path) -> None:
+    """Write the picture of a pod's part of a flow problem. Raises click.UsageError where there is none."""
+    if target.kind != "pod" or asked != transport.NOTHING_ELSE:
+        raise click.UsageError("--graph draws what is the case for a pod: pod/NAME, without --what-if")
+    try:
+        graph.write_text(flow_page(msgspec.json.decode(body, type=PodExplanation)))
+    except LookupError as error:
+        raise click.UsageError(str(error.args[0])) from error
 
 
 def formatted(

@@ -90,6 +90,8 @@ def parts(pod: explanation.PodExplanation) -> Iterator[str]:
     if pod.reclaim is not None:
         at = pod.reclaim.next_check
         yield f"Reclaim: {pod.reclaim.reason}{_asked_again(at)}"
+    if pod.flow is not None:
+        yield from ("", *_flow(pod.flow))
     if pod.placement is not None and pod.placement.not_kept:
         yield from ("", f"Not kept of the decision: {pod.placement.not_kept}.")
 
@@ -219,6 +221,16 @@ def _miss(miss: explanation.NearMiss) -> str:
     if not miss.fits_without:
         return lacks
     return f"{lacks}; would fit without {pods(miss.fits_without, miss.not_listed)}"
+
+
+def _flow(flow: explanation.FlowPart) -> Iterator[str]:
+    group = f"one of {count(flow.pods, 'equal pod')} in a problem of {count(flow.arcs, 'arc')}"
+    yield f"Flow: {group}, asked {span(flow.asked)} ago, {flow.answer}"
+    lines = [["TO", "COST", "FLOW", "SLOTS"], ["(stay)", str(flow.staying), str(flow.stay), ""]]
+    lines += ([each.node, str(each.cost), str(each.flow), str(each.slots)] for each in flow.nodes)
+    yield from indented(lines)
+    if flow.not_listed:
+        yield f"  and {count(flow.not_listed, 'dearer node')}"
 
 
 def _preemption(preemption: explanation.Preemption) -> Iterator[str]:

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, inf, log2
 from sys import maxsize
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from typing_extensions import override
@@ -36,6 +36,8 @@ from eclectus.framework import (
     Bind,
     ClassKey,
     Defer,
+    FlowArc,
+    FlowPart,
     Ints,
     Need,
     PendingTasks,
@@ -63,6 +65,8 @@ SOON = 0.01  # seconds, after which a round that must not wait begins
 AGAIN = 1.0  # seconds, after which pods that stay by choice are asked about again, if nothing happens
 ASKED = Reason("is part of a flow problem of all waiting pods, whose answer is to come")
 NEXT = Reason("is part of the next flow problem of all waiting pods")
+ARCS_SHOWN = 20  # to people, of a group
+Answer = Literal["awaited", "optimal", "infeasible", "failed"]
 GONE = -1  # as a row
 BUCKETS = 4  # of waiting time, for each doubling of it: pods in one are equal
 
@@ -72,8 +76,10 @@ class Round(NamedTuple):
 
     network: Network
     nodes: Sequence[str]  # names, by position in the network
+    groups: Sequence[Group]
+    reaches: Sequence[Reach]
     group_of: Mapping[str, int]  # uid -> group
-    costs: Sequence[tuple[int, int]]  # of each group: of staying, and of the cheapest node with room
+    at: float  # when it was asked, seconds
     until: float  # when it is given up, seconds
 
 
@@ -118,6 +124,10 @@ class Quincy(Place):
         self._round: Round | None = None
         self._next_at = -inf  # when the next round may begin, seconds
         self._retries = 0
+        # For people: the last round, what became of it, and (group, node) -> pods.
+        self._last: Round | None = None
+        self._answer: Answer = "awaited"
+        self._flows: dict[tuple[int, int], int] = {}
 
     @property
     @override
@@ -164,6 +174,7 @@ class Quincy(Place):
         solution = view.solution(self)
         if solution is None and view.now < self._round.until:
             return "wait", None
+        self._answer = "failed" if solution is None else solution.status
         if solution is None or solution.status != "optimal":
             self._round = None
             return "one by one", None
@@ -174,11 +185,37 @@ class Quincy(Place):
         """For the answer, or for the next round."""
         return Wait(NEXT, self._next_at) if self._round is None else Wait(ASKED, self._round.until)
 
+    @override
+    def flow_part(self, uid: str, now: float) -> FlowPart | None:
+        last = self._last
+        at = None if last is None else last.group_of.get(uid)
+        if last is None or at is None:
+            return None
+        group, of_class = last.groups[at], last.reaches[last.groups[at].reach]
+        arcs = [
+            FlowArc(last.nodes[node], cost, slots, self._flows.get((at, node), 0))
+            for node, slots, cost in zip(*(each.tolist() for each in of_class[:3]), strict=True)
+        ]
+        arcs.sort(key=lambda arc: (not arc.flow, arc.cost))
+        sent = sum(arc.flow for arc in arcs)
+        return FlowPart(
+            asked=now - last.at,
+            answer=self._answer,
+            groups=len(last.groups),
+            arcs=len(last.network.problem.tails),
+            pods=group.pods,
+            staying=group.waits_at,
+            stay=group.pods - sent if self._answer == "optimal" else 0,
+            nodes=tuple(arcs[:ARCS_SHOWN]),
+            not_listed=max(len(arcs) - ARCS_SHOWN, 0),
+        )
+
     # -- asking ------------------------------------------------------------------------------------
 
     def _ask(self, view: View, taken: Sequence[Task]) -> Iterator[Action]:
         """Begin a round."""
-        self._round = self._begun(view, taken)
+        self._round = self._last = self._begun(view, taken)
+        self._answer, self._flows = "awaited", {}
         self._next_at = view.now + self.interval
         yield Ask(self._round.network.problem, self.solve_timeout)
         yield from (Defer(task, Wait(ASKED, self._round.until)) for task in taken)
@@ -207,11 +244,7 @@ class Quincy(Place):
         built = network(groups, jobs, reaches, Crowding(slots, *self._model.crowding(view, rows)))
         group_of = {task.uid: at for at, tasks in enumerate(waiting.groups.values()) for task in tasks}
         names = [view.cluster.names[row] for row in rows.tolist()]
-        costs = [
-            (group.waits_at, int(known[key].costs.min()))
-            for group, (_, key, _) in zip(groups, waiting.groups, strict=True)
-        ]
-        return Round(built, names, group_of, costs, view.now + self.solve_timeout)
+        return Round(built, names, groups, reaches, group_of, view.now, view.now + self.solve_timeout)
 
     def _known(self, view: View, task_class: TaskClass, classes: int) -> _Known:
         """The nodes with room for a class, the cheapest of very many; and what it costs there."""
@@ -250,6 +283,7 @@ class Quincy(Place):
             return
         rows: dict[int, deque[int]] = defaultdict(deque)
         for group, node, pods in begun.network.placed(solution.routes):
+            self._flows[group, node] = self._flows.get((group, node), 0) + pods
             rows[group].extend([view.cluster.rows.get(begun.nodes[node], GONE)] * pods)
         misfits, left = list[Task](), list[Task]()
         for task in taken:
@@ -280,7 +314,8 @@ class Quincy(Place):
 
     def _stays(self, view: View, begun: Round, group: int) -> Wait:
         """Why a pod of the round stays without a node."""
-        staying, cheapest = begun.costs[group]
+        of = begun.groups[group]
+        staying, cheapest = of.waits_at, int(begun.reaches[of.reach].costs.min())
         message = (
             f"stays without a node for now: that costs {staying}, and the cheapest node {cheapest} or more"
         )
