@@ -62,6 +62,13 @@ def locked(name):
     return {package: version for package, version, _ in entries}
 
 
+def test_the_lock_of_the_flow_solver_is_the_extra_alone():
+    (wanted,) = PROJECT["project"]["optional-dependencies"]["flow"]
+    ((package, version),) = locked("flow.lock").items()
+    assert wanted.startswith(f"{package}>=")
+    assert version.startswith(re.search(r">=([\d.]+)", wanted)[1])
+
+
 def test_images_and_tests_use_the_same_package_versions():
     live, operator, dev = locked("live.lock"), locked("operator.lock"), locked("dev.lock")
     assert {"aiohttp", "kubernetes", "numpy"} <= live.keys()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 
@@ -126,6 +127,17 @@ def test_of_problems_that_wait_the_last_of_each_profile_counts() -> None:
         assert serials == [2, 3]
 
     with_solver(work)
+
+
+def test_the_memory_of_the_process_is_bounded() -> None:
+    """It ends, where the scheduler's container would: a child of it is no reason to end the leader."""
+    code = (
+        "import resource; from eclectus.solver import __main__ as solver; solver.bound(); "
+        "assert resource.getrlimit(resource.RLIMIT_AS) == (solver.MEMORY_BYTES,) * 2; "
+        "bytearray(solver.MEMORY_BYTES)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "MemoryError" in ended.stderr
 
 
 def test_frames_keep_problems_and_answers() -> None:

@@ -10,10 +10,12 @@ from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.config.profiles import read_profiles
+from eclectus.engine import effects
 from eclectus.engine.engine import Engine
 from eclectus.model.commands import Bind, Solve
 from eclectus.model.events import NodeGone, NodeSeen, Resumed, Solved, TaskGone, TaskSeen
 from eclectus.policies.learn.none import Unlearned
+from eclectus.policies.quincy import place
 from eclectus.policies.quincy.place import ROUND_MOST, Quincy
 from flow_answers import answer
 from worlds import World, numbered, small_world
@@ -224,6 +226,24 @@ def test_a_round_has_as_many_pods_as_a_step_may_place() -> None:
     made.answers_solves = True
     made.sleep(20.0)
     assert len(made.placed()) == ROUND_MOST + 5
+
+
+def test_of_very_many_nodes_a_class_has_arcs_to_the_cheapest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "ARCS_MOST", 4)
+    monkeypatch.setattr(place, "NODES_LEAST", 1)
+    made = world(*nodes(9), speeds={"n3": 4.0, "n5": 3.0, "n6": 2.5, "n8": 2.1}, answers=False)
+    made.add(*numbered(3))
+    assert made.solves[-1].arcs == 2 + 1 + 4 + 4  # of a group, of its job, to four nodes, from them
+    made.step(answer(made.engine, made.solves[-1]), after=0.1)
+    made.settle()
+    assert set(made.placed().values()) == {"n3", "n5", "n6"}
+
+
+def test_a_problem_of_too_many_arcs_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effects, "ARCS_MOST", 3)
+    made = world(*nodes(3))
+    made.add(make_task("a"))
+    assert "arcs, more than 3" in made.faults[0].message
 
 
 def test_equal_pods_are_one_group() -> None:

@@ -8,7 +8,7 @@ from typing import BinaryIO
 from eclectus.solver.flow import solved
 from eclectus.solver.frames import HEADER, body_bytes, decoded_problem, encoded_answer
 
-MEMORY_BYTES = 1 << 30  # of address space: beyond it the process ends, and not the scheduler beside it
+MEMORY_BYTES = 1 << 29  # of address space: beyond it the process ends, and not the scheduler beside it
 NICENESS = 10  # behind the scheduler where both need the CPU
 
 
@@ -20,7 +20,12 @@ def serve(questions: BinaryIO, answers: BinaryIO) -> None:
         answers.flush()
 
 
-if __name__ == "__main__":
+def bound() -> None:
+    """Bound what this process takes from the scheduler beside it."""
     os.nice(NICENESS)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+
+
+if __name__ == "__main__":
+    bound()
     serve(sys.stdin.buffer, sys.stdout.buffer)
