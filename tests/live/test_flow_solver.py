@@ -55,7 +55,7 @@ def with_solver(work: Callable[[FlowSolver, Inbox], Awaitable[None]], **fields: 
 
 
 def counted(solver: FlowSolver, status: str) -> float:
-    return solver.metrics.flow_solves.labels(status).value
+    return solver._metrics.flow_solves.labels(status).value
 
 
 def test_a_problem_is_solved_in_a_process_that_is_used_again() -> None:

@@ -16,7 +16,7 @@ from eclectus.policies import table
 
 LOWER_LAYERS = ("accounts", "cluster", "feasibility", "framework", "maths", "model")
 SHARED = "eclectus.policies.shared"
-FAMILIES = ("eclectus.policies.rosella", "eclectus.policies.carbyne")
+FAMILIES = ("eclectus.policies.rosella", "eclectus.policies.carbyne", "eclectus.policies.quincy")
 """Packages of one idea in several modules; they may import each other."""
 
 

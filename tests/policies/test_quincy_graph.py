@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 
 from eclectus.maths.min_cost_flow import min_cost_flow, problem_of, routes_of
-from eclectus.policies.quincy.graph import Crowding, Group, Job, Reach, feasible_bounds, network
+from eclectus.policies.quincy.graph import Group, Job, NodeSlots, Reach, feasible_bounds, network
 
 
 def ints(*values: int) -> np.ndarray:
@@ -26,11 +26,11 @@ def reach(slots: list[int], costs: list[int] | None = None, rise: int = 0) -> Re
     )
 
 
-def crowding(slots: list[int], costs: list[int] | None = None, rise: int = 0) -> Crowding:
-    return Crowding(ints(*slots), ints(*(costs or [0] * len(slots))), rise)
+def crowding(slots: list[int], costs: list[int] | None = None, rise: int = 0) -> NodeSlots:
+    return NodeSlots(ints(*slots), ints(*(costs or [0] * len(slots))), rise)
 
 
-def placed(groups: list[Group], jobs: list[Job], reaches: list[Reach], of: Crowding) -> tuple[int, dict]:
+def placed(groups: list[Group], jobs: list[Job], reaches: list[Reach], of: NodeSlots) -> tuple[int, dict]:
     """The least cost, and (group, node) -> pods."""
     built = network(groups, jobs, reaches, of)
     assert problem_of(built.problem) == ""

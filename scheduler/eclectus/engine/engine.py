@@ -54,6 +54,7 @@ class Engine:
         }
         # What is to be watched, and for the profiles of which schedulerNames.
         self.needs: Mapping[Need, frozenset[str]] = self._state.needs
+        self.asks_solver = any(each.place.traits.asks_solver for each in profiles)
         self.leads = False  # whether it decides: after Resumed, and not after Paused; written here only
         self._recheck_at = 0.0
         self._next_step_at: float | None = None  # when to step even if nothing happens, seconds

@@ -13,7 +13,6 @@ from asyncio.subprocess import PIPE, Process
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -36,19 +35,26 @@ class SolverError(Exception):
     """The process has ended, or written what is no answer."""
 
 
-@dataclass(eq=False)
 class FlowSolver:
-    """`problem`: the arrays of a command; None where nobody waits for the answer any more."""
+    """Takes commands, and puts answers into the inbox."""
 
-    problem: Callable[[int], FlowProblem | None]
-    inbox: Inbox
-    metrics: Metrics
-    program: Sequence[str] = PROGRAM
-    _waiting: OrderedDict[str, Solve] = field(default_factory=OrderedDict)  # by profile
-    _arrived: asyncio.Event = field(default_factory=asyncio.Event)
-    _process: Process | None = None
-    _failures: int = 0  # in succession
-    _start_at: float = 0.0  # when it may be started, on the clock of `elapsed`
+    def __init__(
+        self,
+        problem: Callable[[int], FlowProblem | None],
+        inbox: Inbox,
+        metrics: Metrics,
+        program: Sequence[str] = PROGRAM,
+    ) -> None:
+        """`problem`: the arrays of a command; None where nobody waits for the answer any more."""
+        self._problem = problem
+        self._inbox = inbox
+        self._metrics = metrics
+        self._program = program
+        self._waiting = OrderedDict[str, Solve]()  # by profile
+        self._arrived = asyncio.Event()
+        self._process: Process | None = None
+        self._failures = 0  # in succession
+        self._start_at = 0.0  # when it may be started, on the clock of `elapsed`
 
     def put(self, command: Solve) -> None:
         """Have it solved; one of the same profile that still waits is void."""
@@ -67,7 +73,7 @@ class FlowSolver:
             await self._kill()
 
     async def _answer(self, command: Solve) -> None:
-        problem = self.problem(command.serial)
+        problem = self._problem(command.serial)
         if problem is None:
             return
         if elapsed() < self._start_at:
@@ -81,12 +87,12 @@ class FlowSolver:
             solved = Solved(command.serial, "failed")
         else:
             self._failures = 0
-            self.metrics.flow_solve_seconds.labels().observe(solved.seconds)
+            self._metrics.flow_solve_seconds.labels().observe(solved.seconds)
         self._say(solved)
 
     def _say(self, solved: Solved) -> None:
-        self.metrics.flow_solves.labels(solved.status).inc()
-        self.inbox.put(solved)
+        self._metrics.flow_solves.labels(solved.status).inc()
+        self._inbox.put(solved)
 
     async def _ask(self, question: bytes) -> Solved:
         process = self._process or await self._started()
@@ -100,7 +106,7 @@ class FlowSolver:
     async def _started(self) -> Process:
         environment = {**os.environ, **ONE_THREAD}
         self._process = await asyncio.create_subprocess_exec(
-            *self.program, stdin=PIPE, stdout=PIPE, env=environment
+            *self._program, stdin=PIPE, stdout=PIPE, env=environment
         )
         return self._process
 

@@ -55,7 +55,6 @@ from eclectus.kubeclient.serving.certificate import ServingCertificate, certific
 from eclectus.kubeclient.serving.pages import PageParts
 from eclectus.kubeclient.side_loop import entered, on, side_loop
 from eclectus.kubeclient.timing import Clock
-from eclectus.live.flow_solver import FlowSolver
 from eclectus.live.inbox import Inbox
 from eclectus.live.learned_objects import NodeProfiles, ProbeLoad
 from eclectus.live.load_signal import LoadSignal
@@ -69,6 +68,8 @@ from eclectus.model.events import Paused, Resumed
 
 if TYPE_CHECKING:
     from aiohttp import web
+
+    from eclectus.live.flow_solver import FlowSolver
 
 _log = logging.getLogger(__name__)
 
@@ -156,7 +157,8 @@ class SchedulerProcess:
         if self.settings.leader_election.leader_elect:
             self._start("leadership", on(self.front, parts.leadership.run()))
         self._start("outbox", parts.outbox.run())
-        self._start("flow-solver", parts.flow_solver.run())
+        if parts.flow_solver is not None:
+            self._start("flow-solver", parts.flow_solver.run())
         self._start("loop", parts.loop.run())
         self._start("lifecycle", self._follow_then_lead())
         if parts.load_signal is not None:
@@ -353,7 +355,7 @@ class Parts(Struct, frozen=True):
     inbox: Inbox
     reflectors: tuple[Reflector, ...]
     outbox: Outbox
-    flow_solver: FlowSolver
+    flow_solver: FlowSolver | None  # None: no policy asks for one
     loop: Loop
     leadership: Leadership
     watchdog: Watchdog
@@ -392,7 +394,7 @@ def build(
     profiles = settings.node_profiles
     known = _known(engine, pods, jobs, pools, leadership)
     instance = f"eclectus-{socket.gethostname()}"[:128]
-    flow_solver = FlowSolver(engine.problem, inbox, context.metrics)
+    flow_solver = _flow_solver(engine, inbox, context) if engine.asks_solver else None
     outbox = Outbox(
         context,
         inbox,
@@ -400,7 +402,7 @@ def build(
         holds_lease,
         settings.client_connection,
         instance=instance,
-        solve=flow_solver.put,
+        solve=None if flow_solver is None else flow_solver.put,
     )
     kinds = watched_kinds(engine.needs, pods, jobs, pools, known.claims)
     latency = PodLatency(is_ours, context.metrics.sli_seconds)
@@ -429,6 +431,12 @@ def build(
         if settings.load_signal.url
         else None,
     )
+
+
+def _flow_solver(engine: Engine, inbox: Inbox, context: Context) -> FlowSolver:
+    from eclectus.live.flow_solver import FlowSolver
+
+    return FlowSolver(engine.problem, inbox, context.metrics)
 
 
 def _known(

@@ -50,4 +50,4 @@ def outbox_of(
         claims=ClaimStates() if claims is None else claims,
     )
     settings = replace(connection, request_timeout=bind_seconds)
-    return Outbox(context, inbox, known, holds_lease, settings, instance="host", solve=lambda _: None)
+    return Outbox(context, inbox, known, holds_lease, settings, instance="host", solve=None)

@@ -81,7 +81,8 @@ class Known:
 class Outbox:
     """Accepts every command at once; `wait_for_room` slows the loop down while binds queue up.
 
-    `holds_lease` is asked before each write but those of events. `solve` takes what is no request.
+    `holds_lease` is asked before each write but those of events. `solve` takes flow problems; None: there are
+    none.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class Outbox:
         connection: ClientConnectionSettings,
         *,
         instance: str,
-        solve: Callable[[Solve], None],
+        solve: Callable[[Solve], None] | None,
     ) -> None:
         self._inbox = inbox
         self._solve = solve
@@ -162,7 +163,7 @@ class Outbox:
                 case MarkStraggling():
                     self._stragglers.put(command.uid, command)
                     self._recorder.marked(command)
-                case Solve():
+                case Solve() if self._solve is not None:
                     self._solve(command)
                 case Nominate() | Evict():
                     makes_room = True

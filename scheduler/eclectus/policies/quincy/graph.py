@@ -62,7 +62,7 @@ class Job(NamedTuple):
     most: int | None = None
 
 
-class Crowding(NamedTuple):
+class NodeSlots(NamedTuple):
     """By node of the network: how many pods fit on it, of whatever class, and what the next ones cost more.
 
     `costs`: of the first further pod; `rise`: of each after it. With a rise of 0 all cost the same.
@@ -137,7 +137,7 @@ class _Arcs:
 
 
 def network(
-    groups: Sequence[Group], jobs: Sequence[Job], reaches: Sequence[Reach], crowding: Crowding
+    groups: Sequence[Group], jobs: Sequence[Job], reaches: Sequence[Reach], crowding: NodeSlots
 ) -> Network:
     """The network of a round. Raises ValueError without groups."""
     if not groups:

@@ -55,7 +55,7 @@ from eclectus.framework import (
 )
 from eclectus.maths.pool_shares import level_shares
 from eclectus.policies.quincy.costs import Costs, model_of
-from eclectus.policies.quincy.graph import Crowding, Group, Job, Network, Reach, network
+from eclectus.policies.quincy.graph import Group, Job, Network, NodeSlots, Reach, network
 
 ROUND_MOST = 2000  # pods in a round: as many as a step places
 ARCS_MOST = 200_000  # from classes to nodes; of each class those to the cheapest nodes
@@ -241,7 +241,7 @@ class Quincy(Place):
             for (job, key, _), tasks in waiting.groups.items()
         ]
         jobs = self._bounds(view, waiting, int(slots.sum()))
-        built = network(groups, jobs, reaches, Crowding(slots, *self._model.crowding(view, rows)))
+        built = network(groups, jobs, reaches, NodeSlots(slots, *self._model.crowding(view, rows)))
         group_of = {task.uid: at for at, tasks in enumerate(waiting.groups.values()) for task in tasks}
         names = [view.cluster.names[row] for row in rows.tolist()]
         return Round(built, names, groups, reaches, group_of, view.now, view.now + self.solve_timeout)
