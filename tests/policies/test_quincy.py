@@ -84,6 +84,25 @@ def test_a_pod_waits_for_a_fast_node_until_waiting_costs_more() -> None:
     assert made.placed() == {"first": "n0", "second": "n1"}
 
 
+@pytest.mark.parametrize("costs", ["rosella", "load-spreading", "network"])
+def test_a_pod_of_higher_priority_gets_a_node_first(costs: Any) -> None:
+    made = world(*nodes(2), speeds={"n0": 1.0, "n1": 0.3}, costs=costs)
+    made.add(*numbered(3, "low"), *numbered(2, "high", priority=5))
+    assert set(made.placed()) == {"high0", "high1"}
+
+
+def test_a_copy_comes_behind_first_attempts() -> None:
+    made = world(*nodes(1))
+    made.add(make_task("copy", copy_of="uid-other"), make_task("first", created=1.0))
+    assert set(made.placed()) == {"first"}
+
+
+def test_a_pod_of_higher_priority_goes_to_no_dead_node() -> None:
+    made = world(*nodes(2), speeds={"n0": 1.0, "n1": 0.0})
+    made.add(*numbered(1, "low"), *numbered(2, "high", priority=5))
+    assert list(made.placed().values()) == ["n0"]
+
+
 def test_a_fair_part_of_the_slots_for_each_job() -> None:
     pods = [*numbered(6, "a", job="a"), *numbered(6, "b", job="b", priority=-1)]
     greedy, fair = (world(*nodes(6), fair_share=each) for each in (False, True))

@@ -14,7 +14,9 @@ Departures from the paper:
   together, the rest is solved again, up to `RETRIES` times, and then placed one by one.
 - a class of pods has a node X of its own (graph.py).
 - gangs are placed by the same costs, one pod after the other, because all of a gang is decided at once.
-- pods' preferences have no weight.
+- pods' preferences have no weight;
+- a pod of higher priority gets a node before one of lower priority: where a round has both, staying costs it
+  more than nodes can differ (`_outranked`). So it does not stay by choice either. Copies come behind.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from typing_extensions import override
 
 from eclectus.cluster.resources import PODS
 from eclectus.framework import (
+    COST_MOST,
     Action,
     Ask,
     Bind,
@@ -55,6 +58,7 @@ from eclectus.framework import (
 )
 from eclectus.maths.pool_shares import level_shares
 from eclectus.policies.quincy.costs import Costs, model_of
+from eclectus.policies.quincy.costs.cost_model import WHOLE_MOST
 from eclectus.policies.quincy.graph import Group, Job, Network, NodeSlots, Reach, network
 
 ROUND_MOST = 2000  # pods in a round: as many as a step places
@@ -231,15 +235,14 @@ class Quincy(Place):
             rises = np.full(len(nodes), self._model.rise(waiting.classes[key]), dtype=np.int64)
             reaches.append(Reach(nodes, each.slots, each.costs, rises))
             np.maximum.at(slots, nodes, each.slots)
-
-        def waits_at(task_class: TaskClass, eldest: Task) -> int:
-            return self._model.waiting(view, task_class, max(view.now - eldest.created, 0.0))
-
         place_of = {key: at for at, key in enumerate(known)}
         groups = [
-            Group(waiting.jobs[job], place_of[key], len(tasks), waits_at(waiting.classes[key], tasks[0]))
-            for (job, key, _), tasks in waiting.groups.items()
+            Group(waiting.jobs[key.job], place_of[key.of_class], len(tasks), staying)
+            for (key, tasks), staying in zip(
+                waiting.groups.items(), self._staying(view, waiting), strict=True
+            )
         ]
+        groups = _outranked(groups, [key.precedence for key in waiting.groups], reaches)
         jobs = self._bounds(view, waiting, int(slots.sum()))
         built = network(groups, jobs, reaches, NodeSlots(slots, *self._model.crowding(view, rows)))
         group_of = {task.uid: at for at, tasks in enumerate(waiting.groups.values()) for task in tasks}
@@ -257,6 +260,12 @@ class Quincy(Place):
         slots: Ints = np.floor(1.0 - task_class.overflow[rows]).astype(np.int64)
         return _Known(rows, np.maximum(slots, 1), costs)
 
+    def _staying(self, view: View, waiting: _Waiting) -> Iterator[int]:
+        """What it costs each group that one of its pods stays without a node."""
+        for key, tasks in waiting.groups.items():
+            waited = max(view.now - tasks[0].created, 0.0)
+            yield self._model.waiting(view, waiting.classes[key.of_class], waited)
+
     def _bounds(self, view: View, waiting: _Waiting, slots: int) -> list[Job]:
         """How many of its tasks each job starts at least and at most."""
         if not self.fair_share:
@@ -264,8 +273,8 @@ class Quincy(Place):
         shares = view.shares(self)
         running = [shares.held(job).get(PODS, 0) for job in waiting.jobs]
         pods = Counter[str]()
-        for (job, _, _), tasks in waiting.groups.items():
-            pods[job] += len(tasks)
+        for key, tasks in waiting.groups.items():
+            pods[key.job] += len(tasks)
         demands = [float(held + pods[job]) for held, job in zip(running, waiting.jobs, strict=True)]
         none, equal = [0.0] * len(demands), [1.0] * len(demands)
         fair = level_shares(float(slots + sum(running)), demands, none, equal)
@@ -339,11 +348,20 @@ class _Known(NamedTuple):
     costs: Ints
 
 
+class _GroupKey(NamedTuple):
+    """What equal pods have in common."""
+
+    job: str
+    of_class: ClassKey
+    precedence: tuple[int, bool]  # priority, and whether it is no copy
+    bucket: int  # of the time that they have waited
+
+
 class _Waiting:
-    """The tasks of a round. `groups`: by job, class and time of waiting; `jobs`: their positions."""
+    """The tasks of a round. `jobs`: their positions."""
 
     def __init__(self, view: View, taken: Sequence[Task]) -> None:
-        self.groups: dict[tuple[str, ClassKey, int], list[Task]] = {}
+        self.groups: dict[_GroupKey, list[Task]] = {}
         self.jobs: dict[str, int] = {}
         self.classes: dict[ClassKey, TaskClass] = {}
         for task in taken:
@@ -352,7 +370,29 @@ class _Waiting:
             if class_key not in self.classes:
                 self.classes[class_key] = view.task_class(task)
             bucket = int(BUCKETS * log2(1.0 + max(view.now - task.created, 0.0)))
-            self.groups.setdefault((job, class_key, bucket), []).append(task)
+            key = _GroupKey(job, class_key, (task.priority, not task.copy_of), bucket)
+            self.groups.setdefault(key, []).append(task)
+
+
+def _outranked(
+    groups: Sequence[Group], precedence: Sequence[tuple[int, bool]], reaches: Sequence[Reach]
+) -> list[Group]:
+    """The groups, with such costs of staying that one of higher precedence stays only if all lower ones do.
+
+    Each step of precedence adds more than what two groups can differ in. Nodes that count as dead are left
+    out of that: nobody has to go there.
+    """
+    ranks = {each: rank for rank, each in enumerate(sorted(set(precedence)))}
+    if len(ranks) == 1:
+        return list(groups)
+    costs = np.concatenate([reach.costs for reach in reaches])
+    costs = costs[costs < WHOLE_MOST]
+    staying = [group.waits_at for group in groups]
+    step = (int(np.ptp(costs)) if len(costs) else 0) + max(staying) - min(staying) + 1
+    return [
+        group._replace(waits_at=min(group.waits_at + ranks[each] * step, COST_MOST))
+        for group, each in zip(groups, precedence, strict=True)
+    ]
 
 
 def job_of(task: Task) -> str:

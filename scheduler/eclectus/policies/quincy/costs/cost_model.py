@@ -6,11 +6,13 @@ import numpy as np
 
 from eclectus.framework import COST_MOST, Floats, Ints, Rows, TaskClass, View
 
+WHOLE_MOST = COST_MOST // 2  # of a node or of staying; what priorities add to that is within COST_MOST
+
 
 def whole(costs: Floats) -> Ints:
     """Costs as whole numbers within bounds; inf is the greatest."""
-    bounded = np.nan_to_num(costs, nan=COST_MOST, posinf=COST_MOST, neginf=-COST_MOST)
-    found: Ints = np.rint(np.clip(bounded, -COST_MOST // 2, COST_MOST // 2)).astype(np.int64)
+    bounded = np.nan_to_num(costs, nan=WHOLE_MOST, posinf=WHOLE_MOST, neginf=-WHOLE_MOST)
+    found: Ints = np.rint(np.clip(bounded, -WHOLE_MOST, WHOLE_MOST)).astype(np.int64)
     return found
 
 
@@ -34,4 +36,4 @@ class CostModel(ABC):
 
         By default any node is better than none.
         """
-        return COST_MOST
+        return WHOLE_MOST
