@@ -27,7 +27,7 @@ from typing import Literal
 
 from eclectus.engine.engine import Engine
 from eclectus.framework import Profile
-from eclectus.model.commands import Bind
+from eclectus.model.commands import Bind, Solve
 from eclectus.model.events import BindConfirmed, Event, NodeSeen, Resumed, TaskSeen
 from eclectus.model.objects import Node, Spec, Task
 from eclectus.policies.line.fifo import FifoLine
@@ -36,6 +36,7 @@ from eclectus.policies.relieve.none import NoRelief
 from eclectus.policies.rosella import RosellaLearn
 from eclectus.policies.speculate.none import NoCopies
 from eclectus.policies.table import PLACE
+from eclectus.sim.world.solving import solved
 from eclectus_e2e.usage import peak_mebibytes
 
 Workload = Literal["burst", "single", "mixed"]
@@ -43,6 +44,7 @@ WORKLOADS: tuple[Workload, ...] = ("burst", "single", "mixed")
 BURST = 500  # pods a step: about what a watch of a busy API server delivers at once
 CLASSES = 12
 STEP_SECONDS = 0.001  # of the engine's time, between two steps
+STEPS_MORE = 50  # after the last pods have come
 GIB = 2**30
 
 
@@ -111,13 +113,23 @@ def steps(workload: Workload, pods: int) -> Iterator[list[Event]]:
 
 
 def run(engine: Engine, batches: Sequence[list[Event]]) -> int:
-    """Run a step for each batch, confirming the binds of the step before; returns the number of binds."""
-    bound, answers, now = 0, list[Event](), 1.0
-    for batch in [*batches, []]:
+    """Run a step for each batch, answering the commands of the step before; returns the number of binds.
+
+    Then steps that are due, as long as pods are without a node: some policies decide in rounds.
+    """
+    bound, answers, now, pods = 0, list[Event](), 1.0, sum(map(len, batches))
+    for batch in [*batches, *([[]] * STEPS_MORE)]:
         now += STEP_SECONDS
-        binds = [one for one in engine.step([*answers, *batch], now) if isinstance(one, Bind)]
+        if not batch:
+            due = engine.next_step_at()
+            if not answers and (bound == pods or due is None):
+                break
+            now = max(now, now if answers or due is None else due)
+        commands = engine.step([*answers, *batch], now)
+        binds = [one for one in commands if isinstance(one, Bind)]
         bound += len(binds)
         answers = [BindConfirmed(bind.uid, bind.node) for bind in binds]
+        answers += [solved(engine, one) for one in commands if isinstance(one, Solve)]
     return bound
 
 

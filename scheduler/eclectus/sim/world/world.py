@@ -14,7 +14,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from eclectus.engine.engine import Engine
-from eclectus.maths.min_cost_flow import min_cost_flow, routes_of
 from eclectus.model.commands import (
     Bind,
     Command,
@@ -32,7 +31,6 @@ from eclectus.model.events import (
     NodeGone,
     NodeSeen,
     Resumed,
-    Solved,
     TaskGone,
     TaskSeen,
 )
@@ -48,6 +46,7 @@ from eclectus.sim.world.judge import Judge, check_end, stuck
 from eclectus.sim.world.pools import PoolChange, PoolShares, ScenarioPools
 from eclectus.sim.world.probes import ProbeStream
 from eclectus.sim.world.run_record import RunRecord
+from eclectus.sim.world.solving import solved
 
 ScheduledEvent = tuple[float, int, Callable[[Any], None], Any]
 """Time, serial number, action, argument. Events of equal time run in the order of scheduling."""
@@ -221,18 +220,10 @@ class World:
                 if (seen := self._pools.record(command)) is not None:
                     self._notify(seen)
             elif type(command) is Solve:
-                self._schedule(self.now, self._events.append, self._solved(command))
+                self._schedule(self.now, self._events.append, solved(self.engine, command))
             elif type(command) is Fault:
                 self.fault_count += 1
                 self.first_fault = self.first_fault or f"{command.policy}: {command.message}"
-
-    def _solved(self, command: Solve) -> Solved:
-        """The answer to a problem that a policy has asked to have solved: there is one at once."""
-        problem = self.engine.problem(command.serial)
-        flows = None if problem is None else min_cost_flow(problem)
-        if problem is None or flows is None:
-            return Solved(command.serial, "infeasible")
-        return Solved(command.serial, "optimal", routes_of(problem, flows))
 
     def _arrive(self, numbered: tuple[int, Arrival]) -> None:
         number, job = numbered
