@@ -1,6 +1,7 @@
 """A seed climbs to the same world, and each bound that is removed is found by a climb."""
 
 import gc
+import math
 import random
 import time
 
@@ -89,7 +90,7 @@ def climbed(monkeypatch):
             for bound in bounds:
                 without.setattr(*bound)
             drawn = climbing.screen(pair, seed, SECONDS)
-            return climbing.search(drawn, objective, generations, SECONDS)
+            return climbing.search(drawn, objective, generations, SECONDS, math.inf)
 
     return climb
 
@@ -117,13 +118,17 @@ def made_up(candidate):
     return Work(step=waiting.count * services.count * (1 + waiting.shape["labels"]))
 
 
+def never():
+    return False
+
+
 PAIR, PLACED = ("waiting", "services"), ("placed", "budgets")
 
 
 def made_up_climb(seed, generations):
     """The best world of a climb by costs that are made up."""
     start = climbing.screened(PAIR, seed, made_up).best("step")
-    found, _ = climbing.climb(start, "step", random.Random(seed), generations, made_up)
+    found, _ = climbing.climb(start, "step", random.Random(seed), generations, made_up, is_spent=never)
     return climbing.candidate_of(found.genes), found.work
 
 
@@ -142,9 +147,16 @@ def test_a_seed_climbs_to_the_same_world():
 
 def test_a_climb_that_gets_no_better_ends():
     start = climbing.screened(PAIR, 1, made_up).best("step")
-    found, worlds = climbing.climb(start, "step", random.Random(1), 40, lambda _: Work())
+    found, worlds = climbing.climb(start, "step", random.Random(1), 40, lambda _: Work(), is_spent=never)
     assert found is start
     assert worlds == climbing.STARTS + climbing.PATIENCE * climbing.CHILDREN
+
+
+def test_a_climb_ends_when_its_share_of_the_time_is_spent():
+    start = climbing.screened(PAIR, 1, made_up).best("step")
+    looks = iter((False, False, True))
+    _, worlds = climbing.climb(start, "step", random.Random(1), 40, made_up, is_spent=lambda: next(looks))
+    assert worlds == 2
 
 
 def test_climbs_begin_with_the_pairs_whose_objects_cost_most():
@@ -197,7 +209,9 @@ def test_objects_of_every_shape_are_read_by_the_scheduler(kind):
 def test_a_climb_ends_where_a_step_is_beyond_the_bound():
     start = climbing.screened(PAIR, 1, made_up).best("step")
     costs = iter((1, 2, CALLS_MOST))
-    world, worlds = climbing.climb(start, "beside", random.Random(1), 40, lambda _: Work(step=next(costs)))
+    world, worlds = climbing.climb(
+        start, "beside", random.Random(1), 40, lambda _: Work(step=next(costs)), is_spent=never
+    )
     assert worlds == 3
     found = climbing.Found(PAIR, "beside", climbing.candidate_of(world.genes), world.work, world.work)
     assert found.is_finding, "though it does not grow"
@@ -207,7 +221,7 @@ def test_no_world_is_drawn_after_one_that_is_beyond_the_bound():
     costs = iter((1, CALLS_MOST))
     drawn = climbing.screened(PAIR, 1, lambda _: Work(step=next(costs)))
     assert [each.work.step for each in drawn.worlds] == [1, CALLS_MOST]
-    assert climbing.search(drawn, "kept", 5, SECONDS).is_finding
+    assert climbing.search(drawn, "kept", 5, SECONDS, math.inf).is_finding
 
 
 def test_a_step_that_makes_too_many_calls_ends_its_world(monkeypatch):

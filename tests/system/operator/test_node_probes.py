@@ -196,8 +196,11 @@ def test_an_invalid_node_probe_is_refused_or_gets_a_condition(admin, operator, i
     admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}))
     wait("its condition says so", lambda: "InvalidSpec" in str(status(admin, "bad").get("conditions")))
     wait("the other continues", lambda: status(admin).get("succeeded", 0) >= 1)
-    events = admin.get("/apis/events.k8s.io/v1/namespaces/default/events")["items"]
-    assert "InvalidSpec" in [each["reason"] for each in events if each["regarding"]["name"] == "bad"]
+    events = "/apis/events.k8s.io/v1/namespaces/default/events?fieldSelector=reason%3DInvalidSpec"
+    wait(
+        "an event says so",
+        lambda: "bad" in [each["regarding"]["name"] for each in admin.get(events)["items"]],
+    )
     suspended(admin)
 
 

@@ -3,7 +3,8 @@
 A product of two kinds is often one of three or four values that have to meet. So a few worlds of every pair
 are drawn first, each measured once for all objectives, and climbs come in the order of what objects of their
 pairs cost there. A climb begins at the best of many starts. It ends at once where a world costs more than any
-may: that is a finding, however it grows.
+may: that is a finding, however it grows. It also ends when it has used its share of the time, so that pairs
+whose worlds are slow do not keep the others from being climbed at all.
 """
 
 import math
@@ -147,18 +148,24 @@ def _spread(left: list[Screened], objective: str) -> Iterator[Screened]:
 
 
 def climb(
-    start: World, objective: str, rng: random.Random, generations: int, measure: Measure
+    start: World,
+    objective: str,
+    rng: random.Random,
+    generations: int,
+    measure: Measure,
+    *,
+    is_spent: Callable[[], bool],
 ) -> tuple[World, int]:
     """The best world of more starts and so many generations, and how many were measured.
 
-    Fewer generations if it does not get better.
+    Fewer if it does not get better, or when its time is spent.
     """
     best, worlds, patience = start, 0, PATIENCE
     genes = [drawn(start.genes.pair, rng) for _ in range(STARTS)]
     for generation in range(1 + generations):
         before = best
         for each in genes:
-            if best.work.is_beyond:
+            if best.work.is_beyond or is_spent():
                 return best, worlds
             found, worlds = World(each, measure(candidate_of(each))), worlds + 1
             best = max(best, found, key=lambda one: one.score(objective))
@@ -176,8 +183,8 @@ def screen(pair: Pair, seed: int, seconds: float) -> Screened:
     return replace(found, cpu_seconds=_cpu_seconds() - began)
 
 
-def search(found: Screened, objective: str, generations: int, seconds: float) -> Found:
-    """Climb, then judge what was found; no world takes more than these seconds of CPU."""
+def search(found: Screened, objective: str, generations: int, seconds: float, share_seconds: float) -> Found:
+    """Climb for a share of CPU at most, then judge what was found; no world takes more than `seconds`."""
     began, pair = _cpu_seconds(), found.pair
     best, worlds = climb(
         found.best(objective),
@@ -185,6 +192,7 @@ def search(found: Screened, objective: str, generations: int, seconds: float) ->
         random.Random(f"{found.seed} {pair} {objective}"),
         generations,
         lambda each: beyond_empty(each, seconds / 8, _counting(objective)),
+        is_spent=lambda: _cpu_seconds() - began > share_seconds,
     )
     candidate, work = candidate_of(best.genes), best.work
     if work.is_beyond or 4**2 * getattr(work, objective) < _LEAST[objective]:

@@ -25,6 +25,7 @@ from eclectus_e2e.progress import Progress
 _MINUTES = 60.0
 _GENERATIONS = 6
 _SECONDS = 20.0  # of CPU that a world may take
+_CLIMBING = 0.5  # of the time; the rest is for worlds drawn before, doubled after, and a second seed
 _COLUMNS = "{:21} {:9} {:>5} {:>11} {:>6} {:>11} {:>10}  {}"
 _HEAD = _COLUMNS.format("pair", "objective", "grows", "calls", "s", "of another", "bytes each", "vector")
 
@@ -107,6 +108,7 @@ def _pair(text: str) -> Pair:
 def _searched(options: argparse.Namespace) -> tuple[list[Screened], list[Found]]:
     """What each pair and each climb has cost: all of one seed, then of the next."""
     screens, found, begun, seeds = list[Screened](), list[Found](), 0, count(options.seed)
+    share_seconds = _CLIMBING * 60 * options.minutes / (len(options.pairs) * len(options.objectives))
     with Progress("pressure") as progress, ProcessPoolExecutor(options.jobs) as pool:
 
         def is_open() -> bool:
@@ -125,7 +127,7 @@ def _searched(options: argparse.Namespace) -> tuple[list[Screened], list[Found]]
             while running or (waiting and is_open()):
                 while waiting and len(running) < options.jobs and is_open():
                     climb = waiting.popleft()
-                    running.add(pool.submit(search, *climb, options.generations, _SECONDS))
+                    running.add(pool.submit(search, *climb, options.generations, _SECONDS, share_seconds))
                     begun += 1
                 done, running = wait(running, return_when=FIRST_COMPLETED)
                 found += (ended := [future.result() for future in done])
