@@ -167,6 +167,12 @@ def test_probes_go_on_beside_two_thousand_pods_that_no_node_can_run_until_one_wa
 
 
 def test_an_invalid_node_probe_is_refused_or_gets_a_condition(admin, operator, installed):
+    def objects_of_events(reason):
+        events = admin.get(
+            "/apis/events.k8s.io/v1/namespaces/default/events", fieldSelector=f"reason={reason}"
+        )
+        return [each["regarding"]["name"] for each in events["items"]]
+
     def refusal(path, body):
         try:
             admin.send("POST", path, body)
@@ -196,11 +202,7 @@ def test_an_invalid_node_probe_is_refused_or_gets_a_condition(admin, operator, i
     admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}))
     wait("its condition says so", lambda: "InvalidSpec" in str(status(admin, "bad").get("conditions")))
     wait("the other continues", lambda: status(admin).get("succeeded", 0) >= 1)
-    events = "/apis/events.k8s.io/v1/namespaces/default/events?fieldSelector=reason%3DInvalidSpec"
-    wait(
-        "an event says so",
-        lambda: "bad" in [each["regarding"]["name"] for each in admin.get(events)["items"]],
-    )
+    wait("an event says so", lambda: "bad" in objects_of_events("InvalidSpec"))
     suspended(admin)
 
 
