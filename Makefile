@@ -106,7 +106,7 @@ images: venv ## build the images without Docker, as archives in build/images/ (a
 
 lock: venv ## resolve the newest allowed versions into requirements/
 	$(BIN)/pip install --quiet uv
-	$(COMPILE) pyproject.toml --extra live --extra load --extra operator --group dev --upgrade -o requirements/dev.lock
+	$(COMPILE) pyproject.toml --extra live --extra cli --extra load --extra operator --group dev --upgrade -o requirements/dev.lock
 	$(COMPILE) pyproject.toml --extra live --extra load -c requirements/dev.lock -o requirements/live.lock
 	$(COMPILE) pyproject.toml --extra operator -c requirements/dev.lock -o requirements/operator.lock
 	echo hatchling | $(COMPILE) - -c requirements/dev.lock -o requirements/build.lock

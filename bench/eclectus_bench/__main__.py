@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-import orjson
+import msgspec
 
 from eclectus.policies.table import PLACE
 from eclectus_bench import (
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
     content = report(course.match, costs, steps, result, simulated=simulated, planned=planned)
     content |= {"rules": rules.content(ruled), "workloads": workload_report.content(rows)}
     content |= {"tenants": contest_report.content(played)}
-    file.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    file.write_bytes(msgspec.json.format(msgspec.json.encode(content)))
     print(f"\nwritten: {file}")
     return int(any(row.measured.problem for row in rows))
 

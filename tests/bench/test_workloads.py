@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
-import orjson
 import pytest
 
 from drains import drained
@@ -35,7 +34,7 @@ SIZES = Sizes(nodes=100, pairs=1, pods=None, standing=4_000, waiting=10)
 def task_of(workload: Workload) -> Any:
     found = workload.pod_of("pod-000004", "eclectus", NAMESPACES)
     found["metadata"] |= {"namespace": "measured", "uid": "uid"}
-    return task_from(decode_pod(orjson.dumps(found)))
+    return task_from(decode_pod(msgspec.json.encode(found)))
 
 
 # -- the rows ------------------------------------------------------------------------------------------

@@ -151,8 +151,18 @@ def test_without_the_extra_for_clusters_a_command_says_which_to_install(tmp_path
     run = [sys.executable, "-c", code, *words]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    problem = "this command needs the package httptools: from a checkout, pip install '.[live]' brings it"
+    problem = "this command needs the package httptools: from a checkout, pip install '.[cli]' brings it"
     assert done.stderr == f"error: {problem}\n"
+
+
+def test_a_kubeconfig_that_logs_in_by_a_plugin_says_which_extra_reads_it(tmp_path):
+    plugin = "exec: {apiVersion: client.authentication.k8s.io/v1, command: login, interactiveMode: Never}"
+    (tmp_path / "kubeconfig").write_text(CONFIG.replace("token: t", plugin))
+    code = "import sys; sys.modules['kubernetes'] = None; from eclectus.cli.main import main; main()"
+    run = [sys.executable, "-c", code, "pending", "--kubeconfig", str(tmp_path / "kubeconfig")]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    problem = "this command needs the package kubernetes: from a checkout, pip install '.[cli]' brings it"
+    assert (done.returncode, done.stderr) == (1, f"error: {problem}\n")
 
 
 def test_a_package_that_no_extra_has_is_a_defect():

@@ -5,7 +5,7 @@ import sys
 
 MODULES = ["addresses", "api_errors", "client", "credentials", "election", "leadership", "timing"]
 MODULES += ["serving.certificate", "serving.access", "serving.health", "serving.pages"]
-HEAVY = ["cryptography", "kubernetes", "numpy", "orjson", "yaml"]  # not in the operator's image, or large
+HEAVY = ["cryptography", "kubernetes", "numpy", "yaml"]  # not in the operator's image, or large
 ABOVE = ["eclectus.config", "eclectus.engine", "eclectus.live"]
 
 

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 
+import msgspec
 import numpy as np
-import orjson
 
 from eclectus_bench.match import OUTPUT
 from eclectus_bench.soak.run import measure
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     content = {**asdict(soak), "verdict": [{**asdict(row), "kept": row.kept} for row in rows(soak)]}
     for reading in content["readings"]:  # JSON has no name for the last bucket, which has no bound
         reading["steps"] = {str(bound): count for bound, count in reading["steps"].items()}
-    file.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    file.write_bytes(msgspec.json.format(msgspec.json.encode(content)))
     print(f"\nwritten: {file}")
     return 0 if all(row.kept for row in rows(soak)) else 1
 

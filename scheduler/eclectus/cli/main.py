@@ -72,10 +72,11 @@ COMMANDS = {
     "completion": Entry("main", "Print the completion script of a shell."),
 }
 
-LIVE_PACKAGES = (
-    *("aiohttp", "cryptography", "httptools", "kubernetes", "orjson", "prometheus_client", "uvloop"),
-)
-"""Packages that only the extra `live` brings: what reads a cluster needs them, and simulations do not."""
+EXTRAS = {
+    "cli": ("aiohttp", "httptools", "kubernetes"),
+    "live": ("cryptography", "prometheus_client", "uvloop"),
+}
+"""Packages that only these extras bring: what reads a cluster needs them, and simulations do not."""
 
 
 class Commands(click.Group):
@@ -144,9 +145,10 @@ def complete_for_kubectl() -> None:
 def _extra_for(error: ModuleNotFoundError) -> str:
     """Which extra has the package that is missing. Raises the error again for a package of none."""
     package = (error.name or "").partition(".")[0]
-    if package not in LIVE_PACKAGES:
+    extra = next((name for name, packages in EXTRAS.items() if package in packages), None)
+    if extra is None:
         raise error
-    return f"this command needs the package {package}: from a checkout, pip install '.[live]' brings it"
+    return f"this command needs the package {package}: from a checkout, pip install '.[{extra}]' brings it"
 
 
 def _fail(problems: list[str], code: int) -> None:

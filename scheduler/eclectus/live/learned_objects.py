@@ -22,7 +22,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-import orjson
+import msgspec
 
 from eclectus.api import node_probe, node_profile
 from eclectus.api.names import NODE_PROBES_PATH, NODE_PROFILES_PATH
@@ -134,7 +134,7 @@ class NodeProfiles:
         self.context.metrics.profile_writes.labels("written").inc()
 
     async def _create(self, name: str) -> None:
-        node = orjson.loads(await self.context.client.get(f"/api/v1/nodes/{name}"))
+        node = msgspec.json.decode(await self.context.client.get(f"/api/v1/nodes/{name}"))
         try:
             body = node_profile.new_object(name, node["metadata"]["uid"])
             await self.context.client.send("POST", NODE_PROFILES_PATH, body)

@@ -5,7 +5,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Literal
 
-import orjson
+from msgspec import json
 
 FIELDS = ("pod", "node", "reason", "uid", "kind", "holder", "address")
 """The `extra` keys of logging calls that are printed beside the message."""
@@ -24,7 +24,7 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return orjson.dumps(line).decode()
+        return json.encode(line).decode()
 
 
 class TextLines(logging.Formatter):

@@ -61,7 +61,7 @@ def test_the_entry_point_runs_as_an_unprivileged_user(unpacked, name, output):
 
 @pytest.mark.parametrize(
     ("name", "packages"),
-    [("scheduler", "aiohttp, kubernetes, numpy, orjson, uvloop"), ("operator", "aiohttp, kopf")],
+    [("scheduler", "aiohttp, numpy, uvloop"), ("operator", "aiohttp, kopf")],
 )
 def test_locked_packages_can_be_imported_and_are_compiled(unpacked, name, packages):
     code = (

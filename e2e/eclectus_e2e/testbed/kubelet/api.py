@@ -12,7 +12,6 @@ from typing import Any, Generic, Literal, TypeVar
 
 import aiohttp
 import msgspec
-import orjson
 import yaml
 
 from eclectus.api.common import read_json
@@ -101,7 +100,7 @@ class Api:
     ) -> bytes:
         """Send one request; returns the body. Raises ApiError for a status of 400 or above, an error of
         TRANSIENT without a response."""
-        data = None if body is None else orjson.dumps(body)
+        data = None if body is None else msgspec.json.encode(body)
         headers = (
             {"Content-Type": kind} if method == "GET" else {"Content-Type": kind, "Accept": _METADATA_ONLY}
         )
