@@ -36,7 +36,7 @@ class Kind:
     order: str = "fifo"  # that the profile needs to read them
 
 
-def plain_pod(name: str, namespace: str, millicores: int = 100, priority: int = 0) -> Event:
+def plain_pod(name: str, namespace: str, millicores: int = 100, priority: int = 0) -> events.TaskSeen:
     """A pod that asks for nothing but room."""
     return _seen(_pod(name, {}, millicores, namespace=namespace, priority=priority))
 
@@ -64,7 +64,7 @@ def _pod(
     return {"metadata": _meta(name, namespace, labels), "spec": full, "status": {"phase": phase}}
 
 
-def _seen(pod: Object) -> Event:
+def _seen(pod: Object) -> events.TaskSeen:
     return events.TaskSeen(translate.task_from(objects.decode_pod(json.encode(pod))))
 
 
