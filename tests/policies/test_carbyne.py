@@ -168,7 +168,7 @@ def test_the_last_of_ten_jobs_keeps_the_time_that_it_has_gained() -> None:
     small = [job(f"small-{at}", *chain) for at in range(8)]
     run.submit(wide, job("late", stage("x", 1, 1000, 2.0), stage("y", 8, 1000, 1.0, 0)), *small)
     planner = run.engine._state.profiles["eclectus"].order._planner  # type: ignore[attr-defined]
-    assert [uid for uid, each in planner.jobs.items() if not each._lends_gains] == ["uid-wide"]
+    assert [uid for uid, each in planner.jobs.items() if not each.lends_gains] == ["uid-wide"]
     run.run()
     assert {"late", "wide"} < {name for at, name, _ in run.starts if at == 2.0}
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from math import inf, log2, sqrt
 from operator import itemgetter, mul
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -111,11 +111,17 @@ class PodsOfNamespace:
     usage: Vector
     services: Vector
     share: Vector
+    weight: ClassVar = 1.0
 
     @property
     def claims(self) -> Vector:
         """What shares follow."""
         return *added(self.waiting, self.usage), *self.services
+
+    def remaining(self) -> tuple[Vector, Vector]:
+        """As of a job: work, of which no run time is known, and what is useful to it of each resource."""
+        wanted = added(self.waiting, self.usage)
+        return wanted, wanted
 
 
 class PlainPods:
@@ -205,8 +211,9 @@ TOLERANCE = 1e-9  # of a share: shares are divided, demands are whole numbers
 class PlannedJob:
     """A job as of its last plan. Changed by the planner only.
 
-    `share`: what it is entitled to. `usage`: what its pods hold. `seconds`: by stage, how long a task is
-    expected to run; None where that is unknown. `stage_ranks`: which stage is planned first.
+    `share`: what it is entitled to; `planned_share`: when it was planned. `usage`: what its pods hold.
+    `seconds`: by stage, how long a task is expected to run; None where that is unknown. `stage_ranks`: which
+    stage is planned first.
     """
 
     def __init__(
@@ -221,6 +228,8 @@ class PlannedJob:
         self.sizes = [size_of(demand, capacity) for demand in self.demands]
         self.seconds: Sequence[float | None] = [stage.seconds for stage in job.stages]
         self.share: Vector = (0.0,) * len(capacity)
+        self.weight = job.weight
+        self.services = self.share  # of which it has none: its tasks end
         self.may_exceed = True  # whether the share holds a first task that is larger than it
         self.pool = ""  # in which it shares, where there are Pools
         self.usage: Vector = self.share
@@ -231,12 +240,12 @@ class PlannedJob:
         self._stage_ranks = stage_ranks
         self._ranks: Sequence[float] | None = None  # of its stages, since its first plan: they may cost much
         self.lends = False  # whether only what is due goes before the tasks of others
-        self._lends_gains = True
+        self.lends_gains = True  # the time that it has gained with room of others, too
         self.counts = self.count()
         # What `remaining` has found, after the counts and the seconds that it is for.
         self._remaining: tuple[object, object, tuple[Vector, Vector]] | None = None
         self._planned_at = 0.0  # seconds
-        self._planned_share = self.share
+        self.planned_share = self.share
         self._to_start = [0] * len(job.stages)  # at that time
         self._dues: dict[int, int] = {}  # by stage, of the plan, up to `_dues_until`
         self._dues_until = -inf  # seconds
@@ -275,11 +284,6 @@ class PlannedJob:
                 left += inf if seconds is None else count.to_start * seconds * self.sizes[at]
         return left
 
-    def share_differs(self, most: float) -> bool:
-        """Whether the share differs from the planned one by more than this part of it in any resource."""
-        shares = zip(self.share, self._planned_share, strict=True)
-        return any(abs(new - old) > most * max(old, 1.0) for new, old in shares)
-
     def replan(
         self,
         now: float,
@@ -295,23 +299,23 @@ class PlannedJob:
         """
         excused = self._has_shrunk() or work_lost
         goes_on = beside is not None and not excused and self.follows_plan(now, since)
-        before = self.plan, self._planned_at, self._planned_share, self._to_start, self.deadline
+        before = self.plan, self._planned_at, self.planned_share, self._to_start, self.deadline
         finish = self._plan_anew(now, since, excused=excused)
         if goes_on and beside is not None:
             is_later = finish > self.deadline.at + SAME
             if is_later or not beside.allow(self.known.job.uid, self.bookings(now, since)):
-                self.plan, self._planned_at, self._planned_share, self._to_start, self.deadline = before
+                self.plan, self._planned_at, self.planned_share, self._to_start, self.deadline = before
 
     def _plan_anew(self, now: float, since: Callable[[str], float | None], *, excused: bool) -> float:
         """Returns when the plan ends, seconds; inf if there is none because a run time is unknown."""
-        is_first = not any(self._planned_share)
-        dominant, before = (used_part(each, self._capacity) for each in (self.share, self._planned_share))
+        is_first = not any(self.planned_share)
+        dominant, before = (used_part(each, self._capacity) for each in (self.share, self.planned_share))
         growth = inf if is_first else dominant / before
         stages = self._stages_left(now, since)
         if stages is not None and self._ranks is None:
             self._ranks = self._stage_ranks(stages, self.share)
         self.plan = None if stages is None else planned(stages, self.share, self._ranks)
-        self._planned_at, self._planned_share = now, self.share
+        self._planned_at, self.planned_share = now, self.share
         self._dues_until = -inf
         self._to_start = [each.to_start for each in self.counts]
         if self.plan is None:
@@ -325,7 +329,7 @@ class PlannedJob:
         useful = self.remaining()[1]
         return any(
             new < min(old, most) * (1.0 - TOLERANCE)
-            for new, old, most in zip(self.share, self._planned_share, useful, strict=True)
+            for new, old, most in zip(self.share, self.planned_share, useful, strict=True)
         )
 
     def _stages_left(self, now: float, since: Callable[[str], float | None]) -> list[StageLeft] | None:
@@ -342,19 +346,16 @@ class PlannedJob:
             stages.append(StageLeft(stage.counts.to_start, whole, seconds, stage.stage.parents, ends))
         return stages
 
-    def let_lend_gains(self, *, lends: bool) -> bool:
-        """Whether it lends the time, too, that it has gained with room of others; whether that is new."""
-        is_new = lends != self._lends_gains
-        if is_new:
-            self._lends_gains, self._dues_until = lends, -inf
-        return is_new
+    def let_lend_gains(self, *, lends: bool) -> None:
+        """Whether it lends the time, too, that it has gained with room of others."""
+        self.lends_gains, self._dues_until = lends, -inf
 
     def _elapsed(self, now: float) -> float:
         """The time of the plan at which the job must be, so that it ends by its deadline. Below 0 while it
         may wait: with room of others it has gained time."""
         plan = self.plan
         late = 0.0 if plan is None else self._planned_at + plan.finish_seconds - self.deadline.at
-        return now - self._planned_at + (late if self._lends_gains else max(late, 0.0))
+        return now - self._planned_at + (late if self.lends_gains else max(late, 0.0))
 
     def due(self, at: int, now: float) -> int:
         """How many tasks of a stage are to start now: those whose latest start has come, or all if it does
@@ -553,18 +554,24 @@ def set_shares(
         job.may_exceed = True
 
 
-def most_of(each: Sharing) -> Vector:
-    """What is useful to it of each resource."""
-    return each.remaining()[1] if isinstance(each, PlannedJob) else added(each.waiting, each.usage)
+def with_other_shares(jobs: Sequence[PlannedJob], part: float) -> list[PlannedJob]:
+    """Those whose share differs from the planned one by more than this part of it in any resource.
+
+    All at once: one job more changes the shares of all.
+    """
+    if not jobs:
+        return []
+    now, planned = (
+        np.array(each) for each in zip(*[(job.share, job.planned_share) for job in jobs], strict=True)
+    )
+    differ = (abs(now - planned) > part * np.maximum(planned, 1.0)).any(axis=1)
+    return [job for job, is_other in zip(jobs, differ.tolist(), strict=True) if is_other]
 
 
 def wants(sharing: Sequence[Sharing]) -> tuple[Floats, Floats, Floats]:
     """Of each, its remaining work, what is useful to it of each resource, and its weight."""
-    remaining = [
-        each.remaining() if isinstance(each, PlannedJob) else (added(each.waiting, each.usage),) * 2
-        for each in sharing
-    ]
-    weights = [each.known.job.weight if isinstance(each, PlannedJob) else 1.0 for each in sharing]
+    remaining = [each.remaining() for each in sharing]
+    weights = [each.weight for each in sharing]
     return (
         np.array([work for work, _ in remaining]),
         np.array([most for _, most in remaining]),
@@ -573,10 +580,8 @@ def wants(sharing: Sequence[Sharing]) -> tuple[Floats, Floats, Floats]:
 
 
 def services_of(sharing: Sequence[Sharing]) -> Floats:
-    """What services of each hold: those of a DAG job end."""
-    return np.array(
-        [each.services if isinstance(each, PodsOfNamespace) else (0.0,) * len(each.share) for each in sharing]
-    )
+    """What services of each hold."""
+    return np.array([each.services for each in sharing])
 
 
 def beside_services(shares: Floats, services: Floats, capacity: Floats, pool_of: NDArray[np.intp]) -> Floats:

@@ -9,10 +9,11 @@ which is due at once. What a known job holds is counted at once, because its nex
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from heapq import nlargest
 from itertools import chain, zip_longest
 from math import inf
 from typing import Any
+
+import numpy as np
 
 from eclectus.accounts.known_jobs import KnownJob
 from eclectus.cluster.due_times import DueTimes
@@ -28,6 +29,7 @@ from eclectus.policies.carbyne.planned_job import (
     added,
     offered_by,
     set_shares,
+    with_other_shares,
 )
 from eclectus.policies.carbyne.shares_by_pool import SharesByPool, altruism_of
 
@@ -194,9 +196,9 @@ class Planner:
         self._is_stale |= differs
         is_shared = self._is_to_share()
         if is_shared:
-            for uid in self._share(view):
-                if self.jobs[uid].share_differs(LEAST_CHANGE):
-                    self._unplanned.setdefault(uid, False)
+            shared = [self.jobs[uid] for uid in self._share(view)]
+            for other in with_other_shares(shared, LEAST_CHANGE):
+                self._unplanned.setdefault(other.known.job.uid, False)
         planned, self._stages_planned = _in_turn(view, self._unplanned, self._stages_planned, self._starts_of)
         for uid in planned:
             self._replan(view, uid, work_lost=self._unplanned.pop(uid))
@@ -329,10 +331,13 @@ class Planner:
     def _choose_last(self) -> None:
         """When all work ends is up to the jobs that end last: what they have gained, they keep."""
         known = {uid: job for uid, job in self.jobs.items() if job.plan is not None}
-        latest = nlargest(int(len(known) * LAST_PART), known.values(), key=lambda job: job.deadline.at)
-        last = set(latest)
-        for uid, job in known.items():
-            if job.let_lend_gains(lends=job not in last):
+        ends = np.array([job.deadline.at for job in known.values()])
+        latest = np.argsort(-ends, kind="stable")[: int(len(known) * LAST_PART)]
+        lends = np.ones(len(known), dtype=bool)
+        lends[latest] = False
+        for (uid, job), it_lends in zip(known.items(), lends.tolist(), strict=True):
+            if it_lends != job.lends_gains:
+                job.let_lend_gains(lends=it_lends)
                 self._has_changed(uid, job)
 
     def _draw(self, view: View, uid: str, job: PlannedJob) -> None:

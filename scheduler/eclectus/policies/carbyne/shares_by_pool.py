@@ -27,7 +27,6 @@ from eclectus.policies.carbyne.planned_job import (
     Vector,
     added,
     beside_services,
-    most_of,
     services_of,
     wants,
 )
@@ -121,7 +120,7 @@ class SharesByPool:
             return None
         most = (0.0,) * len(self._offered.resources)
         for each in members:
-            most = added(most, most_of(each))
+            most = added(most, each.remaining()[1])
         return {name: int(amount) for name, amount in zip(self._offered.resources, most, strict=True)}
 
     def _divide(self, path: str, members: _Members, uids: list[str], paths: list[str]) -> None:
