@@ -43,7 +43,7 @@ Measure = Callable[[Candidate], Work]
 
 @dataclass(frozen=True)
 class Found:
-    """The worst that was found of a pair for one objective, with twice and with four times as many objects.
+    """The worst that was found of a pair for one objective, with `factor` and half as many times the objects.
 
     A bound shows in the last doubling, where one is far above the small worlds of a search. What is beyond
     an absolute bound is not doubled any more, nor is what costs so little that twice a product of it would
@@ -203,17 +203,28 @@ def search(found: Screened, objective: str, generations: int, seconds: float, sh
 
 
 def judged(pair: Pair, objective: str, candidate: Candidate, seconds: float) -> Found:
-    """Double it twice, or once if it is beyond a bound then."""
+    """Double it twice, or once if it is beyond a bound then; once more if it seems to be a finding.
+
+    For a bound may stand a little above the second world, as that of what is planned in a step does.
+    """
     doubled = beyond_empty(candidate.times(2), seconds, _counting(objective))
-    if doubled.is_beyond:
-        return Found(pair, objective, candidate, doubled, doubled, factor=2, worlds=1)
-    redoubled = beyond_empty(candidate.times(4), seconds, _counting(objective))
-    if redoubled.is_beyond:
-        return Found(pair, objective, candidate, doubled, redoubled, worlds=2)
-    timed = measured(candidate.times(4), seconds, "nothing")
-    is_over = redoubled.is_over and timed.is_over  # counting alone makes a step several times as long
-    redoubled = replace(redoubled, seconds=timed.seconds, is_over=is_over)
-    return Found(pair, objective, candidate, doubled, redoubled)
+    found = Found(pair, objective, candidate, doubled, doubled, factor=2, worlds=1)
+    if not doubled.is_beyond:
+        redoubled = _timed(candidate.times(4), objective, seconds)
+        found = Found(pair, objective, candidate, doubled, redoubled, factor=4, worlds=2)
+    if found.is_finding and not found.is_over:
+        again = _timed(candidate.times(8), objective, seconds)
+        found = Found(pair, objective, candidate, found.redoubled, again, factor=8, worlds=3)
+    return found
+
+
+def _timed(candidate: Candidate, objective: str, seconds: float) -> Work:
+    """Its counts, and its seconds of a run of its own: counting makes a step several times as long."""
+    work = beyond_empty(candidate, seconds, _counting(objective))
+    if work.is_beyond:
+        return work
+    timed = measured(candidate, seconds, "nothing")
+    return replace(work, seconds=timed.seconds, is_over=work.is_over and timed.is_over)
 
 
 def _counting(objective: str) -> Counting:

@@ -35,10 +35,11 @@ def pressure(arguments: list[str]) -> int:
 
     Worlds of two kinds of objects, drawn from a seed, are changed in small steps, those of the costliest
     pairs first, and what costs more for each object is kept: calls of functions in the longest step, calls
-    until a plain pod of another tenant is bound, and bytes. Then both numbers of objects are doubled twice.
+    until a plain pod of another tenant is bound, and bytes. Then both numbers of objects are doubled twice,
+    and once more if it seems too much.
     `grows` is the exponent of the cost at the end: 1 is linear, 2 is a product, and 0 is a cost that is
     bounded, or little; `over` is a step, or a memory, beyond what any may cost. Counts and seconds are those
-    of four times the vector, but for what is over or little.
+    of the last world, at most eight times the vector.
     Exit code 0 when nothing is over or grows too fast: work and bytes faster than the objects, or what
     another tenant's pod costs at all.
     """
