@@ -8,6 +8,7 @@ import pytest
 
 from command_table import FAST, LIVE, NOT_RUN, SLOW
 from eclectus.cli.main import program
+from eclectus.cli.verbs import WithVerbs
 from eclectus_e2e.__main__ import COMMANDS as E2E_COMMANDS
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_hack.__main__ import COMMANDS as HACK_COMMANDS
@@ -68,6 +69,8 @@ def problem(words):
         if found is None:
             return f"no command {name!r}"
         command = found
+    if isinstance(command, WithVerbs) and words and words[0] in command.verbs:
+        command = command.verbs[words.pop(0)]
     options = {option for each in command.params for option in (*each.opts, *each.secondary_opts)}
     unknown = [word for word in words if word.startswith("-") and word.partition("=")[0] not in options]
     unknown = [word for word in unknown if word not in ("-h", "--help")]
@@ -99,6 +102,8 @@ def test_every_module_and_its_command_exist():
         (["simulate", "two-speed"], "unknown: two-speed"),
         (["simulate", "two-speeds", "--sed=1"], "unknown: --sed=1"),
         (["speeds", "-w"], None),
+        (["dag", "logs", "etl", "--stage", "read"], None),
+        (["dag", "suspend", "etl", "--stage", "read"], "unknown: --stage"),
         (["simulate", "FILE", "--seeds", "3"], None),
     ],
 )

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 import click
 
 from eclectus.cli.main import program
-from eclectus.cli.pools.command import IMPORT, pools
-from eclectus.cli.pools.import_queues import import_queues
+from eclectus.cli.verbs import WithVerbs
 from eclectus_hack.reference.markdown import head
 
 INTRODUCTION = """\
@@ -47,11 +46,13 @@ def _sections(context: click.Context) -> Iterator[str]:
     if isinstance(context.command, click.Group):
         for name, command in sorted(context.command.commands.items()):
             yield from _sections(click.Context(command, info_name=name, parent=context))
-    if context.command is pools:
-        yield from _sections(click.Context(import_queues, info_name=f"pools {IMPORT}", parent=context.parent))
+    if isinstance(context.command, WithVerbs):
+        for name, command in sorted(context.command.verbs.items()):
+            path = f"{context.info_name} {name}"
+            yield from _sections(click.Context(command, info_name=path, parent=context.parent))
 
 
 def _help(context: click.Context) -> str:
-    help_text = context.get_help().partition("\nCommands:\n")[0]  # each has a section of its own
+    help_text = re.split(r"\n(Commands|Verbs):\n", context.get_help())[0]  # each has a section of its own
     text = SHARED.sub("", help_text).rstrip().removesuffix("Options:").rstrip()
     return f"```text\n{text}\n```\n"

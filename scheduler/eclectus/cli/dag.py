@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import click
 from msgspec import Struct, ValidationError, convert, to_builtins
@@ -23,7 +23,9 @@ from eclectus.api.dag_job import (
 )
 from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOB_LABEL, DAG_JOBS, STAGE_LABEL
 from eclectus.cli import cluster_commands
+from eclectus.cli.dag_verbs import VERBS
 from eclectus.cli.output import ABSENT, age, aligned, count, shortened, span, structured
+from eclectus.cli.verbs import WithVerbs
 from eclectus.config.settings_reading import nearest
 from eclectus.kube.dag_jobs import topological
 from eclectus.kube.requests import FieldError, thousandths
@@ -38,8 +40,12 @@ Object = dict[str, Any]
 WITHOUT_NODE = {"labelSelector": DAG_JOB_LABEL, "fieldSelector": "spec.nodeName=,status.phase=Pending"}
 
 
-@click.command()
-@click.argument("name", required=False, default="")
+class _Dag(WithVerbs):
+    verbs: ClassVar = VERBS
+
+
+@click.command(cls=_Dag)
+@click.argument("name", default="", shell_complete=_Dag.complete)
 @click.option("-n", "--namespace", help="Namespace of the jobs. By default that of the kubeconfig's context.")
 @click.option("-A", "--all-namespaces", is_flag=True, help="Jobs of all namespaces.")
 @cluster_commands.output_option(

@@ -65,6 +65,8 @@ NOT_RUN = {
     "eclectus explain *": "a pod and a tape of the reader's; tests/cli/test_explain.py runs it",
     "eclectus simulate my-cluster.yaml *": "a file of the reader's, like the shipped my-cluster",
     "eclectus config import *": "a file of the reader's; tests/config/test_upstream.py imports such files",
+    "kubectl eclectus dag nightly-*": "a job of the reader's",
+    "kubectl eclectus dag * nightly-*": "the same; tests/system/operator/test_dag_jobs.py changes one",
     "kubectl eclectus pools import *": "a file of the reader's; tests/config/queues imports such files",
     "eclectus check-config *": "a file of the reader's; tests/cli/test_configure_page.py checks examples",
     "eclectus simulate openb *": "needs a data set; tests/sim/workloads reads it where there is one",

@@ -3,11 +3,13 @@
 import json
 
 import pytest
+from click.testing import CliRunner
 
 from dag_jobs import stage
 from eclectus.api.common import time_text
 from eclectus.api.dag_job import FailedTasks
 from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOB_LABEL, INSTANCE_LABEL, WORK_SECONDS
+from eclectus.cli.main import program
 from eclectus.kubeclient.api_errors import ApiError
 from eclectus_e2e.testbed.controlplane.components import audit_log
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
@@ -143,16 +145,22 @@ def test_a_task_that_fails_runs_again(admin, operator):
     assert admin.events("TasksRetried")
 
 
-def test_suspended_and_resumed(admin, operator):
+def test_suspended_resumed_and_cancelled_by_the_command(admin, plane, operator):
+    def ask(verb):
+        place = ["-n", admin.namespace, "--kubeconfig", str(plane.kubeconfig)]
+        return CliRunner().invoke(program, ["dag", verb, "job", *place]).output
+
     submit(admin, "job", work("a"), work("b", "a", tasks=3, seconds=600))
     wait("b runs", lambda: len(running(admin)) == 3)
-    change(admin, "job", suspend=True)
+    assert ask("suspend") == "dagjob job: suspended\n"
     wait("its pods are gone", lambda: list(admin.phases()) == ["Succeeded"])
     assert condition(admin, "job", "Suspended")["status"] == "True"
-    change(admin, "job", suspend=False)
+    assert ask("resume") == "dagjob job: resumed\n"
     wait("they are back", lambda: len(running(admin)) == 3)
     assert status(admin, "job")["stages"][1]["retried"] == 0
     assert condition(admin, "job", "Suspended")["status"] == "False"
+    assert ask("cancel") == "dagjob job: cancelled\n"
+    wait("nothing is left", lambda: not admin.pods())
 
 
 @pytest.mark.parametrize("policy", ["Foreground", "Background"])

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import click
 from msgspec import structs
-from typing_extensions import override
 
 from eclectus.api.names import POOL, POOLS_PATH
 from eclectus.api.pool import READY, Pool, PoolShare
@@ -17,6 +16,7 @@ from eclectus.cli import cluster_commands
 from eclectus.cli.output import ABSENT, age, aligned, span, structured
 from eclectus.cli.pools.import_queues import import_queues
 from eclectus.cli.pools.taking import taking
+from eclectus.cli.verbs import WithVerbs
 from eclectus.config.settings_reading import nearest
 
 if TYPE_CHECKING:
@@ -24,29 +24,16 @@ if TYPE_CHECKING:
 
 Output = Literal["table", "wide", "json", "yaml"]
 Row = dict[str, Any]
-IMPORT = "import"
 TAKEN_SHOWN = 3  # pools in a cell
 FIRST = ("cpu", "memory", "pods")  # in this order, before other resources
 
 
-class _WithImport(click.Command):
-    """A command whose first word may be `import`, which is one of its own."""
-
-    @override
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        if args[:1] == [IMPORT]:
-            return import_queues.make_context(f"{info_name} {IMPORT}", args[1:], parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
+class _Pools(WithVerbs):
+    verbs: ClassVar = {"import": import_queues}
 
 
-def _words(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    return [IMPORT] if IMPORT.startswith(incomplete) else []
-
-
-@click.command(cls=_WithImport)
-@click.argument("name", default="", shell_complete=_words)
+@click.command(cls=_Pools)
+@click.argument("name", default="", shell_complete=_Pools.complete)
 @cluster_commands.output_option(Output, "Output format; `wide` is a table with all resources and jobs.")
 @click.option("-w", "--watch", is_flag=True, help="Keep running and print again after each change.")
 @cluster_commands.kubeconfig_options
@@ -60,8 +47,6 @@ def pools(*, name: str, output: Output, watch: bool, kubeconfig: Path | None, co
     and maxima name, or cpu; `-o wide` has all, and in TAKES FROM the pools above their share from which a
     starved one may take room back, and in how long, if its profile has `relieve: reclaim`. The scheduler
     writes these figures at most every 15 s.
-
-    `eclectus pools import` makes Pools of the queues of Kueue, YuniKorn and Volcano.
 
     \b
     Permissions of the caller, in the cluster:

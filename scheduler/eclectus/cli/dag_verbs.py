@@ -1,0 +1,214 @@
+"""`eclectus dag suspend`, `resume`, `cancel` and `logs`: changes of DAG jobs, and their pods' logs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from eclectus.api.names import (
+    API_VERSION,
+    ATTEMPT_LABEL,
+    DAG_JOB_LABEL,
+    DAG_JOBS,
+    STAGE_LABEL,
+    TASK_INDEX_LABEL,
+)
+from eclectus.cli import cluster_commands
+
+if TYPE_CHECKING:
+    from eclectus.kubeclient.client import ApiClient, ObjectApi
+
+LINES = 10  # of a pod, as `kubectl logs` shows of pods that a selector chooses
+BYTES_MOST = 2**20  # of a pod's log
+PODS_MOST = 100  # whose logs are read, the first ones
+NO_LOG = "has no log yet"
+
+Object = dict[str, Any]
+Change = Callable[["ObjectApi", str], Awaitable[str]]
+
+
+def _namespace_option(command: cluster_commands.Command) -> cluster_commands.Command:
+    text = "Namespace of the jobs. By default that of the kubeconfig's context."
+    return click.option("-n", "--namespace", help=text)(command)
+
+
+def _of_jobs(command: cluster_commands.Command) -> cluster_commands.Command:
+    """Add the names of jobs, and where they are, to a command."""
+    names = click.argument("names", nargs=-1, required=True, metavar="JOB...")
+    return names(_namespace_option(cluster_commands.kubeconfig_options(command)))
+
+
+@click.command()
+@_of_jobs
+def suspend(
+    names: Sequence[str], namespace: str | None, kubeconfig: Path | None, context: str | None
+) -> None:
+    """Suspend jobs: pods that have not finished are deleted, what has succeeded remains so.
+
+    \b
+    Permissions of the caller, in the namespace:
+      get, patch dagjobs.eclectus.dev
+    """
+    _change(names, namespace, kubeconfig, context, lambda api, path: _set_suspended(api, path, is_to_be=True))
+
+
+@click.command()
+@_of_jobs
+def resume(names: Sequence[str], namespace: str | None, kubeconfig: Path | None, context: str | None) -> None:
+    """Go on with jobs that are suspended.
+
+    \b
+    Permissions of the caller, in the namespace:
+      get, patch dagjobs.eclectus.dev
+    """
+    _change(
+        names, namespace, kubeconfig, context, lambda api, path: _set_suspended(api, path, is_to_be=False)
+    )
+
+
+@click.command()
+@_of_jobs
+def cancel(names: Sequence[str], namespace: str | None, kubeconfig: Path | None, context: str | None) -> None:
+    """Delete jobs, with their pods and the logs of these.
+
+    \b
+    Permissions of the caller, in the namespace:
+      delete dagjobs.eclectus.dev
+    """
+    _change(names, namespace, kubeconfig, context, _cancelled)
+
+
+@click.command()
+@click.argument("name", metavar="JOB")
+@_namespace_option
+@click.option("--stage", help="Only pods of this stage.")
+@click.option("-c", "--container", help="Of this container. By default the first one of each pod.")
+@click.option(
+    "--tail",
+    type=click.IntRange(min=0),
+    default=LINES,
+    show_default=True,
+    help="So many lines of each pod, the last ones.",
+)
+@cluster_commands.kubeconfig_options
+def logs(
+    *,
+    name: str,
+    namespace: str | None,
+    stage: str | None,
+    container: str | None,
+    tail: int,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> None:
+    """Print the logs of a job's pods by stage and task; each line begins with its pod.
+
+    \b
+    Permissions of the caller, in the namespace:
+      list pods, get pods/log
+    """
+    from eclectus.kubeclient.api_errors import RejectedError
+    from eclectus.kubeclient.client import ObjectApi, list_objects
+
+    where = namespace or cluster_commands.default_namespace(kubeconfig, context)
+
+    async def read(client: ApiClient) -> None:
+        selector = f"{DAG_JOB_LABEL}={name}" + (f",{STAGE_LABEL}={stage}" if stage else "")
+        path = f"/api/v1/namespaces/{where}/pods"
+        listing = list_objects(ObjectApi(client), path, {"labelSelector": selector})
+        pods = in_order(await cluster_commands.awaited(listing, "listing the pods"))
+        if not pods:
+            of_stage = f" of stage {stage}" if stage else ""
+            raise click.ClickException(f"DagJob {name} in namespace {where} has no pod{of_stage}")
+        for pod in pods[:PODS_MOST]:
+            its_name = pod["metadata"]["name"]
+            query = {"tailLines": str(tail), "limitBytes": str(BYTES_MOST)}
+            query["container"] = container or pod["spec"]["containers"][0]["name"]
+            try:
+                text = await client.get(f"{path}/{its_name}/log", query)
+            except RejectedError as error:
+                click.echo(f"note: {its_name} {NO_LOG}: {error.message}", err=True)
+                continue
+            for line in text.decode(errors="replace").splitlines():
+                click.echo(f"{its_name}: {line}")
+        if len(pods) > PODS_MOST:
+            rest = len(pods) - PODS_MOST
+            click.echo(f"note: {rest} more pods: choose a stage by --stage, or use kubectl logs", err=True)
+
+    _run(kubeconfig, context, read)
+
+
+def in_order(pods: Iterable[Object]) -> list[Object]:
+    """By stage, task and attempt; numbers that nobody can read come first."""
+
+    def number(pod: Object, label: str) -> int:
+        text = pod["metadata"]["labels"].get(label, "")
+        return int(text) if text.isdecimal() else -1
+
+    def place(pod: Object) -> tuple[str, int, int]:
+        stage = pod["metadata"]["labels"].get(STAGE_LABEL, "")
+        return stage, number(pod, TASK_INDEX_LABEL), number(pod, ATTEMPT_LABEL)
+
+    return sorted(pods, key=place)
+
+
+async def _set_suspended(api: ObjectApi, path: str, *, is_to_be: bool) -> str:
+    found = await api.send("GET", path)
+    if bool(found["spec"].get("suspend")) == is_to_be:
+        return "is suspended already" if is_to_be else "is not suspended"
+    await api.send("PATCH", path, {"spec": {"suspend": is_to_be}})
+    return "suspended" if is_to_be else "resumed"
+
+
+async def _cancelled(api: ObjectApi, path: str) -> str:
+    await api.send("DELETE", path, query={"propagationPolicy": "Background"})
+    return "cancelled"
+
+
+def _change(
+    names: Sequence[str], namespace: str | None, kubeconfig: Path | None, context: str | None, change: Change
+) -> None:
+    """Change each job. One that does not exist, or may not be changed, stops no other; exit code 1."""
+    from eclectus.kubeclient.api_errors import MissingError, RejectedError
+    from eclectus.kubeclient.client import ObjectApi
+
+    where = namespace or cluster_commands.default_namespace(kubeconfig, context)
+    failed = list[str]()
+
+    async def change_all(client: ApiClient) -> None:
+        for name in names:
+            path = f"/apis/{API_VERSION}/namespaces/{where}/{DAG_JOBS}/{name}"
+            try:
+                done = await change(ObjectApi(client), path)
+            except MissingError:
+                failed.append(f"there is no DagJob {name!r} in namespace {where}")
+            except RejectedError as error:
+                failed.append(f"DagJob {name}: {error.message}")
+            else:
+                click.echo(f"dagjob {name}: {done}")
+
+    _run(kubeconfig, context, change_all)
+    for problem in failed:
+        click.echo(f"error: {problem}", err=True)
+    if failed:
+        raise SystemExit(1)
+
+
+def _run(kubeconfig: Path | None, context: str | None, work: Callable[[ApiClient], Awaitable[None]]) -> None:
+    from eclectus.kubeclient import credentials
+    from eclectus.kubeclient.client import connected
+
+    access = credentials.load(kubeconfig, context)
+
+    async def run() -> None:
+        async with connected(access, cluster_commands.REQUEST_SECONDS) as client:
+            await work(client)
+
+    asyncio.run(run())
+
+
+VERBS = {"suspend": suspend, "resume": resume, "cancel": cancel, "logs": logs}
