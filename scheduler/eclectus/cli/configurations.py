@@ -1,5 +1,6 @@
 """`eclectus check-config`, `config import`, `policies`: configurations checked, translated and explained."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import fill
@@ -88,7 +89,9 @@ def config_import(file: Path, output: Path | None) -> None:
 @click.command()
 @click.argument("name", required=False)
 def policies(name: str | None) -> None:
-    """List all policies by role, or explain the policy NAME and its settings in each of its roles."""
+    """List all policies by role, or explain the policy NAME in each of its roles: its settings, its paper,
+    and where it departs from that.
+    """
     unusable = []
     for each in foreign_policies():
         try:
@@ -122,3 +125,9 @@ def _explain(role: str, name: str, kind: type[Any]) -> Iterator[str]:
         yield f"  {each.key}: {each.default}    # {each.values}"
         reason = f" Default: {each.why}." if each.why else ""
         yield fill(f"{each.means}{reason}", 96, initial_indent="      ", subsequent_indent="      ")
+    yield f"\n{_source(kind)}"
+
+
+def _source(kind: type[Any]) -> str:
+    """Its idea, its paper, and where it departs from that: what its module says."""
+    return (sys.modules[kind.__module__].__doc__ or "").strip()

@@ -6,7 +6,8 @@ is still there and has room now; pods and nodes may have gone, and others may ha
 answer comes within `solveTimeout`, or none is to be had, pods are placed one by one by the same costs, so
 that a solver that is away costs quality and no time.
 
-Departures from the paper:
+M. Isard and others, "Quincy: Fair Scheduling for Distributed Computing Clusters", SOSP 2009; I. Gog and
+others, "Firmament: Fast, Centralized Cluster Scheduling at Scale", OSDI 2016. Departures:
 - running pods stay where they are. The paper's running arcs, by which a round may also end or move a pod, are
   left out: in Kubernetes a pod that is moved begins anew.
 - pods have vectors of requests, a network has slots. A node has as many slots for a class as pods of it fit

@@ -2,7 +2,8 @@
 
 After a minute, and whatever its rate: a task that began late is behind as well. It asks neither how long the
 task needs still nor what a copy saves, which is what LATE improves on: a baseline. Only tasks that say their
-progress are judged. Hadoop then takes the one whose data is nearest; here nothing is known of that.
+progress are judged. Departure: Hadoop then takes the one whose data is nearest; here nothing is known of
+that.
 """
 
 from dataclasses import dataclass
