@@ -38,3 +38,18 @@ def test_a_reader_that_is_further_behind_than_is_remembered_starts_over(
         cluster.hold(0, labelled(at))
     assert changes.entries_since(0) is None
     assert len(changes._entries) <= 4
+
+
+def test_changes_are_kept_by_group_in_their_order() -> None:
+    cluster = cluster_of(node("n"), node("m"))
+    first, second = labelled(0), make_task("t1", labels=(("a", "b"),))
+    for row, task in ((0, first), (1, second), (1, first)):
+        cluster.hold(row, task)
+    cluster.pods.release(0, first, is_nominated=False)
+    pods = cluster.pods
+    found = pods.changes_since(0)
+    assert found == {pods.of_pod(first): [(0, 1), (1, 1), (0, -1)], pods.of_pod(second): [(1, 1)]}
+    assert pods.changes_since(0) is found, "grouped once for all readers"
+    assert pods.changes_since(3) == {pods.of_pod(first): [(0, -1)]}
+    cluster.hold(0, second)
+    assert pods.changes_since(3) == {pods.of_pod(first): [(0, -1)], pods.of_pod(second): [(0, 1)]}

@@ -15,7 +15,7 @@ too: such a pod may be placed in the same scheduling cycle as one that it keeps 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
@@ -164,6 +164,7 @@ class HeldTerms:
 
 
 MAX_CHANGES = 16_384  # pods that come or leave; a reader that is further behind counts all groups again
+MAX_CURSORS = 8  # since which changes are kept by group
 MAX_KEYS = 256  # labels by which groups are filed; any pod may ask for any label
 
 Terms = tuple[PodAffinityTerm, ...]
@@ -215,6 +216,8 @@ class AlikePodGroups:
         self._by_label: dict[str, dict[str, Groups]] = {}
         self._serial = self.compared = 0
         self.changes = EntryLog[Change](MAX_CHANGES)
+        self._grouped: dict[int, dict[AlikePods, list[tuple[int, int]]]] = {}  # by cursor
+        self._grouped_until = 0
 
     def __len__(self) -> int:
         return len(self._groups)
@@ -248,6 +251,20 @@ class AlikePodGroups:
         if not group.pods:
             self._drop(key, group)
         self.changes.record((group, row, -1))
+
+    def changes_since(self, cursor: int) -> Mapping[AlikePods, Sequence[tuple[int, int]]] | None:
+        """By group, the rows and directions of its changes since `cursor`; None if too far back.
+
+        Counts of many rules read the same changes, and most rules count few groups: so they are grouped once.
+        """
+        if self._grouped_until != self.changes.head or len(self._grouped) >= MAX_CURSORS:
+            self._grouped, self._grouped_until = {}, self.changes.head
+        found = self._grouped.get(cursor)
+        if found is None and (entries := self.changes.entries_since(cursor)) is not None:
+            found = self._grouped[cursor] = {}
+            for group, row, times in entries:
+                found.setdefault(group, []).append((row, times))
+        return found
 
     def of_pod(self, task: Task) -> AlikePods:
         """The group of a pod that is held; of one that is not bound, as nominated if there are such pods."""

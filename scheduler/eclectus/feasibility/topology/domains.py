@@ -237,7 +237,8 @@ class DomainCounts:
     `counts`: by the number of a domain, shape [domains or more]. A domain exists if it has an eligible node:
     `existing` says how many do, `least` is the least count of one (0 without any), `total` the sum of all.
     `domain_at`: by row the domain in which its pods count; `ABSENT` if they count nowhere.
-    A pod that comes or leaves costs O(1), whatever there are of pods, nodes and domains.
+    A pod that counts costs O(1) when it comes or leaves, whatever there are of pods, nodes and domains; of
+    those that do not count, all of a group cost that together.
     """
 
     def __init__(
@@ -271,15 +272,16 @@ class DomainCounts:
         if self._pods_cursor == pods.head and self._shape_cursor == shape.head:
             return _NOTHING
         self.domains.refresh()
-        entries, reshaped = pods.entries_since(self._pods_cursor), shape.since(self._shape_cursor)
-        if entries is None or reshaped is None or self._generation != self.domains.generation:
+        changed, reshaped = cluster.pods.changes_since(self._pods_cursor), shape.since(self._shape_cursor)
+        if changed is None or reshaped is None or self._generation != self.domains.generation:
             self._start_over()
             return None
         self._pods_cursor, self._shape_cursor = pods.head, shape.head
         touched: dict[int, None] = {}
-        for group, row, times in entries:
+        for group, on_rows in changed.items():
             if weight := self.weight(group):
-                self._add(row, weight * times, touched)
+                for row, times in on_rows:
+                    self._add(row, weight * times, touched)
         if reshaped:
             more = self.domains.count - len(self.counts)  # there may be more domains than places for them
             if more > 0:
