@@ -259,7 +259,7 @@ class ApiServer:
         self.admission("DELETE", what, body, by)
         is_running = what.resource == "pods" and found["spec"].get("nodeName") and not has_ended(found)
         is_owner = body.get("propagationPolicy") == "Foreground"
-        if is_running or is_owner:
+        if (is_running and body.get("gracePeriodSeconds") != 0) or is_owner:
             if "deletionTimestamp" in found["metadata"]:
                 return found
             grace = GRACE_SECONDS if is_running else 0

@@ -1,7 +1,8 @@
 """The kubelets and the garbage collector of the simulated cluster: what becomes of pods once they are bound.
 
 Annotations of a pod say how: after `chaos/seconds` it ends; of the pods of DagJobs `chaos/fails` is the share
-that fails then, `chaos/refused` the share that their node does not accept. A pod of a DagJob that is deleted
+that fails then, `chaos/refused` the share that their node does not accept. `chaos/slow` is the share of pods
+that take eight times as long, whoever made them. A pod of a DagJob that is deleted
 while it runs gets SIGTERM, and exits with 0, with 143, or without a trace.
 """
 
@@ -16,7 +17,8 @@ from eclectus.api.names import DAG_JOBS, GROUP, STAGE_LABEL, TASK_INDEX_LABEL
 from eclectus_e2e.chaos.api_server import ApiServer, Change, Object, has_ended, merged, stamp
 from eclectus_e2e.chaos.network import Network
 
-SECONDS, FAILS, REFUSED = "chaos/seconds", "chaos/fails", "chaos/refused"
+SECONDS, FAILS, REFUSED, SLOW = "chaos/seconds", "chaos/fails", "chaos/refused", "chaos/slow"
+SLOW_TIMES = 8.0
 JOBS = f"{GROUP}/{DAG_JOBS}"  # their resource
 Task = tuple[str, str, str]
 """The uid of a DagJob, a stage, and the index of the task."""
@@ -59,6 +61,9 @@ class Kubelets:
             starts = self.rng.uniform(0.05, 1.0)
             later(starts, self._start, change.key, uid)
             runs = float(pod["metadata"]["annotations"][SECONDS])
+            slow = pod["metadata"]["annotations"].get(SLOW)
+            if slow is not None and self.rng.random() < float(slow):
+                runs *= SLOW_TIMES
             later(starts + runs, self._end, change.key, uid)
 
     def _start(self, key: str, uid: str) -> None:

@@ -75,13 +75,12 @@ class _SimulatedLoop(SyncLoop):
 
     async def _play(self) -> None:
         await self._start(kopf.OperatorSettings())
-        namespaces = self._kind.where.get("namespaces")
-        pods = f"/api/v1/namespaces/{namespaces[0]}/pods" if namespaces else "/api/v1/pods"
-        objects = f"/apis/{GROUP}/{VERSION}/{self._kind.plural}"
-        watches = [
-            asyncio.create_task(self._watch(objects, "", self._on_object)),
-            asyncio.create_task(self._watch(pods, self._kind.pod_selector, self._on_pod)),
-        ]
+        kind = self._kind
+        namespaces = kind.where.get("namespaces")
+        pods = [f"/api/v1/namespaces/{each}/pods" for each in namespaces or ()] or ["/api/v1/pods"]
+        watched = [(f"/apis/{GROUP}/{VERSION}/{kind.plural}", "", self._on_object)] if kind.plural else []
+        watched += [(path, kind.pod_selector, self._on_pod) for path in pods if kind.pod_selector]
+        watches = [asyncio.create_task(self._watch(*each)) for each in watched]
         for each in watches:
             each.add_done_callback(self._ended)
         try:

@@ -13,6 +13,7 @@ from math import inf
 from eclectus.api.dag_job import FINISHED
 from eclectus.api.names import DAG_JOB_LABEL, GROUP, POOLS
 from eclectus_e2e.chaos.api_server import ApiServer, Change, Object, has_ended, stamp
+from eclectus_e2e.chaos.copies import is_copy, may_use, no_copy_is_left_behind, race_of, second_copy
 from eclectus_e2e.chaos.kubelets import JOBS, Task, owner_of, task_of
 
 LEASES = "coordination.k8s.io/leases"
@@ -233,7 +234,7 @@ class Oracles:
     def retries_are_given(self, change: Change) -> None:
         """A DagJob fails for its tasks only after one has failed by itself more often than it may."""
         if change.resource == "pods":
-            if change.new and owner_of(change.new) and has_failed(change.new):
+            if change.new and owner_of(change.new) and has_failed(change.new) and not is_copy(change.new):
                 is_first = change.old is None or not has_ended(change.old)
                 self.failures[task_of(change.new)] += is_first
             return
@@ -287,7 +288,7 @@ class Oracles:
         A former leader's late request may: its pod is deleted as one that nobody needs.
         """
         pod = change.new
-        if pod is None or change.old is not None or not owner_of(pod):
+        if pod is None or change.old is not None or not owner_of(pod) or is_copy(pod):
             return
         self.counts["pods of DagJobs"] += 1
         lease = self.server.stored(LEASES).get(OPERATOR_LEASE)
@@ -310,6 +311,24 @@ class Oracles:
         if is_recorded(self.job_of(task), task):
             raise BrokenPromiseError(f"pod {change.key} is created, and its task is recorded as done")
 
+    def one_copy_of_a_pod(self, change: Change) -> None:
+        """The operator alone makes copies, and no second one of a pod."""
+        self.counts["copies"] += change.old is None and change.new is not None and is_copy(change.new)
+        if broken := second_copy(change, self.server):
+            raise BrokenPromiseError(broken)
+
+    def no_race_is_lost_by_all(self, change: Change) -> None:
+        """The operator deletes a bare pod that has succeeded only beside a copy that has, or its original."""
+        old = change.old
+        if change.new is not None or old is None or not change.by.startswith("operator"):
+            return
+        if owner_of(old) or old.get("status", {}).get("phase") != "Succeeded":
+            return
+        pods = self.server.stored("pods").values()
+        if not any(has_succeeded(each) for each in pods if race_of(each) == race_of(old)):
+            raise BrokenPromiseError(f"pod {change.key} has succeeded, and is deleted with no other success")
+        self.counts["races of bare pods with two successes"] += 1
+
 
 PROMISES: tuple[tuple[str, Callable[[Oracles, Change], None]], ...] = (
     (LEASES, Oracles.lease_is_known),
@@ -327,6 +346,8 @@ PROMISES: tuple[tuple[str, Callable[[Oracles, Change], None]], ...] = (
     ("pods", Oracles.retries_are_given),
     ("pods", Oracles.no_task_runs_again),
     ("pods", Oracles.no_success_is_thrown_away),
+    ("pods", Oracles.one_copy_of_a_pod),
+    ("pods", Oracles.no_race_is_lost_by_all),
 )
 
 
@@ -337,6 +358,8 @@ def nothing_waits_beside_room(server: ApiServer) -> str:
         if not is_waiting(pod) or POD_GROUP in pod["metadata"].get("labels", {}):
             continue  # a gang may need more room than one node has
         for node in nodes:
+            if not may_use(pod, node["metadata"]["name"]):
+                continue
             held = pods_on(server, node["metadata"]["name"])
             free = int(node["status"]["allocatable"]["cpu"]) * 1000 - sum(cpu_of(each) for each in held)
             if cpu_of(pod) <= free and len(held) < int(node["status"]["allocatable"]["pods"]):
@@ -366,7 +389,11 @@ def no_pod_outlives_its_job(server: ApiServer) -> str:
     return ""
 
 
-AT_LAST: tuple[Callable[[ApiServer], str], ...] = (every_job_has_ended, no_pod_outlives_its_job)
+AT_LAST: tuple[Callable[[ApiServer], str], ...] = (
+    every_job_has_ended,
+    no_pod_outlives_its_job,
+    no_copy_is_left_behind,
+)
 
 
 def at_last(server: ApiServer) -> str:

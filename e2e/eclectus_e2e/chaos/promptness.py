@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from eclectus_e2e.chaos.api_server import ApiServer, Change, has_ended
+from eclectus_e2e.chaos.api_server import ApiServer, Change, Object, has_ended
+from eclectus_e2e.chaos.copies import is_copy
 from eclectus_e2e.chaos.hostile import NAMESPACE
 from eclectus_e2e.chaos.oracles import cpu_of, is_waiting
 
@@ -30,7 +31,7 @@ class Promptness:
             self.since.clear()
             return ""
         pods = self.server.stored("pods").items()
-        waiting = {cpu_of(pod): key for key, pod in pods if _is_plain(key) and is_waiting(pod)}
+        waiting = {cpu_of(pod): key for key, pod in pods if _is_first(key, pod) and is_waiting(pod)}
         most = self._most_free() if waiting else 0
         self.since = {cpu: self.since.get(cpu, now) for cpu in waiting if cpu <= most}
         late = [cpu for cpu, since in self.since.items() if now - since > SOON_SECONDS]
@@ -55,6 +56,11 @@ class Promptness:
             is_bound = change.new["spec"].get("nodeName") and not change.old["spec"].get("nodeName")
             if is_bound and _is_plain(change.key):
                 self.since.clear()
+
+
+def _is_first(key: str, pod: Object) -> bool:
+    """Whether it is a pod of another tenant, and no copy, which may wait for a node that is not its own."""
+    return _is_plain(key) and not is_copy(pod)
 
 
 def _is_plain(key: str) -> bool:

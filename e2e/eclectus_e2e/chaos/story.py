@@ -128,6 +128,10 @@ def _suspend_dag_job(world: World, action: Action) -> None:
     world.tenants.suspend_dag_job(f"tenant-{action.which}", action.amount, action.seconds)
 
 
+def _straggle(world: World, action: Action) -> None:
+    world.tenants.straggle(action.amount, is_late=action.which > 0)
+
+
 def _limit_pool(world: World, action: Action) -> None:
     world.tenants.limit_pool(action.amount, action.seconds)
     world.prompt.faults_end = max(world.prompt.faults_end, world.loop.time() + action.seconds)  # pods wait
@@ -186,6 +190,7 @@ ACTIONS: dict[str, Kind] = {
     "submit-dag-job": Kind(4, _submit_dag_job, is_fault=False),
     "delete-dag-job": Kind(1, _delete_dag_job, is_fault=False),
     "suspend-dag-job": Kind(1, _suspend_dag_job, is_fault=False),
+    "straggle": Kind(2, _straggle, is_fault=False),
     "remove-node": Kind(1, _drain, is_fault=False),
     "cordon": Kind(1, _cordon, is_fault=False),
     "limit-pool": Kind(2, _limit_pool, is_fault=False),

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from random import Random
 
 from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS, POOL, POOLS_PATH
+from eclectus_e2e.chaos import copies
 from eclectus_e2e.chaos.api_server import Object, has_ended, stamp
-from eclectus_e2e.chaos.kubelets import FAILS, JOBS, REFUSED, SECONDS
+from eclectus_e2e.chaos.kubelets import FAILS, JOBS, REFUSED, SECONDS, SLOW
 from eclectus_e2e.chaos.network import Network
 from eclectus_e2e.chaos.oracles import POOLS_RESOURCE
 
 MOST_STAGES, MOST_TASKS, MOST_SECONDS = 3, 4, 12.0
 POOL_KEY = "default"  # of all pods: no namespace names another
+COPIES_SHARE = 0.5  # of the pods and DagJobs, where there are copies
 MOST_PODS = 12  # that a pool may hold
 
 
@@ -25,6 +27,7 @@ class Tenants:
 
     network: Network
     rng: Random
+    has_copies: bool = False  # whether some pods and DagJobs ask for copies
     pods: int = 0
     jobs: int = 0
 
@@ -46,6 +49,8 @@ class Tenants:
                 "creationTimestamp": stamp(self.network.server.now()),
                 "annotations": {SECONDS: f"{seconds * self.rng.uniform(0.5, 1.5):.3f}"},
             }
+            if self.has_copies and self.rng.random() < COPIES_SHARE:
+                copies.ask(pod)
             self.network.server.write("pods", f"{namespace}/{name}", pod, namespace)
 
     def delete_pods(self, namespace: str, share: float) -> None:
@@ -56,9 +61,9 @@ class Tenants:
                 self.network.server.answer("DELETE", path, {}, {}, namespace)
 
     def give_up_pods(self) -> None:
-        """All tenants delete the pods that belong to no DagJob."""
+        """All tenants delete the pods that belong to no DagJob, and the operator their copies."""
         for key, pod in sorted(self.network.server.stored("pods").items()):
-            if not pod["metadata"].get("ownerReferences") and not has_ended(pod):
+            if not pod["metadata"].get("ownerReferences") and not has_ended(pod) and not copies.is_copy(pod):
                 path = "/api/v1/namespaces/{}/pods/{}".format(*key.split("/"))
                 self.network.server.answer("DELETE", path, {}, {}, "tenants")
 
@@ -96,6 +101,12 @@ class Tenants:
             patch = {"spec": {"suspend": is_suspended}}
             self.network.server.answer("PATCH", _job_path(namespace, name), {}, patch, namespace)
 
+    # -- copies ------------------------------------------------------------------------------------
+
+    def straggle(self, share: float, *, is_late: bool) -> None:
+        """Somebody says of some pods that they are late, or not any more."""
+        copies.straggle(self.network.server, self.rng, share, is_late=is_late)
+
     # -- pools -------------------------------------------------------------------------------------
 
     def limit_pool(self, amount: float, seconds: float) -> None:
@@ -125,6 +136,10 @@ class Tenants:
         spec["suspend"] = self.rng.random() < 0.1
         if self.rng.random() < 0.1:
             spec["deadlineSeconds"] = self.rng.randint(20, 90)
+        if self.has_copies and self.rng.random() < COPIES_SHARE:
+            spec["speculative"] = True
+            for stage in spec["stages"]:
+                stage["template"]["metadata"]["annotations"][SLOW] = f"{copies.SLOW_SHARE}"
         if self.rng.random() < 0.2:
             spec["ttlSecondsAfterFinished"] = self.rng.randint(0, 20)
         return {"apiVersion": API_VERSION, "kind": DAG_JOB, "metadata": {"name": name}, "spec": spec}

@@ -18,6 +18,7 @@ from typing import Any
 
 from eclectus.api.names import API_VERSION, LEADER_SINCE
 from eclectus.live.watch.reflector import LIST_SECONDS
+from eclectus_e2e.chaos import copies
 from eclectus_e2e.chaos.api_server import ApiServer, Change, Object, Path, RefusedError
 from eclectus_e2e.chaos.hostile import HostileTenant
 from eclectus_e2e.chaos.kubelets import JOBS, GarbageCollector, Kubelets
@@ -109,13 +110,14 @@ class World:
         self._numbers = Counter[str]()
         self.server.watchers.append(self._note)
         self._sizes: dict[str, Object] = {}  # of nodes by name
-        self.tenants = Tenants(self.network, self.rng)
+        self.tenants = Tenants(self.network, self.rng, copies.story_has_copies(story.seed))
         self.hostile = HostileTenant(self.server)
         self.prompt = Promptness(self.server)
         parts = self.loop, self.network, self.rng
         configuration = CONFIGURATION + self.rng.choice(
             ["", Random(f"order {story.seed}").choice(["", POOLS_ORDER]), CARBYNE]
         )
+        configuration += copies.configuration(story.seed)
         self.schedulers = [
             Scheduler(
                 f"scheduler-{number}",
@@ -132,6 +134,8 @@ class World:
             look_seconds=self.rng.choice([20.0, 60.0]),
             dag_waiting=self.rng.choice([2, 100]),
             dag_kept=self.rng.choice([0, 2, 200]),
+            copies=",".join(copies.TENANTS) if self.tenants.has_copies else "",
+            copy_requests="same",
         )
         operators = [Operator(f"operator-{number}", *parts, settings=settings) for number in range(OPERATORS)]
         self.replicas: list[Replica] = [*self.schedulers, *operators]

@@ -7,14 +7,15 @@ from concurrent.futures import Future
 import pytest
 
 from eclectus.accounts.pools import Bound
-from eclectus.api.names import API_VERSION, DAG_JOB, STAGE_LABEL, TASK_INDEX_LABEL
+from eclectus.api.names import API_VERSION, COPY_OF_LABEL, DAG_JOB, STAGE_LABEL, TASK_INDEX_LABEL
 from eclectus.engine.event_handlers import EventHandlers
 from eclectus.engine.pod_specs.late_pods import Fuel
 from eclectus.kubeclient import election
 from eclectus.kubeclient.api_errors import StaleError, UnsureError
 from eclectus.kubeclient.election import Election
 from eclectus.live.watch.reflector import LIST_SECONDS, ObjectStore, Reflector
-from eclectus_e2e.chaos import command, promptness
+from eclectus.maths.copies import Step, next_step
+from eclectus_e2e.chaos import command, copies, promptness
 from eclectus_e2e.chaos.flow_control import FlowControl
 from eclectus_e2e.chaos.hostile import KINDS
 from eclectus_e2e.chaos.kubelets import FAILS, JOBS, SECONDS
@@ -24,7 +25,8 @@ from eclectus_e2e.chaos.story import ACTIONS, Action, Story, drawn, shrunk
 from eclectus_e2e.chaos.tenants import Tenants
 from eclectus_e2e.chaos.world import Outcome, World, play
 from eclectus_operator import program
-from eclectus_operator.dag_jobs import task_pods, tasks
+from eclectus_operator.copies import copy_controller
+from eclectus_operator.dag_jobs import job_copies, job_sync, task_pods, tasks
 from eclectus_operator.dag_jobs.dag_controller import DagController
 
 BUDGET = range(1, 41)  # seeds of every test run; `make chaos` goes on from there
@@ -407,7 +409,7 @@ def test_a_dag_job_that_fails_for_what_kubernetes_did_is_seen(monkeypatch):
 
 def test_a_success_that_a_signal_has_caused_is_seen(monkeypatch):
     """Many programs exit with 0 on SIGTERM."""
-    deleted = story(*MANY_JOBS[:6], *((12.0 + at, "delete-pods", at % 3, 0.9, 0) for at in range(20)))
+    deleted = story(*MANY_JOBS[:6], *((12.0 + at, "delete-pods", at % 3, 0.9, 0) for at in range(20)), seed=2)
     never = lambda pod, ended: False  # noqa: E731
     broken = broken_by(monkeypatch, task_pods, "_is_disrupted", never, deleted)
     assert "is recorded as succeeded, and no pod has done it" in broken
@@ -432,6 +434,67 @@ def test_a_pod_that_outlives_its_dag_job_is_seen(monkeypatch):
 
     broken = broken_by(monkeypatch, task_pods.NewPod, "body", anonymous, deleted)
     assert "is there, and its DagJob is deleted" in broken
+
+
+# -- sabotage of copies --------------------------------------------------------------------------------
+
+# All who ask for one are said to straggle again and again.
+LATE = tuple((8.0 + 2.0 * at, "straggle", 1, 1.0, 0) for at in range(30))
+BARE = (*((10.0 + at, "submit", at % 3, 0.3, 3.0) for at in range(6)), *LATE)
+JOBS_THAT_LAG = (*MANY_JOBS[:6], *LATE)
+
+
+def with_copies(*actions, after=0):
+    seed = next(each for each in range(after + 1, 100) if copies.story_has_copies(each))
+    return story(*actions, seed=seed)
+
+
+@pytest.mark.parametrize("actions", [BARE, JOBS_THAT_LAG], ids=["bare", "jobs"])
+def test_stories_of_copies_have_races(actions):
+    outcome = play(with_copies(*actions))
+    assert outcome.broken == ""
+    assert outcome.counts["copies"] > 3
+
+
+def test_a_copy_that_is_left_behind_is_seen(monkeypatch):
+    """Nobody ends the one that has lost."""
+
+    def goes_on(*pods, **options):
+        step = next_step(*pods, **options)
+        return Step.WAIT if step in (Step.LOSE, Step.WIN) else step
+
+    broken = broken_by(monkeypatch, copy_controller, "next_step", goes_on, with_copies(*BARE))
+    assert "have both succeeded, and both are left" in broken
+
+
+def test_a_copy_of_a_task_that_is_left_behind_is_seen(monkeypatch):
+    async def settles_nothing(self, tasks):
+        pass
+
+    # The end of a job settles races too; and where no ended pod is kept, none is left.
+    monkeypatch.setattr(job_sync, "second_successes", lambda pods: [])
+    lag = [with_copies(*JOBS_THAT_LAG, after=seed) for seed in range(0, 12, 2)]
+    broken = broken_by(monkeypatch, job_copies.JobCopies, "settle", settles_nothing, *lag)
+    assert "have both succeeded, and both are left" in broken
+
+
+def test_a_success_without_another_one_that_is_deleted_is_seen(monkeypatch):
+    """Whoever ends first has lost."""
+
+    def other_wins(*pods, **options):
+        step = next_step(*pods, **options)
+        return {Step.WIN: Step.LOSE, Step.LOSE: Step.WIN}.get(step, step)
+
+    broken = broken_by(monkeypatch, copy_controller, "next_step", other_wins, with_copies(*BARE))
+    assert "has succeeded, and is deleted with no other success" in broken
+
+
+def test_a_second_copy_of_a_pod_is_seen(found):
+    metadata = {"labels": {COPY_OF_LABEL: "u"}, "annotations": {SECONDS: "1"}}
+    for name in "ab":
+        pod = {"metadata": {**metadata, "uid": name}, "spec": {"schedulerName": "eclectus"}}
+        found.server.write("pods", f"d/{name}", pod, "operator-0")
+    assert "is created, and d/a is a copy of the same pod" in found.oracles.broken
 
 
 def test_a_crash_of_an_operator_is_reported(monkeypatch):
