@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 Rows = NDArray[np.intp]
 AnyRows = Rows | slice
 """Rows, or all of them as a slice, which numpy reads several times as fast."""
+FEW = 16  # entries that are sorted for each reader
 T = TypeVar("T")
 Entry = TypeVar("Entry", int, str)
 
@@ -56,7 +57,11 @@ class EntryLog(Generic[T]):
 
 
 class ChangeLog(EntryLog[Entry]):
-    """Rows, or names, in the order of their changes."""
+    """Rows, or names, in the order of their changes. Many readers at one cursor sort them once."""
+
+    def __init__(self, max_entries: int) -> None:
+        super().__init__(max_entries)
+        self._last: tuple[int, int, list[Entry]] = -1, -1, []  # cursor, head, and what has changed between
 
     def since(self, cursor: int) -> list[Entry] | None:
         """Those changed since `cursor`, each once, ascending; None if the log does not reach back so far."""
@@ -64,5 +69,9 @@ class ChangeLog(EntryLog[Entry]):
             return []
         if cursor < self._base:
             return None
-        changed = self._entries[cursor - self._base :]
-        return sorted(set(changed)) if len(changed) > 1 else changed
+        if self.head - cursor < FEW:
+            changed = self._entries[cursor - self._base :]
+            return sorted(set(changed)) if len(changed) > 1 else changed
+        if self._last[:2] != (cursor, self.head):
+            self._last = cursor, self.head, sorted(set(self._entries[cursor - self._base :]))
+        return self._last[2].copy()

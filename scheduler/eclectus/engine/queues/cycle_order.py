@@ -238,11 +238,12 @@ class PathCycleOrder(CycleOrder):
 
     @override
     def _follow_met(self, changed: Iterable[str]) -> None:
-        super()._follow_met(changed)
+        ascending = sorted(changed)
+        super()._follow_met(ascending)
         for pending, paths in self._met_paths.items():
             if pending.is_closed:  # nothing has asked for its ranks of now
                 self._ranks(pending).touch_changed()
-            if paths.rerank(dict.fromkeys(paths.prefixes_of(changed))):
+            if paths.rerank(dict.fromkeys(paths.prefixes_of(ascending))):
                 self._push_entry(pending, True, paths.first())
 
     @override

@@ -1,5 +1,6 @@
 """Class queues by what their heads are worth, without looking at all of them: heaps that follow changes."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from math import inf
@@ -13,6 +14,18 @@ from eclectus.framework import ClassQueue, Wait
 Value = tuple[Any, ...]
 T = TypeVar("T")
 Q = TypeVar("Q", bound=ClassQueue)
+
+
+def _is_in(group: str, ascending: Sequence[str]) -> bool:
+    at = bisect_left(ascending, group)
+    return at < len(ascending) and ascending[at] == group
+
+
+def _is_above_any(prefix: str, ascending: Sequence[str]) -> bool:
+    """Whether it is a prefix of one of these paths."""
+    below = prefix + SEPARATOR
+    at = bisect_left(ascending, below)
+    return at < len(ascending) and ascending[at].startswith(below)
 
 
 class ValueHeap(Generic[T]):
@@ -85,10 +98,12 @@ class PathHeap(Generic[T]):
         """Whether a prefix has no rank."""
         return bool(self._withheld)
 
-    def prefixes_of(self, changed: Iterable[str] | None) -> Iterable[str]:
-        """The prefixes whose rank may have changed, where these groups have; None: all."""
+    def prefixes_of(self, changed: Sequence[str] | None) -> Iterable[str]:
+        """The prefixes whose rank may have changed, where these groups have, which ascend; None: all."""
         if changed is None:
             return self._levels.keys()
+        if len(self._levels) < len(changed):
+            return (prefix for prefix in self._levels if _is_above_any(prefix, changed))
         return (prefix for group in changed for prefix in prefixes(group))
 
     def keep(self, item: T, group: str, value: Value) -> None:
@@ -322,12 +337,22 @@ class RankedHeads(HeadHeap[Q]):
                 self._cursors[at] = log.head
                 if self.paths is not None:
                     self._stale.update(dict.fromkeys(self.paths.prefixes_of(changed)))
-                for group in self._queues if changed is None else changed:
+                for group in self._queues if changed is None else self._of_these(changed):
                     if (queue := self._queues.get(group)) is not None:
                         found[queue] = None
                     if self._below:
                         found.update(self._below.get(group, {}))
         return list(found)
+
+    def _of_these(self, changed: Sequence[str]) -> Sequence[str]:
+        """Those of the groups, which ascend, that are of queues here, or may be.
+
+        Where there are fewer queues than groups that have changed, those are looked for: one tenant's classes
+        of pods must not each go through all groups of others.
+        """
+        if len(changed) <= len(self._queues) + len(self._below):
+            return changed
+        return [group for group in sorted({*self._queues, *self._below}) if _is_in(group, changed)]
 
     def _rerank(self) -> bool:
         """Ask for the ranks of prefixes that may have changed; whether there are any."""
