@@ -30,6 +30,7 @@ from eclectus.framework import Profile
 from eclectus.model.commands import Bind, Solve
 from eclectus.model.events import BindConfirmed, Event, NodeSeen, Resumed, TaskSeen
 from eclectus.model.objects import Node, Spec, Task
+from eclectus.policies.hold.none import NoHold
 from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.relieve.none import NoRelief
@@ -96,7 +97,7 @@ def profile(policy: str, nodes: int, file: Path, pods: int = FULL.pods) -> None:
 def engine_with(policy: str, nodes: int) -> Engine:
     """A leading engine with that many empty nodes."""
     engine = Engine(
-        [Profile("eclectus", FifoOrder(), PLACE[policy](), FifoLine(), NoRelief(), NoCopies())],
+        [Profile("eclectus", FifoOrder(), PLACE[policy](), FifoLine(), NoRelief(), NoCopies(), NoHold())],
         RosellaLearn(),
     )
     engine.step([*map(NodeSeen, make_nodes(nodes)), Resumed()], 0.0)

@@ -35,7 +35,7 @@ HEAVY = [
     "statistics",
 ]
 DEFAULT_POLICIES = {"line", "line.fifo", "order", "order.fifo", "relieve", "relieve.none"}
-DEFAULT_POLICIES |= {"speculate", "speculate.none"}
+DEFAULT_POLICIES |= {"speculate", "speculate.none", "hold", "hold.none"}
 MOST_MODULES, MOST_OF_OURS = 528, 200
 """A tenth of a second for every 150 modules of ours: one more is to be needed at the start."""
 MOST_DATACLASSES = 58

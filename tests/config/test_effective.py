@@ -18,7 +18,7 @@ from eclectus.policies.table import ROLES
 from policy_choices import profile_with, written
 
 HEAD = {"apiVersion": API_VERSION, "kind": SCHEDULER_CONFIGURATION}
-PROFILE_ROLES = ("order", "place", "line", "relieve", "speculate")
+PROFILE_ROLES = ("order", "place", "line", "relieve", "speculate", "hold")
 
 
 def text(learn: Any = None, **roles: Any) -> str:

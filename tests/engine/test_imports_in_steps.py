@@ -13,13 +13,14 @@ from eclectus.framework import Profile
 from eclectus.model.commands import Bind
 from eclectus.model.events import BindConfirmed, NodeGone, NodeSeen, Resumed, TaskGone, TaskSeen
 from eclectus.model.objects import PodAffinityTerm, Node, Requirement, Spec, Task
+from eclectus.policies.hold.none import NoHold
 from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.relieve.preemption import Preemption
 from eclectus.policies.rosella import Rosella, RosellaLearn
 from eclectus.policies.speculate.none import NoCopies
 
-roles = FifoOrder(), Rosella(), FifoLine(), Preemption(), NoCopies()
+roles = FifoOrder(), Rosella(), FifoLine(), Preemption(), NoCopies(), NoHold()
 engine = Engine([Profile("eclectus", *roles)], RosellaLearn())
 imported = set(sys.modules)
 

@@ -273,7 +273,7 @@ def test_a_relieve_policy_evicts_if_it_says_so(choice: Any) -> None:
 
 
 def test_every_policy_of_the_table_is_asked() -> None:
-    for role in ("order", "place", "line", "relieve", "speculate"):
+    for role in ("order", "place", "line", "relieve", "speculate", "hold"):
         assert {choice.name for choice in ALL[role]} == set(table.ROLES[role])
 
 

@@ -12,6 +12,7 @@ from eclectus.model.commands import Bind, Fault
 from eclectus.model.events import BindConfirmed, Event, NodeRecalled, NodeSeen, Resumed, TaskSeen
 from eclectus.model.learned import LearnedNode, LearnedWork
 from eclectus.model.objects import Node, Spec, Task
+from eclectus.policies.hold.none import NoHold
 from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.relieve.none import NoRelief
 from eclectus.policies.rosella import Rosella, RosellaLearn
@@ -36,7 +37,7 @@ class Driver:
         learn: Learn | None = None,
     ) -> None:
         profile = Profile(
-            "eclectus", order, place or Rosella(), FifoLine(), relieve or NoRelief(), NoCopies()
+            "eclectus", order, place or Rosella(), FifoLine(), relieve or NoRelief(), NoCopies(), NoHold()
         )
         self.engine = Engine([profile], learn or RosellaLearn())
         self.now, self.milliseconds = 0.0, 0.0  # `milliseconds`: CPU time since it was last set to 0

@@ -132,6 +132,7 @@ def _document(configuration: Configuration) -> dict[str, Any]:
             **{role: _policy(role, getattr(profile, role)) for role in ("order", "place", "line")},
             "relieve": _relief(profile.relieve),
             "speculate": _policy("speculate", profile.speculate),
+            "hold": _policy("hold", profile.hold),
             **_values(profile.settings),
         }
         for profile in configuration.profiles

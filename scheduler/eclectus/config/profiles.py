@@ -39,6 +39,7 @@ _BASES: dict[str, tuple[type[Any], type[Traits]]] = {
     "line": (framework.Line, framework.LineTraits),
     "relieve": (framework.Relieve, framework.RelieveTraits),
     "speculate": (framework.Speculate, framework.SpeculateTraits),
+    "hold": (framework.Hold, framework.HoldTraits),
 }
 _HOOKS: dict[framework.Need, tuple[type[Any], str]] = {
     "binds": (Order, "placed"),
@@ -138,10 +139,16 @@ def _overrides(policy: Any, role: type[Any], hook: str) -> bool:
     return isinstance(policy, role) and getattr(type(policy), hook) is not getattr(role, hook)
 
 
-_DEFAULTS = {"order": "fifo", "place": "rosella", "line": "fifo", "relieve": "none", "speculate": "none"}
+_DEFAULTS = {
+    "order": "fifo",
+    "place": "rosella",
+    "line": "fifo",
+    "relieve": "none",
+    "speculate": "none",
+    "hold": "none",
+}
 _SETTINGS = list(settings_of(framework.ProfileSettings))
 FIELDS = ["schedulerName", *_DEFAULTS, *_SETTINGS]
-_NOT_BUILT = ["hold"]  # a role that docs/proposals describe and no policy plays yet
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 
 
@@ -203,9 +210,7 @@ def read_profile(values: object, path: str) -> Profile:
     """One profile; every role has a default. Raises one SettingsError with all that is wrong."""
     mapping, problems = read_mapping(values, path), Problems()
     for key in mapping:
-        if key in _NOT_BUILT:
-            problems.add(join(path, key), "no policy plays this role yet; leave it out")
-        elif key not in FIELDS:
+        if key not in FIELDS:
             problems.add(join(path, key), f"unknown field; {nearest(key, FIELDS)}")
 
     with problems.collected():
@@ -221,6 +226,12 @@ def read_profile(values: object, path: str) -> Profile:
     profile = framework.Profile(name, **policies, settings=settings)
     for clash in clashes_in(profile):
         problems.add(join(path, clash.at), clash.problem)
+    longest, limit = profile.hold.traits.longest, settings.wait_limit
+    if limit is not None and longest >= limit:
+        problem = f"waits of {longest:g} s in all, but waitLimit ends every wait after {limit:g} s"
+        problems.add(
+            join(path, "hold"), f"{problem}; shorten nodeWait or the levels' waits, or raise waitLimit"
+        )
     problems.raise_any()
     return profile
 

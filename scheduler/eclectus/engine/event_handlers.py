@@ -31,8 +31,9 @@ TOMBSTONES_MOST = 10_000  # events are late by seconds, not by more pods than th
 _SET_ASIDE = frozenset({"arriving", "gated", "deleting"})
 # What the queues and the rules look at: a pod that changes in nothing else keeps its place.
 _scheduling_fields = attrgetter(
-    "spec", "priority", "workload", "gates", "profile", "job", "stage", "estimate", "path", "gang", "pool"
-)
+    "spec", "priority", "workload", "gates", "profile", "job", "stage", "estimate", "path", "gang", "pool",
+    "inputs",
+)  # fmt: skip
 
 
 class EventHandlers:

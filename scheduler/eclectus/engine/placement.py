@@ -44,8 +44,8 @@ class Placement:
 
     @property
     def next_until(self) -> float:
-        """The first time at which a deferred or withheld task is to be placed, seconds; inf for never."""
-        return min(self._deferred.next_until, self._withheld.next_until)
+        """When the first deferred, withheld or held task is to be placed, seconds; inf for never."""
+        return min(self._deferred.next_until, self._withheld.next_until, self._state.held.next_until)
 
     @property
     def is_due(self) -> bool:
@@ -69,6 +69,8 @@ class Placement:
         state = self._state
         if self._withholds:
             self._withheld.begin_cycle(state.view)
+        if state.class_queues.with_data:
+            state.held.begin_step(state.view)
         self._begin()
         refused = self._count_joined() if state.class_queues.joined else []
         by_profile: dict[str, list[PendingClass]] = {}
@@ -81,6 +83,7 @@ class Placement:
             self._run_cycle(state.profiles[name], classes)
         if self._withholds:
             self._withheld.end_step(state.now)
+        state.held.end_step(state.view)
         self.goes_on = bool(self._slices)
         if self.goes_on:
             self._deferred.end_step()

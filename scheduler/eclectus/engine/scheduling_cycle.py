@@ -139,6 +139,8 @@ class SchedulingCycle(PendingTasks):
         is_single = len(classes) == 1 and len(first.queues) == 1 and first.gang is None
         traits = profile.order.traits
         is_single = is_single and not traits.withholds and "pools" not in traits.needs
+        self._holds = profile.hold.traits.waits
+        is_single = is_single and not self._holds
         self._only = (first, next(iter(first.queues.values()))) if is_single else None
         self._given: dict[SortedClassQueue, PendingClass] = {}  # what `queues` has given
         self.offered: dict[str, Offered] = {}
@@ -189,12 +191,31 @@ class SchedulingCycle(PendingTasks):
 
     def _offer_head(self, pending: PendingClass, queue: SortedClassQueue) -> Task | None:
         """Take the head of a queue; where the cycle was cut, the first that was not deferred before that."""
+        if queue.local is not None:
+            return self._offer_near(pending, queue)
         while (entry := pending.take(queue)) is not None:
             _, serial, task = entry
             if task.pool and (limit := self._state.pools.limit_on(task)) is not None:
                 self._hold_back(Offered(task, pending, queue, serial), limit)
                 continue
             if not self._is_resumed or task.uid not in pending.waits:
+                self.offered[task.uid] = Offered(task, pending, queue, serial)
+                return task
+        return None
+
+    def _offer_near(self, pending: PendingClass, queue: SortedClassQueue) -> Task | None:
+        """Take the task of a queue that has its data where there is room, or none: then the queue is held."""
+        state = self._state
+        while (offer := state.held.next(state.view, pending, queue)) is not None:
+            entry, rows = offer
+            pending.take_out_of_order(queue, entry)
+            _, serial, task = entry
+            if task.pool and (limit := state.pools.limit_on(task)) is not None:
+                self._hold_back(Offered(task, pending, queue, serial), limit)
+                continue
+            if not self._is_resumed or task.uid not in pending.waits:
+                if rows is not None:
+                    state.held.narrow(state.view, task, rows)
                 self.offered[task.uid] = Offered(task, pending, queue, serial)
                 return task
         return None
@@ -233,7 +254,12 @@ class SchedulingCycle(PendingTasks):
         self._is_cut = self._is_cut or self.asked > self._allowance.classes
 
     def skip(self, task: Task, most: int) -> int:
-        """Do not offer the next tasks of this task's class in this cycle."""
+        """Do not offer the next tasks of this task's class in this cycle.
+
+        Where tasks may wait for data none is skipped: what is said of one need not hold for the next.
+        """
+        if self._holds:
+            return 0
         pending = self._queues.class_of(task)
         return pending.skip(most) if pending is not None else 0
 
@@ -242,6 +268,8 @@ class SchedulingCycle(PendingTasks):
     def remove(self, task: Task) -> None:
         """The task was answered and leaves its class queue."""
         answered = self.offered.pop(task.uid)
+        if self._state.held.narrowed:
+            self._state.held.narrowed.pop(task.uid, None)
         self.removed += 1
         self._queues.answer(answered.pending, answered.queue, answered.serial)
         if self._state.deferrals.since:
@@ -253,7 +281,10 @@ class SchedulingCycle(PendingTasks):
         if limit is not None:
             self._hold_back(self.offered.pop(task.uid), limit)
             return
+        queue, pending = self.offered[task.uid].queue, self.offered[task.uid].pending
         self.remove(task)
+        if queue.local is not None:
+            self._state.held.launch(pending, queue, task, row)
         volumes = self._state.volumes
         if task.uid in volumes.waiting:
             evaluated = volumes.reaches.evaluated
@@ -271,6 +302,7 @@ class SchedulingCycle(PendingTasks):
     def defer(self, task: Task, wait: Wait) -> None:
         """The task waits, for a node or for none: it stays in its class queue, whose class stays active."""
         state, pending = self._state, self.offered.pop(task.uid).pending
+        state.held.narrowed.pop(task.uid, None)
         state.class_queues.activate(pending)
         state.deferrals.add(task, wait, state.now)
         pending.waits[task.uid] = wait
@@ -281,8 +313,14 @@ class SchedulingCycle(PendingTasks):
         self._state.back_off(task, "SchedulerError", message)
 
     def mark_unschedulable(self, task: Task, message: str) -> None:
-        """No node for the task's class now: the whole class is unschedulable until the cluster changes."""
+        """No node for the task's class now: the whole class is unschedulable until the cluster changes.
+
+        Of a task that was offered for some nodes only, this is said of those.
+        """
         state, pending = self._state, self.offered.pop(task.uid).pending
+        if (narrowed := state.held.narrowed.pop(task.uid, None)) is not None:
+            state.held.refuse(pending, narrowed)
+            return
         if pending.unschedulable_since is not None:
             return  # an earlier task of this cycle has marked it: a policy may answer each
         never_feasible = not state.view.task_class(task).feasible_count

@@ -9,6 +9,7 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     places          where each of them is (`Places` has the table)
     class_queues    pods that wait for their turn, for room or for a time, by class
     node_queues     pods that wait at nodes
+    held            class queues that wait for nodes with their data
     deferrals       pods in class_queues that wait for one busy node
     gangs           pods that wait to be placed together
     backoff         pods whose last attempt failed
@@ -63,6 +64,7 @@ from eclectus.engine.pod_volumes import PodVolumes
 from eclectus.engine.pool_records import PoolRecords
 from eclectus.engine.pool_refusals import PoolRefusals
 from eclectus.engine.queues.class_queues import ClassQueues, Queued
+from eclectus.engine.queues.held_queues import HeldQueues
 from eclectus.engine.queues.node_queues import NodeQueues
 from eclectus.engine.queues.waits import Deferrals
 from eclectus.engine.quota import HeldBack
@@ -138,8 +140,11 @@ class State:
         self.solves = Solves()
         self.placed = PlacedPods(self.cluster, self.accounts.of_placed)
         self.evictions = Evictions()
-        self.view = self._made_view(seed)
-        self.class_queues = ClassQueues(self.view.classes, profiles)
+        classes = ClassCache(self.cluster)
+        holding = {each.scheduler_name for each in profiles if each.hold.traits.waits}
+        self.class_queues = ClassQueues(classes, profiles, holding)
+        self.held = HeldQueues(self.class_queues, self.profiles, self.cluster, self.guarded)
+        self.view = self._made_view(classes, seed)
         self._pending: dict[str, Task] = {}
         self.pending: Mapping[str, Task] = self._pending  # uid -> task, as last seen
         self.volumes = PodVolumes(self.cluster, self.pending, self.placed.__contains__)
@@ -157,12 +162,12 @@ class State:
         }
         self._commands: list[Command] = []
 
-    def _made_view(self, seed: int) -> View:
+    def _made_view(self, classes: ClassCache, seed: int) -> View:
         """What policies see: it refers to the parts, and so changes with them."""
         return View(
             now=self.now,
             cluster=self.cluster,
-            classes=ClassCache(self.cluster),
+            classes=classes,
             learn=self.learn,
             rng=Random(seed),
             node_queues=self.node_queues.by_row,
@@ -181,6 +186,7 @@ class State:
             pools=self.accounts.pools,
             starvation=self.starvation,
             solutions=self.solves.solutions,
+            narrowed=self.held.narrowed,
         )
 
     def _nominated(self) -> Iterator[Task]:
@@ -405,6 +411,8 @@ class State:
         """Note which pools have too little; when one may take room back, its pods are asked about now."""
         if self.starvation.look(self.now):
             self.relief.expedite(self.now, at_once=self.starvation.has_new_claims)
+            if self.starvation.has_new_claims:
+                self.held.let_go_all(self.now)
 
     def evict(self, victim: Task, task: Task, claim: Entitlement | None = None) -> None:
         """Delete a bound pod to make room for the task, which is nominated to its node."""

@@ -12,10 +12,11 @@ from weakref import WeakValueDictionary
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
+from typing_extensions import override
 
 from eclectus.cluster.changelog import AnyRows, EntryLog, Rows
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.scalars import Scalars, scalars
+from eclectus.cluster.scalars import Scalars, read_only, scalars
 from eclectus.feasibility.room import Fit, RoomArrays
 from eclectus.feasibility.rules.nodes import term_holds
 from eclectus.feasibility.rules.rule import Mask, Rule
@@ -280,6 +281,16 @@ class TaskClass:
         return self._parts.preferred_weights(self.spec) if self.spec.preferences else None
 
     @property
+    def rows(self) -> Rows:
+        """The rows that it is about: all that were ever used."""
+        return np.arange(len(self.cluster.names), dtype=np.intp)
+
+    @property
+    def weighed_rows(self) -> AnyRows:
+        """The same, in the form that is read fastest."""
+        return slice(len(self.cluster.names))
+
+    @property
     def feasible_count(self) -> int:
         """Nodes that may run a task of the class."""
         return self._fit.feasible_count
@@ -366,6 +377,69 @@ class TaskClass:
             scalars(self._own_score) if self._by_pods is None else self._by_pods,
             scalars(self.background_free),
         )
+
+
+class NarrowedClass(TaskClass):
+    """A class on some of its nodes alone, as it is now: for a task that is offered for these and no others.
+
+    On all other rows nothing is feasible. It does not follow changes, and nothing that is derived from it is
+    kept beyond it.
+    """
+
+    def __init__(self, of: TaskClass, rows: Rows) -> None:
+        """`rows`: ascending; the class must be up to date."""
+        self.__dict__.update(of.__dict__)
+        self.derived, self._of, self._rows = {}, of, rows
+        self.feasible, self.fits_now = self._only(of.feasible), self._only(of.fits_now)
+        feasible, fits_now = scalars(self.feasible), scalars(self.fits_now)
+        self.scalars = replace(of.scalars, feasible=feasible, fits_now=fits_now)
+
+    def _only(self, mask: Mask) -> Mask:
+        found = np.zeros_like(mask)
+        found[self._rows] = mask[self._rows]
+        return read_only(found)
+
+    @override
+    def refresh(self) -> None:
+        """It stays as it is."""
+
+    @property
+    @override
+    def rows(self) -> Rows:
+        return self._rows
+
+    @property
+    @override
+    def weighed_rows(self) -> AnyRows:
+        return self._rows
+
+    @property
+    @override
+    def feasible_count(self) -> int:
+        return int(self.feasible[self._rows].sum())
+
+    @property
+    @override
+    def fits_now_count(self) -> int:
+        return int(self.fits_now[self._rows].sum())
+
+    @property
+    @override
+    def waitable_rows(self) -> Rows:
+        return self._rows[self._of.waitable(self._rows)]
+
+    @override
+    def may_wait(self, row: int) -> bool:
+        return bool(self.feasible[row]) and self._of.may_wait(row)
+
+    @override
+    def fits_beside_held(self, row: int) -> bool:
+        return bool(self.feasible[row]) and self._of.fits_beside_held(row)
+
+    @override
+    def fit_beside_held(self, rows: Rows) -> Mask:
+        fits: Mask = self._of.fit_beside_held(rows) & self.feasible[rows]
+        return fits
 
 
 # The task classes in use; those that nothing has asked for lately are dropped when others need memory.

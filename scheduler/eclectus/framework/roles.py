@@ -8,6 +8,7 @@ keeps no plan of its own. docs/policies.md walks through every role.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from math import inf
 from typing import NamedTuple, Protocol
 
 from msgspec import Struct, field
@@ -19,6 +20,7 @@ from eclectus.framework.actions import Action, Nominate, ReliefAction, Wait
 from eclectus.framework.learner import Learn
 from eclectus.framework.profile_settings import ProfileSettings
 from eclectus.framework.traits import (
+    HoldTraits,
     LineTraits,
     Need,
     OrderTraits,
@@ -106,7 +108,7 @@ class RefusedGang(Struct, frozen=True):
 
 # Of the plainest policies, made once: the engine reads traits in every scheduling cycle.
 _ORDER, _PLACE, _LINE, _RELIEVE = OrderTraits(), PlaceTraits(), LineTraits(), RelieveTraits()
-_SPECULATE = SpeculateTraits()
+_SPECULATE, _HOLD = SpeculateTraits(), HoldTraits()
 
 
 class Order(Policy, ABC):
@@ -347,6 +349,54 @@ class Speculate(Policy, ABC):
         """
 
 
+class Waited(Struct, frozen=True, gc=False):
+    """How the tasks of a class queue have waited for nodes with their data, since one has started there.
+
+    Level 0 is a node with the data, the last one any node; between them are those of the policy's traits.
+    """
+
+    level: int = 0  # at which the last one has started
+    seconds: float = 0.0  # for which a node had room for them that stayed unused
+    offers: int = 0  # nodes that got room for them; each counts once, until it is full and gets room again
+    tasks: int = 1  # the most that were in the queue
+
+
+class Reach(NamedTuple):
+    """How far a task may go now: to nodes of this level or a nearer one.
+
+    And after how many seconds and nodes in all of `Waited` it may go further, if none starts before.
+    """
+
+    level: int
+    seconds: float = inf
+    offers: float = inf
+
+
+class Hold(Policy, ABC):
+    """Does a task wait for a node with its data, or take another one? Kubernetes has no counterpart.
+
+    The engine chooses which task of a class queue starts: the first that has its data on a node with room,
+    on nodes of the nearest level first. A task without data never waits.
+    """
+
+    @property
+    def traits(self) -> HoldTraits:
+        """What it says of itself, with its settings."""
+        return _HOLD
+
+    @abstractmethod
+    def reach(self, view: View, head: Task, waited: Waited) -> Reach:
+        """How far the tasks of the class queue of this head may go.
+
+        Asked where a node has room for them and none of the nearest level has; again when it has said that
+        they may go further, and when another node has room.
+        """
+
+    def launched(self, waited: Waited, level: int) -> Waited:
+        """What counts as waited after a task of the queue has started on a node of this level."""
+        return Waited(level, tasks=waited.tasks)
+
+
 class Profile(Struct, frozen=True):
     """One schedulerName and the policies that decide for its pods."""
 
@@ -356,6 +406,7 @@ class Profile(Struct, frozen=True):
     line: Line
     relieve: Relieve
     speculate: Speculate
+    hold: Hold
     settings: ProfileSettings = field(default_factory=ProfileSettings)
 
 
@@ -368,7 +419,7 @@ def needs_of(profiles: Iterable[Profile], learn: Learn) -> Mapping[Need, frozens
     found: dict[Need, set[str]] = {}
     for each in profiles:
         needs: set[Need] = set(learn.traits.needs)
-        roles = (each.order, each.place, each.line, each.relieve, each.speculate)
+        roles = (each.order, each.place, each.line, each.relieve, each.speculate, each.hold)
         needs.update(*(policy.traits.needs for policy in roles))
         if each.relieve.traits.evicts:
             needs.add("budgets")

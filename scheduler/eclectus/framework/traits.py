@@ -127,3 +127,15 @@ class RelieveTraits(Traits, frozen=True, kw_only=True):
     """It may answer Evict. The live scheduler then also watches PodDisruptionBudgets."""
     reclaims: bool = False
     """It may answer Evict with a claim, so it is asked even if no pod has a lower priority."""
+
+
+class HoldTraits(Traits, frozen=True, kw_only=True):
+    """What a Hold policy says of itself."""
+
+    waits: bool = False
+    """Its tasks may wait for nodes with their data. Without it nothing is kept about data, and it is not
+    asked."""
+    levels: tuple[str, ...] = ()
+    """Keys of node labels, the nearest first: nodes of one value are near each other."""
+    longest: float = 0.0
+    """For how long a task waits at most while room stays unused for it, seconds."""

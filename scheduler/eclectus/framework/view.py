@@ -20,7 +20,7 @@ from eclectus.cluster.budgets import Budgets
 from eclectus.cluster.changelog import AnyRows, EntryLog, Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.scalars import scalars
-from eclectus.feasibility.task_class import ClassCache, TaskClass
+from eclectus.feasibility.task_class import ClassCache, NarrowedClass, TaskClass
 from eclectus.framework.actions import Solution
 from eclectus.framework.learner import Learn, Speeds
 from eclectus.model.objects import ClassKey, GangKey, Reservation, Task
@@ -145,10 +145,9 @@ class Ranking:
         return rows, [each for each in flipped if len(each) > 1]
 
     def _rebuild(self) -> None:
-        rows = len(self._class.cluster.names)
         self._costs = np.full(-(-self._class.cluster.capacity // BLOCK) * BLOCK, np.inf)
         self._unweighed = self._costs if self.weigh is None else self._costs.copy()
-        self._unweighed[:rows] = self.cost(self._class, np.arange(rows, dtype=np.intp))
+        self._unweighed[self._class.weighed_rows] = self.cost(self._class, self._class.rows)
         self._blocks = self._costs.reshape(-1, BLOCK)  # a view of the same numbers
         self._least = np.empty(len(self._blocks))
         self._costs_at, self._least_at = scalars(self._costs), scalars(self._least)
@@ -184,7 +183,7 @@ class Ranking:
 
     def _weigh_all(self) -> None:
         if self.weigh is not None:
-            rows = slice(len(self._class.cluster.names))
+            rows = self._class.weighed_rows
             self._costs[rows] = self.weigh(self._class, self._unweighed[rows], rows)
         self._has_least = False
 
@@ -278,6 +277,7 @@ class View(Struct, frozen=True, eq=False):
     `gangs`: by the uid of each of their pods.
     `pools`: what each Pool holds, waits for and may hold. `starvation`: what they may take back.
     `solutions`: to the last Ask of each policy, by its identity.
+    `narrowed`: the classes of tasks that are offered for some nodes only, by uid.
     """
 
     now: float
@@ -301,9 +301,12 @@ class View(Struct, frozen=True, eq=False):
     pools: Pools
     starvation: Starvation
     solutions: Mapping[int, Solution]
+    narrowed: Mapping[str, NarrowedClass]
 
     def task_class(self, task: Task) -> TaskClass:
-        """The class of the task, up to date."""
+        """The class of the task, up to date; of one that is offered for some nodes only, with these alone."""
+        if self.narrowed and (found := self.narrowed.get(task.uid)) is not None:
+            return found
         return self.classes.current(task.spec, task.workload)
 
     def speeds(self, task_class: TaskClass) -> Speeds:

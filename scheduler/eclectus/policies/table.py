@@ -11,7 +11,18 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from typing_extensions import override
 
-from eclectus.framework import Learn, Line, Order, Place, Policy, Profile, Relieve, Speculate
+from eclectus.framework import (
+    Hold,
+    Learn,
+    Line,
+    Order,
+    Place,
+    PlaceTraits,
+    Policy,
+    Profile,
+    Relieve,
+    Speculate,
+)
 from eclectus.framework.traits import TITLES
 from eclectus.policies.shared import OvertakingLine
 
@@ -133,6 +144,8 @@ SPECULATE: Policies[Speculate] = Policies(
     },
 )
 
+HOLD: Policies[Hold] = Policies("hold", {"none": "hold.none:NoHold", "delay": "hold.delay:Delay"})
+
 ROLES: dict[str, Policies[Any]] = {
     "learn": LEARN,
     "order": ORDER,
@@ -140,6 +153,7 @@ ROLES: dict[str, Policies[Any]] = {
     "line": LINE,
     "relieve": RELIEVE,
     "speculate": SPECULATE,
+    "hold": HOLD,
 }
 
 
@@ -159,6 +173,7 @@ class Clash(Struct, frozen=True):
     place: Callable[[Place], bool] | None = None
     line: Callable[[Line], bool] | None = None
     relieve: Callable[[Relieve], bool] | None = None
+    hold: Callable[[Hold], bool] | None = None
 
     def is_in(self, profile: Profile) -> bool:
         """Whether the profile is such a combination."""
@@ -167,6 +182,7 @@ class Clash(Struct, frozen=True):
             and (self.place is None or self.place(profile.place))
             and (self.line is None or self.line(profile.line))
             and (self.relieve is None or self.relieve(profile.relieve))
+            and (self.hold is None or self.hold(profile.hold))
         )
 
 
@@ -227,7 +243,19 @@ CLASHES = (
         "once, or sends pods to nodes before they have room; choose a place that binds one pod after the "
         "other, such as rosella or best-fit",
     ),
+    Clash(
+        at="hold",
+        place=lambda place: _chooses_itself(place.traits) or _is(place, "place/tetris"),
+        hold=lambda hold: hold.traits.waits,
+        problem="lets pods wait for nodes with their data, but this place chooses among pods itself, or lets "
+        "them wait for other nodes; choose one that gives one pod after the other a node with room, such as "
+        "kube or best-fit",
+    ),
 )
+
+
+def _chooses_itself(traits: PlaceTraits) -> bool:
+    return traits.joins_node_queues or traits.takes_all_pending or traits.defers or traits.asks_solver
 
 
 def _is(policy: Policy, title: str) -> bool:

@@ -10,6 +10,7 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.engine.engine import Engine
 from eclectus.framework import Completion, Learn, LearnedCell, Place, Profile, ProfileSettings, Speeds
 from eclectus.model.objects import Amounts, Node, Spec, Task
+from eclectus.policies.hold.none import NoHold
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.order.fifo import FifoOrder
@@ -82,7 +83,7 @@ class ExactSpeeds(Learn):
 def make_profile(place: Place | None = None, name: str = "eclectus", **roles: Any) -> Profile:
     """A profile with fifo order and node queues, and the given Place policy (default rosella)."""
     fields = {"order": FifoOrder(), "line": FifoLine(), "place": place or Rosella(), "relieve": NoRelief()}
-    fields["speculate"] = NoCopies()
+    fields |= {"speculate": NoCopies(), "hold": NoHold()}
     settings = {key: roles.pop(key) for key in list(roles) if key in ProfileSettings.__dataclass_fields__}
     return Profile(name, **fields | roles, settings=ProfileSettings(**settings))
 

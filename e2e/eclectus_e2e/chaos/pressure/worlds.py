@@ -21,6 +21,7 @@ from eclectus.live.inbox import Inbox
 from eclectus.model.commands import Bind
 from eclectus.model.events import BindConfirmed, Event, Resumed
 from eclectus.policies.carbyne import Carbyne
+from eclectus.policies.hold.none import NoHold
 from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.relieve.preemption import Preemption
@@ -166,7 +167,7 @@ class _World:
 
     def __init__(self, order: str, counting: Counting, ends_at: float) -> None:
         chosen: Order = Carbyne() if order == "carbyne" else FifoOrder()
-        profile = Profile("eclectus", chosen, Rosella(), FifoLine(), Preemption(), NoCopies())
+        profile = Profile("eclectus", chosen, Rosella(), FifoLine(), Preemption(), NoCopies(), NoHold())
         self._engine = Engine([profile], RosellaLearn())
         self._inbox = Inbox(10**9)
         self._counts_calls, self._counts_bytes = (counting in (each, "all") for each in ("calls", "bytes"))

@@ -5,14 +5,14 @@ can distinguish them: if one gets no node, neither does any other, whatever grou
 refused, held back and activated as a whole, however many queues it has. The lead of a gang is a pending
 class of its own.
 
-A class is active, deferred, withheld or unschedulable. Only an active one costs anything: an unschedulable
-one is activated when a row changes on which it may fit (unschedulable.py), a deferred one when something
-happens that could change the answers to its tasks, and a withheld one when its Order could rank one of its
-tasks (waits.py).
+A class is active, deferred, withheld, held or unschedulable. Only an active one costs anything: an
+unschedulable one is activated when a row changes on which it may fit (unschedulable.py), a deferred one when
+something happens that could change the answers to its tasks, a withheld one when its Order could rank one of
+its tasks (waits.py), and a held one when one of its queues may be asked about again (held_queues.py).
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from math import inf, isnan
 from operator import attrgetter
 
@@ -20,22 +20,28 @@ from msgspec import Struct
 
 from eclectus.cluster.changelog import ChangeLog, Rows
 from eclectus.cluster.memo import unfile
+from eclectus.engine.queues.data_clocks import DataClock, QueueClock
 from eclectus.engine.queues.head_heap import HeadHeap, RankedHeads, Value
+from eclectus.engine.queues.local_tasks import Entry, LocalTasks
 from eclectus.engine.queues.unschedulable import UnschedulableClasses
 from eclectus.feasibility.task_class import ClassCache
-from eclectus.framework import Order, Profile, Wait
+from eclectus.framework import Order, Profile, Reason, Wait
 from eclectus.model.objects import ClassKey, GangKey, Spec, Task
 
-Entry = tuple[tuple[float, ...], int, Task]  # key, serial (so that tasks are never compared), task
+HELD = Wait(Reason("waiting for a node with its data"))
+"""Why a queue is not offered that is held."""
 
 
 class SortedClassQueue:
     """A sorted list, and a cursor that a scheduling cycle moves along it. Written by PendingClass only.
 
-    Tasks that were answered stay in the list until the cycle ends.
+    Tasks that were answered stay in the list until the cycle ends. The cursor never stands before a task that
+    was taken out of order.
     """
 
-    __slots__ = ("_skipped", "answered", "cursor", "entries", "group", "serial")
+    __slots__ = (
+        "_skipped", "answered", "cursor", "entries", "group", "is_held", "local", "serial", "taken", "waited",
+    )  # fmt: skip
 
     def __init__(self, group: str, serial: int) -> None:
         self.group = group
@@ -44,6 +50,11 @@ class SortedClassQueue:
         self.answered: set[int] = set()  # serials of tasks that were taken and wait here no more
         self.cursor = 0  # how many of them this scheduling cycle has taken or skipped
         self._skipped: tuple[tuple[int, int], ...] = ()  # where the cursor has skipped tasks: begin, end
+        # Of a profile that holds tasks back for nodes with their data; None where no task names any.
+        self.local: LocalTasks | None = None
+        self.taken: dict[int, Entry] = {}  # by serial: those that this cycle has taken by their data
+        self.is_held = False  # none of its tasks is offered for now
+        self.waited: QueueClock | None = None  # since when its tasks wait for such nodes; None: they have not
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -68,14 +79,32 @@ class SortedClassQueue:
     def add(self, key: tuple[float, ...], serial: int, task: Task) -> bool:
         """Insert a task; whether it is the first."""
         insort(self.entries, (key, serial, task))
+        if self.local is not None:
+            self.local.add((key, serial, task))
         return self.entries[0][1] == serial
 
     def discard(self, key: tuple[float, ...], serial: int) -> bool:
         """Remove a task, between two cycles; whether it was the first."""
         at = bisect_left(self.entries, (key, serial))
         if at < len(self.entries) and self.entries[at][:2] == (key, serial):
+            if self.local is not None:
+                self.local.discard(self.entries[at])
             del self.entries[at]
         return at == 0
+
+    def index(self, nodes: Container[str]) -> None:
+        """Find its tasks by their data from now on. `nodes`: the names of those that exist."""
+        self.local = LocalTasks(nodes)
+        for entry in self.entries:
+            self.local.add(entry)
+
+    def take(self, entry: Entry) -> None:
+        """Take a task wherever it stands."""
+        if self.local is not None:
+            self.local.discard(entry)
+        self.taken[entry[1]] = entry
+        while self.cursor < len(self.entries) and self.entries[self.cursor][1] in self.taken:
+            self.cursor += 1
 
     def skip(self, most: int) -> int:
         """Move the cursor past up to so many tasks; returns past how many. O(1)."""
@@ -86,6 +115,8 @@ class SortedClassQueue:
 
     def end_cycle(self) -> None:
         """Remove the tasks that were answered, and reset the cursor. Skipped tasks cost nothing."""
+        if self.taken:
+            self._end_taken()
         end = self.cursor
         if self.answered:
             for begin, behind in reversed(self._skipped):
@@ -94,6 +125,18 @@ class SortedClassQueue:
             self._remove_answered(0, end)
             self.answered.clear()
         self.cursor, self._skipped = 0, ()
+
+    def _end_taken(self) -> None:
+        """Remove those of the tasks taken by their data that were answered; the others wait as before."""
+        for key, serial, task in self.taken.values():
+            if serial not in self.answered:
+                if self.local is not None:
+                    self.local.add((key, serial, task))
+                continue
+            at = bisect_left(self.entries, (key, serial))
+            if at >= self.cursor:
+                del self.entries[at]
+        self.taken = {}
 
     def _remove_answered(self, begin: int, end: int) -> None:
         answered = self.answered
@@ -116,6 +159,8 @@ class PendingClass:
     joined = 0  # tasks that came while it was unschedulable and are not counted as attempts yet
     is_withheld = False  # the Order withholds all of its tasks, and no rank can have changed
     is_deferred = False  # tasks of it are deferred, and no answer can have changed
+    is_held = False  # all of its queues are held
+    held = 0  # queues of it that are
     count = 0  # tasks that wait
     highest_priority: float = -inf  # no task that waits has a higher one
     version = 0  # grows when a task joins or leaves it between two cycles
@@ -194,7 +239,9 @@ class PendingClass:
         return self._ranks
 
     def withheld(self, queue: SortedClassQueue) -> Wait | None:
-        """Why the Order withholds what waits in one of the queues; None if it does not."""
+        """Why the Order withholds what waits in one of the queues, or it is held; None if neither is so."""
+        if queue.is_held:
+            return HELD
         return None if self._ranks is None else self._ranks.withheld.get(queue)
 
     # -- between two cycles ------------------------------------------------------------------------
@@ -227,6 +274,7 @@ class PendingClass:
     def _drop(self, queue: SortedClassQueue) -> None:
         """The queue is empty."""
         group = queue.group
+        self.held -= queue.is_held
         del self.queues[group]
         for heap in self._heaps:
             heap.discard(queue)
@@ -250,6 +298,30 @@ class PendingClass:
         queue.cursor = at + 1
         self.passed += 1
         return queue.entries[at]
+
+    def take_out_of_order(self, queue: SortedClassQueue, entry: Entry) -> None:
+        """Take a task that may stand behind others, to be offered to a policy.
+
+        In a cycle all tasks of a queue are taken in this way, or none.
+        """
+        if not queue.taken:
+            self._moved.append(queue)
+        queue.take(entry)
+        self.passed += 1
+
+    def hold(self, queue: SortedClassQueue) -> None:
+        """Offer none of its tasks until `let_go`."""
+        if not queue.is_held:
+            queue.is_held = True
+            self.held += 1
+            self._touch(queue)
+
+    def let_go(self, queue: SortedClassQueue) -> None:
+        """Offer its tasks again; no effect if it is not held."""
+        if queue.is_held:
+            queue.is_held = False
+            self.held -= 1
+            self._touch(queue)
 
     def skip(self, most: int) -> int:
         """Do not offer the next tasks of the class, up to so many; returns how many will be skipped."""
@@ -297,7 +369,13 @@ class Queued(Struct, frozen=True, gc=False):
 class ClassQueues:
     """Pending classes by what is to be done with them."""
 
-    def __init__(self, classes: ClassCache, profiles: Iterable[Profile]) -> None:
+    def __init__(
+        self, classes: ClassCache, profiles: Iterable[Profile], holding: Container[str] = ()
+    ) -> None:
+        """`holding`: the names of those profiles that hold tasks back for nodes with their data."""
+        self._holding, self._nodes = holding, classes.cluster.rows
+        self._with_data: dict[PendingClass, DataClock] = {}
+        self.with_data: Mapping[PendingClass, DataClock] = self._with_data  # of which a task names data
         self._classes: dict[PendingKey, PendingClass] = {}
         self._active: dict[PendingKey, PendingClass] = {}
         self.active: Mapping[PendingKey, PendingClass] = self._active  # to be asked about in the next cycle
@@ -342,20 +420,31 @@ class ClassQueues:
             pending = PendingClass(pending_key, self._groups.get(task.profile))
             self._classes[pending_key] = self._active[pending_key] = pending
         queue = pending.add(group, key, self._serial, task)
+        if task.profile in self._holding and gang is None:
+            self._find_by_data(pending, queue, task)
         if pending.unschedulable_since is not None:
             pending.joined += 1
             self._joined[pending_key] = pending
-        elif pending.is_deferred or pending.is_withheld:
+        elif pending.is_deferred or pending.is_withheld or pending.is_held:
             self.activate(pending)
         self.count += 1
         return Queued(pending, queue, key, self._serial)
+
+    def _find_by_data(self, pending: PendingClass, queue: SortedClassQueue, task: Task) -> None:
+        """A task has joined: from the first one with data on, those of its queue are found by their data."""
+        if task.inputs and queue.local is None:
+            queue.index(self._nodes)
+            if pending not in self._with_data:
+                self._with_data[pending] = DataClock()
+        if queue.is_held:
+            pending.let_go(queue)
 
     def discard(self, queued: Queued) -> None:
         """Remove a task, between two cycles."""
         pending = queued.pending
         self.count -= 1
         pending.discard(queued.queue, queued.key, queued.serial)
-        if pending.is_deferred or pending.is_withheld or not pending.queues:
+        if pending.is_deferred or pending.is_withheld or pending.is_held or not pending.queues:
             self.activate(pending)
         if not pending.queues:
             self._drop(pending)
@@ -372,6 +461,7 @@ class ClassQueues:
         if not self.count and not self._unschedulable:  # the common case: all that waited is placed
             self._classes.clear()
             self._active.clear()
+            self._with_data.clear()
             for groups in self._groups.values():
                 groups.clear()
             return
@@ -384,6 +474,7 @@ class ClassQueues:
     def _drop(self, pending: PendingClass) -> None:
         """The class is active and empty."""
         del self._classes[pending.key], self._active[pending.key]
+        self._with_data.pop(pending, None)
 
     # -- active, deferred and unschedulable classes ------------------------------------------------
 
@@ -398,8 +489,8 @@ class ClassQueues:
         if pending.key in self._active:
             return
         self._active[pending.key] = pending
-        if pending.is_deferred or pending.is_withheld:
-            pending.is_deferred = pending.is_withheld = False
+        if pending.is_deferred or pending.is_withheld or pending.is_held:
+            pending.is_deferred = pending.is_withheld = pending.is_held = False
             return
         pending.unschedulable_since, pending.never_feasible, pending.message = None, False, ""
         pending.joined = 0
@@ -416,6 +507,11 @@ class ClassQueues:
     def mark_withheld(self, pending: PendingClass) -> None:
         """The Order withholds all of an active class: it is not to be asked about until it is activated."""
         pending.is_withheld = True
+        del self._active[pending.key]
+
+    def mark_held(self, pending: PendingClass) -> None:
+        """All queues of an active class are held: it is not to be asked about until it is activated."""
+        pending.is_held = True
         del self._active[pending.key]
 
     def mark_unschedulable(self, pending: PendingClass, now: float, *, never: bool, message: str) -> None:

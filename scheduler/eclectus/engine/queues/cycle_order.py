@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from eclectus.accounts.group_shares import prefixes
 from eclectus.cluster.changelog import ChangeLog
-from eclectus.engine.queues.class_queues import GroupIndex, PendingClass, SortedClassQueue
+from eclectus.engine.queues.class_queues import HELD, GroupIndex, PendingClass, SortedClassQueue
 from eclectus.engine.queues.head_heap import PathHeap, RankedHeads, Value
 from eclectus.framework import Order, Reason, View, Wait
 
@@ -94,7 +94,7 @@ class CycleOrder:
         if self._last is not None:
             group, pending, queue, again = self._last
             self._last = None
-            if again and not pending.is_closed and queue.head is not None:
+            if again and not (pending.is_closed or queue.is_held) and queue.head is not None:
                 heappush(self._met[group], (queue.head_key, queue.serial, pending, queue))
             self._push_group(group)
 
@@ -284,9 +284,11 @@ class PathCycleOrder(CycleOrder):
 
 
 def _by_key(queues: Iterable[Found]) -> _Heap:
-    """The queues of a group that have a head, as a heap."""
+    """The queues of a group that have a head and are not held, as a heap."""
     heap = [
-        (queue.head_key, queue.serial, pending, queue) for pending, queue in queues if queue.head is not None
+        (queue.head_key, queue.serial, pending, queue)
+        for pending, queue in queues
+        if queue.head is not None and not queue.is_held
     ]
     heapify(heap)
     return heap
@@ -330,8 +332,11 @@ def rank_of_prefix(order: Order, view: View, pending: PendingClass, prefix: str)
 def value_of_head(order: Order, view: View, queue: SortedClassQueue) -> Value | Wait:
     """The rank of the queue's group if the queue is the first of it, then what decides among equal ranks.
 
-    Raises ValueError where the order withholds against its traits, without reason, or until the past.
+    A queue that is held has a Wait. Raises ValueError where the order withholds against its traits, without
+    reason, or until the past.
     """
+    if queue.is_held:
+        return HELD
     key, _, head = queue.entries[queue.cursor]
     rank = order.rank(view, queue.group, head)
     if not isinstance(rank, Wait):

@@ -1,0 +1,251 @@
+"""Class queues that wait for nodes with their data, and when they are asked about again.
+
+A queue is *held* where its Hold policy lets its tasks go no further than to nodes that have no room. Then it
+takes no part in scheduling cycles until
+
+- a node within its reach gets room, which is found by the node's name and labels;
+- it has waited for so long, or so many nodes were passed over, that its tasks may go further;
+- a task joins it;
+- nodes come, go or change their labels, or pools may claim what they might not before.
+
+A class of which all queues are held is *held* itself and costs a few vector operations in a step, however
+many queues it has. Where no node has room for it any more, one of them is asked about, and the class is
+refused like others: so other pods may make room, and an autoscaler learns of it.
+
+The clock of a class runs from the end of a step to the next while a node has room for it. So what its queues
+have waited is time in which room was unused for them. Nothing of it is persisted: after a restart they begin
+again, and wait as long once more at most.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from eclectus.cluster.locality import domain_of, domains_of, level_of, names_of
+from eclectus.cluster.nodes import Cluster
+from eclectus.engine.queues.class_queues import ClassQueues, PendingClass, SortedClassQueue
+from eclectus.engine.queues.data_clocks import DataClock, QueueClock
+from eclectus.engine.queues.local_tasks import Entry
+from eclectus.feasibility.task_class import NarrowedClass, TaskClass
+from eclectus.framework import Hold, Profile, Reach, Rows, View, Waited
+from eclectus.model.objects import Task
+
+LEAST_SECONDS = 0.001  # between two steps for the sake of a queue
+Offer = tuple[Entry, Rows | None]
+"""A task of a queue, and the rows for which it is offered; None: all."""
+
+
+class HeldQueues:
+    """Which tasks with data are offered for which nodes, and which queues are held.
+
+    `narrowed`: uid -> the class of a task that is offered for some nodes only, on these.
+    """
+
+    def __init__(
+        self,
+        class_queues: ClassQueues,
+        profiles: Mapping[str, Profile],
+        cluster: Cluster,
+        guarded: Callable[..., Any],
+    ) -> None:
+        """`guarded`: calls a plug-in, whose failure is its Fault."""
+        self._class_queues = class_queues
+        self._holds: Mapping[str, Hold] = {name: each.hold for name, each in profiles.items()}
+        self._cluster = cluster
+        self._guarded = guarded
+        self.narrowed: dict[str, NarrowedClass] = {}
+        self._has_refused = False  # whether a task is to be offered for other nodes in the next step
+        self.next_until = inf  # when a queue is to be asked about again, seconds; written here only
+
+    # -- before and after the cycles of a step -----------------------------------------------------
+
+    def begin_step(self, view: View) -> None:
+        """Let go of the queues of which a task may start now."""
+        for pending, clock in self._class_queues.with_data.items():
+            clock.advance(view.now)
+            if clock.cursors != self._heads:
+                self._see_changes(view, pending, clock)
+            for queue in clock.take_due():
+                self._let_go(pending, queue)
+
+    def end_step(self, view: View) -> None:
+        """Note which classes are held, and whose clocks run."""
+        self.narrowed.clear()
+        self.next_until = inf
+        for pending, clock in self._class_queues.with_data.items():
+            if clock.cursors != self._heads:
+                clock.fits = view.classes.current(*pending.class_key).fits_now.copy()
+                clock.cursors = self._heads
+            clock.offers += clock.new_offers
+            clock.new_offers = 0
+            has_room = bool(clock.fits.any())
+            clock.run(view.now, runs=has_room and pending.held > 0)
+            self.next_until = min(self.next_until, clock.next_due(view.now))
+            if pending.held and pending.held == len(pending.queues) and not pending.waits:
+                self._hold_class(pending, view.now, has_room=has_room)
+        if self._has_refused:
+            self._has_refused, self.next_until = False, view.now
+        self.next_until = max(self.next_until, view.now + LEAST_SECONDS)
+
+    def let_go_all(self, now: float) -> None:
+        """Ask about all queues in the next step: pools may claim what they might not before."""
+        for pending in self._class_queues.with_data:
+            self._let_go_of(pending)
+            self.next_until = now
+
+    @property
+    def _heads(self) -> tuple[int, int]:
+        return self._cluster.usage.head, self._cluster.shape.head
+
+    def _see_changes(self, view: View, pending: PendingClass, clock: DataClock) -> None:
+        """Nodes have changed since the last step has ended."""
+        fits = view.classes.current(*pending.class_key).fits_now
+        before = np.zeros_like(fits)
+        before[: len(clock.fits)] = clock.fits
+        new = np.flatnonzero(fits & ~before)
+        clock.new_offers = len(new)
+        clock.refused.clear()
+        if clock.cursors[1] != self._cluster.shape.head:
+            self._let_go_of(pending)
+            return
+        levels = self._holds[pending.profile].traits.levels
+        for row in new.tolist() if pending.held else ():
+            for level in range(len(levels) + 1):
+                domain = domain_of(self._cluster, row, levels, level)
+                for queue in clock.waiting.pop(domain, ()) if domain is not None else ():
+                    self._let_go(pending, queue)
+
+    def _hold_class(self, pending: PendingClass, now: float, *, has_room: bool) -> None:
+        if not has_room:
+            self._let_go(pending, next(iter(pending.queues.values())))
+            self.next_until = now
+        elif pending.key in self._class_queues.active:
+            self._class_queues.mark_held(pending)
+
+    def _let_go_of(self, pending: PendingClass) -> None:
+        for queue in pending.queues.values() if pending.held else ():
+            self._let_go(pending, queue)
+
+    def _let_go(self, pending: PendingClass, queue: object) -> None:
+        if isinstance(queue, SortedClassQueue) and pending.queues.get(queue.group) is queue:
+            pending.let_go(queue)
+            if pending.is_held:
+                self._class_queues.activate(pending)
+
+    # -- in a cycle --------------------------------------------------------------------------------
+
+    def next(self, view: View, pending: PendingClass, queue: SortedClassQueue) -> Offer | None:
+        """The task of a queue with data that is next, and where; None, and the queue is held, if none is.
+
+        Where no node has room the head is next, and is refused with its class.
+        """
+        if pending.is_closed or queue.local is None or queue.head is None:
+            return None
+        task_class, head = view.classes.current(*pending.class_key), queue.entries[queue.cursor]
+        if not task_class.fits_now_count:
+            return head, None
+        anywhere, near = queue.local.first_anywhere(), self._first_near(pending, queue, task_class, 0)
+        if anywhere is not None and (near is None or anywhere[:2] < near[0][:2]):
+            return anywhere, None
+        return near or self._farther(view, pending, queue, task_class)
+
+    def _farther(
+        self, view: View, pending: PendingClass, queue: SortedClassQueue, task_class: TaskClass
+    ) -> Offer | None:
+        """The same where no node with room has data of a task."""
+        head = queue.entries[queue.cursor]
+        reach, last = self._reach(view, pending, queue, head[2]), len(self._keys(pending)) + 1
+        for level in range(1, min(reach.level + 1, last)):
+            if (near := self._first_near(pending, queue, task_class, level)) is not None:
+                return near
+        if reach.level >= last:
+            return head, None
+        self._hold(pending, queue, reach)
+        return None
+
+    def narrow(self, view: View, task: Task, rows: Rows) -> None:
+        """The task is offered for these rows alone."""
+        self.narrowed[task.uid] = NarrowedClass(view.classes.current(task.spec, task.workload), rows)
+
+    def refuse(self, pending: PendingClass, refused: NarrowedClass) -> None:
+        """The rows for which a task was offered do not do: until a node changes they are as good as full."""
+        self._class_queues.with_data[pending].refused.update(refused.rows.tolist())
+        self._has_refused = True
+
+    def launch(self, pending: PendingClass, queue: SortedClassQueue, task: Task, row: int) -> None:
+        """A task of the queue starts on this row."""
+        level = level_of(self._cluster, task, row, self._keys(pending))
+        if level is not None:
+            hold, clock = self._holds[pending.profile], self._clock_of(pending, queue)
+            clock.begin(
+                self._guarded(hold, hold.launched, clock.now(len(queue)), level, failed=Waited(level))
+            )
+
+    def _keys(self, pending: PendingClass) -> tuple[str, ...]:
+        return self._holds[pending.profile].traits.levels
+
+    def _clock_of(self, pending: PendingClass, queue: SortedClassQueue) -> QueueClock:
+        if queue.waited is None:
+            queue.waited = QueueClock(self._class_queues.with_data[pending])
+        return queue.waited
+
+    def _reach(self, view: View, pending: PendingClass, queue: SortedClassQueue, head: Task) -> Reach:
+        """How far the tasks of the queue may go; anywhere where the policy fails."""
+        hold, waited = self._holds[pending.profile], self._clock_of(pending, queue).now(len(queue))
+        anywhere = Reach(len(self._keys(pending)) + 1)
+        found = self._guarded(hold, partial(_asked, hold, view, head, waited), failed=anywhere)
+        return found if isinstance(found, Reach) else anywhere
+
+    def _hold(self, pending: PendingClass, queue: SortedClassQueue, reach: Reach) -> None:
+        clock, keys = self._class_queues.with_data[pending], self._keys(pending)
+        self._clock_of(pending, queue).expect(queue, reach.seconds, reach.offers)
+        names = () if queue.local is None else tuple(queue.local.by_node)
+        for name in names:
+            clock.waiting.setdefault(("", name), {})[queue] = None
+        for level in range(1, reach.level + 1):
+            for domain in domains_of(self._cluster, names, keys, level):
+                clock.waiting.setdefault(domain, {})[queue] = None
+        pending.hold(queue)
+
+    def _first_near(
+        self, pending: PendingClass, queue: SortedClassQueue, task_class: TaskClass, level: int
+    ) -> Offer | None:
+        """The first task with data at this level of a node with room, and the rows that are so near to it."""
+        if queue.local is None:
+            return None
+        cluster, keys, by_node = self._cluster, self._keys(pending), queue.local.by_node
+        fits, rows = task_class.fits_now, task_class.fits_now_rows
+        if refused := self._class_queues.with_data[pending].refused:
+            fits = fits.copy()
+            fits[list(refused)] = False
+            rows = np.flatnonzero(fits)
+        if level:
+            there = {domain_of(cluster, row, keys, level) for row in rows.tolist()}
+            first = queue.local.first_of(
+                name
+                for name in by_node
+                if any(each in there for each in domains_of(cluster, [name], keys, level))
+            )
+        elif len(rows) < len(by_node):
+            first = queue.local.first_of(cluster.names[row] for row in rows.tolist())
+        else:
+            known = ((name, cluster.rows.get(name)) for name in by_node)
+            first = queue.local.first_of(name for name, row in known if row is not None and fits[row])
+        if first is None:
+            return None
+        names = names_of(first[2].inputs)
+        if not level:
+            found = sorted({cluster.rows[name] for name in names if name in cluster.rows})
+            return first, np.array([row for row in found if fits[row]], dtype=np.intp)
+        domains = set(domains_of(cluster, names, keys, level))
+        near = [row for row in rows.tolist() if domain_of(cluster, row, keys, level) in domains]
+        return first, np.array(near, dtype=np.intp)
+
+
+def _asked(hold: Hold, view: View, head: Task, waited: Waited) -> Reach:
+    """Its answer, in plain numbers; raises what the policy raises, or what such an answer makes it raise."""
+    level, seconds, offers = hold.reach(view, head, waited)
+    return Reach(int(level), float(seconds), float(offers))

@@ -1,0 +1,1 @@
+"""Hold policies: whether a task waits for a node with its data."""

@@ -1,0 +1,368 @@
+"""Delay scheduling in the engine: golden cases, and what lazy builds get wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from builders import make_engine, make_node, make_task
+from eclectus.framework import (
+    Action,
+    Bind,
+    Hold,
+    HoldTraits,
+    Order,
+    Place,
+    Reach,
+    Unschedulable,
+    View,
+    Waited,
+)
+from eclectus.framework import PendingTasks as Pending
+from eclectus.model.objects import Input, Node, Task
+from eclectus.policies.hold.delay import Delay, Level
+from eclectus.policies.order.drf import DominantShare
+from eclectus.policies.order.fifo import FifoOrder
+from eclectus.policies.place.allocation import LeastAllocated
+from eclectus.policies.place.fit import BestFit
+from worlds import World
+
+RACK = "example.com/rack"
+
+
+def rack_node(name: str, cpu: float = 1) -> Node:
+    return make_node(name, cpu=cpu, labels={RACK: name[:2]} if name.startswith("r") else {})
+
+
+def data_on(*nodes: str, size: int = 100) -> tuple[Input, ...]:
+    return (Input("data", size, nodes),)
+
+
+def local(name: str, *nodes: str, **fields: Any) -> Task:
+    return make_task(name, inputs=data_on(*nodes), **fields)
+
+
+class Racks(World):
+    """Nodes of one slot each, which pods of another scheduler fill and free."""
+
+    def __init__(
+        self, *names: str, hold: Hold, order: Order | None = None, place: Place | None = None
+    ) -> None:
+        engine = make_engine(place or BestFit(), hold=hold, order=order or FifoOrder())
+        super().__init__(engine, *map(rack_node, names))
+        self._filled = 0
+        self.fill(*names)
+
+    def fill(self, *names: str) -> None:
+        for name in names:  # a uid is never used again
+            self._filled += 1
+            self.add(make_task(f"other-{self._filled}", node=name, phase="Running", profile="other"))
+
+    def free(self, name: str) -> None:
+        self.delete(next(each for each, task in self.tasks.items() if task.node == name))
+
+    def until(self, time: float) -> None:
+        """Let time pass, with every step that the engine asks for."""
+        self.sleep(time - self.now)
+
+    @property
+    def placed(self) -> dict[str, str]:
+        return {bind.uid.removeprefix("uid-"): bind.node for bind in self.binds}
+
+    def node_of_last(self) -> str:
+        return self.binds[-1].node
+
+
+def two_levels(one: float, two: float) -> Delay:
+    return Delay(node_wait=one, levels=(Level(RACK, two),))
+
+
+def test_ds4_two_levels() -> None:
+    world = Racks("r1n1", "r1n2", "r2n1", "r2n2", hold=two_levels(5, 10))
+    world.add(*(local(f"t{at}", "r2n2") for at in range(8)))
+    world.free("r1n1")
+    world.until(4)
+    assert not world.binds
+    world.free("r2n1")
+    world.until(4.9)
+    assert not world.binds
+    world.until(5)
+    assert world.node_of_last() == "r2n1"
+    world.fill("r1n1")
+    world.until(6)
+    world.free("r1n1")
+    world.until(15.9)
+    assert len(world.binds) == 1
+    world.until(16)
+    assert world.node_of_last() == "r1n1"
+    world.until(17)
+    world.free("r2n1")  # a rack launch tightens "any" to the rack
+    assert (world.node_of_last(), len(world.binds)) == ("r2n1", 3)
+    world.until(18)
+    world.free("r1n1")
+    assert len(world.binds) == 3
+    world.until(19)
+    world.free("r2n2")
+    assert (world.node_of_last(), len(world.binds)) == ("r2n2", 4)
+    world.until(20)
+    world.free("r2n1")
+    assert len(world.binds) == 4
+
+
+@pytest.mark.parametrize(("rack_free_at", "placed_at", "node"), [(21.0, 21.5, "r2n1"), (99.0, 29.5, "r1n1")])
+def test_d4_the_clock_runs_only_while_room_is_unused(
+    rack_free_at: float, placed_at: float, node: str
+) -> None:
+    world = Racks("r1n1", "r2n1", "r2n2", hold=two_levels(4, 8))
+    world.add(local("a", "r2n2"))
+    for free, fill in ((2.0, 3.5), (6.0, 7.0)):
+        world.until(free)
+        world.free("r1n1")
+        world.until(fill)
+        world.fill("r1n1")
+    world.until(20)
+    world.free("r1n1")
+    if rack_free_at < placed_at:
+        world.until(rack_free_at)
+        world.free("r2n1")
+    world.until(placed_at - 0.01)
+    assert not world.binds
+    world.until(placed_at)
+    assert world.placed == {"a": node}
+
+
+@pytest.mark.parametrize("inputs", [(), data_on("no-node"), data_on()])
+def test_ds6_without_known_data_nothing_waits(inputs: tuple[Input, ...]) -> None:
+    world = Racks("n1", "n2", hold=Delay(node_wait=100))
+    world.add(local("far", "n2"))
+    world.add(make_task("a", inputs=inputs))
+    world.free("n1")
+    assert world.placed == {"a": "n1"}
+
+
+class Passed(Delay):
+    """Notes how many nodes were passed over."""
+
+    seen = 0
+
+    def reach(self, view: View, head: Task, waited: Waited) -> Reach:
+        self.seen = waited.offers
+        return super().reach(view, head, waited)
+
+
+def test_ds10_a_node_that_is_offered_again_and_again_counts_once() -> None:
+    hold = Passed(node_wait=1000)
+    world = Racks("n1", "n2", "n3", hold=hold)
+    world.add(local("a", "n3"))
+    world.free("n1")
+    for at in range(100):  # each joins the queue, so that it is asked about
+        world.add(local(f"b{at}", "n3"))
+    assert (hold.seen, world.binds) == (1, [])
+    world.fill("n1")
+    world.free("n1")
+    world.add(local("c", "n3"))
+    assert hold.seen == 2
+
+
+@pytest.mark.parametrize(
+    ("skips", "expected"),
+    [
+        (2, ["b1 n1", "b2 n2", "a1 n3", "a2 n4", "b3 n1", "b4 n2"]),
+        (3, ["b1 n1", "b2 n2", "b3 n3", "a1 n4", "b4 n1", "b5 n2"]),
+        (0, ["a1 n1"]),
+    ],
+)
+def test_ds3_skips(skips: int, expected: list[str]) -> None:
+    world = Racks(
+        "n1", "n2", "n3", "n4", hold=Delay(node_wait=1000, skips=skips), order=DominantShare(by="job")
+    )
+    for at in (1, 2):
+        world.add(local(f"a{at}", "n4", job="A", created=0.0 + at))
+    for at in range(1, 7):
+        world.add(local(f"b{at}", "n1", "n2", "n3", job="B", created=10.0 + at))
+    for offer in ("n1", "n2", "n3", "n4", "n1", "n2")[: len(expected)]:
+        world.free(offer)
+        world.sleep(0.5)
+    assert [f"{name} {node}" for name, node in world.placed.items()] == expected
+
+
+def test_a_local_task_far_behind_in_the_queue_starts_at_once() -> None:
+    world = Racks("n1", "n2", hold=Delay(node_wait=1000))
+    world.add(
+        *(local(f"t{at}", "n2", created=float(at)) for at in range(50)), local("last", "n1", created=99.0)
+    )
+    world.free("n1")
+    assert world.placed == {"last": "n1"}
+    world.free("n2")
+    assert world.placed == {"last": "n1", "t0": "n2"}
+    world.delete("t1")
+    world.free("n2")
+    assert world.placed == {"last": "n1", "t0": "n2", "t2": "n2"}
+
+
+def test_what_is_placed_out_of_order_is_gone_and_the_rest_waits_in_order() -> None:
+    world = Racks("n1", "n2", "n3", hold=Delay(node_wait=10))
+    for at, node in enumerate(("n1", "n2", "n1", "n2", "n1")):
+        world.add(local(f"t{at}", node, created=float(at)))
+    world.free("n2")
+    world.free("n2")
+    assert world.placed == {"t1": "n2", "t3": "n2"}
+    state = world.engine._state
+    assert [task.name for pending in state.class_queues for task in pending] == ["t0", "t2", "t4"]
+    assert state.class_queues.count == 3
+
+
+class Stubborn(Place):
+    """Refuses each node of a name, and takes any other."""
+
+    def __init__(self, *refused: str) -> None:
+        self.refused = refused
+
+    def place(self, view: View, pending: Pending) -> Iterator[Action]:
+        for task in pending:
+            rows = [
+                row
+                for row in view.task_class(task).fits_now_rows
+                if view.cluster.names[row] not in self.refused
+            ]
+            yield Bind(task, int(rows[0])) if rows else Unschedulable(task)
+
+
+def test_a_refused_narrowed_task_closes_no_class() -> None:
+    world = Racks("n1", "n2", "n3", hold=Delay(node_wait=5), place=Stubborn("n2"))
+    world.add(local("a", "n2", created=1.0), local("b", "n3", created=2.0))
+    world.free("n2")
+    assert not world.binds
+    world.free("n3")
+    assert world.placed == {"b": "n3"}
+    world.free("n1")
+    world.until(6)
+    assert world.placed == {"b": "n3", "a": "n1"}
+
+
+def test_without_any_room_the_class_is_refused_though_a_queue_is_held() -> None:
+    world = Racks("n1", "n2", hold=Delay(node_wait=50))
+    world.add(local("a", "n2"))
+    world.free("n1")
+    (pending,) = world.engine._state.class_queues
+    assert pending.is_held
+    world.fill("n1")
+    world.sleep(0.1)
+    assert pending.unschedulable_since is not None
+    world.free("n2")
+    assert world.placed == {"a": "n2"}
+
+
+def test_a_restart_forgets_no_more_than_the_waits() -> None:
+    world = Racks("n1", "n2", hold=Delay(node_wait=5))
+    world.add(local("a", "n2"))
+    world.free("n1")
+    world.until(4)
+    again = World(make_engine(BestFit(), hold=Delay(node_wait=5)), rack_node("n1"), rack_node("n2"))
+    again.add(*world.tasks.values())
+    again.sleep(4.9)
+    assert not again.binds
+    again.sleep(0.1)
+    assert [bind.node for bind in again.binds] == ["n1"]
+
+
+class Counting(Hold):
+    """Holds for ever; counts how often it is asked."""
+
+    asked = 0
+    traits = HoldTraits(waits=True)
+
+    def reach(self, view: View, head: Task, waited: Waited) -> Reach:
+        self.asked += 1
+        return Reach(0, 1e6)
+
+
+def test_held_groups_cost_nothing() -> None:
+    hold = Counting()
+    world = Racks("n1", "n2", "n3", "n4", hold=hold, order=DominantShare())
+    world.free("n1")
+    for at in range(100):
+        node = "n2" if at < 4 else "n4"
+        world.add(replace(local(f"t{at}", node), namespace=f"team-{at}"))
+    (pending,) = world.engine._state.class_queues
+    assert pending.held == len(pending.queues) == 100
+    before = hold.asked
+    for _ in range(10):
+        world.free("n3")
+        world.fill("n3")
+    assert hold.asked == before
+    world.free("n2")
+    assert len(world.binds) == 1
+    assert hold.asked == before + 3
+
+
+@pytest.mark.parametrize("order", [FifoOrder, DominantShare])
+def test_whoever_has_no_data_starts_while_others_are_held(order: type[Order]) -> None:
+    world = Racks("n1", "n2", hold=Delay(node_wait=100), order=order())
+    world.add(local("a", "n2", created=1.0))
+    world.add(replace(make_task("b", created=2.0), namespace="other"))
+    world.free("n1")
+    assert world.placed == {"b": "n1"}
+
+
+def test_an_update_of_its_inputs_is_seen() -> None:
+    world = Racks("n1", "n2", hold=Delay(node_wait=100))
+    world.add(local("a", "n2"))
+    world.free("n1")
+    assert not world.binds
+    world.put(local("a", "n1"))
+    assert world.placed == {"a": "n1"}
+
+
+def test_most_bytes_count() -> None:
+    world = Racks("n1", "n2", hold=Delay(node_wait=100))
+    inputs = (Input("small", 1, ("n1",)), Input("large", 100, ("n2",)))
+    world.add(make_task("a", inputs=inputs))
+    world.free("n1")
+    assert not world.binds
+    world.free("n2")
+    assert world.placed == {"a": "n2"}
+
+
+class Broken(Hold):
+    """Raises, or answers nonsense."""
+
+    traits = HoldTraits(waits=True)
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+
+    def reach(self, view: View, head: Task, waited: Waited) -> Any:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@pytest.mark.parametrize("answer", [ValueError("x"), None, ("a", 1, 2), (1,)])
+def test_a_policy_that_fails_holds_nobody(answer: object) -> None:
+    world = Racks("n1", "n2", hold=Broken(answer))
+    world.add(local("a", "n2"))
+    world.free("n1")
+    assert world.placed == {"a": "n1"}
+    assert world.faults
+
+
+def test_a_label_that_changes_brings_a_node_near() -> None:
+    world = Racks("r1n1", "r2n2", hold=two_levels(0, 100))
+    world.add(local("a", "r2n2"))
+    world.free("r1n1")
+    assert not world.binds
+    world.put_node(make_node("r1n1", cpu=1, labels={RACK: "r2"}))
+    assert world.placed == {"a": "r1n1"}
+
+
+def test_with_room_at_several_nodes_place_chooses_among_those_with_data() -> None:
+    nodes = [make_node(name, cpu=cpu) for name, cpu in (("n1", 2), ("n2", 9), ("n3", 4))]
+    world = World(make_engine(LeastAllocated(), hold=Delay()), *nodes)
+    world.add(make_task("any"))
+    assert world.binds[-1].node == "n2"
+    world.add(local("a", "n1", "n3"))
+    assert world.binds[-1].node == "n3"
