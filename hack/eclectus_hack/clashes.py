@@ -5,7 +5,7 @@ from typing import Any
 from eclectus.config.described import Statement, statement
 from eclectus.policies.table import CLASHES, ROLES, Clash
 
-CLASHING_ROLES = ("order", "place", "line", "relieve")
+CLASHING_ROLES = ("order", "place", "line", "relieve", "hold")
 PROFILE_ROLES = (*CLASHING_ROLES, "speculate")
 
 

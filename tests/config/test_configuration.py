@@ -120,7 +120,6 @@ WRONG = {
     # policies of one profile
     profile("order: false"): "profiles[0].order: must be a mapping of fields, not False",
     profile("line: 0"): "profiles[0].line: must be a mapping of fields, not 0",
-    profile("hold: {policy: delay}"): "profiles[0].hold: no policy plays this role yet; leave it out",
     profile("relieve: {policy: late}"): (
         "profiles[0].relieve.policy: 'late' is unknown; known are: none, preemption, reclaim"
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +23,7 @@ from eclectus.framework import (
     Waited,
 )
 from eclectus.framework import PendingTasks as Pending
+from eclectus.model.events import TaskGone
 from eclectus.model.objects import Input, Node, Task
 from eclectus.policies.hold.delay import Delay, Level
 from eclectus.policies.order.drf import DominantShare
@@ -366,3 +368,50 @@ def test_with_room_at_several_nodes_place_chooses_among_those_with_data() -> Non
     assert world.binds[-1].node == "n2"
     world.add(local("a", "n1", "n3"))
     assert world.binds[-1].node == "n3"
+
+
+def test_ds9_what_a_rule_requires_no_wait_relaxes() -> None:
+    world = World(
+        make_engine(BestFit(), hold=Delay(node_wait=5)),
+        make_node("n1", labels={"disk": "a"}),
+        make_node("n9", labels={"disk": "b"}),
+    )
+    world.add(make_task("x", cpu=4, node="n9", phase="Running", profile="other"))
+    world.add(local("a", "n1", node_selector=(("disk", "b"),)))
+    world.sleep(200)
+    assert not world.binds
+
+
+def calls_of(function: Any) -> int:
+    """How many functions a call calls."""
+    count = 0
+
+    def note(_frame: object, event: str, _of: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def far_behind(tasks: int) -> tuple[int, int]:
+    """Calls of functions in a step that starts the last task of a queue, and in one that starts none."""
+    world = Racks("n1", "n2", "n3", hold=Delay(node_wait=1000))
+    world.add(*(local(f"t{at}", "n2", created=float(at)) for at in range(tasks)))
+    world.add(local("last", "n1", created=1e6))
+    busy = next(name for name, task in world.tasks.items() if task.node == "n1")
+    event = TaskGone(world.tasks.pop(busy).uid)
+    starting = calls_of(lambda: world.engine.step([event], 0.5))
+    idle = calls_of(lambda: world.engine.step([], 0.6))  # before the first report
+    return starting, idle
+
+
+def test_the_last_of_many_tasks_is_found_without_a_look_at_the_others() -> None:
+    few, many = far_behind(100), far_behind(10_000)
+    assert many[0] <= few[0] + 14  # two bisections
+    assert many[1] <= few[1] + 5
+    assert far_behind(100)[0] > 50

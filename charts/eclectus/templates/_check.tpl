@@ -48,7 +48,7 @@ scheduler refuses the same; tests/charts/test_configuration.py compares them.
 {{- include "eclectus.checkPolicy" (dict "path" "config.learn" "values" $config.learn "policies" $bounds.policies.learn) }}
 {{- range $at, $profile := $config.profiles }}
 {{- include "eclectus.checkDurations" (dict "path" (printf "config.profiles[%d]" $at) "values" $profile "bounds" $bounds.profile) }}
-{{- range $role := list "order" "place" "line" "speculate" }}
+{{- range $role := list "order" "place" "line" "speculate" "hold" }}
 {{- include "eclectus.checkPolicy" (dict "path" (printf "config.profiles[%d].%s" $at $role) "values" (get $profile $role) "policies" (get $bounds.policies $role)) }}
 {{- end }}
 {{- end }}
@@ -140,7 +140,7 @@ scheduler refuses the same; tests/charts/test_configuration.py compares them.
 
 {{- /* A combination is refused if the policy of every role that it names is such a one. */ -}}
 {{- define "eclectus.checkClashes" -}}
-{{- $defaults := dict "order" "fifo" "place" "rosella" "line" "fifo" }}
+{{- $defaults := dict "order" "fifo" "place" "rosella" "line" "fifo" "hold" "none" }}
 {{- $clashes := .Files.Get "files/clashes.yaml" | fromYamlArray }}
 {{- range $at, $profile := .Values.config.profiles }}
 {{- range $clash := $clashes }}

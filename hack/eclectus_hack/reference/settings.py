@@ -40,6 +40,12 @@ TOP = [
         "`{policy: none}`",
         "Which running pods are late, so that [copies](../stragglers.md) of them are made.",
     ),
+    (
+        "`profiles[].hold`",
+        "[a policy](#hold)",
+        "`{policy: none}`",
+        "Whether pods wait for nodes with [their data](../data.md).",
+    ),
 ]
 REFUSED = """\
 A profile is refused if each of its policies is one that a row of this table names; an empty cell stands for
