@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
+from eclectus.explain.pod import waiting
 from eclectus.framework import (
     Action,
     Bind,
@@ -24,6 +25,7 @@ from eclectus.framework import (
 )
 from eclectus.framework import PendingTasks as Pending
 from eclectus.model.events import TaskGone
+from eclectus.model.explanation import Waiting
 from eclectus.model.objects import Input, Node, Task
 from eclectus.policies.hold.delay import Delay, Level
 from eclectus.policies.order.drf import DominantShare
@@ -415,3 +417,44 @@ def test_the_last_of_many_tasks_is_found_without_a_look_at_the_others() -> None:
     assert many[0] <= few[0] + 14  # two bisections
     assert many[1] <= few[1] + 5
     assert far_behind(100)[0] > 50
+
+
+def test_a_held_pod_says_for_what_it_waits_and_how_long_it_has() -> None:
+    world = Racks("r1n1", "r2n1", "r2n2", hold=two_levels(4, 8))
+    world.add(local("a", "r2n2", "no-node"))
+    world.free("r1n1")
+    world.until(3)
+    waiting = explained(world, "a")
+    assert waiting.reason == (
+        "waiting for a node with its data (r2n2), up to 4 s while other nodes have room; it has waited 3.0 s"
+    )
+    assert (waiting.policy, waiting.next_check) == ("hold/delay", 1.0)
+    assert world.messages("a") == [
+        ("WaitingForNode", "waiting for a node with its data (r2n2), up to 4 s while other nodes have room")
+    ]
+    world.until(5)
+    assert explained(world, "a").reason.startswith(
+        "waiting for a node with the example.com/rack of one with its data (r2n2), up to 12 s"
+    )
+
+
+def explained(world: World, name: str) -> Waiting:
+    state = world.engine._state
+    task = state.pending[f"uid-{name}"]
+    return world.engine.read(waiting, task, state.view.task_class(task), world.now)
+
+
+def test_starts_bytes_and_waits_are_counted_by_level() -> None:
+    world = Racks("r1n1", "r2n1", "r2n2", hold=two_levels(1, 2))
+    world.add(
+        *(local(f"t{at}", "r2n2", created=float(at)) for at in range(3)), make_task("no-data", created=9.0)
+    )
+    world.free("r2n2")
+    world.free("r1n1")
+    world.until(9)
+    world.free("r2n1")
+    world.until(10.5)
+    assert world.placed == {"t0": "r2n2", "no-data": "r1n1", "t1": "r2n1"}
+    data = world.engine.queue_counts().counters.data
+    assert (data.starts, data.bytes) == ({"node": 1, RACK: 1}, {"node": 100, RACK: 100})
+    assert data.wait_seconds == {"node": 0.0, RACK: 1.0}

@@ -42,6 +42,18 @@ class CopyCounters:
         self.seconds: dict[str, float] = {"saved": 0.0, "lost_copy": 0.0, "lost_original": 0.0}
 
 
+class DataCounters:
+    """Of pods that name nodes with their data and that may wait for them; by level, since the start.
+
+    A level is `node`, a label key, or `any`.
+    """
+
+    def __init__(self) -> None:
+        self.starts = Counter[str]()
+        self.bytes = Counter[str]()  # of the data of these
+        self.wait_seconds = Counter[str]()  # for which they have waited beside unused room
+
+
 class Counters:
     """Counts since the start. Names and labels follow kube-scheduler's metrics."""
 
@@ -58,6 +70,7 @@ class Counters:
         self.observed_wait_seconds: dict[tuple[str, str], float] = defaultdict(float)
         self.plans = PlanCounters()
         self.copies = CopyCounters()
+        self.data = DataCounters()
         self.missed_activations = 0  # unschedulable pods that only the periodic recheck has found schedulable
 
 

@@ -154,9 +154,12 @@ def deferred(state: State, task: Task, with_room: int) -> str:
 
 
 def withheld(state: State, uid: str) -> Wait | None:
-    """What its Order has answered where it withholds a pod; None where it does not."""
+    """Why a pod is not offered: by its Order, or as it waits for its data; None where neither is so."""
     queued = state.places.queued(uid)
-    return None if queued is None else queued.pending.withheld(queued.queue)
+    if queued is None:
+        return None
+    held = state.held.why(queued.pending.profile, queued.queue, state.pending[uid], state.now)
+    return queued.pending.withheld(queued.queue) if held is None else held
 
 
 def having_room(count: int) -> str:

@@ -143,7 +143,9 @@ class State:
         classes = ClassCache(self.cluster)
         holding = {each.scheduler_name for each in profiles if each.hold.traits.waits}
         self.class_queues = ClassQueues(classes, profiles, holding)
-        self.held = HeldQueues(self.class_queues, self.profiles, self.cluster, self.guarded)
+        self.held = HeldQueues(
+            self.class_queues, self.profiles, self.cluster, self.guarded, self.counters.data
+        )
         self.view = self._made_view(classes, seed)
         self._pending: dict[str, Task] = {}
         self.pending: Mapping[str, Task] = self._pending  # uid -> task, as last seen

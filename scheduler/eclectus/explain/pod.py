@@ -297,11 +297,14 @@ def _here(state: State, task: Task, reason: str) -> explanation.Waiting:
 
 
 def _withheld(state: State, task: Task, now: float) -> explanation.Waiting:
-    answer = reports.withheld(state, task.uid)
+    answer, profile = reports.withheld(state, task.uid), state.profiles[task.profile]
     reason = "" if answer is None else answer.reason.message
+    queue = _queued(state, task).queue
+    if queue.is_held and queue.waited is not None:
+        reason += f"; it has waited {queue.waited.seconds(now):.1f} s"
     return replace(
         _here(state, task, reason or "its Order keeps it from being offered to any node"),
-        policy=str(state.profiles[task.profile].order),
+        policy=str(profile.hold if queue.is_held else profile.order),
         next_check=None if answer is None else _seconds_until(answer.until, now),
     )
 

@@ -161,12 +161,15 @@ def queue_metrics(counts: QueueCounts) -> Iterator[Metric]:
 
 
 def _copy_metrics(counts: QueueCounts) -> Iterator[Metric]:
-    copies = counts.counters.copies
+    copies, data = counts.counters.copies, counts.counters.data
     yield observed("straggling_pods", [((), counts.straggling)])
     yield observed("copies_started", [((), copies.started)])
     yield observed("copies_settled", _by_one({"won": copies.won, "lost": copies.lost}))
     yield observed("copies_refused", _by_one(copies.refused))
     yield observed("copy_seconds", _by_one(copies.seconds))
+    yield observed("data_starts", _by_one(data.starts))
+    yield observed("data_bytes", _by_one(data.bytes))
+    yield observed("data_wait_seconds", _by_one(data.wait_seconds))
 
 
 def _by_resource(amounts: Mapping[str, float]) -> Iterator[Sample]:

@@ -107,6 +107,13 @@ copies_refused | counter | pods | reason
 copy_seconds | counter | seconds | kind
     saved: tasks ended so much sooner than expected; lost_copy, lost_original: so long has run what lost.
 
+data_starts | counter | pods | level
+    Pods that name nodes with their data, by where they have started: node (one of these), a label, any.
+data_bytes | counter | bytes | level
+    The data of these pods: but for level node they are read from another node.
+data_wait_seconds | counter | seconds | level
+    For how long these pods have waited while another node had room.
+
 arrival_rate | gauge | tasks per second | -
     Estimated arrival rate of all schedulers together, in tasks per second.
 service_capacity | gauge | tasks per second | -

@@ -32,7 +32,7 @@ PodState = WaitingState | Literal["binding", "bound", "otherScheduler", "unknown
 
 - active: its class is asked about in the next scheduling cycle;
 - deferred: a policy lets it wait for a busy node;
-- withheld: the Order keeps it from being offered to any node now;
+- withheld: the Order, or the wait for its data, keeps it from being offered to any node now;
 - unschedulable: no node has room for it, or a policy has refused it;
 - nodeQueue: it waits in the queue of one node or of several;
 - gang: it is to be placed together with the other pods of its PodGroup;

@@ -48,7 +48,7 @@ def _pod(pod: explanation.OtherPod) -> str:
 STATES: Mapping[explanation.PodState, str] = {
     "active": "waits for the next scheduling cycle",
     "deferred": "waits for a busy node",
-    "withheld": "withheld by the order of pods",
+    "withheld": "kept back for now",
     "unschedulable": "unschedulable",
     "nodeQueue": "waits in the queue of a node",
     "gang": "waits to be placed together with its pod group",

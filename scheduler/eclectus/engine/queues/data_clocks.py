@@ -8,7 +8,7 @@ import numpy as np
 
 from eclectus.cluster.locality import Domain
 from eclectus.feasibility.rules.rule import Mask
-from eclectus.framework import ClassQueue, Waited
+from eclectus.framework import ClassQueue, Reach, Waited
 
 _Targets = list[tuple[float, int, ClassQueue]]  # a heap: when, serial of the entry
 
@@ -37,8 +37,16 @@ class DataClock:
     def advance(self, now: float) -> None:
         """It is this time, in seconds."""
         if self._runs_since is not None:
-            self.seconds += now - self._runs_since
-            self._runs_since = now
+            self.seconds, self._runs_since = self.at(now), now
+
+    @property
+    def runs(self) -> bool:
+        """Whether a node has room that stays unused."""
+        return self._runs_since is not None
+
+    def at(self, now: float) -> float:
+        """What it says at this time, seconds."""
+        return self.seconds if self._runs_since is None else self.seconds + now - self._runs_since
 
     def run(self, now: float, *, runs: bool) -> None:
         """Whether it runs from now on."""
@@ -73,6 +81,7 @@ class QueueClock:
     def __init__(self, clock: DataClock) -> None:
         self._clock = clock
         self._level = self._tasks = 0
+        self.reach = Reach(0)  # as answered last, when it was held
         self._since, self._passed = clock.seconds, clock.offers
 
     def begin(self, waited: Waited) -> None:
@@ -88,6 +97,15 @@ class QueueClock:
         seconds = round(self._clock.seconds - self._since, 6)  # a sum of times must not miss its target
         return Waited(self._level, seconds, max(self._clock.offers - self._passed, 0), self._tasks)
 
-    def expect(self, queue: ClassQueue, seconds: float, offers: float) -> None:
-        """The queue is to be asked about when so much counts."""
-        self._clock.expect(queue, self._since + seconds, self._passed + offers)
+    def expect(self, queue: ClassQueue, reach: Reach) -> None:
+        """Its tasks may go so far, until so much counts: then the queue is to be asked about."""
+        self.reach = reach
+        self._clock.expect(queue, self._since + reach.seconds, self._passed + reach.offers)
+
+    def seconds(self, now: float) -> float:
+        """For how long its tasks have waited, seconds; between two steps too."""
+        return self._clock.at(now) - self._since
+
+    def widens_at(self, now: float) -> float:
+        """When its tasks may go further if room stays unused, seconds; inf if that is not known."""
+        return now + self.reach.seconds - self.seconds(now) if self._clock.runs else inf

@@ -26,14 +26,16 @@ import numpy as np
 
 from eclectus.cluster.locality import domain_of, domains_of, level_of, names_of
 from eclectus.cluster.nodes import Cluster
+from eclectus.engine.counters import DataCounters
 from eclectus.engine.queues.class_queues import ClassQueues, PendingClass, SortedClassQueue
 from eclectus.engine.queues.data_clocks import DataClock, QueueClock
 from eclectus.engine.queues.local_tasks import Entry
 from eclectus.feasibility.task_class import NarrowedClass, TaskClass
-from eclectus.framework import Hold, Profile, Reach, Rows, View, Waited
+from eclectus.framework import Hold, Profile, Reach, Reason, Rows, View, Wait, Waited
 from eclectus.model.objects import Task
 
 LEAST_SECONDS = 0.001  # between two steps for the sake of a queue
+NAMES_MOST = 5  # of nodes, in a message
 Offer = tuple[Entry, Rows | None]
 """A task of a queue, and the rows for which it is offered; None: all."""
 
@@ -50,12 +52,14 @@ class HeldQueues:
         profiles: Mapping[str, Profile],
         cluster: Cluster,
         guarded: Callable[..., Any],
+        counters: DataCounters,
     ) -> None:
         """`guarded`: calls a plug-in, whose failure is its Fault."""
         self._class_queues = class_queues
         self._holds: Mapping[str, Hold] = {name: each.hold for name, each in profiles.items()}
         self._cluster = cluster
         self._guarded = guarded
+        self._counters = counters
         self.narrowed: dict[str, NarrowedClass] = {}
         self._has_refused = False  # whether a task is to be offered for other nodes in the next step
         self.next_until = inf  # when a queue is to be asked about again, seconds; written here only
@@ -178,11 +182,30 @@ class HeldQueues:
     def launch(self, pending: PendingClass, queue: SortedClassQueue, task: Task, row: int) -> None:
         """A task of the queue starts on this row."""
         level = level_of(self._cluster, task, row, self._keys(pending))
-        if level is not None:
-            hold, clock = self._holds[pending.profile], self._clock_of(pending, queue)
-            clock.begin(
-                self._guarded(hold, hold.launched, clock.now(len(queue)), level, failed=Waited(level))
-            )
+        if level is None:
+            return
+        hold, clock, keys = self._holds[pending.profile], self._clock_of(pending, queue), self._keys(pending)
+        waited, name = clock.now(len(queue)), ("node", *keys, "any")[level]
+        self._counters.starts[name] += 1
+        self._counters.bytes[name] += sum(each.size for each in task.inputs)
+        self._counters.wait_seconds[name] += waited.seconds
+        clock.begin(self._guarded(hold, hold.launched, waited, level, failed=Waited(level)))
+
+    def why(self, profile: str, queue: SortedClassQueue, task: Task, now: float) -> Wait | None:
+        """For what nodes a task of a held queue waits, and until when; None if the queue is not held."""
+        if not queue.is_held or queue.waited is None:
+            return None
+        reach, known = (
+            queue.waited.reach,
+            [name for name in names_of(task.inputs) if name in self._cluster.rows],
+        )
+        named = ", ".join(known[:NAMES_MOST]) + (", ..." if len(known) > NAMES_MOST else "")
+        near = self._holds[profile].traits.levels[reach.level - 1] if reach.level else ""
+        where = f"a node with the {near} of one with its data" if near else "a node with its data"
+        return Wait(
+            Reason(f"waiting for {where} ({named}), up to {reach.seconds:g} s while other nodes have room"),
+            until=queue.waited.widens_at(now),
+        )
 
     def _keys(self, pending: PendingClass) -> tuple[str, ...]:
         return self._holds[pending.profile].traits.levels
@@ -201,7 +224,7 @@ class HeldQueues:
 
     def _hold(self, pending: PendingClass, queue: SortedClassQueue, reach: Reach) -> None:
         clock, keys = self._class_queues.with_data[pending], self._keys(pending)
-        self._clock_of(pending, queue).expect(queue, reach.seconds, reach.offers)
+        self._clock_of(pending, queue).expect(queue, reach)
         names = () if queue.local is None else tuple(queue.local.by_node)
         for name in names:
             clock.waiting.setdefault(("", name), {})[queue] = None
