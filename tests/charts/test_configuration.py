@@ -46,6 +46,14 @@ def place(**settings):
     return {"profiles": [profile(place={"policy": "rosella", **settings})]}
 
 
+def hold(waitLimit=300, **settings):  # noqa: N803 - as in the file
+    return {
+        "profiles": [
+            profile(place={"policy": "kube"}, hold={"policy": "delay", **settings}, waitLimit=waitLimit)
+        ]
+    }
+
+
 def election(**settings):
     return {"leaderElection": settings}
 
@@ -62,6 +70,8 @@ GOOD = [
     {"profiles": [profile(order=None, place=None, line=None)]},
     {"profiles": [profile(waitLimit=None)]},
     {"profiles": [profile(waitLimit="1h30m")]},
+    hold(nodeWait="3s", levels=[{"key": "rack", "wait": 7}], targetLocality=0.9),
+    hold(nodeWait=400, waitLimit=None),
     place(theta=4),
     place(theta=None),
     place(mode="paper"),
@@ -89,11 +99,15 @@ BAD = [
     ({"profiles": [profile(waitLimit="10ms")]}, "profiles[0].waitLimit: 10ms is too small; at least 1s"),
     ({"profiles": [profile(waitLimit=0)]}, "at '/config/profiles/0/waitLimit': minimum"),
     ({"seed": 1.5}, "at '/config/seed': got number, want integer"),
-    ({"profiles": [profile(hold={"policy": "a"})]}, "additional properties 'hold' not allowed"),
+    ({"profiles": [profile(hold={"policy": "a"})]}, "value must be one of 'none', 'delay'"),
     ({"profiles": [profile(), profile()]}, "profiles[1].schedulerName: eclectus is taken"),
     ({"profiles": [profile(order={"policy": "drf", "by": "label"})]}, "by: label needs it"),
     ({"profiles": [profile(order={"policy": "drf", "label": "team"})]}, "by: label needs it"),
     ({"profiles": [profile(order={"policy": "drf", "weights": {"a": 0}})]}, "order/weights/a': minimum"),
+    (hold(levels=[{"key": "rack", "wait": "5m"}]), "profiles[0].hold: waits of 305"),
+    (hold(nodeWait=9, waitLimit="9s"), "profiles[0].hold: waits of 9"),
+    (hold(levels=[{"key": "rack"}, {"key": "rack"}]), "profiles[0].hold.levels name a label twice"),
+    (hold(skips=1, targetLocality=0.5), "profiles[0].hold.targetLocality makes skips"),
     (place(theta=-1), "at '/config/profiles/0/place/theta': minimum: got -1, want 1"),
     (place(theta="4"), "at '/config/profiles/0/place/theta'"),
     (place(view="sample", replan=True), "re-planning needs the full view"),

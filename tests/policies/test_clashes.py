@@ -35,6 +35,7 @@ HAWK = "profiles[0].line: hawk needs {policy: stealing}"
 EAGLE = "profiles[0].line: eagle needs {policy: srpt}"
 PAPER = "profiles[0].line: contradicts place's mode: paper"
 DRF = "profiles[0].order: ranks groups by what their bound pods hold"
+HOLD = "profiles[0].hold: " + next(each.problem for each in CLASHES if each.at == "hold")
 REFUSED = {
     "line: {policy: rosella}": UNUSED,
     "line: {policy: stealing}, place: {policy: least-allocated}": UNUSED,
@@ -55,6 +56,10 @@ REFUSED = {
     "order: {policy: drf}, place: {policy: tetris}": DRF,
     "order: {policy: drf, by: job}, place: {policy: rosella, view: sample}": DRF,
     "order: {policy: drf}, place: {policy: round-robin, queue: lines}": DRF,
+    "hold: {policy: delay}": HOLD,
+    "hold: {policy: delay}, place: {policy: tetris}": HOLD,
+    "hold: {policy: delay}, place: {policy: sparrow}": HOLD,
+    "hold: {policy: delay}, place: {policy: quincy}": HOLD,
 }
 ACCEPTED = [
     "line: {policy: srpt}, place: {policy: rosella, replan: false}",
@@ -63,6 +68,7 @@ ACCEPTED = [
     "place: {policy: hawk}, line: {policy: stealing, attempts: 0}",
     "place: {policy: eagle}, line: {policy: srpt, slack: 0}",
     "order: {policy: drf, by: job}, place: {policy: best-fit}",
+    "hold: {policy: delay}, place: {policy: kube}, order: {policy: drf, by: job}",
     "order: {policy: srtf}, place: {policy: tetris}",
     "order: {policy: sjf}, place: {policy: sparrow}",
     "place: {policy: rosella, view: sample}, relieve: {policy: preemption}",

@@ -112,6 +112,7 @@ scheduler refuses the same; tests/charts/test_configuration.py compares them.
 {{- fail (printf "%s.order.label belongs to by: label, and by: label needs it." $path) }}
 {{- end }}
 {{- end }}
+{{- include "eclectus.checkHold" (dict "path" $path "profile" $profile) }}
 {{- $place := default (dict "policy" "rosella") $profile.place }}
 {{- if eq $place.policy "rosella" }}
 {{- include "eclectus.checkRosella" (dict "path" $path "place" $place) }}
@@ -124,6 +125,29 @@ scheduler refuses the same; tests/charts/test_configuration.py compares them.
 {{- $learn := default dict .learn }}
 {{- if and (has "paper" $modes) (eq (dig "mode" "paper" $learn) "eclectus") (eq (dig "policy" "rosella" $learn) "rosella") }}
 {{- fail "config.learn.mode: eclectus contradicts the profiles' mode: paper; leave it out here." }}
+{{- end }}
+{{- end }}
+
+{{- define "eclectus.checkHold" -}}
+{{- $hold := default dict .profile.hold }}
+{{- if eq (dig "policy" "none" $hold) "delay" }}
+{{- if and (not (kindIs "invalid" $hold.skips)) (not (kindIs "invalid" $hold.targetLocality)) }}
+{{- fail (printf "%s.hold.targetLocality makes skips, so leave one of the two out." .path) }}
+{{- end }}
+{{- $sum := include "eclectus.seconds" (ternary $hold.nodeWait 5.0 (hasKey $hold "nodeWait")) | float64 }}
+{{- $keys := list }}
+{{- range $hold.levels }}
+{{- $keys = append $keys .key }}
+{{- $sum = addf $sum (include "eclectus.seconds" (ternary .wait 10.0 (hasKey . "wait")) | float64) }}
+{{- end }}
+{{- if ne (len $keys) (len (uniq $keys)) }}
+{{- fail (printf "%s.hold.levels name a label twice." .path) }}
+{{- end }}
+{{- $isLimited := not (and (hasKey .profile "waitLimit") (kindIs "invalid" .profile.waitLimit)) }}
+{{- $limit := include "eclectus.seconds" (default 300.0 .profile.waitLimit) | float64 }}
+{{- if and $isLimited (ge $sum $limit) }}
+{{- fail (printf "%s.hold: waits of %vs in all, but waitLimit ends every wait after %vs." .path $sum $limit) }}
+{{- end }}
 {{- end }}
 {{- end }}
 

@@ -51,7 +51,7 @@ class DataCounters:
     def __init__(self) -> None:
         self.starts = Counter[str]()
         self.bytes = Counter[str]()  # of the data of these
-        self.wait_seconds = Counter[str]()  # for which they have waited beside unused room
+        self.wait_seconds: dict[str, float] = {}  # for which they have waited beside unused room
 
 
 class Counters:

@@ -33,6 +33,7 @@ from eclectus.model.events import (
 from eclectus.model.objects import (
     NO_GRANT,
     HostPort,
+    Input,
     Node,
     Preference,
     Requirement,
@@ -72,6 +73,7 @@ class Story:
         self.nodes: dict[str, Node] = {}
         self.commands: list[msgspec.Struct] = []
         self._random, self._serial = Random(f"story {seed}"), 0
+        self._data = Random(f"data {seed}")  # so that other stories stay as they are
         self._binds_in_flight: list[Bind] = []
         self._asked: list[Evict | Nominate | Solve] = []  # not answered yet
         self._step([Resumed()])
@@ -119,9 +121,19 @@ class Story:
         self._serial += 1
         fields = self._random.choice(POD_FIELDS)
         priority = self._random.choice((0, 0, 5))
-        task = make_task(f"t{self._serial}", created=self.now, priority=priority, **fields)
+        task = make_task(
+            f"t{self._serial}", created=self.now, priority=priority, inputs=self._inputs(), **fields
+        )
         self.tasks[task.uid] = task
         return [TaskSeen(task)]
+
+    def _inputs(self) -> tuple[Input, ...]:
+        """Data on some nodes, some of which there are not; of every third pod none."""
+        random, known = self._data, [*sorted(self.nodes), "no-node"]
+        return tuple(
+            Input(f"d{at}", random.randrange(1, 9), tuple(random.sample(known, min(3, len(known)))))
+            for at in range(random.choice((0, 1, 2)))
+        )
 
     def _burst(self) -> list[Event]:
         """So many pods that some wait for room, and some of those evict others."""

@@ -188,7 +188,8 @@ class HeldQueues:
         waited, name = clock.now(len(queue)), ("node", *keys, "any")[level]
         self._counters.starts[name] += 1
         self._counters.bytes[name] += sum(each.size for each in task.inputs)
-        self._counters.wait_seconds[name] += waited.seconds
+        seconds = self._counters.wait_seconds
+        seconds[name] = seconds.get(name, 0.0) + waited.seconds
         clock.begin(self._guarded(hold, hold.launched, waited, level, failed=Waited(level)))
 
     def why(self, profile: str, queue: SortedClassQueue, task: Task, now: float) -> Wait | None:
