@@ -105,6 +105,7 @@ def build_world(scenario: Scenario, profile: ComparedProfile, seed: int) -> Worl
         pools=scenario.pools,
         pool_changes=scenario.pool_changes,
         stragglers=scenario.stragglers,
+        data=scenario.data,
     )
     if oracle is not None:
         world.on_perturbation = oracle.speeds_changed
@@ -152,6 +153,7 @@ def _result(
         dags=world.dags.result() if world.dags.has_jobs else None,
         pools=None if world.pool_shares is None else world.pool_shares.result(),
         copies=None if world.copies is None else world.copies.result(),
+        locality=None if world.data is None else world.data.locality,
         **asdict(total),
         **_probe_results(world, slot_count, end.at),
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf, isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -35,6 +35,7 @@ from eclectus.sim.workloads.workload import capacity
 from eclectus.sim.workloads.workload import load as load_of
 from eclectus.sim.world.cluster import ClusterSettings, Perturbation, PerturbationSettings
 from eclectus.sim.world.copies import Straggling
+from eclectus.sim.world.data import DataSettings
 from eclectus.sim.world.dispatchers import Dispatchers
 from eclectus.sim.world.learning import OracleSettings
 from eclectus.sim.world.pools import PoolChange, PoolField, check_asked, check_tree
@@ -115,6 +116,7 @@ class Scenario:
     pools: tuple[Pool, ...] = ()
     pool_changes: tuple[PoolChange, ...] = ()
     stragglers: Straggling | None = None
+    data: DataSettings | None = None
 
     @property
     def tasks(self) -> int:
@@ -191,10 +193,11 @@ def _key(at: Any, step: str, where: str) -> str | int:
     raise SettingsError(where, f"there is no {step!r}")
 
 
+Part = TypeVar("Part")
 SCENARIO_KIND = "Scenario"
 _SCALARS = ["about", "seeds", "allowUnstable"]
 _SECTIONS = [
-    "apiVersion", "kind", "cluster", "pools", "workload", "events", "stragglers", "profiles", "learn",
+    "apiVersion", "kind", "cluster", "pools", "workload", "events", "stragglers", "data", "profiles", "learn",
     "probes", "measure",
 ]  # fmt: skip
 
@@ -246,7 +249,8 @@ def parse(text: str, folder: Path = Path(), changes: tuple[str, ...] = ()) -> Sc
         load_is_exact=exact,
         pools=tuple(each.pool() for each in pools),
         pool_changes=tuple(pool_changes.values()),
-        stragglers=_read_stragglers(mapping.get("stragglers")),
+        stragglers=_read_part(Straggling, mapping, "stragglers"),
+        data=_read_part(DataSettings, mapping, "data"),
     )
 
 
@@ -301,8 +305,9 @@ def _read_pools(values: object) -> list[PoolField]:
     return [read(PoolField, each, join("pools", at)) for at, each in enumerate(read_list(values, "pools"))]
 
 
-def _read_stragglers(values: object) -> Straggling | None:
-    return None if values is None else read(Straggling, values, "stragglers")
+def _read_part(kind: type[Part], mapping: dict[str, Any], key: str) -> Part | None:
+    """A section that may be left out, and means nothing then."""
+    return None if mapping.get(key) is None else read(kind, mapping[key], key)
 
 
 def _is_of_pool(event: object) -> bool:

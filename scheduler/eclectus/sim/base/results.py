@@ -275,6 +275,7 @@ class RunResult(Struct, frozen=True):
     dags: DagResult | None = None  # of jobs with stages; null if there were none
     pools: PoolsResult | None = None  # null for a scenario without pools
     copies: CopiesResult | None = None  # null for a scenario without stragglers
+    locality: NonNegative | None = None  # share of starts on nodes with the data; null without data
 
 
 def counted_runs(runs: Iterable[RunResult]) -> dict[str, list[RunResult]]:
@@ -383,6 +384,7 @@ class ProfileSummary(Struct, frozen=True):
     evictions: Interval | None = None  # of running tasks; null if there were none
     dags: DagSummary | None = None  # null without jobs with stages
     pools: PoolsSummary | None = None  # null without pools
+    locality: Interval | None = None  # share of starts on nodes with the data; null without data
 
 
 class ComparisonReport(Struct, frozen=True):

@@ -45,6 +45,7 @@ def _summary(
         probe_share=_optional_interval(shares if any(shares) else ()),
         evictions=_optional_interval(evictions if any(evictions) else ()),
         dags=summarise_dags(runs, baseline),
+        locality=_optional_interval([each.locality for each in runs if each.locality is not None]),
         pools=_summarise_pools([each.pools for each in runs if each.pools is not None]),
     )
 

@@ -261,6 +261,7 @@ def _overview(summaries: Sequence[results.ProfileSummary]) -> Table:
     scale, unit = scale_of(summaries)
     found: list[tuple[str, list[results.Interval | None], float]] = [
         ("preferences met, %", [each.all.met for each in summaries], 0.01),
+        ("at data, %", [each.locality for each in summaries], 0.01),
         ("probes, %", [each.probe_share for each in summaries], 0.01),
         ("evictions", [each.evictions for each in summaries], 1.0),
     ]

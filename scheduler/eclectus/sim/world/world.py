@@ -40,6 +40,7 @@ from eclectus.sim.base.work import Arrival, StageRules
 from eclectus.sim.world.cluster import Failures, Perturbation, apply_to_speeds
 from eclectus.sim.world.copies import Copies, CopyRun, Straggling
 from eclectus.sim.world.dag_record import DagRecord
+from eclectus.sim.world.data import Data, DataSettings
 from eclectus.sim.world.gangs import JobGangs
 from eclectus.sim.world.jobs import History, Jobs, StagedJobs, StageTaskRun, as_finished, as_running
 from eclectus.sim.world.judge import Judge, check_end, stuck
@@ -102,6 +103,7 @@ class World:
         pools: Sequence[Pool] = (),
         pool_changes: Sequence[PoolChange] = (),
         stragglers: Straggling | None = None,
+        data: DataSettings | None = None,
     ) -> None:
         """`seed`: of failures, by the rules for `stages`."""
         self.engine = engine
@@ -136,6 +138,7 @@ class World:
         self._failures = Failures(stages.failure_probability, seed) if stages.failure_probability else None
         self._pools = ScenarioPools(pools)
         self.pool_shares = PoolShares(engine, record) if pools or pool_changes else None
+        self.data = None if data is None else Data(data, seed, machines.values())
         self.copies: Copies | None = None
         if stragglers is not None:
             act, seconds = (self._schedule, self._notify), termination_seconds
@@ -239,6 +242,8 @@ class World:
 
     def _submit(self, runs: Sequence[TaskRun]) -> None:
         for run in runs:
+            if self.data is not None:
+                self.data.submit(run)
             self._waiting[run.task.uid] = run
             if self.pool_shares is not None:
                 self.pool_shares.submit(run, self.now)
@@ -257,14 +262,7 @@ class World:
         self._judge.check_start(run, machine)
         if run.task.spec.preferences:
             run.met = self._judge.preferences_met(run, machine)
-        if self.copies is None:
-            machine.start(run, self.now)
-            self.record.start(run, self.now)
-        else:
-            self.copies.draw(run)
-            machine.start(run, self.now)
-            self._crowd(machine)
-            self.copies.started(run)
+        self._begin(run, machine)
         if self.pool_shares is not None:
             self.pool_shares.start(run, self.now)
         if self.probes is not None:
@@ -279,6 +277,21 @@ class World:
         self._notify(BindConfirmed(bind.uid, bind.node))
         if self._shows_starts:
             self._notify(TaskSeen(as_running(run, bind.node, self.now)))
+
+    def _begin(self, run: TaskRun, machine: Machine) -> None:
+        """An attempt starts, at the pace that was drawn for it and that its data allow."""
+        if self.copies is not None:
+            self.copies.draw(run)
+        elif self.data is not None:
+            run.pace = 1.0
+        if self.data is not None:
+            self.data.start(run, machine)
+        machine.start(run, self.now)
+        if self.copies is None:
+            self.record.start(run, self.now)
+        else:
+            self._crowd(machine)
+            self.copies.started(run)
 
     def _terminate(self, evict: Evict) -> None:
         """The pod of a task is deleted; its container runs on until the termination period has passed."""

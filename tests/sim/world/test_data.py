@@ -1,0 +1,68 @@
+"""Data in the simulator: tasks take longer away from them, and a policy that waits finds them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from checked_worlds import run_checked
+from eclectus.model.errors import SettingsError
+from eclectus.sim.base.results import RunResult
+from eclectus.sim.scenario import Scenario
+from short_scenarios import scenario
+
+DELAY: dict[str, Any] = {"policy": "delay", "nodeWait": "5s"}
+
+
+def world(hold: dict[str, Any] | None = None, **fields: Any) -> Scenario:
+    """Twelve nodes of two slots; jobs of four tasks of about 20 s."""
+    profile: dict[str, Any] = {"schedulerName": "it", "place": {"policy": "best-fit"}}
+    work = {"name": "w", "tasksPerJob": 4, "size": {"law": "gamma", "shape": 20, "mean": "20s"}}
+    given: dict[str, Any] = {
+        "cluster": {"groups": [{"name": "node", "count": 12, "slots": 2}]},
+        "workload": {"poisson": {"load": 0.4, "classes": [work]}},
+        "profiles": [profile | ({"hold": hold} if hold else {})],
+        "data": {"copies": 3, "remote": 2},
+        "measure": {"tasks": 400},
+    }
+    return scenario(**given | fields)
+
+
+def ran(of: Scenario) -> RunResult:
+    """The run, with every check of the world."""
+    result = run_checked(of, of.profiles[0], 1)
+    assert result.faults == 0
+    return result
+
+
+def test_who_waits_for_data_finds_them_and_ends_sooner() -> None:
+    without, waiting = ran(world()), ran(world(DELAY))
+    assert without.locality is not None
+    assert waiting.locality is not None
+    assert without.locality < 0.5
+    assert waiting.locality > 0.9
+    assert waiting.response.mean < 0.8 * without.response.mean
+
+
+def test_away_from_its_data_a_task_takes_as_many_times_as_long() -> None:
+    far, near = ran(world(data={"copies": 1, "remote": 3})), ran(world(data={"copies": 12, "remote": 3}))
+    assert near.locality == 1.0
+    assert far.locality is not None
+    assert far.locality < 0.3
+    assert far.response.mean > 2 * near.response.mean
+
+
+def test_where_data_are_equally_far_everywhere_waiting_is_a_loss() -> None:
+    same = {"copies": 3, "remote": 1}
+    assert ran(world(DELAY, data=same)).response.mean >= ran(world(data=same)).response.mean
+
+
+def test_without_data_there_is_no_locality() -> None:
+    assert ran(world(data=None)).locality is None
+
+
+@pytest.mark.parametrize("data", [{"near": 1.5}, {"label": "rack"}])
+def test_near_needs_a_label(data: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match="data.label: belongs to near"):
+        world(data=data)
