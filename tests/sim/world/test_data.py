@@ -64,5 +64,5 @@ def test_without_data_there_is_no_locality() -> None:
 
 @pytest.mark.parametrize("data", [{"near": 1.5}, {"label": "rack"}])
 def test_near_needs_a_label(data: dict[str, Any]) -> None:
-    with pytest.raises(SettingsError, match="data.label: belongs to near"):
+    with pytest.raises(SettingsError, match=r"data\.label: belongs to near"):
         world(data=data)
