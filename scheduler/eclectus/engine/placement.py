@@ -6,6 +6,7 @@ Fault with the policy's name. It reaches no node and does not stop the schedulin
 
 from collections.abc import Iterator
 from heapq import nsmallest
+from math import inf
 from operator import attrgetter
 from typing import Any
 
@@ -45,7 +46,8 @@ class Placement:
     @property
     def next_until(self) -> float:
         """When the first deferred, withheld or held task is to be placed, seconds; inf for never."""
-        return min(self._deferred.next_until, self._withheld.next_until, self._state.held.next_until)
+        held = self._state.held.next_until if self._state.class_queues.with_data else inf
+        return min(self._deferred.next_until, self._withheld.next_until, held)
 
     @property
     def is_due(self) -> bool:
@@ -83,7 +85,8 @@ class Placement:
             self._run_cycle(state.profiles[name], classes)
         if self._withholds:
             self._withheld.end_step(state.now)
-        state.held.end_step(state.view)
+        if state.class_queues.with_data:
+            state.held.end_step(state.view)
         self.goes_on = bool(self._slices)
         if self.goes_on:
             self._deferred.end_step()

@@ -27,6 +27,7 @@ LIVE = {
 SLOW = {
     "eclectus simulate ablations": 10,
     "eclectus simulate alike": 3,
+    "eclectus simulate data": 4,
     "eclectus simulate new-nodes": 3,
     "eclectus simulate mixed": 10,
     "eclectus simulate perturbation --set 'events=[{at: 200s, action: scale, group: slow, factor: 16}]'"
