@@ -16,8 +16,8 @@ $(VENV)/.ready: requirements/dev.lock pyproject.toml
 	@PYTHONPATH=e2e:hack $(PYTHON) -m eclectus_hack venv $(VENV)
 	@touch $@
 
-up: venv ## a cluster with Eclectus and 30 fake nodes: under a minute; the first time 5 to 10 minutes more (E2E=kind, NODES=real)
-	@$(BIN)/python -m eclectus_e2e up $(if $(NODES),--nodes $(NODES)) $(UP)
+up: venv ## a cluster with Eclectus and 30 fake nodes: under a minute; the first time 5 to 10 minutes more (E2E=kind, NODES=real, PROFILE=full)
+	@$(BIN)/python -m eclectus_e2e up $(if $(NODES),--nodes $(NODES)) $(if $(PROFILE),--profile $(PROFILE)) $(UP)
 
 status: venv ## what of that cluster runs
 	@$(BIN)/python -m eclectus_e2e status

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from dag_job_objects import dag_job, stage
 from eclectus.api.names import STAGE_LABEL
-from eclectus.cli.dag import UNREPORTED, jobs_table, rows, stages_table
+from eclectus.cli.dag import NO_PLAN, UNREPORTED, jobs_table, rows, stages_table
 from eclectus.cli.main import program
 
 NOW = datetime(2026, 3, 1, 12, 5, tzinfo=UTC)
@@ -244,6 +244,12 @@ def test_a_name_shows_the_stages_too(cluster, kubeconfig):
     lines = output(kubeconfig, "etl").splitlines()
     first = [line.split()[0] for line in lines if line]
     assert first == ["NAME", "etl", "STAGE", "read", "left", "right", "sum"]
+
+
+def test_where_nothing_is_planned_the_dashes_are_explained(cluster, kubeconfig):
+    assert NO_PLAN not in output(kubeconfig)
+    cluster.jobs = [dag_job(*ALL, status={**HALF, "plan": None})]
+    assert NO_PLAN in output(kubeconfig, "etl").splitlines()
 
 
 def test_json_and_yaml_have_the_same(cluster, kubeconfig):

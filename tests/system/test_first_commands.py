@@ -60,6 +60,16 @@ def test_the_five_commands_work(checkout: Checkout) -> None:
         checkout.run("down")
 
 
+@pytest.mark.live
+def test_every_example_ends_with_all_features_on(checkout: Checkout) -> None:
+    try:
+        started = checkout.shell("make up PROFILE=full")
+        assert started.returncode == 0, started.stderr
+        expect_examples(checkout)
+    finally:
+        checkout.run("down")
+
+
 def expect_examples(checkout: Checkout) -> None:
     """Apply the example DagJobs, and wait until all have succeeded."""
     examples = sorted((MANIFESTS / "examples").glob("dagjob-*.yaml"))

@@ -7,8 +7,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from eclectus_e2e.errors import UsageError
-from eclectus_e2e.paths import CLUSTER_DIRECTORY
+from eclectus_e2e.paths import CHART, CLUSTER_DIRECTORY
 from eclectus_e2e.progress import Progress
 from eclectus_e2e.testbed import clusters, helm, product
 from eclectus_e2e.testbed.clusters import Cluster
@@ -25,6 +27,7 @@ from eclectus_e2e.testbed.realnodes.command import end_real, real_processes, sta
 
 ENVIRONMENT_FILE = CLUSTER_DIRECTORY / "env"
 RELEASE_FILE = CLUSTER_DIRECTORY / "release"  # names the kubeconfig of an existing cluster with our release
+PRESETS = CHART / "presets"
 REAL = "real"
 TOKEN_SECONDS = 7 * 24 * 3600  # as long as the control plane's certificates are valid
 # The default of 60 s would let somebody who tries `kubectl eclectus speeds` wait.
@@ -36,6 +39,9 @@ def up(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser("eclectus_e2e up", description=up.__doc__)
     parser.add_argument("--with", dest="extra", action="append", default=[], choices=["kube-scheduler"])
     parser.add_argument("--nodes", help="`real`, or a nodes file; default: 30 fake nodes")
+    parser.add_argument(
+        "--profile", choices=_presets(), help="with the values of charts/eclectus/presets/PROFILE.yaml, too"
+    )
     parser.add_argument(
         "--without-eclectus", action="store_true", help="the bare cluster: no chart, scheduler or operator"
     )
@@ -84,7 +90,7 @@ def _start(options: argparse.Namespace) -> str:
         _start_kube_scheduler(cluster)
     if not options.without_eclectus:
         with Progress("starting Eclectus", expected="10 s, longer on a busy machine"):
-            _start_eclectus(cluster)
+            _start_eclectus(cluster, options.profile)
     return environment_text(cluster.environment(), *helm.folders(CLUSTER_DIRECTORY))
 
 
@@ -106,9 +112,9 @@ def _start_kube_scheduler(cluster: Cluster) -> None:
     cluster.start_kube_scheduler()
 
 
-def _start_eclectus(cluster: Cluster) -> None:
+def _start_eclectus(cluster: Cluster, profile: str | None) -> None:
     """Install the chart; start scheduler and operator under its accounts."""
-    values: dict[str, Any] = {"operator": {"enabled": True, "dagJobs": {"enabled": True}}}
+    values = values_of(profile)
     is_existing = clusters.choice() == "existing"
     if is_existing:
         values["crds"] = {"keep": False}  # `down` leaves nothing
@@ -117,6 +123,19 @@ def _start_eclectus(cluster: Cluster) -> None:
         RELEASE_FILE.write_text(str(cluster.kubeconfig))
     product.start_scheduler(installed, dies_with_caller=False, change=_store_profiles_often)
     product.start_operator(installed, dies_with_caller=False)
+
+
+def values_of(profile: str | None) -> dict[str, Any]:
+    """The chart's values: DAG jobs always, and with a preset the right to make copies, too."""
+    operator: dict[str, Any] = {"enabled": True, "dagJobs": {"enabled": True}}
+    if profile is None:
+        return {"operator": operator}
+    preset = yaml.safe_load((PRESETS / f"{profile}.yaml").read_text())
+    return {**preset, "operator": {**operator, "copies": {"namespaces": ["default"]}}}
+
+
+def _presets() -> list[str]:
+    return sorted(each.stem for each in PRESETS.glob("*.yaml"))
 
 
 def _store_profiles_often(configuration: dict[str, Any]) -> None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 Output = Literal["table", "wide", "json", "yaml"]
 Object = dict[str, Any]
 
+NO_PLAN = "no plans: no scheduler of these jobs has `order: carbyne`, or it has not written them yet"
 WITHOUT_NODE = {"labelSelector": DAG_JOB_LABEL, "fieldSelector": "spec.nodeName=,status.phase=Pending"}
 
 
@@ -118,6 +119,8 @@ def formatted(found: Sequence[Row], namespace: str, name: str, output: Output) -
         return f"there is no DagJob {where}"
     now, is_wide = datetime.now(UTC), output == "wide"
     lines = list(jobs_table(shown, now, all_namespaces=not namespace, wide=is_wide))
+    if not any(row["share"] or row["deadline"] or row["completionTime"] for row in shown):
+        lines.append(NO_PLAN)
     if name:
         lines += ["", *stages_table(shown[0], now, wide=is_wide)]
     return "\n".join(lines)

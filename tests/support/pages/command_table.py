@@ -110,6 +110,7 @@ NOT_RUN = {
     "make test-fast": "these tests",
     "make test-slow": "these tests",
     "make up NODES=nodes.json": "other nodes; tests/e2e/testbed/test_nodes.py reads such files",
+    "make up PROFILE=full": "tests/system/test_first_commands.py does the same",
     "make up UP=*": "tests/e2e/testbed/test_up.py does the same",
     "make up NODES=real": "needs root and Debian packages; tests/realnodes starts the same nodes",
 }
