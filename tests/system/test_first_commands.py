@@ -70,6 +70,36 @@ def test_every_example_ends_with_all_features_on(checkout: Checkout) -> None:
         checkout.run("down")
 
 
+@pytest.mark.live
+def test_pods_of_the_example_start_where_their_data_are(checkout: Checkout) -> None:
+    sourced = "source build/cluster/env && kubectl"
+    ended = f"{sourced} get job readers -o jsonpath='{{.status.succeeded}}'"
+    nodes = f"{sourced} get pods -l job-name=readers -o jsonpath='{{.items[*].spec.nodeName}}'"
+    try:
+        started = checkout.shell("make up PROFILE=data")
+        assert started.returncode == 0, started.stderr
+        applied = checkout.shell(f"{sourced} apply -f manifests/examples/data.yaml")
+        assert applied.returncode == 0, applied.stderr
+        assert wait_for(lambda: checkout.shell(ended).stdout == "40", WAIT_SECONDS, 0.5), "not all have ended"
+        at_data = [node in {"node-08", "node-16", "node-24"} for node in checkout.shell(nodes).stdout.split()]
+        assert sum(at_data) >= 0.9 * 40
+    finally:
+        checkout.run("down")
+
+
+@pytest.mark.live
+def test_an_explanation_says_that_a_round_has_placed_a_pod(checkout: Checkout) -> None:
+    try:
+        started = checkout.shell("make up PROFILE=quincy")
+        assert started.returncode == 0, started.stderr
+        expect(checkout, "kubectl apply -f manifests/examples/hello.yaml")
+        expect(checkout, "kubectl describe pod hello")
+        explained = checkout.shell("source build/cluster/env && kubectl eclectus explain pod/hello")
+        assert "place/quincy" in explained.stdout, explained.stdout + explained.stderr
+    finally:
+        checkout.run("down")
+
+
 def expect_examples(checkout: Checkout) -> None:
     """Apply the example DagJobs, and wait until all have succeeded."""
     examples = sorted((MANIFESTS / "examples").glob("dagjob-*.yaml"))
