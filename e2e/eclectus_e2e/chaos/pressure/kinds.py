@@ -20,6 +20,7 @@ TENANT, OTHER = "tenant", "other"
 HOSTNAME = "kubernetes.io/hostname"
 LABELS = 40  # of a pod that has many
 NODE_MILLICORES = 32_000
+PODS_MOST = 250  # on a node, as the largest of managed clusters: a bind looks at those of its node
 _CREATED = "2026-01-01T00:00:00Z"
 _NONE_TO_MANY = (0, 1, 8, 32)
 
@@ -283,7 +284,7 @@ def _claims(shape: Shape, count: int) -> Iterator[Event]:
 
 def _node(name: str, at: int, millicores: int) -> Object:
     labels = {HOSTNAME: name, "zone": f"z{at % 3}"}
-    offered = {"cpu": f"{millicores}m", "memory": "64Gi", "pods": "10000"}
+    offered = {"cpu": f"{millicores}m", "memory": "64Gi", "pods": str(PODS_MOST)}
     meta = {"name": name, "labels": labels, "resourceVersion": "1"}
     return {"metadata": meta, "spec": {}, "status": {"allocatable": offered}}
 
