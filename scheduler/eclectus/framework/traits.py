@@ -138,4 +138,4 @@ class HoldTraits(Traits, frozen=True, kw_only=True):
     levels: tuple[str, ...] = ()
     """Keys of node labels, the nearest first: nodes of one value are near each other."""
     longest: float = 0.0
-    """For how long a task waits at most while room stays unused for it, seconds."""
+    """For how long a class queue waits at most, without a start, while room stays unused for it, seconds."""
