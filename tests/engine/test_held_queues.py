@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
+from eclectus.engine.queues import held_queues
 from eclectus.explain.pod import waiting
 from eclectus.framework import (
     Action,
@@ -458,3 +459,27 @@ def test_starts_bytes_and_waits_are_counted_by_level() -> None:
     data = world.engine.queue_counts().counters.data
     assert (data.starts, data.bytes) == ({"node": 1, RACK: 1}, {"node": 100, RACK: 100})
     assert data.wait_seconds == {"node": 0.0, RACK: 1.0}
+
+
+def test_so_many_classes_of_a_namespace_wait_and_pods_of_others_take_any_node(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(held_queues, "CLASSES_MOST", 2)
+    world = Racks("r1n1", "r1n2", hold=Delay())
+    world.add(*(local(f"t{at}", "r1n1", cpu=0.1 * (1 + at)) for at in range(4)))
+    world.add(replace(local("of-another", "r1n1", cpu=0.1), namespace="shop"))
+    world.free("r1n2")
+    assert world.placed.keys() == {"t2", "t3"}
+    world.until(7)
+    assert world.placed.keys() == {"t0", "t1", "t2", "t3"}
+
+
+def test_a_class_that_waits_for_nothing_costs_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = Racks("r1n1", "r1n2", hold=Delay())
+    world.add(*(local(f"t{at}", "r1n1", cpu=0.1 * (1 + at)) for at in range(3)))
+    assert not world.engine._state.held._followed, "no node has room"
+    world.free("r1n2")
+    assert len(world.engine._state.held._followed) == 3
+    world.until(6)
+    assert len(world.binds) == 3
+    assert not world.engine._state.held._followed

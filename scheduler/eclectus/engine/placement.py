@@ -46,7 +46,7 @@ class Placement:
     @property
     def next_until(self) -> float:
         """When the first deferred, withheld or held task is to be placed, seconds; inf for never."""
-        held = self._state.held.next_until if self._state.class_queues.with_data else inf
+        held = inf if self._state.held.is_idle else self._state.held.next_until
         return min(self._deferred.next_until, self._withheld.next_until, held)
 
     @property
@@ -71,7 +71,7 @@ class Placement:
         state = self._state
         if self._withholds:
             self._withheld.begin_cycle(state.view)
-        if state.class_queues.with_data:
+        if not state.held.is_idle:
             state.held.begin_step(state.view)
         self._begin()
         refused = self._count_joined() if state.class_queues.joined else []
@@ -85,7 +85,7 @@ class Placement:
             self._run_cycle(state.profiles[name], classes)
         if self._withholds:
             self._withheld.end_step(state.now)
-        if state.class_queues.with_data:
+        if not state.held.is_idle:
             state.held.end_step(state.view)
         self.goes_on = bool(self._slices)
         if self.goes_on:

@@ -319,7 +319,7 @@ class SchedulingCycle(PendingTasks):
         """
         state, pending = self._state, self.offered.pop(task.uid).pending
         if (narrowed := state.held.narrowed.pop(task.uid, None)) is not None:
-            state.held.refuse(pending, narrowed)
+            state.held.refuse(state.view, pending, task, narrowed)
             return
         if pending.unschedulable_since is not None:
             return  # an earlier task of this cycle has marked it: a policy may answer each

@@ -9,14 +9,18 @@ takes no part in scheduling cycles until
 - nodes come, go or change their labels, or pools may claim what they might not before.
 
 A class of which all queues are held is *held* itself and costs a few vector operations in a step, however
-many queues it has. Where no node has room for it any more, one of them is asked about, and the class is
-refused like others: so other pods may make room, and an autoscaler learns of it.
+many queues it has; so only `CLASSES_MOST` classes of a namespace wait, and pods of others take any node. A
+class with no queue that is held costs nothing.
+
+Where no node has room for a held class any more, one of its queues is asked about, and the class is refused
+like others: so other pods may make room, and an autoscaler learns of it.
 
 The clock of a class runs from the end of a step to the next while a node has room for it. So what its queues
 have waited is time in which room was unused for them. Nothing of it is persisted: after a restart they begin
 again, and wait as long once more at most.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from math import inf
@@ -36,6 +40,7 @@ from eclectus.model.objects import Task
 
 LEAST_SECONDS = 0.001  # between two steps for the sake of a queue
 NAMES_MOST = 5  # of nodes, in a message
+CLASSES_MOST = 100  # of a namespace, with queues that are held: each looks at all nodes in a step
 Offer = tuple[Entry, Rows | None]
 """A task of a queue, and the rows for which it is offered; None: all."""
 
@@ -61,14 +66,22 @@ class HeldQueues:
         self._guarded = guarded
         self._counters = counters
         self.narrowed: dict[str, NarrowedClass] = {}
+        # Classes with held queues, or with rows that were refused, and the namespace whose they are.
+        self._followed: dict[PendingClass, str] = {}
+        self._in_namespace = Counter[str]()
         self._has_refused = False  # whether a task is to be offered for other nodes in the next step
         self.next_until = inf  # when a queue is to be asked about again, seconds; written here only
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no task with data waits, and none has waited until now."""
+        return not (self._class_queues.with_data or self._followed)
 
     # -- before and after the cycles of a step -----------------------------------------------------
 
     def begin_step(self, view: View) -> None:
         """Let go of the queues of which a task may start now."""
-        for pending, clock in self._class_queues.with_data.items():
+        for pending, clock in self._clocks():
             clock.advance(view.now)
             if clock.cursors != self._heads:
                 self._see_changes(view, pending, clock)
@@ -79,10 +92,14 @@ class HeldQueues:
         """Note which classes are held, and whose clocks run."""
         self.narrowed.clear()
         self.next_until = inf
-        for pending, clock in self._class_queues.with_data.items():
+        for pending, clock in self._clocks():
             if clock.cursors != self._heads:
                 clock.fits = view.classes.current(*pending.class_key).fits_now.copy()
                 clock.cursors = self._heads
+            if not (pending.held or clock.refused):
+                clock.run(view.now, runs=False)
+                self._unfollow(pending)
+                continue
             clock.offers += clock.new_offers
             clock.new_offers = 0
             has_room = bool(clock.fits.any())
@@ -96,9 +113,40 @@ class HeldQueues:
 
     def let_go_all(self, now: float) -> None:
         """Ask about all queues in the next step: pools may claim what they might not before."""
-        for pending in self._class_queues.with_data:
+        for pending in self._followed:
             self._let_go_of(pending)
             self.next_until = now
+
+    def _clocks(self) -> list[tuple[PendingClass, DataClock]]:
+        """Of the classes that are followed and still there."""
+        clocks, found = self._class_queues.with_data, list[tuple[PendingClass, DataClock]]()
+        for pending in list(self._followed):
+            if (clock := clocks.get(pending)) is None:
+                self._unfollow(pending)
+            else:
+                found.append((pending, clock))
+        return found
+
+    def _follow(self, view: View, pending: PendingClass, namespace: str) -> None:
+        if pending not in self._followed:
+            self._followed[pending] = namespace
+            self._in_namespace[namespace] += 1
+            self._new_rows(view, pending, self._class_queues.with_data[pending])
+
+    def _new_rows(self, view: View, pending: PendingClass, clock: DataClock) -> Rows:
+        """The rows that have got room for a class since the last step in which it was followed."""
+        fits = view.classes.current(*pending.class_key).fits_now
+        before = np.zeros_like(fits)
+        before[: len(clock.fits)] = clock.fits
+        new = np.flatnonzero(fits & ~before)
+        clock.new_offers = len(new)
+        return new
+
+    def _unfollow(self, pending: PendingClass) -> None:
+        namespace = self._followed.pop(pending)
+        self._in_namespace[namespace] -= 1
+        if not self._in_namespace[namespace]:
+            del self._in_namespace[namespace]
 
     @property
     def _heads(self) -> tuple[int, int]:
@@ -106,11 +154,7 @@ class HeldQueues:
 
     def _see_changes(self, view: View, pending: PendingClass, clock: DataClock) -> None:
         """Nodes have changed since the last step has ended."""
-        fits = view.classes.current(*pending.class_key).fits_now
-        before = np.zeros_like(fits)
-        before[: len(clock.fits)] = clock.fits
-        new = np.flatnonzero(fits & ~before)
-        clock.new_offers = len(new)
+        new = self._new_rows(view, pending, clock)
         clock.refused.clear()
         if clock.cursors[1] != self._cluster.shape.head:
             self._let_go_of(pending)
@@ -165,8 +209,11 @@ class HeldQueues:
         for level in range(1, min(reach.level + 1, last)):
             if (near := self._first_near(pending, queue, task_class, level)) is not None:
                 return near
-        if reach.level >= last:
+        namespace = head[2].namespace
+        is_one_more = pending not in self._followed and self._in_namespace[namespace] >= CLASSES_MOST
+        if reach.level >= last or is_one_more:
             return head, None
+        self._follow(view, pending, namespace)
         self._hold(pending, queue, reach)
         return None
 
@@ -174,8 +221,9 @@ class HeldQueues:
         """The task is offered for these rows alone."""
         self.narrowed[task.uid] = NarrowedClass(view.classes.current(task.spec, task.workload), rows)
 
-    def refuse(self, pending: PendingClass, refused: NarrowedClass) -> None:
+    def refuse(self, view: View, pending: PendingClass, task: Task, refused: NarrowedClass) -> None:
         """The rows for which a task was offered do not do: until a node changes they are as good as full."""
+        self._follow(view, pending, task.namespace)
         self._class_queues.with_data[pending].refused.update(refused.rows.tolist())
         self._has_refused = True
 
