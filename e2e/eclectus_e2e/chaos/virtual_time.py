@@ -14,7 +14,10 @@ from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
+from itertools import count
 from typing import Any
+
+from typing_extensions import override
 
 EPOCH_SECONDS = 1_700_000_000.0  # what wall clocks show at the start
 
@@ -68,7 +71,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._due = deque[_Handle]()  # what is called next
         self._timers: list[tuple[float, int, _Handle]] = []  # a heap; of two at one time the earlier first
         self._serial = 0
-        self.set_task_factory(_task)
+        self.set_task_factory(_new_tasks())
 
     def time(self) -> float:
         """Virtual seconds since the start."""
@@ -145,10 +148,31 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._due.extend(held)
 
 
-def _task(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:
-    """A task that says nothing when it is collected: those of a killed process never end."""
-    task = asyncio.Task(work, loop=loop, **options)
-    task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001
+class _Task(asyncio.Task[Any]):
+    """A task that sets order by its number on its loop.
+
+    A TaskGroup cancels a set of tasks; by their addresses, which differ between equal runs, each order would
+    be another story.
+    """
+
+    def __init__(self, work: Any, number: int, loop: asyncio.AbstractEventLoop, **options: Any) -> None:
+        self._number = number
+        super().__init__(work, loop=loop, **options)
+
+    @override
+    def __hash__(self) -> int:
+        return self._number
+
+
+def _new_tasks() -> Callable[..., _Task]:
+    """A factory of tasks that say nothing when they are collected: those of a killed process never end."""
+    numbers = count()
+
+    def task(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> _Task:
+        made = _Task(work, next(numbers), loop, **options)
+        made._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001
+        return made
+
     return task
 
 
