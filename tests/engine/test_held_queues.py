@@ -477,9 +477,9 @@ def test_so_many_classes_of_a_namespace_wait_and_pods_of_others_take_any_node(
 def test_a_class_that_waits_for_nothing_costs_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
     world = Racks("r1n1", "r1n2", hold=Delay())
     world.add(*(local(f"t{at}", "r1n1", cpu=0.1 * (1 + at)) for at in range(3)))
-    assert not world.engine._state.held._followed, "no node has room"
+    assert not world.engine._state.held.followed, "no node has room"
     world.free("r1n2")
-    assert len(world.engine._state.held._followed) == 3
+    assert len(world.engine._state.held.followed) == 3
     world.until(6)
     assert len(world.binds) == 3
-    assert not world.engine._state.held._followed
+    assert not world.engine._state.held.followed

@@ -46,8 +46,13 @@ class Placement:
     @property
     def next_until(self) -> float:
         """When the first deferred, withheld or held task is to be placed, seconds; inf for never."""
-        held = inf if self._state.held.is_idle else self._state.held.next_until
+        held = self._state.held.next_until if self._has_data else inf
         return min(self._deferred.next_until, self._withheld.next_until, held)
+
+    @property
+    def _has_data(self) -> bool:
+        """Whether a task with data waits, or has until now."""
+        return bool(self._state.class_queues.with_data or self._state.held.followed)
 
     @property
     def is_due(self) -> bool:
@@ -71,7 +76,7 @@ class Placement:
         state = self._state
         if self._withholds:
             self._withheld.begin_cycle(state.view)
-        if not state.held.is_idle:
+        if self._has_data:
             state.held.begin_step(state.view)
         self._begin()
         refused = self._count_joined() if state.class_queues.joined else []
@@ -85,7 +90,7 @@ class Placement:
             self._run_cycle(state.profiles[name], classes)
         if self._withholds:
             self._withheld.end_step(state.now)
-        if not state.held.is_idle:
+        if self._has_data:
             state.held.end_step(state.view)
         self.goes_on = bool(self._slices)
         if self.goes_on:

@@ -48,7 +48,8 @@ Offer = tuple[Entry, Rows | None]
 class HeldQueues:
     """Which tasks with data are offered for which nodes, and which queues are held.
 
-    `narrowed`: uid -> the class of a task that is offered for some nodes only, on these.
+    `narrowed`: uid -> the class of a task that is offered for some nodes only, on these. `followed`: classes
+    that are looked at in each step.
     """
 
     def __init__(
@@ -68,14 +69,10 @@ class HeldQueues:
         self.narrowed: dict[str, NarrowedClass] = {}
         # Classes with held queues, or with rows that were refused, and the namespace whose they are.
         self._followed: dict[PendingClass, str] = {}
+        self.followed: Mapping[PendingClass, str] = self._followed
         self._in_namespace = Counter[str]()
         self._has_refused = False  # whether a task is to be offered for other nodes in the next step
         self.next_until = inf  # when a queue is to be asked about again, seconds; written here only
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no task with data waits, and none has waited until now."""
-        return not (self._class_queues.with_data or self._followed)
 
     # -- before and after the cycles of a step -----------------------------------------------------
 
