@@ -290,3 +290,31 @@ def test_pods_with_equal_terms_are_completed_a_bounded_number_a_step(monkeypatch
         cluster.step(seconds=0.0)
         arriving.append(cluster.engine.queue_counts().arriving)
     assert arriving == [7, 4, 1, 0]
+
+
+def keeping_away(name: str) -> Task:
+    """A pod on a node whose term matches nearly every pod of all namespaces."""
+    term = PodAffinityTerm(HOSTNAME, (Requirement("own", "NotIn", (name,)),), None)
+    placed = make_task(name, cpu=0, anti_affinity_terms=(term,), node="n1", phase="Running", profile="other")
+    return replace(placed, namespace="tenant")
+
+
+def test_terms_of_placed_pods_are_compared_with_pods_of_all_a_bounded_number_of_times_a_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(late_pods, "COMPARISONS_MOST", 300)
+    terms, pods = 50, 30
+    cluster = Cluster(*(TaskSeen(keeping_away(f"p{at}")) for at in range(terms)))
+    free = make_node("n2", cpu=100, labels={HOSTNAME: "n2"})
+    arrived = [replace(make_task(f"t{at}", cpu=0), namespace=f"namespace-{at}") for at in range(pods)]
+    of_all = cluster.engine._state.cluster.anti_affinity
+    before = of_all.compared
+    cluster.step(NodeSeen(free), *map(TaskSeen, arrived))
+    steps = [of_all.compared - before]
+    while len(cluster.bound) < pods:
+        before = of_all.compared
+        cluster.step()
+        steps.append(of_all.compared - before)
+        assert len(steps) < 20, "each has its turn"
+    assert max(steps) <= 2 * 300 + 2 * terms
+    assert sum(steps) >= pods * terms

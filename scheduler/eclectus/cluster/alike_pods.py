@@ -50,6 +50,7 @@ class TermIndex:
     """
 
     def __init__(self) -> None:
+        self.compared = 0  # selectors with labels of pods, and terms with namespaces, ever; written here only
         # place -> selector -> the terms with it; dicts as ordered sets
         self._filed: dict[Place, dict[Selector, dict[PodAffinityTerm, None]]] = {}
         self._places: dict[PodAffinityTerm, tuple[Place, ...]] = {}
@@ -75,8 +76,10 @@ class TermIndex:
         for place in _places_of(namespace, labels):
             for selector, terms in self._filed.get(place, {}).items():
                 if selector not in known:
+                    self.compared += 1
                     known[selector] = selects(selector, pod_labels)
                 if known[selector]:
+                    self.compared += len(terms)
                     covering = (each for each in terms if each.covers(namespace))
                     yield from covering if place[0] is None else terms
 
@@ -148,6 +151,11 @@ class HeldTerms:
             self._index.discard(term)
             self._changed[term] = None
             self.version += 1
+
+    @property
+    def compared(self) -> int:
+        """How often `matching` has compared a term with a pod."""
+        return self._index.compared
 
     def take_changed(self) -> Collection[PodAffinityTerm]:
         """The terms that have appeared or vanished since the last call; some of them perhaps both."""

@@ -45,7 +45,7 @@ class TermMatches:
         self._field = matched
         self._version = 0  # of the terms, when they were last compared
         self.generation = 0  # of the terms, when `changed` was last called; written here only
-        self.compared = 0  # groups with terms of the pod that was given last; written here only
+        self.compared = 0  # terms with groups, for the pod that was given last; written here only
         self._alike: dict[tuple[str, Pairs], _Alike] = {}
         self._group_of: dict[str, _Alike] = {}
         self.pods: Mapping[str, object] = self._group_of  # uid -> its group, of the pods in the index
@@ -178,7 +178,9 @@ class TermMatches:
         self._leave_group(uid)
         group = self._alike.get(key)
         if group is None:
+            compared = self.terms.compared
             matched = self.terms.matching(*key) if self._version else ()
+            self.compared += self.terms.compared - compared
             group = self._alike[key] = _Alike(key, dict(task.labels), matched)
             self._in_namespace.setdefault(task.namespace, {})[group] = None
             for label in task.labels:

@@ -25,7 +25,7 @@ from eclectus.model.objects import PodAffinityTerm, Task
 PODS_MOST = 1_000  # of each kind that are completed, or seen again, in one step
 COMPARISONS_MOST = 100_000  # in one step: 30 ms
 OF_ONE_NAMESPACE_MOST = 20_000
-FEW = 500  # a namespace that has spent less goes on, whatever others have spent
+FEW = 500  # a namespace that has spent less goes on until twice as much is spent in all
 
 
 class Fuel:
@@ -50,7 +50,9 @@ class Fuel:
     def lasts(self, namespace: str) -> bool:
         """Whether another pod of this namespace may be completed in this step."""
         spent = self._spent.get(namespace, 0)
-        return spent < FEW or (spent < OF_ONE_NAMESPACE_MOST and self._left > 0)
+        if spent < FEW:
+            return self._left > -COMPARISONS_MOST
+        return spent < OF_ONE_NAMESPACE_MOST and self._left > 0
 
 
 class NamespaceTurns:
@@ -82,14 +84,14 @@ class NamespaceTurns:
         """Remove and yield the pods of this step, of each namespace while it `lasts`; PODS_MOST at most."""
         left = PODS_MOST
         for namespace in list(self._left):
-            uids = list(self._left[namespace])[:left] if left else ()
+            uids, before = list(self._left[namespace])[:left] if left else (), left
             for uid in uids:
                 if not lasts(namespace):
                     break
                 self.discard(uid)
                 left -= 1
                 yield uid
-            if uids and namespace in self._left:
+            if left < before and namespace in self._left:  # whose turn did not come is first next time
                 self._left[namespace] = self._left.pop(namespace)
 
 
