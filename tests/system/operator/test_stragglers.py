@@ -182,6 +182,7 @@ def wait_clean(admin, step, names):
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_both_are_killed_at_each_step_and_each_task_succeeds_once(admin, kubelets, scheduler, operator):
     admin.send("DELETE", JOBS)
     wait("no pod is left", lambda: not admin.pods())
