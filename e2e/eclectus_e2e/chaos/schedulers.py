@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, ClassVar
@@ -47,7 +47,7 @@ class Scheduler(Replica):
     """One scheduler. Its front has a process of its own: a long step keeps the main loop alone."""
 
     configuration_text: str = field(kw_only=True)
-    on_step: Callable[[str, int], None] = field(kw_only=True)
+    on_step: Callable[[str, Mapping[str, int]], None] = field(kw_only=True)
     steps: int = 0
 
     loops: ClassVar[int] = 2
@@ -80,7 +80,7 @@ class Scheduler(Replica):
         renew = fuel.renew
 
         def renewed() -> None:
-            self.on_step(self.name, sum(fuel.spent.values()))
+            self.on_step(self.name, fuel.spent)
             renew()
 
         fuel.renew = renewed  # type: ignore[method-assign]
