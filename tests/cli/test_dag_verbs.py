@@ -129,6 +129,20 @@ def test_a_pod_that_has_not_started_does_not_stop_the_others(server, pods, kubec
     assert result.stdout.splitlines()[-1] == "etl-sum-0-0: b"
 
 
+def test_a_pod_that_is_gone_does_not_stop_the_others(server, pods, kubeconfig, monkeypatch):
+    get = server.get
+
+    async def gone(path, query):
+        if "read-2-0" in path:
+            raise MissingError(f"GET {path}", 404, "not found")
+        return await get(path, query)
+
+    monkeypatch.setattr(server, "get", gone)
+    result = run(kubeconfig, "logs", "etl")
+    assert result.stderr == f"note: etl-read-2-0 {NO_LOG}: not found\n"
+    assert result.stdout.splitlines()[-1] == "etl-sum-0-0: b"
+
+
 def test_a_job_without_pods_is_an_error(server, pods, kubeconfig):
     pods.clear()
     result = run(kubeconfig, "logs", "etl", "--stage", "read")

@@ -1,6 +1,8 @@
 """The five commands of README and docs/try.md, in their order, on a cluster of their own."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -60,14 +62,21 @@ def test_the_five_commands_work(checkout: Checkout) -> None:
         checkout.run("down")
 
 
-@pytest.mark.live
-def test_every_example_ends_with_all_features_on(checkout: Checkout) -> None:
+@contextmanager
+def up(checkout: Checkout, profile: str) -> Iterator[None]:
+    """The cluster with a preset of the chart."""
     try:
-        started = checkout.shell("make up PROFILE=full")
+        started = checkout.shell(f"make up PROFILE={profile}")
         assert started.returncode == 0, started.stderr
-        expect_examples(checkout)
+        yield
     finally:
         checkout.run("down")
+
+
+@pytest.mark.live
+def test_every_example_ends_with_all_features_on(checkout: Checkout) -> None:
+    with up(checkout, "full"):
+        expect_examples(checkout)
 
 
 @pytest.mark.live
@@ -75,29 +84,21 @@ def test_pods_of_the_example_start_where_their_data_are(checkout: Checkout) -> N
     sourced = "source build/cluster/env && kubectl"
     ended = f"{sourced} get job readers -o jsonpath='{{.status.succeeded}}'"
     nodes = f"{sourced} get pods -l job-name=readers -o jsonpath='{{.items[*].spec.nodeName}}'"
-    try:
-        started = checkout.shell("make up PROFILE=data")
-        assert started.returncode == 0, started.stderr
+    with up(checkout, "data"):
         applied = checkout.shell(f"{sourced} apply -f manifests/examples/data.yaml")
         assert applied.returncode == 0, applied.stderr
         assert wait_for(lambda: checkout.shell(ended).stdout == "40", WAIT_SECONDS, 0.5), "not all have ended"
         at_data = [node in {"node-08", "node-16", "node-24"} for node in checkout.shell(nodes).stdout.split()]
         assert sum(at_data) >= 0.9 * 40
-    finally:
-        checkout.run("down")
 
 
 @pytest.mark.live
 def test_an_explanation_says_that_a_round_has_placed_a_pod(checkout: Checkout) -> None:
-    try:
-        started = checkout.shell("make up PROFILE=quincy")
-        assert started.returncode == 0, started.stderr
+    with up(checkout, "quincy"):
         expect(checkout, "kubectl apply -f manifests/examples/hello.yaml")
         expect(checkout, "kubectl describe pod hello")
         explained = checkout.shell("source build/cluster/env && kubectl eclectus explain pod/hello")
         assert "place/quincy" in explained.stdout, explained.stdout + explained.stderr
-    finally:
-        checkout.run("down")
 
 
 def expect_examples(checkout: Checkout) -> None:

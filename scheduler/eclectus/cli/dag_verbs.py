@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LINES = 10  # of a pod, as `kubectl logs` shows of pods that a selector chooses
 BYTES_MOST = 2**20  # of a pod's log
 PODS_MOST = 100  # whose logs are read, the first ones
-NO_LOG = "has no log yet"
+NO_LOG = "has no log"
 
 Object = dict[str, Any]
 Change = Callable[["ObjectApi", str], Awaitable[str]]
@@ -111,7 +111,7 @@ def logs(
     Permissions of the caller, in the namespace:
       list pods, get pods/log
     """
-    from eclectus.kubeclient.api_errors import RejectedError
+    from eclectus.kubeclient.api_errors import MissingError, RejectedError
     from eclectus.kubeclient.client import ObjectApi, list_objects
 
     where = namespace or cluster_commands.default_namespace(kubeconfig, context)
@@ -130,7 +130,7 @@ def logs(
             query["container"] = container or pod["spec"]["containers"][0]["name"]
             try:
                 text = await client.get(f"{path}/{its_name}/log", query)
-            except RejectedError as error:
+            except (MissingError, RejectedError) as error:  # it may have been deleted since it was listed
                 click.echo(f"note: {its_name} {NO_LOG}: {error.message}", err=True)
                 continue
             for line in text.decode(errors="replace").splitlines():

@@ -93,12 +93,12 @@ class HeldQueues:
             if clock.cursors != self._heads:
                 clock.fits = view.classes.current(*pending.class_key).fits_now.copy()
                 clock.cursors = self._heads
+            clock.offers += clock.new_offers
+            clock.new_offers = 0
             if not (pending.held or clock.refused):
                 clock.run(view.now, runs=False)
                 self._unfollow(pending)
                 continue
-            clock.offers += clock.new_offers
-            clock.new_offers = 0
             has_room = bool(clock.fits.any())
             clock.run(view.now, runs=has_room and pending.held > 0)
             self.next_until = min(self.next_until, clock.next_due(view.now))
