@@ -422,14 +422,13 @@ def has_failed(pod: Object) -> bool:
 
 
 def has_succeeded(pod: Object) -> bool:
-    """Whether the pod has done its work: it has ended well, and nobody had asked it to stop.
+    """Whether the pod has done its work: it has ended well, and was not being deleted.
 
-    A scheduler marks a pod before it deletes it, and may find then that nobody needs the room any more.
+    A condition stops nothing: a scheduler or an operator marks a pod before it deletes it, and the pod may end
+    between the two.
     """
-    status = pod.get("status", {})
-    targets = (each for each in status.get("conditions", ()) if each["type"] == "DisruptionTarget")
-    is_target = any(each["reason"] != "PreemptionByScheduler" for each in targets)
-    return status.get("phase") == "Succeeded" and not is_target and "deletionTimestamp" not in pod["metadata"]
+    is_deleted = "deletionTimestamp" in pod["metadata"]
+    return pod.get("status", {}).get("phase") == "Succeeded" and not is_deleted
 
 
 def is_recorded(job: Object, task: Task) -> bool:

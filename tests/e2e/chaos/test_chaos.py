@@ -489,6 +489,17 @@ def test_a_success_without_another_one_that_is_deleted_is_seen(monkeypatch):
     assert "has succeeded, and is deleted with no other success" in broken
 
 
+def test_a_pod_that_ends_well_after_it_was_marked_counts_beside_its_copy(found):
+    """The copy had won, and the original was to be deleted: of two successes either may go."""
+    marked = {"type": "DisruptionTarget", "status": "True", "reason": "OvertakenByAttempt"}
+    for name, labels, conditions in (("p", {}, [marked]), ("p-copy", {COPY_OF_LABEL: "p"}, [])):
+        pod = {"metadata": {"uid": name, "labels": labels, "annotations": {SECONDS: "1"}}, "spec": {}}
+        pod["status"] = {"phase": "Succeeded", "conditions": conditions}
+        found.server.write("pods", f"d/{name}", pod, "operator-0" if labels else "tenant")
+    found.server.write("pods", "d/p-copy", None, "operator-0")
+    assert found.oracles.broken == ""
+
+
 def test_a_second_copy_of_a_pod_is_seen(found):
     metadata = {"labels": {COPY_OF_LABEL: "u"}, "annotations": {SECONDS: "1"}}
     for name in "ab":
