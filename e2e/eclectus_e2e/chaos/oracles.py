@@ -424,8 +424,8 @@ def has_failed(pod: Object) -> bool:
 def has_succeeded(pod: Object) -> bool:
     """Whether the pod has done its work: it has ended well, and was not being deleted.
 
-    A condition stops nothing: a scheduler or an operator marks a pod before it deletes it, and the pod may end
-    between the two.
+    A condition stops nothing: a scheduler or an operator marks a pod before it deletes it, and the pod may
+    end between the two.
     """
     is_deleted = "deletionTimestamp" in pod["metadata"]
     return pod.get("status", {}).get("phase") == "Succeeded" and not is_deleted
