@@ -7,9 +7,11 @@ before that are read.
 """
 
 import gzip
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from typing import IO, Final, Literal, Self, cast
 from zlib import error as ZlibError  # noqa: N812 — the class, by its module's name
@@ -29,6 +31,10 @@ _DEVICES = re.compile(rb'"devices":(\[[\d,]*\])')  # always a field: within a te
 
 class TapeError(EclectusError):
     """The file is not a tape, or has another format."""
+
+
+class FullTapeError(OSError):
+    """The tape has reached the size that it may have."""
 
 
 class Header(Struct, frozen=True):
@@ -51,9 +57,19 @@ class Step(Struct, frozen=True, gc=False):
 class TapeWriter:
     """Writes a tape. Use it as a context manager, so that the last steps reach the disk."""
 
-    def __init__(self, path: Path, header: Header, failed: Callable[[OSError], None] | None = None) -> None:
-        """`failed` is called once if writing fails, and the tape ends there; without it that is raised."""
+    def __init__(
+        self,
+        path: Path,
+        header: Header,
+        failed: Callable[[OSError], None] | None = None,
+        most_bytes: float = inf,
+    ) -> None:
+        """`failed` is called once if writing fails, and the tape ends there; without it that is raised.
+
+        A file of `most_bytes`, or of a buffer more, fails with FullTapeError.
+        """
         self._failed = failed
+        self._most_bytes = most_bytes
         self._has_failed = False
         self._encoder = msgspec.json.Encoder()
         self._buffer = bytearray(self._encoder.encode(header) + b"\n")
@@ -75,12 +91,18 @@ class TapeWriter:
         if len(self._buffer) >= BUFFER_BYTES:
             with self._failures():
                 self.flush()
+                self._check_size()
 
     def flush(self) -> None:
         """Write the buffer to the file."""
         self._file.write(self._buffer)
         self._file.flush()
         self._buffer.clear()
+
+    def _check_size(self) -> None:
+        size = os.fstat(self._file.fileno()).st_size
+        if size >= self._most_bytes:
+            raise FullTapeError(f"it has {size:,} bytes, and may have {self._most_bytes:,.0f}")
 
     @contextmanager
     def _failures(self) -> Iterator[None]:

@@ -16,7 +16,9 @@ VALUES = yaml.safe_load((CHART / "ci" / "monitoring-values.yaml").read_text())
 ALERTS = yaml.safe_load((CHART / "files" / "alerts.yaml").read_text())
 RULES = [rule for group in ALERTS["groups"] for rule in group["rules"]]
 DASHBOARD = json.loads((CHART / "dashboards" / "eclectus.json").read_text())
-PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+ROWS = [panel for panel in DASHBOARD["panels"] if panel["type"] == "row"]
+SHOWN = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+PANELS = SHOWN + [panel for row in ROWS for panel in row["panels"]]
 VARIABLES = [each["query"]["query"] for each in DASHBOARD["templating"]["list"] if each["type"] == "query"]
 QUERIES = [rule["expr"] for rule in RULES] + VARIABLES
 QUERIES += [target["expr"] for panel in PANELS for target in panel["targets"]]
@@ -34,14 +36,17 @@ def documented():
     return {name: set(re.findall(r"`(\w+)`", labels)) for name, labels in rows}
 
 
+def metrics_in(query):
+    return {SERIES_OF_A_HISTOGRAM.sub("", name) for name in re.findall(r"eclectus_\w+", query)}
+
+
 def objects(kind, values=VALUES):
     return {each["metadata"]["name"]: each for each in render(values) if each["kind"] == kind}
 
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query_names_metrics_and_labels_that_exist(query):
-    known = documented()
-    used = {SERIES_OF_A_HISTOGRAM.sub("", name) for name in re.findall(r"eclectus_\w+", query)}
+    known, used = documented(), metrics_in(query)
     assert used
     assert used <= known.keys()
     for name, selector in re.findall(r"(eclectus_\w+)\{([^}]*)\}", query):
@@ -158,12 +163,21 @@ def test_the_config_map_has_the_dashboard_and_the_sidecars_label():
     assert found["metadata"]["namespace"] == NAMESPACE
 
 
-def test_ids_are_unique_and_panels_do_not_overlap():
-    ids = [panel["id"] for panel in DASHBOARD["panels"]]
+def test_ids_are_unique():
+    ids = [panel["id"] for panel in (*ROWS, *PANELS)]
     assert len(set(ids)) == len(ids)
-    cells = [cell for panel in DASHBOARD["panels"] for cell in covered(panel["gridPos"])]
+
+
+@pytest.mark.parametrize("panels", [DASHBOARD["panels"], *(row["panels"] for row in ROWS if row["panels"])])
+def test_panels_do_not_overlap(panels):
+    cells = [cell for panel in panels for cell in covered(panel["gridPos"])]
     assert len(set(cells)) == len(cells)
     assert {x for x, _ in cells} == set(range(24))
+
+
+def test_every_metric_has_a_panel():
+    shown = {name for panel in PANELS for target in panel["targets"] for name in metrics_in(target["expr"])}
+    assert shown == documented().keys()
 
 
 def covered(place):

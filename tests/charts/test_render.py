@@ -99,7 +99,7 @@ def is_restricted(spec):
         assert security["capabilities"] == {"drop": ["ALL"]}
         assert security["readOnlyRootFilesystem"] is True
     assert all(
-        next(iter(volume.keys() - {"name"})) in ("configMap", "emptyDir", "secret")
+        next(iter(volume.keys() - {"name"})) in ("configMap", "emptyDir", "persistentVolumeClaim", "secret")
         for volume in spec.get("volumes", [])
     )
 
@@ -163,6 +163,31 @@ def test_the_lease_has_the_namespace_and_name_of_the_release():
     assert (lease["resourceNamespace"], lease["resourceName"]) == ("batch", "speedy")
     role = one(objects, "Role", namespace="batch")
     assert role["rules"][1]["resourceNames"] == ["speedy"]
+
+
+def test_a_replica_records_in_a_file_of_its_own_and_no_more_than_its_volume_holds():
+    pod = pod_of(render({"scheduler": {"record": {"enabled": True, "mostMebibytes": 100}}}))["spec"]
+    container = pod["containers"][0]
+    assert "--record=/var/lib/eclectus/$(POD_NAME).tape.gz" in container["args"]
+    assert "--record-most=100" in container["args"]
+    assert {"name": "tapes", "mountPath": "/var/lib/eclectus"} in container["volumeMounts"]
+    assert {"name": "tapes", "emptyDir": {"sizeLimit": "216Mi"}} in pod["volumes"]
+    (env,) = container["env"]
+    assert env["valueFrom"] == {"fieldRef": {"fieldPath": "metadata.name"}}
+
+
+def test_by_default_nothing_is_recorded():
+    pod = pod_of(render())["spec"]
+    assert not any("record" in each for each in pod["containers"][0]["args"])
+    assert {each["name"] for each in pod["volumes"]} == {"config", "tmp"}
+
+
+def test_volumes_and_options_of_the_admin_are_added():
+    pod = pod_of(render(values("ci/everything-values.yaml")))["spec"]
+    assert pod["containers"][0]["args"][-1] == "--context=own"
+    assert pod["volumes"][-1] == {"name": "certificates", "configMap": {"name": "certificates"}}
+    assert pod["containers"][0]["volumeMounts"][-1]["mountPath"] == "/etc/certificates"
+    assert {"name": "tapes", "persistentVolumeClaim": {"claimName": "tapes"}} in pod["volumes"]
 
 
 def test_one_replica_has_no_disruption_budget():

@@ -1,6 +1,7 @@
 """Tapes: written, read back, and replayed."""
 
 import gzip
+import random
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -182,6 +183,22 @@ def test_a_scheduler_goes_on_when_the_disk_of_its_tape_is_full(caplog):
     (logged,) = caplog.messages
     assert logged.startswith("the recording of /dev/full has ended: ")
     assert "No space left on device" in logged
+
+
+@pytest.mark.parametrize("name", ["run.tape", "run.tape.gz"])
+def test_a_tape_ends_at_the_size_that_it_may_have_and_can_be_read(tmp_path, caplog, name):
+    path, most = tmp_path / name, 4 * tape.BUFFER_BYTES
+    noise = random.Random(1).randbytes
+    with ExitStack() as stack:
+        (observe,) = scheduler._observers(stack, parse(CONFIGURATION), path, most)
+        for now in range(20):
+            observe(float(now), [TaskSeen(replace(TASK, name=noise(tape.BUFFER_BYTES).hex()))], [])
+    (logged,) = caplog.messages
+    assert logged.startswith(f"the recording of {path} has ended: it has ")
+    assert most <= path.stat().st_size < most + 3 * tape.BUFFER_BYTES
+    steps = list(tape.read(path)[1])
+    assert [step.now for step in steps] == [float(now) for now in range(len(steps))]
+    assert 1 < len(steps) < 20
 
 
 def test_a_tape_of_an_earlier_process_is_kept_beside_the_new_one(tmp_path):

@@ -8,6 +8,7 @@ import logging
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -43,6 +44,12 @@ _log = logging.getLogger(__name__)
     "that exists is kept as previous-TAPE.",
 )
 @click.option(
+    "--record-most",
+    type=click.IntRange(min=1),
+    metavar="MIB",
+    help="End the recording, not the scheduler, when TAPE has so many mebibytes. By default when the disk is full.",
+)
+@click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),
     default="text",
@@ -63,6 +70,7 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
     kubeconfig: Path | None,
     context: str | None,
     record: Path | None,
+    record_most: int | None,
     log_format: Literal["text", "json"],
     verbosity: int,
 ) -> None:
@@ -84,7 +92,9 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
     access = credentials.load(kubeconfig, context)
     names = frozenset(profile.scheduler_name for profile in configuration.profiles)
     with ExitStack() as stack:
-        observers = _observers(stack, configuration, record)
+        observers = _observers(
+            stack, configuration, record, inf if record_most is None else record_most << 20
+        )
         pages = {"/configz": lambda _: [configz(configuration)]}
         work = scheduler_process.run(
             configuration.engine(), names, configuration.process, access, observers, pages=pages
@@ -94,7 +104,9 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
     sys.exit(code)
 
 
-def _observers(stack: ExitStack, configuration: Configuration, record: Path | None) -> list[StepObserver]:
+def _observers(
+    stack: ExitStack, configuration: Configuration, record: Path | None, most_bytes: float = inf
+) -> list[StepObserver]:
     """The writer of the tape. A process before this one may have died of what its tape shows: it is kept."""
     if record is None:
         return []
@@ -108,7 +120,7 @@ def _observers(stack: ExitStack, configuration: Configuration, record: Path | No
         _log.error("the recording of %s has ended: %s", record, error)
 
     header = Header(__version__, configuration.text, configuration.seed)
-    return [stack.enter_context(TapeWriter(record, header, failed)).step]
+    return [stack.enter_context(TapeWriter(record, header, failed, most_bytes)).step]
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
