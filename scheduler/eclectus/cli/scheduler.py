@@ -47,7 +47,8 @@ _log = logging.getLogger(__name__)
     "--record-most",
     type=click.IntRange(min=1),
     metavar="MIB",
-    help="End the recording, not the scheduler, when TAPE has so many mebibytes. By default when the disk is full.",
+    help="End the recording, not the scheduler, when TAPE has so many mebibytes. By default it ends when the "
+    "disk is full.",
 )
 @click.option(
     "--log-format",
