@@ -1,4 +1,4 @@
-"""Metrics of what is learned: by group of nodes and class of work, both bounded, and none by node."""
+"""Metrics of what is learned: by group of nodes and class of work, both bounded, and of few nodes."""
 
 import pytest
 from msgspec.structs import replace
@@ -104,6 +104,26 @@ def test_groups_and_classes_beyond_the_bounds_become_other():
     assert learning.value("nodes", group="other", state="live") == 14
     assert learning.value("learned_nodes", group="other", class_="other") == 14 * 4
     assert learning.value("learned_speed_ratio", group="other", class_="other") == pytest.approx(1.0, rel=0.1)
+
+
+def test_the_slowest_and_the_fastest_nodes_have_a_series_each_whatever_their_labels():
+    learning = LearningEngine([""] * 60)
+    for at in range(50):
+        for work, seconds in (("web", 1.0 + at), ("batch", 10.0 + 10.0 * at)):
+            learning.run_pod(f"n{at}", seconds, work)
+    named = {node for (node,) in learning.series("learned_node_speed_ratio")}
+    assert named == {f"n{at}" for at in (*range(20), *range(30, 50))}
+    speeds = [learning.value("learned_node_speed_ratio", node=f"n{at}") for at in (0, 19, 49)]
+    assert speeds == sorted(speeds, reverse=True)
+    assert speeds[0] > 1.0 > speeds[2]
+
+
+def test_of_few_nodes_each_has_one_series():
+    learning = LearningEngine(["big", "big", "small"])
+    for node, seconds in (("n0", 1.0), ("n2", 1.0)):
+        learning.run_pod(node, seconds)
+    assert sorted(learning.series("learned_node_speed_ratio")) == [("n0",), ("n2",)]
+    assert learning.value("learned_node_speed_ratio", node="n0") == pytest.approx(1.0)
 
 
 def test_a_node_with_a_changed_label_changes_its_group():

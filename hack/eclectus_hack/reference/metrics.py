@@ -20,7 +20,8 @@ Every metric, in Prometheus' text format: the scheduler's at `:10269/metrics`, t
 kube-scheduler has the same metric, its name and labels are the same with the prefix `eclectus_` instead of
 `scheduler_`. A histogram has the series `_bucket`, `_sum` and `_count`. The number of values of a label is
 bounded and does not grow with pods or nodes: `group` is the value of a node label or `none`, `class` a class
-of work, `set` the constraints of a pod in one line, and what is beyond the bounds counts as `other`."""
+of work, `set` the constraints of a pod in one line, and what is beyond the bounds counts as `other`; `node`
+is one of 40 nodes at a time."""
 ALERTS = CHART / "files" / "alerts.yaml"
 ALERTS_TEXT = """\
 The rules are in [`files/alerts.yaml`](../../charts/eclectus/files/alerts.yaml) of the chart; each name leads

@@ -201,6 +201,7 @@ def learned_metrics(names: list[str], summary: LearnedSummary, most_classes: int
         for (group, workload), parts in _bounded(summary.work, most_classes).items()
     }
     yield observed("nodes", states)
+    yield observed("learned_node_speed_ratio", (((node,), speed) for node, speed in summary.extremes))
     for at, name in enumerate(("learned_nodes", "learned_speed_ratio", "learned_confidence_ratio")):
         yield observed(name, [(labels, means[at]) for labels, means in known.items()])
 

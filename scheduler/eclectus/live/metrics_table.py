@@ -130,6 +130,8 @@ learned_nodes | gauge | nodes | group, class
     Nodes with samples of the class.
 learned_speed_ratio | gauge | ratio | group, class
     Mean rate of these nodes divided by the mean rate of all nodes; 1 is average.
+learned_node_speed_ratio | gauge | ratio | node
+    Speed of the 20 slowest and the 20 fastest nodes over all work; 1 is the mean of nodes with samples.
 learned_confidence_ratio | gauge | ratio | group, class
     Mean probability that the learned rate of these nodes is within a third of the true rate.
 

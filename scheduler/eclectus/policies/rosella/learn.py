@@ -47,6 +47,7 @@ from eclectus.policies.rosella.failure_detector import FailureDetector, Seen
 from eclectus.policies.rosella.namespaces import KnowledgeByNamespace
 from eclectus.policies.rosella.rates import Occupancy, Rates, Sensitivity, Tally
 
+EXTREMES = 20  # slowest nodes, and as many fastest ones, that the summary names
 NO_CAP = 1_000_000  # samples: longer than any window
 PAPER = {
     "paper": {
@@ -455,7 +456,26 @@ class RosellaLearn(Learn):
             alarms=self.tally.alarms,
             states=tuple((group, state, count) for (group, state), count in sorted(states.items())),
             work=tuple(each for rates in self._rates() for each in _by_group(rates, groups)),
+            extremes=tuple(self._extremes(len(groups))),
         )
+
+    def _extremes(self, rows: int) -> Iterator[tuple[str, float]]:
+        """The slowest nodes and the fastest ones, each with its speed as in LearnedGroup, over all work."""
+        samples, speed = np.zeros(rows), np.zeros(rows)
+        for rates in self._rates():
+            matrix = rates.matrix
+            for index in rates.index.values():
+                seen = np.flatnonzero(matrix.count[index] > NEGLIGIBLE)
+                if len(seen):
+                    count, rate = matrix.count[index, seen], matrix.rate[index, seen]
+                    samples[seen] += count
+                    speed[seen] += count * rate / rate.mean()
+        known = np.fromiter(self._names, dtype=np.intp)
+        known = known[samples[known] > 0.0]
+        known = known[np.argsort(speed[known] / samples[known], kind="stable")]
+        ends = known if len(known) <= 2 * EXTREMES else np.r_[known[:EXTREMES], known[-EXTREMES:]]
+        for row in ends.tolist():
+            yield self._names[row], speed.item(row) / samples.item(row)
 
     def _work(self, row: int) -> Iterator[LearnedWork]:
         for rates in self._rates():
