@@ -247,6 +247,12 @@ def test_without_the_prometheus_operator_a_service_monitor_is_refused_by_its_val
         chart.install(cluster.kubeconfig, "monitored", values)
 
 
+def test_a_second_release_hears_by_which_value_it_leaves_the_crds_to_the_first(cluster, installed):
+    message = f"crds.install: the release {NAMESPACE}/eclectus has installed the CRDs of this cluster already"
+    with pytest.raises(helm.HelmError, match=re.escape(message)):
+        chart.install(cluster.kubeconfig, "second", {"fullnameOverride": "second"})
+
+
 def test_uninstalling_leaves_no_cluster_role(cluster):
     # The CRDs belong to the existing release, and helm does not let another release own them.
     chart.install(cluster.kubeconfig, "temporary", {"crds": {"install": False}})

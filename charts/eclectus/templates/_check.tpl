@@ -203,6 +203,16 @@ scheduler refuses the same; tests/charts/test_configuration.py compares them.
 {{- end }}
 {{- end }}
 
+{{- /* Of a CRD that another release owns helm would say that it cannot be imported, for each of them. */ -}}
+{{- define "eclectus.checkOwner" -}}
+{{- $found := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" .name | default dict }}
+{{- $annotations := (default dict $found.metadata).annotations | default dict }}
+{{- $owner := printf "%s/%s" (index $annotations "meta.helm.sh/release-namespace" | default "") (index $annotations "meta.helm.sh/release-name" | default "") }}
+{{- if not (has $owner (list "/" (printf "%s/%s" .root.Release.Namespace .root.Release.Name))) }}
+{{- fail (printf "crds.install: the release %s has installed the CRDs of this cluster already. Set crds.install to false here; both releases use them." $owner) }}
+{{- end }}
+{{- end }}
+
 {{- /* In a cluster (offline `lookup` finds nothing) a kind that it does not know is named before helm fails. */ -}}
 {{- define "eclectus.checkMonitoring" -}}
 {{- if and (lookup "v1" "Namespace" "" "kube-system") (not (.root.Capabilities.APIVersions.Has "monitoring.coreos.com/v1")) }}
