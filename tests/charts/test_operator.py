@@ -171,7 +171,7 @@ def test_only_in_the_namespaces_that_are_named_it_may_make_copies():
 @pytest.mark.parametrize("copies", [None, {}, {"namespaces": []}, {"namespaces": [], "requests": "none"}])
 def test_without_a_namespace_nothing_of_the_chart_changes(copies):
     assert render({"operator": {"enabled": True, "copies": copies}}) == render(ON)
-    assert render({"operator": {"enabled": False, "copies": {"namespaces": ["batch"]}}}) == render()
+    assert render({"operator": {"enabled": False, "copies": copies}}) == render()
 
 
 def test_the_scheduler_gets_no_permission_more_for_copies():

@@ -13,6 +13,7 @@ from eclectus.policies.relieve.preemption import Preemption
 from eclectus.policies.relieve.reclaim import Reclaim
 from eclectus.policies.rosella.place import Rosella
 from eclectus.policies.speculate.late import Late
+from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import CHART
 from eclectus_e2e.testbed.chart import RELEASE, configuration, deployment, render
 
@@ -201,6 +202,28 @@ def test_an_image_digest_overrides_the_tag():
     assert pod_of(objects)["spec"]["containers"][0]["image"] == f"reg:5000/e@{digest}"
 
 
+@pytest.mark.parametrize(
+    ("repository", "image"),
+    [
+        ("eclectus-scheduler", "mirror.internal/eclectus-scheduler:1"),
+        ("team/eclectus-scheduler", "mirror.internal/team/eclectus-scheduler:1"),
+        ("ghcr.io/team/eclectus-scheduler", "ghcr.io/team/eclectus-scheduler:1"),
+        ("localhost/eclectus-scheduler", "localhost/eclectus-scheduler:1"),
+    ],
+)
+def test_a_registry_of_all_charts_is_that_of_images_without_one(repository, image):
+    given = {"image": {"repository": repository, "tag": "1"}}
+    objects = render({"global": {"imageRegistry": "mirror.internal/"}, "scheduler": given})
+    assert pod_of(objects)["spec"]["containers"][0]["image"] == image
+
+
+@pytest.mark.parametrize("values", [{"dagJobs": {"enabled": True}}, {"copies": {"namespaces": ["team"]}}])
+def test_what_only_the_operator_does_is_refused_without_it(values):
+    with pytest.raises(UsageError, match=r"Set operator\.enabled to true"):
+        render({"operator": values})
+    render({"operator": {**values, "enabled": True}})
+
+
 def test_the_tag_is_by_default_the_charts_version():
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert pod_of(render())["spec"]["containers"][0]["image"].endswith(f":{chart['appVersion']}")
@@ -242,6 +265,10 @@ def test_the_notes_show_the_first_commands():
         ({"config": {"nodeProfiles": {"enabled": False}}}, "https://127.0.0.1:10269/speeds"),
         ({"metrics": {"serviceMonitor": {"enabled": True}}}, "Prometheus gets 403 until"),
         (OPEN, "everybody who reaches the port reads metrics"),
+        (
+            {"config": {"profiles": [{"schedulerName": "jobs", "order": {"policy": "carbyne"}}]}},
+            "Profile jobs plans DagJobs",
+        ),
     ],
 )
 def test_the_notes_warn_of_what_the_values_imply(values, warning):

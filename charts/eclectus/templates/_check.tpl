@@ -19,6 +19,14 @@ scheduler refuses the same; tests/charts/test_configuration.py compares them.
 {{- fail (printf "config.server.authentication: none would show the pages to everybody who reaches %s. Set it to delegated, or config.server.allowAnonymous to true." $config.server.address) }}
 {{- end }}
 {{- end }}
+{{- if not .Values.operator.enabled }}
+{{- if (.Values.operator.dagJobs).enabled }}
+{{- fail "operator.dagJobs.enabled is true, but operator.enabled is false: nothing would run DagJobs. Set operator.enabled to true." }}
+{{- end }}
+{{- if (.Values.operator.copies).namespaces }}
+{{- fail "operator.copies.namespaces names namespaces, but operator.enabled is false: nothing would make copies. Set operator.enabled to true." }}
+{{- end }}
+{{- end }}
 {{- include "eclectus.checkBounds" . }}
 {{- include "eclectus.checkElection" $config }}
 {{- include "eclectus.checkProfiles" $config }}

@@ -73,15 +73,23 @@ app.kubernetes.io/part-of: eclectus
 
 {{- /* Image reference of a value with repository, tag and digest: (dict "image" … "version" …). */ -}}
 {{- define "eclectus.imageReference" -}}
+{{- $repository := .image.repository }}
+{{- with (.root.Values.global).imageRegistry }}
+{{- $first := splitList "/" $repository | first }}
+{{- $has_registry := and (contains "/" $repository) (or (contains "." $first) (contains ":" $first) (eq $first "localhost")) }}
+{{- if not $has_registry }}
+{{- $repository = printf "%s/%s" (trimSuffix "/" .) $repository }}
+{{- end }}
+{{- end }}
 {{- if .image.digest }}
-{{- printf "%s@%s" .image.repository .image.digest }}
+{{- printf "%s@%s" $repository .image.digest }}
 {{- else }}
-{{- printf "%s:%s" .image.repository (default .version .image.tag) }}
+{{- printf "%s:%s" $repository (default .root.Chart.AppVersion .image.tag) }}
 {{- end }}
 {{- end }}
 
 {{- define "eclectus.image" -}}
-{{- include "eclectus.imageReference" (dict "image" .Values.scheduler.image "version" .Chart.AppVersion) }}
+{{- include "eclectus.imageReference" (dict "image" .Values.scheduler.image "root" .) }}
 {{- end }}
 
 {{- /* The operator's names and labels: the release's, with another component. */ -}}
