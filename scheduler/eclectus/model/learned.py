@@ -63,7 +63,7 @@ class LearnedSummary(Struct, frozen=True, gc=False):
     alarms: int  # changes of speed it has detected since then
     states: tuple[tuple[int, NodeState, int], ...]  # (group, state, nodes)
     work: tuple[LearnedGroup, ...]
-    extremes: tuple[tuple[str, float], ...] = ()  # the slowest and the fastest nodes, each with its mean speed
+    extremes: tuple[tuple[str, float], ...] = ()  # slowest and fastest nodes and their speeds
 
 
 class ConstraintDemand(Struct, frozen=True, gc=False, rename="camel"):
