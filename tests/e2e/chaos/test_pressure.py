@@ -4,6 +4,7 @@ import gc
 import math
 import random
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -274,6 +275,12 @@ def test_the_command_prints_a_row_for_each_pair_and_objective(capsys):
     printed = capsys.readouterr().out
     assert "services x namespaces step" in printed
     assert "none of 1 cost too much (" in printed
+
+
+def test_a_limit_that_is_lost_in_a_callback_is_not_printed(capsys):
+    """It is raised again where it can be caught."""
+    worlds._without_limits(SimpleNamespace(exc_type=worlds._OverError))
+    assert capsys.readouterr().err == ""
 
 
 def test_a_pair_of_unknown_kinds_is_refused():

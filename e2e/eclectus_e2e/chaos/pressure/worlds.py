@@ -6,6 +6,7 @@ import gc
 import multiprocessing
 import resource
 import signal
+import sys
 import time
 import tracemalloc
 from collections.abc import Iterable
@@ -142,6 +143,7 @@ def _in_child(candidate: Candidate, seconds: float, counting: Counting, out: Con
     resource.setrlimit(resource.RLIMIT_CPU, (int(2 * seconds) + 5, int(2 * seconds) + 6))
     world = _World(order_of(candidate), counting, time.process_time() + seconds)
     signal.signal(signal.SIGPROF, world.tick)
+    sys.unraisablehook = _without_limits
     gc.freeze()
     gc.disable()  # between steps only: when it comes depends on the parent, and its callbacks are counted
     try:
@@ -155,6 +157,15 @@ def _in_child(candidate: Candidate, seconds: float, counting: Counting, out: Con
     signal.setitimer(signal.ITIMER_PROF, 0)
     out.send(Work(world.longest, world.beside, world.kept, world.seconds, world.is_over))
     out.close()
+
+
+def _without_limits(lost: sys.UnraisableHookArgs) -> None:
+    """Print what was raised where nothing can be caught, such as in the callback of a weak reference.
+
+    Not the limit: it is raised again.
+    """
+    if lost.exc_type is not _OverError:
+        sys.__unraisablehook__(lost)
 
 
 def _address_space() -> int:
