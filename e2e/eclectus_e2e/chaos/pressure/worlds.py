@@ -159,7 +159,7 @@ def _in_child(candidate: Candidate, seconds: float, counting: Counting, out: Con
     out.close()
 
 
-def _without_limits(lost: sys.UnraisableHookArgs) -> None:
+def _without_limits(lost: "sys.UnraisableHookArgs") -> None:
     """Print what was raised where nothing can be caught, such as in the callback of a weak reference.
 
     Not the limit: it is raised again.
