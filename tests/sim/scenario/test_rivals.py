@@ -1,4 +1,4 @@
-"""Shipped scenarios compare with rivals as they are: papers without a limit of waits, equal scores at random."""
+"""Shipped scenarios have rivals as they are: papers without a limit of waits, equal scores at random."""
 
 import pytest
 import yaml
