@@ -32,6 +32,7 @@ MEANS = {
 }
 _CLASS = "workload.poisson.classes.work"
 # Each breaks one assumption of Hadoop that LATE names: name -> what it is, and the changes of the scenario.
+# `weighted` is what can be done about `phases`.
 BROKEN: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "nodes": (
         "nodes are equally fast: here ten of 30 have neighbours that take 60 % of them",
@@ -40,6 +41,10 @@ BROKEN: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "phases": (
         "tasks progress at a constant rate: here a third of the progress is four fifths of the work",
         ("stragglers.shape=phases",),
+    ),
+    "weighted": (
+        "the same, but pods state weights of their phases: 1, 1 and 3, where 1, 1 and 8 would be right",
+        ("stragglers.shape=phases", "stragglers.weights=[1,1,3]"),
     ),
     "cost": (
         "a copy on a node with a free slot costs nothing: here two tasks on a node slow each other by 30 %",

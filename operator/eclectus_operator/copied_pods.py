@@ -15,6 +15,7 @@ from eclectus.api.names import (
     JOB_WORK_SECONDS,
     ORIGINAL,
     PATH_SECONDS,
+    PHASE_WEIGHTS,
 )
 from eclectus.api.node_probe import Deadlines
 from eclectus.kube.cluster_objects import COSCHEDULING_LABEL
@@ -29,7 +30,7 @@ from eclectus_operator.pod_requests import CONTAINERS, with_zero_requests
 DEADLINES = Deadlines(starting_seconds=180, running_seconds=86_400)
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 READ_ONLY_MANY = "ReadOnlyMany"
-_KEPT = (ESTIMATED_SECONDS, PATH_SECONDS, JOB_WORK_SECONDS, IDEMPOTENT)  # annotations
+_KEPT = (ESTIMATED_SECONDS, PATH_SECONDS, JOB_WORK_SECONDS, PHASE_WEIGHTS, IDEMPOTENT)  # annotations
 # What the API server sets on a pod, and what only its node or a debugger adds.
 _NOT_COPIED = ("nodeName", "priority", "ephemeralContainers")
 

@@ -72,3 +72,11 @@ def test_nothing_is_said_where_there_are_no_copies_and_of_pods_that_want_none() 
     world = Running(Late())
     world.start("a", 10.0, speculative=False)
     assert world.said("a", 50.0) == ""
+
+
+def test_what_cannot_be_read_of_the_progress_of_a_pod_is_said() -> None:
+    world = Running(Late())
+    world.start("a", 10.0, unread_progress="eclectus.dev/progress: 'half' is not a list")
+    assert world.said("a", 10.0).endswith(
+        "no sooner. Its progress is not read as written: eclectus.dev/progress: 'half' is not a list"
+    )

@@ -64,9 +64,13 @@ def test_a_pod_may_have_a_copy_or_be_one_and_say_how_far_it_is() -> None:
     assert not task(labels={"eclectus.dev/speculative": "yes"}).speculative
 
 
-@pytest.mark.parametrize(("text", "progress"), [("1.5", 1.0), ("-1", 0.0), ("half", None), ("nan", None)])
-def test_a_progress_that_cannot_be_is_bounded_or_left_out(text: str, progress: float | None) -> None:
-    assert task(annotations={"eclectus.dev/progress": text}).progress == progress
+def test_a_pod_says_how_far_it_is_by_phases_and_what_cannot_be_read_is_named_if_it_may_have_a_copy() -> None:
+    phases = {"eclectus.dev/progress": "1,0.5", "eclectus.dev/phase-weights": "1,3"}
+    assert (task(annotations=phases).progress, task(annotations=phases).unread_progress) == (0.625, "")
+    bad, may = {"eclectus.dev/progress": "half"}, {"eclectus.dev/speculative": "true"}
+    assert (task(annotations=bad).progress, task(annotations=bad).unread_progress) == (None, "")
+    (problem,) = translate.annotation_problems(bad)
+    assert task(annotations=bad, labels=may).unread_progress == problem
 
 
 def test_of_a_long_hint_the_problem_shows_the_beginning() -> None:

@@ -15,6 +15,7 @@ from eclectus.maths.stragglers import (
     is_slowest,
     overdue_after,
     percentile,
+    progress_of_phases,
     saves_machine_time,
     time_left,
 )
@@ -38,6 +39,18 @@ TASKS = {
 )
 def test_the_time_left_is_what_is_left_over_the_rate(progress: float, age: float, left: float) -> None:
     assert time_left(progress, age) == pytest.approx(left, rel=1e-4)
+
+
+@pytest.mark.parametrize(("phases", "progress"), [((0.5, 0.0, 0.0), 1 / 6), ((1.0, 1.0, 0.5), 5 / 6)])
+def test_each_of_the_three_phases_of_a_reduce_counts_a_third(phases: list[float], progress: float) -> None:
+    """The paper's own examples: half of the copies, and half of the reduction."""
+    assert progress_of_phases(phases, (1.0, 1.0, 1.0)) == pytest.approx(progress)
+
+
+def test_with_weights_as_the_times_of_phases_the_time_left_is_right() -> None:
+    """After 20 of 100 s, which the first two of the three phases take; by thirds it would be 10 s."""
+    assert time_left(progress_of_phases((1.0, 1.0, 0.0), (1.0, 1.0, 8.0)), 20.0) == pytest.approx(80.0)
+    assert time_left(progress_of_phases((1.0, 1.0, 0.0), (1.0, 1.0, 1.0)), 20.0) == pytest.approx(10.0)
 
 
 def test_a_faster_task_that_began_later_may_end_last() -> None:

@@ -25,7 +25,8 @@ ESTIMATED_SECONDS = f"{GROUP}/estimated-seconds"  # expected run time on an aver
 PATH_SECONDS = f"{GROUP}/path-seconds"  # longest chain of work from the pod's start to the end of its job
 JOB_WORK_SECONDS = f"{GROUP}/job-work-seconds"  # work of its job not begun when it came, its own included
 RELAXED_PREFERENCES = f"{GROUP}/relaxed-preferences"  # written with the bind: what its node does not meet
-PROGRESS = f"{GROUP}/progress"  # annotation: the part of its work that is done, 0..1, as the pod says itself
+PROGRESS = f"{GROUP}/progress"  # annotation: what part of its work, or of each of its phases, is done
+PHASE_WEIGHTS = f"{GROUP}/phase-weights"  # annotation: how much of its time each of its phases takes
 INPUTS = f"{GROUP}/inputs"  # annotation: the data that the pod reads and the nodes that have it, in JSON
 LEADER_SINCE = f"{GROUP}/leader-since"  # written with the bind: the acquireTime of its leader's Lease
 

@@ -21,7 +21,9 @@ def copies_of(state: State, task: Task, now: float) -> str:
     if task.copy_of:
         return _of_copy(attempts, attempts.running.get(task.copy_of), now)
     attempt = attempts.running.get(task.uid)
-    return "it may have a copy once it runs" if attempt is None else _of_original(attempts, attempt, now)
+    said = "it may have a copy once it runs" if attempt is None else _of_original(attempts, attempt, now)
+    unread = task.unread_progress
+    return f"{said}. Its progress is not read as written: {unread}" if unread else said
 
 
 def _of_original(attempts: Attempts, attempt: RunningAttempt, now: float) -> str:

@@ -16,7 +16,6 @@ pending pod with such a part is not placed, and its report says why.
 import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from math import isfinite
 from typing import Any, cast
 
 from msgspec import Raw
@@ -30,6 +29,7 @@ from eclectus.kube.cluster_objects import COSCHEDULING, COSCHEDULING_LABEL, KUBE
 from eclectus.kube.constraints import unsupported
 from eclectus.kube.data import input_problems, inputs
 from eclectus.kube.objects import ApiObject, OwnerReference, Pod, PodStatus, decode, full_name
+from eclectus.kube.progress import progress, progress_problems
 from eclectus.kube.requests import MOST, FieldError, amounts, annotated_room, held, parsed, requested
 from eclectus.model import objects as model
 from eclectus.model.errors import MalformedError
@@ -111,6 +111,7 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
         raise FieldError("metadata.uid", "missing; it distinguishes pods of the same name")
     ended = status.phase in ("Succeeded", "Failed")
     started, finished = _times(status, ended)
+    speculative = meta.labels.get(names.SPECULATIVE_LABEL) == "true"
     translated = constraints.with_pod_rules(translated, pod)
     owner = next((owner for owner in meta.owner_references if owner.controller), None)
     return Task(
@@ -141,9 +142,10 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
         finished=finished,
         accepted=objects.seconds(status.start_time),
         copy_of=meta.labels.get(names.COPY_OF_LABEL, ""),
-        speculative=meta.labels.get(names.SPECULATIVE_LABEL) == "true",
+        speculative=speculative,
         straggling=any(each.type == names.STRAGGLING and each.status == "True" for each in status.conditions),
         progress=progress(meta.annotations),
+        unread_progress="; ".join(progress_problems(meta.annotations)) if speculative else "",
         reported=_reported(status),
         estimate=seconds(meta.annotations, names.ESTIMATED_SECONDS),
         path=seconds(meta.annotations, names.PATH_SECONDS),
@@ -229,15 +231,6 @@ def seconds(annotations: Mapping[str, str], annotation: str) -> float | None:
     return found if 0 < found <= MAX_SECONDS[annotation] else None
 
 
-def progress(annotations: Mapping[str, str]) -> float | None:
-    """The part of its work that a pod says is done, within 0..1; None if it says nothing that can be read."""
-    try:
-        found = float(annotations[names.PROGRESS])
-    except (KeyError, ValueError):
-        return None
-    return min(max(found, 0.0), 1.0) if isfinite(found) else None
-
-
 def notional_requests(annotations: Mapping[str, str]) -> Amounts:
     """What a probe stands for; empty without the annotation or if it is invalid."""
     try:
@@ -247,15 +240,15 @@ def notional_requests(annotations: Mapping[str, str]) -> Amounts:
 
 
 def annotation_problems(annotations: Mapping[str, str]) -> tuple[str, ...]:
-    """What is wrong with the estimates and the inputs on a pod; empty for most pods."""
-    wrong_seconds = tuple(
+    """What is wrong with the estimates, the progress and the inputs on a pod; empty for most pods."""
+    wrong = tuple(
         f"{annotation}: {annotations[annotation][:MAX_TEXT]!r} is not a number of seconds above 0 "
         f"and at most {most:g}"
         for annotation, most in MAX_SECONDS.items()
         if annotation in annotations and seconds(annotations, annotation) is None
     )
     text = annotations.get(names.INPUTS)
-    return wrong_seconds if text is None else wrong_seconds + input_problems(text)
+    return wrong + progress_problems(annotations) + (() if text is None else input_problems(text))
 
 
 # -- what can be read of malformed objects -----------------------------------------------------------

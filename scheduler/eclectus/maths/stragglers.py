@@ -26,6 +26,16 @@ def time_left(progress: float, age: float) -> float:
     return inf if progress <= 0.0 else (1.0 - progress) / progress * age
 
 
+def progress_of_phases(phases: Sequence[float], weights: Sequence[float]) -> float:
+    """The progress, 0..1, of a task that works in phases, by what is done of each of them.
+
+    As in LATE, where each of the three phases of a reduce counts a third; phases that take different times
+    count by their weights, which are above 0, one for each. A part below 0 or above 1 counts as 0 or 1.
+    """
+    done = sum(min(max(part, 0.0), 1.0) * weight for part, weight in zip(phases, weights, strict=True))
+    return min(done / sum(weights), 1.0)
+
+
 def percentile(values: Sequence[float], share: float) -> float:
     """By linear interpolation; there must be values. `share`: 0..1."""
     ordered = sorted(values)

@@ -291,6 +291,7 @@ class Task(Struct, frozen=True, gc=False):
     speculative: bool = False  # whether it may have a copy: it opted in
     straggling: bool = False  # whether its condition says that it is late
     progress: float | None = None  # the part of its work that is done, as it says itself, 0..1
+    unread_progress: str = ""  # what of that cannot be read, and why, of a task that may have a copy
     reported: str = ""  # message of the pod's condition PodScheduled=False
     estimate: float | None = None  # expected run time, given by the submitter, seconds
     path: float | None = None  # critical path from its start to the end of its job, given likewise, seconds

@@ -40,7 +40,12 @@ def test_of_two_that_succeed_at_once_one_is_left():
 
 def test_a_copy_is_the_original_but_for_its_name_node_and_label():
     given = pod(nodeSelector={"disk": "ssd"}, priority=5, ephemeralContainers=[{"name": "debug"}])
-    given["metadata"]["annotations"] |= {"note": "kept", "eclectus.dev/leader-since": "then"}
+    given["metadata"]["annotations"] |= {
+        "note": "kept",
+        "eclectus.dev/phase-weights": "1,8",
+        "eclectus.dev/progress": "1,0",
+        "eclectus.dev/leader-since": "then",
+    }
     world = BareWorld(given)
     world.play(4)
     first, made = (world.api.objects[f"{PODS}/{name}"] for name in ("a", "a-copy"))
@@ -51,6 +56,7 @@ def test_a_copy_is_the_original_but_for_its_name_node_and_label():
     assert made["metadata"]["annotations"] == {
         "note": "kept",
         "eclectus.dev/idempotent": "true",
+        "eclectus.dev/phase-weights": "1,8",
         ORIGINAL: "a",
     }
     assert "ownerReferences" not in made["metadata"]

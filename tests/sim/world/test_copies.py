@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from checked_worlds import run_checked
+from eclectus.model.errors import SettingsError
 from eclectus.sim.base.results import CopiesResult, RunResult
 from eclectus.sim.scenario import Scenario
 from eclectus.sim.world.copies import Straggling
@@ -104,6 +105,17 @@ def test_tasks_on_one_machine_slow_each_other() -> None:
 def test_pods_say_their_progress_well_or_badly(shape: Any, said: list[float]) -> None:
     settings = Straggling(shape=shape)
     assert [settings.said(done) for done in (0.05, 0.15, 0.6, 1.0)] == pytest.approx(said, abs=1e-4)
+
+
+def test_phases_with_weights_as_their_work_say_what_is_done() -> None:
+    settings = Straggling(shape="phases", weights=(1.0, 1.0, 8.0))
+    assert [settings.said(done) for done in (0.05, 0.15, 0.6, 1.0)] == pytest.approx([0.05, 0.15, 0.6, 1.0])
+
+
+@pytest.mark.parametrize("weights", [(1.0, 2.0), (1.0, 0.0, 1.0), (1.0, 1.0, 1.0, 1.0)])
+def test_weights_are_of_the_three_phases(weights: tuple[float, ...]) -> None:
+    with pytest.raises(SettingsError, match="weights: must be 3 numbers above 0"):
+        Straggling(weights=weights)
 
 
 def test_rules_that_need_progress_find_stragglers_if_pods_say_it() -> None:

@@ -18,7 +18,9 @@ from typing import Any, Literal, Protocol
 from msgspec.structs import replace
 
 from eclectus.maths.copies import Attempt, Doing, Step, copy_name, next_step
+from eclectus.maths.stragglers import progress_of_phases
 from eclectus.model.commands import MarkStraggling
+from eclectus.model.errors import SettingsError
 from eclectus.model.events import Event, TaskGone, TaskSeen
 from eclectus.model.objects import Requirement, Spec, Term
 from eclectus.model.settings import setting
@@ -29,7 +31,7 @@ from eclectus.sim.world.jobs import as_running
 from eclectus.sim.world.run_record import RunRecord
 
 WAIT_SECONDS = 60.0  # after which a copy that waits is withdrawn
-PHASES = ((0.1, 1.0 / 3.0), (0.2, 2.0 / 3.0), (1.0, 1.0))  # work that is done, progress that is said
+PHASES = (0.1, 0.1, 0.8)  # parts of the work
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,10 @@ class Straggling:
     )
     shape: Literal["linear", "phases", "early"] = setting(
         "linear",
-        "what they say of the work w that is done: w; three phases of a third each, of which the last has "
-        "four fifths of the work; or the root of w",
+        "what they say of the work w that is done: w; the progress within each of three phases, of which the "
+        "last has four fifths of the work; or the root of w",
     )
+    weights: tuple[float, ...] = setting((1.0, 1.0, 1.0), "of these three phases, as they are stated")
     crowding: float = setting(
         0.0, "by how much each task on a machine slows each of the others", least=0, most=10
     )
@@ -58,18 +61,19 @@ class Straggling:
         most=3600,
     )
 
+    def __post_init__(self) -> None:
+        if len(self.weights) != len(PHASES) or not min(self.weights) > 0.0:
+            raise SettingsError("weights", f"must be {len(PHASES)} numbers above 0, not {list(self.weights)}")
+
     def said(self, done: float) -> float:
         """The progress that is said when this part of the work is done, both 0..1."""
         if self.shape == "linear":
             return done
         if self.shape == "early":
             return float(done**0.5)
-        before = work = 0.0
-        for until, progress in PHASES:
-            if done <= until:
-                return before + (done - work) / (until - work) * (progress - before)
-            work, before = until, progress
-        return 1.0
+        before = (sum(PHASES[:at]) for at in range(len(PHASES)))
+        within = [(done - start) / part for start, part in zip(before, PHASES, strict=True)]
+        return progress_of_phases(within, self.weights)
 
 
 _ALIVE = (Doing.WAITS, Doing.RUNS, Doing.LEAVING)
