@@ -23,6 +23,7 @@ from eclectus.api.dag_job import (
 )
 from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOB_LABEL, DAG_JOBS, STAGE_LABEL
 from eclectus.cli import cluster_commands
+from eclectus.cli.dag_from_job import from_job
 from eclectus.cli.dag_verbs import VERBS
 from eclectus.cli.output import ABSENT, age, aligned, count, shortened, span, structured
 from eclectus.cli.verbs import WithVerbs
@@ -42,7 +43,7 @@ WITHOUT_NODE = {"labelSelector": DAG_JOB_LABEL, "fieldSelector": "spec.nodeName=
 
 
 class _Dag(WithVerbs):
-    verbs: ClassVar = VERBS
+    verbs: ClassVar = {**VERBS, "from-job": from_job}
 
 
 @click.command(cls=_Dag)

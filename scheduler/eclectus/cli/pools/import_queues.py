@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import cast, get_args
 
 import click
 
+from eclectus.cli.given_files import texts
 from eclectus.config.queues.translation import System, translate
-from eclectus.config.settings_reading import MAX_BYTES
-from eclectus.model.errors import SettingsError
-
-STDIN = "-"
 
 
 @click.command("import")
@@ -37,21 +34,7 @@ def import_queues(*, files: Sequence[str], chosen: str | None) -> None:
       0  translated, perhaps with a list of what has no counterpart
       2  a file is invalid, or cannot be read; nothing is printed
     """
-    translation = translate(_texts(files), cast("System | None", chosen))
+    translation = translate(texts(files), cast("System | None", chosen))
     for note in translation.notes:
         click.echo(f"no counterpart: {note}", err=True)
     click.echo(translation.text, nl=False)
-
-
-def _texts(files: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Name and text of each file."""
-    for name in files:
-        shown = "stdin" if name == STDIN else name
-        try:
-            with click.open_file(name, encoding="utf-8") as opened:
-                text = opened.read(MAX_BYTES + 1)
-        except (OSError, UnicodeDecodeError) as error:
-            raise SettingsError(shown, f"cannot be read: {error}") from error
-        if len(text) > MAX_BYTES:
-            raise SettingsError(shown, f"is larger than {MAX_BYTES} characters")
-        yield shown, text
