@@ -1,7 +1,7 @@
 """Jobs and CronJobs of `batch/v1` as DagJobs.
 
-Each field of a Job becomes one of the DagJob, is what a DagJob does anyway, or has no counterpart and is listed
-with what to do instead.
+Each field of a Job becomes one of the DagJob, is what a DagJob does anyway, or has no counterpart and is
+listed, with what to do instead.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ NOT_RUN = {
     "eclectus config import *": "a file of the reader's; tests/config/test_upstream.py imports such files",
     "kubectl eclectus dag nightly-*": "a job of the reader's",
     "kubectl eclectus dag * nightly-*": "the same; tests/system/operator/test_dag_jobs.py changes one",
-    "kubectl eclectus dag from-job *": "files of the reader's; tests/config/test_jobs.py translates such files",
+    "kubectl eclectus dag from-job *": "the reader's files; tests/config/test_jobs.py translates such files",
     "kubectl eclectus pools import *": "a file of the reader's; tests/config/queues imports such files",
     "eclectus check-config *": "a file of the reader's; tests/cli/test_configure_page.py checks examples",
     "eclectus simulate openb *": "needs a data set; tests/sim/workloads reads it where there is one",
