@@ -207,6 +207,16 @@ def test_rbac_is_checked(plane: ControlPlane) -> None:
     assert subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() == "no"
 
 
+def test_the_api_server_says_whose_headers_an_aggregated_one_may_believe(
+    plane: ControlPlane, kubectl: Kubectl
+) -> None:
+    published = kubectl.get("configmap", "extension-apiserver-authentication", "-n", "kube-system")["data"]
+    front_proxy = plane.directory / "certificates" / "front-proxy"
+    assert published["requestheader-client-ca-file"] == (front_proxy / "ca.crt").read_text()
+    assert published["requestheader-client-ca-file"] != published["client-ca-file"]
+    assert published["requestheader-allowed-names"] == '["front-proxy-client"]'
+
+
 def test_without_taints_by_condition_a_new_node_is_schedulable(tmp_path: Path) -> None:
     with ControlPlane.started(tmp_path / "bare", PlaneOptions(taint_nodes_by_condition=False)) as bare:
         kubectl = Kubectl(bare.binaries, bare.kubeconfig)

@@ -11,6 +11,7 @@ from eclectus_e2e.testbed.controlplane.certificates import Authority, KeyPair
 from eclectus_e2e.testbed.controlplane.kubeconfig import write_kubeconfig
 
 LOOPBACK = "127.0.0.1"
+FRONT_PROXY = "front-proxy-client"  # as which the API server asks aggregated ones
 POD_GROUPS_VERSION = "scheduling.k8s.io/v1beta1"  # of Kubernetes 1.37
 
 
@@ -54,6 +55,8 @@ class Files:
     server: KeyPair
     etcd_client: KeyPair
     kubelet_client: KeyPair
+    front_proxy_authority: Path
+    front_proxy_client: KeyPair
     service_account_key: Path
     admin: Path
     controller_manager: Path
@@ -64,6 +67,8 @@ def write_files(directory: Path, ports: Ports) -> Files:
     """Create a new certificate authority, the certificates and the kubeconfigs."""
     authority = Authority(directory / "certificates", ports.address)
     clients = Clients(directory, authority, ports.url)
+    # Of its own: whom it certifies may say in headers who asks.
+    front_proxy = Authority(directory / "certificates" / "front-proxy")
     return Files(
         directory=directory,
         clients=clients,
@@ -71,6 +76,8 @@ def write_files(directory: Path, ports: Ports) -> Files:
         server=authority.issue("server", "eclectus-e2e-server", server=True),
         etcd_client=authority.issue("etcd-client", "kube-apiserver"),
         kubelet_client=authority.issue("kubelet-client", "eclectus-e2e-apiserver", "system:masters"),
+        front_proxy_authority=front_proxy.certificate,
+        front_proxy_client=front_proxy.issue("client", FRONT_PROXY),
         service_account_key=authority.signing_key("service-account"),
         admin=clients.kubeconfig("admin", "eclectus-e2e-admin", "system:masters"),
         controller_manager=clients.kubeconfig("kube-controller-manager", "system:kube-controller-manager"),
@@ -139,6 +146,7 @@ def apiserver(
         f"--kubelet-client-certificate={files.kubelet_client.certificate}",  # for logs and exec
         f"--kubelet-client-key={files.kubelet_client.key}",
         "--kubelet-preferred-address-types=InternalIP",  # node names are not in DNS
+        *_aggregation(files),
     ]
     if ports.address == LOOPBACK:
         arguments.append(
@@ -150,6 +158,21 @@ def apiserver(
         arguments += ["--feature-gates=GenericWorkload=true", f"--runtime-config={POD_GROUPS_VERSION}=true"]
     arguments += _without(disabled_features)
     return arguments + ([] if audited is None else _audit(files.directory, audited))
+
+
+def _aggregation(files: Files) -> list[str]:
+    """What an APIService needs that a local process serves."""
+    return [
+        f"--requestheader-client-ca-file={files.front_proxy_authority}",
+        f"--requestheader-allowed-names={FRONT_PROXY}",
+        "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-uid-headers=X-Remote-Uid",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        f"--proxy-client-cert-file={files.front_proxy_client.certificate}",
+        f"--proxy-client-key-file={files.front_proxy_client.key}",
+        "--enable-aggregator-routing=true",  # nobody routes the addresses of Services here
+    ]
 
 
 def _without(features: Sequence[str]) -> list[str]:
