@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.engine.agenda import CLASSES_MOST, ProfileWaits
+from eclectus.feasibility.scores_by_pods import HOSTNAME
 from eclectus.framework import Action, PendingTasks, Place, Reason, Unschedulable, View
 from eclectus.model.events import TaskSeen
-from eclectus.model.objects import ClassKey
+from eclectus.model.objects import ClassKey, PodAffinityTerm, Requirement
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import Uniform
 from eclectus.policies.rosella import Rosella, RosellaLearn
@@ -26,6 +27,11 @@ class Refusing(Place):
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         for task in pending:
             yield Unschedulable(task, Reason("no node is good enough"))
+
+
+def keeping_away(app: str) -> PodAffinityTerm:
+    """A term by which a pod keeps others off its node."""
+    return PodAffinityTerm(HOSTNAME, (Requirement("app", "In", (app,)),), ("default",))
 
 
 def waits(world: World, name: str, most: float = 10 * LIMIT) -> float:
@@ -107,6 +113,35 @@ def test_room_that_is_held_for_a_pod_of_lower_priority_is_room() -> None:
     world.add(make_task("low"), make_task("high", priority=1))
     world.sleep(LIMIT)
     assert list(world.placed()) == ["high"]
+
+
+def test_a_pod_that_changes_again_and_again_is_placed_within_the_limit() -> None:
+    world = small_world(make_engine(Refusing()), nodes=2)
+    world.add(make_task("a"))
+    began = world.now
+    for priority in range(1, 100):
+        world.sleep(LIMIT / 20)
+        if world.node_of("a"):
+            break
+        world.put(replace(world.tasks["a"], priority=priority))
+    assert LIMIT / 2 <= world.now - began <= LIMIT
+
+
+def test_terms_of_others_that_come_and_go_do_not_make_it_wait_longer() -> None:
+    """Each time the pod is of another class: some domain is, or is not, excluded for it."""
+    world = small_world(make_engine(Refusing()), nodes=2)
+    world.add(make_task("a", labels=(("app", "a"),)))
+    began = world.now
+    for at in range(100):
+        holder = make_task(f"k{at}", profile="other", node="n0", anti_affinity_terms=(keeping_away("a"),))
+        world.add(holder)
+        world.sleep(LIMIT / 40)
+        world.delete(holder.name)
+        world.put(replace(world.tasks["a"], created=world.tasks["a"].created))
+        world.sleep(LIMIT / 40)
+        if world.node_of("a"):
+            break
+    assert LIMIT / 2 <= world.now - began <= 1.5 * LIMIT
 
 
 def test_a_waiting_pod_that_is_deleted_or_gated_is_not_placed() -> None:

@@ -442,10 +442,27 @@ class ProfileWaits:
         return next(iter(self._new.values()))[0] + OLD_SHARE * self._limit if self._new else inf
 
     def add(self, uid: str, class_key: ClassKey, now: float) -> float:
-        """The pod waits; no effect if that is known. Returns when it will be old, seconds."""
-        if uid not in self._class_of:
-            self._new.setdefault(uid, (now, class_key))
+        """The pod waits, in this class; since before, if that is known. Returns when it will be old, seconds.
+
+        Its class changes also with what others do, such as pods whose terms match it.
+        """
+        if uid in self._class_of:
+            self._move(uid, class_key)
+        elif uid in self._new:
+            self._new[uid] = self._new[uid][0], class_key
+        else:
+            self._new[uid] = now, class_key
         return now + OLD_SHARE * self._limit
+
+    def _move(self, uid: str, class_key: ClassKey) -> None:
+        """An old pod is of this class now; that there was room for it counts there too."""
+        before = self._class_of[uid]
+        if before == class_key:
+            return
+        checks = max(self._with_room.get(before, 0), self._with_room.get(class_key, 0))
+        self.discard(uid)
+        self._old.setdefault(class_key, {})[uid] = None
+        self._class_of[uid], self._with_room[class_key] = class_key, checks
 
     def discard(self, uid: str) -> None:
         """The pod does not wait; no error if it did not."""

@@ -224,8 +224,7 @@ class EventHandlers:
         elif place in _SET_ASIDE or (
             place != "backOff" and _scheduling_fields(before) != _scheduling_fields(task)
         ):
-            state.dequeue(uid)
-            state.enqueue(task, "PodUpdate")
+            state.requeue(task, "PodUpdate")
         if task.nominated or state.placed.nominated:
             self._nominations.observe(task)
 

@@ -235,6 +235,7 @@ class State:
     def enqueue(self, task: Task, event: str) -> None:
         """Put the pod into its class queue. `event`: why, as kube-scheduler's metrics name it."""
         if task.gang is not None and self.gangs.keeps(task):
+            self.waiting_times.discard(task.uid)  # the gang waits as a whole
             self.gangs.hold(task)
             self.places.move(task.uid, "gang")
             self.reports.add(task.uid, self.now, task.gang)
@@ -246,6 +247,12 @@ class State:
                 self.gangs.let_go(task)
             self.reports.add(task.uid, self.now, queued.pending, at_once=queued.pending.never_feasible)
             self.waiting_times.add(task, self.now)
+
+    def requeue(self, task: Task, event: str) -> None:
+        """Put a pod that has changed into the queue where it belongs now; it has waited since before."""
+        self.leave(task.uid)
+        self._cancel_reports(task.uid)
+        self.enqueue(task, event)
 
     def hold_back(self, task: Task, limit: Limit) -> None:
         """The pod, which has left its queue, waits until its pool has room."""
@@ -314,8 +321,12 @@ class State:
     def dequeue(self, uid: str) -> None:
         """Take the pod out of the queue where it is: it waits no more. It is moved or forgotten next."""
         self.leave(uid)
-        self.reports.cancel(uid)
+        self._cancel_reports(uid)
         self.waiting_times.discard(uid)
+
+    def _cancel_reports(self, uid: str) -> None:
+        """What would be said of its wait is not said as it was."""
+        self.reports.cancel(uid)
         if uid in self.expected_waits.open:
             self.expected_waits.discard(uid)
 
