@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.engine.agenda import CLASSES_MOST, ProfileWaits
+from eclectus.engine.agenda import CLASSES_MOST, GRACE_SECONDS, ProfileWaits
 from eclectus.feasibility.scores_by_pods import HOSTNAME
 from eclectus.framework import Action, PendingTasks, Place, Reason, Unschedulable, View
 from eclectus.model.events import TaskSeen
@@ -142,6 +142,24 @@ def test_terms_of_others_that_come_and_go_do_not_make_it_wait_longer() -> None:
         if world.node_of("a"):
             break
     assert LIMIT / 2 <= world.now - began <= 1.5 * LIMIT
+
+
+def test_nor_do_they_keep_it_from_being_reported() -> None:
+    """An autoscaler must learn of a pod that finds no room."""
+    world = small_world(make_engine(), cpu=1)
+    world.add(make_task("full", node="n0", profile="other"), make_task("a", labels=(("app", "a"),)))
+    came = world.now
+    for at in range(50):
+        holder = make_task(f"k{at}", profile="other", node="n0", anti_affinity_terms=(keeping_away("a"),))
+        world.add(holder)
+        world.sleep(0.2)
+        world.delete(holder.name)
+        world.put(replace(world.tasks["a"], created=world.tasks["a"].created))
+        world.sleep(0.2)
+        if world.reports:
+            break
+    assert [report.reason for report in world.reports] == ["Unschedulable"]
+    assert world.now - came <= GRACE_SECONDS + 0.4
 
 
 def test_a_waiting_pod_that_is_deleted_or_gated_is_not_placed() -> None:

@@ -250,9 +250,13 @@ class State:
 
     def requeue(self, task: Task, event: str) -> None:
         """Put a pod that has changed into the queue where it belongs now; it has waited since before."""
-        self.leave(task.uid)
-        self._cancel_reports(task.uid)
+        uid = task.uid
+        report_at = self.reports.first_due(uid)
+        self.leave(uid)
+        self._cancel_reports(uid)
         self.enqueue(task, event)
+        if report_at is not None:
+            self.reports.make_first_due(uid, report_at)
 
     def hold_back(self, task: Task, limit: Limit) -> None:
         """The pod, which has left its queue, waits until its pool has room."""
