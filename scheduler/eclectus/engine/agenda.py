@@ -285,13 +285,13 @@ class ReportSchedule:
         return self._reported.get(uid)
 
     def first_due(self, uid: str) -> float | None:
-        """When the first report of a pod is due after the usual grace, seconds; None if it has none to come."""
+        """When the first report of a pod is due after the usual grace, seconds; None if none is to come."""
         if uid in self._first:
             return self._first[uid][0] + GRACE_SECONDS
         return None if uid in self._reported else self._others.at(uid)
 
     def make_first_due(self, uid: str, at: float) -> None:
-        """The first report of a pod that waits in another class now is due at this time, as before, seconds."""
+        """The first report of a pod, which waits in another class now, is due as before: then, seconds."""
         if uid in self._first and at < self._first[uid][0] + GRACE_SECONDS:
             self._leave_first(uid)
             self._others.set(uid, at, rank=uid)
