@@ -15,7 +15,7 @@ from eclectus.model.commands import Bind
 from eclectus.model.events import BindRefused, Event, JobSeen, NodeSeen, Resumed, TaskSeen
 from eclectus.model.job import Job, JobStage
 from eclectus.policies.carbyne import Carbyne, planner
-from eclectus.policies.carbyne.planned_job import Offered
+from eclectus.policies.carbyne.planned_job import RESOURCES_MOST, Offered
 from eclectus.policies.carbyne.planner import Planner
 from eclectus.policies.place.fit import BestFit
 
@@ -45,6 +45,18 @@ def of_one_task(jobs: int, **fields: Any) -> list[Event]:
         found.append(JobSeen(Job(f"uid-{at}", "default", f"j{at}", (JobStage("s", 1, SPEC, seconds=9.0),))))
         found.append(TaskSeen(make_task(f"job-{at}", spec=SPEC, job=f"uid-{at}", stage="s", **fields)))
     return found
+
+
+def test_jobs_share_few_resources_however_many_names_a_kubelet_invents() -> None:
+    run = Run()
+    invented = tuple((f"example.com/r{at}", 1) for at in range(4 * RESOURCES_MOST))
+    node = make_node("m", cpu=8)
+    run.binds(NodeSeen(replace(node, allocatable=(*invented, *node.allocatable))), *of_one_task(1))
+    resources = run.planner.offered.resources
+    assert len(resources) == RESOURCES_MOST
+    assert {"cpu", "memory"} <= set(resources)
+    (of_job,) = run.planner.jobs.values()
+    assert len(of_job.share) == RESOURCES_MOST
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ Departures:
 - a job is planned again when one of its tasks has ended or failed, or its share has changed by a twentieth;
   P(altruism) is drawn then. The paper does so for every job at every event.
 - a job that is alone, or of which a run time is unknown, lends nothing.
+- of many resources the 32 that were seen first are shared.
 - a share follows the remaining work, weighted by run time; the paper takes the mean demand of all tasks.
 - pods of no DAG job share as one job a namespace, and services keep what they hold; probes do not share.
 - `spec.priority` is compared first, as everywhere in Kubernetes. Where there are Pools it is compared among

@@ -9,6 +9,7 @@ Rates themselves would not do: they are tasks a second, so they have the length 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import inf, log2, sqrt
 from operator import itemgetter, mul
 from typing import ClassVar, NamedTuple
@@ -67,10 +68,17 @@ class Offered(NamedTuple):
         return tuple(sorted((name, amount) for name, amount in named if amount))
 
 
+RESOURCES_MOST = 32  # that are shared: each costs each job, and a kubelet may invent names
+
+
 def offered_by(cluster: Cluster) -> Offered:
-    """What all nodes of a cluster offer together. Places for pods are left out: no plan needs them."""
+    """What all nodes of a cluster offer together, of the resources that were seen first.
+
+    Places for pods are left out: no plan needs them.
+    """
     sums = cluster.allocatable.sum(axis=0)
-    names = tuple(name for name, column in cluster.columns.items() if sums[column] > 0 and name != PODS)
+    found = (name for name, column in cluster.columns.items() if sums[column] > 0 and name != PODS)
+    names = tuple(islice(found, RESOURCES_MOST))
     return Offered(names, tuple(float(sums[cluster.columns[name]]) for name in names))
 
 
