@@ -35,6 +35,7 @@ from eclectus.kube.objects import Pod, decode_pod
 from eclectus.kubeclient.api_errors import ApiError, MissingError
 from eclectus.kubeclient.client import ApiClient
 from eclectus.kubeclient.serving.access import PERMITTED, AccessControl, Budget, Decision, ReadObject, Right
+from eclectus.kubeclient.serving.callers import Caller
 from eclectus.kubeclient.serving.health import Handler, bearer_token, failure
 from eclectus.kubeclient.serving.pages import BusyError, QueryError
 from eclectus.kubeclient.timing import elapsed
@@ -101,6 +102,7 @@ class ExplainPages:
     limits: Limits
     why_not: Callable[[], str]
     now: Callable[[], float]  # seconds since the epoch
+    caller: Callable[[web.Request], Caller] = bearer_token
 
     def handlers(self) -> Mapping[str, Handler]:
         """The handlers of pages, by path."""
@@ -164,7 +166,7 @@ class ExplainPages:
         make: Callable[[], Awaitable[Answer]],
         admitted: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> web.Response:
-        reader = Reader(self.access, bearer_token(request))
+        reader = Reader(self.access, self.caller(request))
         refused = await self._refused(request, reader, rights)
         if refused is not None:
             return refused
@@ -257,11 +259,11 @@ class Reader:
     """The sender of one request. Without `access` everybody may read everything."""
 
     access: AccessControl | None
-    token: str
+    caller: Caller
 
     async def decision(self, right: Right) -> Decision:
         """Whether the right is given. Raises nothing."""
-        return PERMITTED if self.access is None else await self.access.decision(self.token, right)
+        return PERMITTED if self.access is None else await self.access.decision(self.caller, right)
 
     async def readable(self, answer: Answer) -> Answer:
         """Leave out what may not be read; a right that could not be found out counts as not given."""

@@ -9,12 +9,12 @@ from eclectus.kubeclient.api_errors import NotDoneError, RejectedError, UnsureEr
 from eclectus.kubeclient.serving import access as accesses
 from eclectus.kubeclient.serving.access import (
     ACCESS_REVIEWS,
-    TOKEN_REVIEWS,
     AccessControl,
     ReadObject,
     ReadPage,
     access_of,
 )
+from eclectus.kubeclient.serving.callers import TOKEN_REVIEWS, Subject, Token
 from eclectus.kubeclient.serving.server_settings import ServerSettings
 from reviewing_api import ReviewingApi
 
@@ -32,7 +32,7 @@ class World:
         self.access = AccessControl(self.api, lambda: self.now)
 
     async def status(self, token, path="/metrics"):
-        return int((await self.access.decision(token, ReadPage(path))).status)
+        return int((await self.access.decision(Token(token), ReadPage(path))).status)
 
 
 def in_world(work):
@@ -74,7 +74,7 @@ def test_the_review_of_access_names_all_that_is_known_of_the_user():
 
 def test_the_refusal_names_user_and_path():
     async def work(world):
-        return await world.access.decision("other-token", ReadPage("/speeds"))
+        return await world.access.decision(Token("other-token"), ReadPage("/speeds"))
 
     assert in_world(work).message == 'forbidden: User "other" cannot get path "/speeds"'
 
@@ -102,7 +102,7 @@ def test_the_refusal_names_user_and_path():
 )
 def test_rights_on_objects_are_asked_for_and_refused_as_the_api_server_does(right, attributes, refusal):
     async def work(world):
-        return await world.access.decision("other-token", right), world.api.specs[1]
+        return await world.access.decision(Token("other-token"), right), world.api.specs[1]
 
     decided, asked = in_world(work)
     assert (decided.status, decided.message) == (403, refusal)
@@ -197,7 +197,9 @@ def test_who_was_permitted_before_is_not_locked_out_by_a_flood():
 def test_an_api_server_that_cannot_be_asked_is_an_error_of_the_request_and_logged_once(error, caplog):
     async def work(world):
         world.api.error = error
-        found = [await world.access.decision("prometheus-token", ReadPage("/metrics")) for _ in range(5)]
+        found = [
+            await world.access.decision(Token("prometheus-token"), ReadPage("/metrics")) for _ in range(5)
+        ]
         world.api.error = None
         return found, await world.status("prometheus-token")
 
@@ -219,7 +221,7 @@ def test_an_answer_that_does_not_say_yes_is_a_no(answer):
             return answer
 
     async def work():
-        return await AccessControl(Odd()).decision("token", ReadPage("/metrics"))
+        return await AccessControl(Odd()).decision(Token("token"), ReadPage("/metrics"))
 
     assert asyncio.run(work()).status == 401
 
@@ -254,3 +256,83 @@ def test_the_number_of_tokens_that_are_known_as_permitted_is_bounded(monkeypatch
 def test_without_authentication_everybody_has_access():
     assert access_of(ServerSettings(), ReviewingApi()) is None
     assert access_of(ServerSettings(authentication="delegated"), ReviewingApi()) is not None
+
+
+ANNA = Subject("anna", "u7", ("dev", "system:authenticated"), (("scopes", ("a", "b")),))
+
+
+def test_of_a_user_who_is_known_already_only_the_right_is_asked_for():
+    async def work(world):
+        world.api.rights = {"anna": ["/metrics"]}
+        decided = await world.access.decision(ANNA, ReadPage("/metrics"))
+        return int(decided.status), world.api.specs
+
+    status, (spec,) = in_world(work)
+    assert status == 200
+    assert spec == {
+        "user": "anna",
+        "uid": "u7",
+        "groups": ["dev", "system:authenticated"],
+        "extra": {"scopes": ["a", "b"]},
+        "nonResourceAttributes": {"path": "/metrics", "verb": "get"},
+    }
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Subject("berta", ANNA.uid, ANNA.groups, ANNA.extra),
+        Subject("anna", "u8", ANNA.groups, ANNA.extra),
+        Subject("anna", ANNA.uid, ("dev",), ANNA.extra),
+        Subject("anna", ANNA.uid, ANNA.groups, ()),
+        Token("anna"),
+    ],
+)
+def test_a_decision_about_one_subject_holds_for_no_other(other):
+    async def work(world):
+        world.api.rights = {"anna": ["/metrics"]}
+        await world.access.decision(ANNA, ReadPage("/metrics"))
+        await world.access.decision(ANNA, ReadPage("/metrics"))
+        before = world.api.asked.total()
+        await world.access.decision(other, ReadPage("/metrics"))
+        return before, world.api.asked.total()
+
+    assert in_world(work) == (1, 2)
+
+
+def test_a_user_without_a_name_is_nobody():
+    async def work(world):
+        world.api.rights = {"": ["/metrics"]}
+        return (await world.access.decision(Subject(""), ReadPage("/metrics"))).status
+
+    assert in_world(work) == 401
+
+
+def test_a_user_who_asks_too_much_locks_out_no_other():
+    async def work(world):
+        world.api.rights = {"anna": ["pods"], "berta": ["pods"]}
+        flood = [
+            int((await world.access.decision(Subject("anna"), ReadObject("pods", "a", f"x{at}"))).status)
+            for at in range(200)
+        ]
+        other = await world.access.decision(Subject("berta"), ReadObject("pods", "a", "x"))
+        return flood.count(200), flood.count(429), int(other.status)
+
+    assert in_world(work) == (accesses.REVIEWS_IN_A_ROW, 200 - accesses.REVIEWS_IN_A_ROW, 200)
+
+
+def test_of_all_users_together_a_bounded_number_waits_for_an_api_server_that_hangs():
+    async def work(world):
+        world.api.gate.clear()
+        users = [Subject(f"u{number}") for number in range(2 * accesses.ASKING_MOST)]
+        asking = [asyncio.create_task(world.access.decision(each, ReadPage("/metrics"))) for each in users]
+        while not any(each.done() for each in asking):  # noqa: ASYNC110 — the fake sets no event
+            await asyncio.sleep(0)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        refused = [each.result().status for each in asking if each.done()]
+        world.api.gate.set()
+        await asyncio.gather(*asking)
+        return refused
+
+    assert in_world(work) == [429] * accesses.ASKING_MOST

@@ -3,7 +3,8 @@
 import asyncio
 from collections import Counter
 
-from eclectus.kubeclient.serving.access import ACCESS_REVIEWS, TOKEN_REVIEWS
+from eclectus.kubeclient.serving.access import ACCESS_REVIEWS
+from eclectus.kubeclient.serving.callers import TOKEN_REVIEWS
 
 
 class ReviewingApi:

@@ -1,4 +1,4 @@
-"""Who may read what: the API server is asked, few times, and its answers are kept for some seconds.
+"""Whether a caller may read what they ask for: the API server is asked, few times, and its answers are kept.
 
 A flood of made-up tokens costs the API server five reviews a second. Tokens that were permitted before have a
 budget of their own, so that the flood does not lock out the readers of metrics.
@@ -8,7 +8,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 
@@ -16,6 +15,7 @@ from msgspec import Struct
 
 from eclectus.kubeclient.api_errors import ApiError
 from eclectus.kubeclient.client import ObjectApi
+from eclectus.kubeclient.serving.callers import Caller, Subject, Token
 from eclectus.kubeclient.serving.server_settings import ServerSettings
 from eclectus.kubeclient.timing import TroubleLog, elapsed
 
@@ -81,7 +81,6 @@ class Recent(Generic[Key, Value]):
         return len(self._kept)
 
 
-TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105 — a path
 ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 REVIEW_SECONDS = 3.0  # two of them end before a scrape's usual 10 s
 
@@ -131,6 +130,8 @@ DECISIONS_MOST = 1024  # ten seconds of reviews are far fewer
 PERMITTED_SECONDS = 3600.0  # for how long a token that was permitted counts as known
 PERMITTED_MOST = 256
 REVIEWS_IN_A_ROW, REVIEWS_A_SECOND, REVIEWS_IN_FLIGHT = 20, 5.0, 8
+USER_SECONDS, USERS_MOST = 60.0, 1024  # after a pause so long a budget is full again
+ASKING_MOST = 64  # reviews in flight of all together
 
 
 class Decision(Struct, frozen=True):
@@ -143,79 +144,83 @@ class Decision(Struct, frozen=True):
 PERMITTED = Decision(HTTPStatus.OK)
 UNAUTHENTICATED = Decision(HTTPStatus.UNAUTHORIZED, "Unauthorized")
 TOO_MANY = Decision(
-    HTTPStatus.TOO_MANY_REQUESTS, "too many tokens wait to be reviewed: repeat the request later"
+    HTTPStatus.TOO_MANY_REQUESTS, "too many callers wait to be reviewed: repeat the request later"
 )
 UNDECIDED = Decision(
     HTTPStatus.INTERNAL_SERVER_ERROR,
-    "the API server could not be asked whether this token may read this; this server's log says why",
+    "the API server could not be asked whether this caller may read this; this server's log says why",
 )
 
 
 class AccessControl:
-    """Decides by token and right. `now` returns seconds."""
+    """Decides by caller and right. `now` returns seconds.
+
+    Tokens that nobody has permitted yet share one budget of reviews, those that were permitted another; each
+    user who is known already has one of their own, so that nobody uses up that of others.
+    """
 
     def __init__(self, api: ObjectApi, now: Callable[[], float] = elapsed) -> None:
         self._api = api
+        self._now = now
         self._decided: Recent[tuple[bytes, Right], Decision] = Recent(DECISION_SECONDS, DECISIONS_MOST, now)
         self._known: Recent[bytes, bool] = Recent(PERMITTED_SECONDS, PERMITTED_MOST, now)
-        bounds = REVIEWS_IN_A_ROW, REVIEWS_A_SECOND, REVIEWS_IN_FLIGHT
-        self._of_known = Budget(*bounds, now)
-        self._of_strangers = Budget(*bounds, now)
+        self._of_known = self._new_budget()
+        self._of_strangers = self._new_budget()
+        self._of_users: Recent[str, Budget] = Recent(USER_SECONDS, USERS_MOST, now)
         self._asking: dict[tuple[bytes, Right], asyncio.Task[Decision]] = {}
         self._trouble = TroubleLog(_log)
 
-    async def decision(self, token: str, right: Right) -> Decision:
-        """Whether this token has this right; an empty token is none. Raises nothing."""
-        if not token or not token.isascii():  # no token of Kubernetes is anything else
+    async def decision(self, caller: Caller, right: Right) -> Decision:
+        """Whether this caller has this right. Raises nothing."""
+        if not caller.key:
             return UNAUTHENTICATED
-        digest = sha256(token.encode()).digest()  # no token is kept
-        key = digest, right
+        key = caller.key, right
         if (decided := self._decided.get(key)) is not None:
             return decided
         asking = self._asking.get(key)
         if asking is None:
-            budget = self._of_strangers if self._known.get(digest) is None else self._of_known
-            if not budget.take():
+            budget = self._budget(caller)
+            if len(self._asking) >= ASKING_MOST or not budget.take():
                 return TOO_MANY
-            asking = self._asking[key] = asyncio.create_task(self._ask(token, key, budget))
+            asking = self._asking[key] = asyncio.create_task(self._ask(caller, key, budget))
             asking.add_done_callback(lambda _: self._asking.pop(key))
         return await asyncio.shield(asking)  # others may wait for it too
 
-    async def _ask(self, token: str, key: tuple[bytes, Right], budget: Budget) -> Decision:
+    def _new_budget(self) -> Budget:
+        return Budget(REVIEWS_IN_A_ROW, REVIEWS_A_SECOND, REVIEWS_IN_FLIGHT, self._now)
+
+    def _budget(self, caller: Caller) -> Budget:
+        if isinstance(caller, Token):
+            return self._of_strangers if self._known.get(caller.key) is None else self._of_known
+        budget = self._of_users.get(caller.user) or self._new_budget()
+        self._of_users.put(caller.user, budget)
+        return budget
+
+    async def _ask(self, caller: Caller, key: tuple[bytes, Right], budget: Budget) -> Decision:
         digest, right = key
         try:
-            subject = await self._subject(token)
+            subject = await caller.known(self._status)
             if subject is None:
                 decided = UNAUTHENTICATED
             elif await self._permits(subject, right):
                 decided = PERMITTED
             else:
-                decided = Decision(HTTPStatus.FORBIDDEN, right.refusal(subject["user"]))
+                decided = Decision(HTTPStatus.FORBIDDEN, right.refusal(subject.user))
         except ApiError as error:
             if not error.is_logged:
                 self._trouble.failed(type(error).__name__, f"pages are answered with 500: {error}")
             return UNDECIDED
         finally:
             budget.give_back()
-        self._trouble.succeeded("tokens can be reviewed again")
+        self._trouble.succeeded("callers can be reviewed again")
         self._decided.put(key, decided)
         if decided is PERMITTED:
             self._known.put(digest, True)
         return decided
 
-    async def _subject(self, token: str) -> dict[str, Any] | None:
-        """The user of a token, as a SubjectAccessReview names them; None if the token is not accepted."""
-        status = await self._status(TOKEN_REVIEWS, "TokenReview", {"token": token})
-        if status.get("authenticated") is not True:
-            return None
-        found = status.get("user") or {}
-        groups, extra = list(found.get("groups") or ()), dict(found.get("extra") or {})
-        name, uid = str(found.get("username", "")), str(found.get("uid", ""))
-        return {"user": name, "uid": uid, "groups": groups, "extra": extra}
-
-    async def _permits(self, subject: Mapping[str, Any], right: Right) -> bool:
-        status = await self._status(ACCESS_REVIEWS, "SubjectAccessReview", {**subject, **right.attributes})
-        return status.get("allowed") is True
+    async def _permits(self, subject: Subject, right: Right) -> bool:
+        spec = {**subject.spec, **right.attributes}
+        return (await self._status(ACCESS_REVIEWS, "SubjectAccessReview", spec)).get("allowed") is True
 
     async def _status(self, path: str, kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:
         """The status of a review, which is one request. Raises ApiError."""

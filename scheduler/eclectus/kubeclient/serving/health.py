@@ -18,6 +18,7 @@ from typing import Any, cast
 from aiohttp import web
 
 from eclectus.kubeclient.serving.access import AccessControl, ReadPage
+from eclectus.kubeclient.serving.callers import Token
 from eclectus.kubeclient.serving.certificate import ServingCertificate
 from eclectus.kubeclient.serving.pages import BusyError, PageMaker, PageParts, QueryError
 from eclectus.kubeclient.side_loop import on
@@ -118,10 +119,10 @@ _REASONS = {  # of metav1.Status
 }
 
 
-def bearer_token(request: web.Request) -> str:
+def bearer_token(request: web.Request) -> Token:
     """The token of a request; empty if it has none."""
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""
+    return Token(token.strip() if scheme.lower() == "bearer" else "")
 
 
 def failure(status: HTTPStatus, message: str) -> web.Response:
