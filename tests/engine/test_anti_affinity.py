@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from builders import make_engine, make_node, make_task
+from msgspec.structs import replace
+
+from builders import make_engine, make_node, make_spec, make_task
 from eclectus.model.commands import Bind
 from eclectus.model.events import NodeSeen, Resumed, TaskGone, TaskSeen
-from eclectus.model.objects import PodAffinityTerm, Requirement, Task
+from eclectus.model.objects import PodAffinityTerm, Requirement, Task, WeightedTerm
 
 TERM = PodAffinityTerm("zone", (Requirement("app", "In", ("web",)),), ("default",))
 WEB = (("app", "web"),)
@@ -48,3 +50,18 @@ def test_a_pod_of_another_namespace_or_label_is_not_restricted() -> None:
     other = Task("uid-x", "elsewhere", "x", labels=WEB)
     commands = engine.step([*NODES, *placed, TaskSeen(other), TaskSeen(pending("q", ())), Resumed()], 0.0)
     assert set(bound(list(commands))) == {"x", "q"}
+
+
+def test_a_pod_that_terms_of_both_kinds_match_is_requeued_once() -> None:
+    engine = make_engine()
+    full = make_node("a1", cpu=1, labels={"zone": "a"})
+    engine.step([NodeSeen(full), Resumed(), TaskSeen(pending("first")), TaskSeen(pending("second"))], 1.0)
+    before = engine.queue_counts().counters.incoming["active", "PodUpdate"]
+    spec = make_spec(0, preferred_terms=(WeightedTerm(-10, TERM),))
+    other = make_task("other", profile="another", node="a1", anti_affinity_terms=(TERM,), spec=spec)
+    engine.step([TaskSeen(replace(other, phase="Running"))], 2.0)
+    counters = engine.queue_counts().counters
+    assert counters.incoming["active", "PodUpdate"] == before + 1
+    spec = engine._state.pending["uid-second"].spec
+    assert spec.matched_terms == (TERM,)
+    assert spec.matched_preferences == (TERM,)

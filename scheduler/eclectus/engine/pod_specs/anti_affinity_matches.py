@@ -74,6 +74,10 @@ class TermMatches:
             return task
         return replace(task, spec=replace(task.spec, **{self._field: group.matched}))
 
+    def matched(self, task: Task) -> Task:
+        """A pod of the index with the terms that match it now."""
+        return self._matched(task, self._group_of[task.uid])
+
     def discard(self, uid: str) -> None:
         """A pod of the index is not pending any more."""
         self._hold(uid, ())

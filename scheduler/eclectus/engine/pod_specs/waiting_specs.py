@@ -1,6 +1,6 @@
 """What pods that wait ask of nodes beside what their manifests say: by their profile, and by the cluster."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -106,8 +106,16 @@ class WaitingSpecs:
         """The pods with another answer of a source; no other is asked, so terms cost no look at Services."""
         if self.default_spread.has_news:
             yield from self.default_spread.take_changed()
-        for matches in self._matches:
-            if matches.generation != matches.terms.generation:
-                yield from matches.changed()
+        yield from self._matched_anew()
         if self._storage.has_news or self._reaches:
             yield from map(self._volumes.resolved, self._volumes.changed())
+
+    def _matched_anew(self) -> Collection[Task]:
+        """The pods that other terms match now, each once: terms of both kinds may match it."""
+        found: dict[str, Task] = {}
+        for matches in self._matches:
+            if matches.generation != matches.terms.generation:
+                for task in matches.changed():
+                    before = found.get(task.uid)
+                    found[task.uid] = task if before is None else matches.matched(before)
+        return found.values()
