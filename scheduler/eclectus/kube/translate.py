@@ -144,8 +144,8 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
         copy_of=meta.labels.get(names.COPY_OF_LABEL, ""),
         speculative=speculative,
         straggling=any(each.type == names.STRAGGLING and each.status == "True" for each in status.conditions),
-        progress=progress(meta.annotations),
-        unread_progress="; ".join(progress_problems(meta.annotations)) if speculative else "",
+        progress=progress(meta.annotations) if names.PROGRESS in meta.annotations else None,
+        unread_progress="; ".join(_progress_problems(meta.annotations)) if speculative else "",
         reported=_reported(status),
         estimate=seconds(meta.annotations, names.ESTIMATED_SECONDS),
         path=seconds(meta.annotations, names.PATH_SECONDS),
@@ -248,7 +248,12 @@ def annotation_problems(annotations: Mapping[str, str]) -> tuple[str, ...]:
         if annotation in annotations and seconds(annotations, annotation) is None
     )
     text = annotations.get(names.INPUTS)
-    return wrong + progress_problems(annotations) + (() if text is None else input_problems(text))
+    return wrong + _progress_problems(annotations) + (() if text is None else input_problems(text))
+
+
+def _progress_problems(annotations: Mapping[str, str]) -> tuple[str, ...]:
+    says_any = names.PROGRESS in annotations or names.PHASE_WEIGHTS in annotations
+    return progress_problems(annotations) if says_any else ()
 
 
 # -- what can be read of malformed objects -----------------------------------------------------------
