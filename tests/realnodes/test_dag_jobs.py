@@ -75,13 +75,11 @@ def test_a_missing_image_is_reported_and_memory_is_raised_and_a_failure_run_agai
     (killed, raised), (failed, _) = pods(kubectl, "memory"), pods(kubectl, "retry")
     assert terminated(killed)["reason"] == "OOMKilled"
     assert raised["spec"]["containers"][0]["resources"]["limits"]["memory"] == str(2 * LIMIT)
-    assert messages(kubectl, "MemoryRaised") == [
-        "run again with more memory, by these factors of the template's: memory[0]: main=2"
-    ]
+    factors = "run again with more memory, by these factors of the template's: memory[0]: main=2"
+    wait("an event says so", lambda: messages(kubectl, "MemoryRaised") == [factors])
     assert terminated(failed)["exitCode"] == 1
-    assert messages(kubectl, "TasksRetried") == [
-        "run again after a failure: retry[0]: container main: Error, exit code 1"
-    ]
+    failure = "run again after a failure: retry[0]: container main: Error, exit code 1"
+    wait("another one too", lambda: messages(kubectl, "TasksRetried") == [failure])
     (waiting,) = pods(kubectl, "image")
     kubectl("set", "image", f"pod/{waiting['metadata']['name']}", f"main={PRESENT}")
     wait("the job succeeds", lambda: condition(kubectl, "Succeeded").get("status") == "True")

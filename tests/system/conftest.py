@@ -35,6 +35,8 @@ def kubelets(control_plane: ControlPlane) -> Iterator[KubeletControl]:
 @pytest.fixture
 def kubelet(kubelets: KubeletControl) -> KubeletControl:
     """The fake kubelet with its counters reset; its nodes are `n00` to `n11`, 4 cores and 110 pods each."""
+    # It learns by its watch that the pods of the test before are deleted, and counts them.
+    wait("they are gone", lambda: not any(each["running"] for each in kubelets.state()["nodes"].values()))
     kubelets.reset()
     return kubelets
 

@@ -22,7 +22,7 @@ from eclectus_e2e.testbed.processes import wait_for
 
 pytestmark = pytest.mark.live
 
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 120.0  # the machine may be busy
 POST_FILTER = re.compile(r" (?:preemption: .*|not found)$")
 """What PostFilter plugins append in kube-scheduler; Eclectus has no preemption and appends nothing.
 

@@ -13,7 +13,7 @@ import pytest
 from eclectus.kubeclient.serving.access import REVIEWS_A_SECOND, REVIEWS_IN_A_ROW
 from eclectus.kubeclient.serving.certificate import REREAD_SECONDS, self_signed
 from forwarder import Forwarder
-from live_cluster import QUICK_LEASE, Scheduler, wait
+from live_cluster import Scheduler, wait
 from secured_pages import page, token_of
 
 pytestmark = pytest.mark.live
@@ -63,7 +63,7 @@ def test_metrics_are_for_whom_the_api_server_permits_and_health_checks_for_every
 
 
 def test_a_flood_of_made_up_tokens_costs_few_reviews_and_the_lease_is_renewed(scheduler, admin, tmp_path):
-    running = scheduler(server=DELEGATED, lease=QUICK_LEASE).wait_deciding()
+    running = scheduler(server=DELEGATED, lease={"retryPeriod": "1s"}).wait_deciding()
     address, lease = running.address, f"{LEASES}/{tmp_path.name.lower().replace('_', '-')}"
     wait("it serves", lambda: status(address, "/livez") == 200)
     found, renewals, stop = Counter(), set(), threading.Event()

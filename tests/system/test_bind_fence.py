@@ -14,7 +14,7 @@ pytestmark = pytest.mark.live
 
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
-SHORT_LEASE = {"leaseDuration": "5s", "renewDeadline": "3500ms", "retryPeriod": "500ms"}
+SHORT_LEASE = {"leaseDuration": "8s", "renewDeadline": "6s", "retryPeriod": "500ms"}
 SHORT_LEASE |= {"bindFence": True, "resourceName": "fenced"}
 
 
@@ -57,9 +57,9 @@ def since_of(admin, name):
 
 def test_a_late_bind_is_refused_and_the_next_leader_binds(admin, scheduler, fence):
     """One test: an API server that has seen a policy go does not follow Leases any more."""
-    first = scheduler(lease=SHORT_LEASE).wait_deciding()
-    # So many that the next leader does not list them again.
+    # So many that the next leader does not list them again; and before a Lease is to be renewed in time.
     admin.create(pod(name, scheduler="nobody") for name in ("late", "in-time", *map(str, range(FEW_OBJECTS))))
+    first = scheduler(lease=SHORT_LEASE).wait_deciding()
     second = scheduler(lease=SHORT_LEASE, name="b")
     wait("the second one has listed the pods", lambda: second.lines("pods listed"))
     old = "2020-01-01T00:00:00.000000Z"
@@ -76,6 +76,8 @@ def test_a_late_bind_is_refused_and_the_next_leader_binds(admin, scheduler, fenc
     wait("the second one binds", lambda: "two" in admin.bound())
     assert len(second.lines("pods caught up")) == len(second.lines("pods listed")) == 1
     assert since_of(admin, "one") < since_of(admin, "two") == admin.get(LEASE)["spec"]["acquireTime"]
-    assert "the bind is late" in refused(admin, "late", since_of(admin, "one"))
+    before = since_of(admin, "one")
+    wait("the fence follows the Lease", lambda: "the bind is late" in refused(admin, "absent", before))
+    assert "the bind is late" in refused(admin, "late", before)
     first.signal(signal.SIGCONT)
     wait("the first one ends", lambda: first.code == 1)

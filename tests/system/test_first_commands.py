@@ -97,8 +97,13 @@ def test_an_explanation_says_that_a_round_has_placed_a_pod(checkout: Checkout) -
     with up(checkout, "quincy"):
         expect(checkout, "kubectl apply -f manifests/examples/hello.yaml")
         expect(checkout, "kubectl describe pod hello")
-        explained = checkout.shell("source build/cluster/env && kubectl eclectus explain pod/hello")
-        assert "place/quincy" in explained.stdout, explained.stdout + explained.stderr
+        explained = []
+
+        def is_explained() -> bool:  # the leader writes on its Lease where it is asked
+            explained.append(checkout.shell("source build/cluster/env && kubectl eclectus explain pod/hello"))
+            return "place/quincy" in explained[-1].stdout
+
+        assert wait_for(is_explained, WAIT_SECONDS, 0.5), explained[-1].stdout + explained[-1].stderr
 
 
 def expect_examples(checkout: Checkout) -> None:

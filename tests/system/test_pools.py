@@ -129,6 +129,7 @@ def test_a_pool_that_only_tries_says_whom_it_would_evict_and_evicts_nobody(
     assert note.endswith("it would evict 1 pod of b")
     admin.create(pods("c", 1))
     wait("c, which does not only try, has its minimum", lambda: held(admin, "c") == 1)
+    wait("the one evicted is gone", lambda: len(admin.pods()) == CORES - 1 + 3 + 1)
     assert (held(admin, "a"), held(admin, "b")) == (0, CORES - 1)
 
 
@@ -160,19 +161,27 @@ def test_a_gang_in_a_pool_starts_whole_within_the_limit_and_takes_room_back_whol
     wait("b has the rest", lambda: held(admin, "b") == CORES - 2)
     admin.create(gang("a", "train", 4))
     wait("the gang has started", lambda: held(admin, "a") == 4)
+    wait("those evicted are gone", lambda: held(admin, "b") <= CORES - 6)
     assert held(admin, "b") == CORES - 6
 
 
 KILLS = 5
 
 
-def seen_since(admin: Admin, version: str) -> Iterator[tuple[str, Any]]:
+def seen_since(admin: Admin, version: str) -> list[tuple[str, Any]]:
     """What has become of the namespace's pods, in the API server's own order: type of change, and pod."""
-    query = {"watch": "1", "resourceVersion": version, "timeoutSeconds": "1"}
-    text = admin.text(f"/api/v1/namespaces/{admin.namespace}/pods", **query)
-    for line in text.splitlines():
-        change = json.loads(line)
-        yield change["type"], change["object"]
+    last, found = "last", list[tuple[str, Any]]()
+    admin.create([pod(last, scheduler="nobody")])
+
+    def is_whole() -> bool:  # a watch that has ended may have sent less
+        query = {"watch": "1", "resourceVersion": version, "timeoutSeconds": "1"}
+        text = admin.text(f"/api/v1/namespaces/{admin.namespace}/pods", **query)
+        changes = map(json.loads, text.splitlines())
+        found[:] = [(change["type"], change["object"]) for change in changes]
+        return any(each["metadata"].get("name") == last for _, each in found)
+
+    wait("the last pod is seen", is_whole)
+    return [each for each in found if each[1]["metadata"]["name"] != last]
 
 
 @pytest.mark.slow

@@ -18,6 +18,10 @@ def profiles(admin):
     }
 
 
+def filled(admin):
+    return {node: status for node, status in profiles(admin).items() if status}
+
+
 def shown(control_plane):
     """The nodes of which `eclectus speeds` knows a speed."""
     arguments = ["speeds", "--kubeconfig", control_plane.kubeconfig, "-o", "json"]
@@ -35,9 +39,10 @@ def test_the_next_scheduler_knows_what_a_killed_one_has_learned(
     admin.wait_succeeded(48)
     wait("half of the nodes have a profile", lambda: sum(map(bool, profiles(admin).values())) >= 6)
     running.kill()
-    # A profile may have been created but not yet filled when the scheduler was killed.
-    before = {node: status for node, status in profiles(admin).items() if status}
-    assert set(shown(control_plane)) == set(before)
+    # A profile may have been created but not yet filled when the scheduler was killed, and its last write may
+    # be under way.
+    wait("what is written is shown", lambda: set(shown(control_plane)) == filled(admin).keys())
+    before = filled(admin)
     again = scheduler(name="b", **settings).wait_deciding()
     (line,) = again.lines("recalled what was learned")
     assert line["msg"].endswith(f"of {len(before)} nodes")

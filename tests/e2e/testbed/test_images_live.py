@@ -12,6 +12,7 @@ import pytest
 
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.testbed.images import archives, layers
+from eclectus_e2e.testbed.processes import wait_for
 from eclectus_hack.images import images
 
 pytestmark = [
@@ -90,6 +91,7 @@ def test_only_temporary_folders_are_writable(unpacked, name):
 
 def test_pause_runs_until_a_signal(unpacked):
     with subprocess.Popen(unpacked("pause").command("/pause")) as process:
+        assert wait_for(lambda: Path(f"/proc/{process.pid}/comm").read_text() == "pause\n", 60)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.5)
         process.send_signal(signal.SIGTERM)

@@ -108,6 +108,12 @@ WAITING = [
     *(pod(f"member-{at}", schedulingGroup={"podGroupName": "train"}) for at in range(2)),
 ]
 
+# What is said of those whose claim or PodGroup, or another member, may be seen after them.
+LATER = {
+    "far": "had no available volume zone",
+    **dict.fromkeys(("member-0", "member-1"), "has 2 of the 4 pods"),
+}
+
 
 @contextmanager
 def explained_cluster(control_plane, kubelets, directory):
@@ -129,6 +135,7 @@ def explained_cluster(control_plane, kubelets, directory):
             found = SimpleNamespace(admin=admin, scheduler=scheduler, tokens=tokens, plane=control_plane)
             wait("the roles count", lambda: all(may_ask(scheduler, each) for each in tokens.values()))
             wait("the pods are reported", lambda: is_settled(admin))
+            wait("also what is seen after them", lambda: all(says(admin, *each) for each in LATER.items()))
             yield found
         finally:
             scheduler.kill()
@@ -237,6 +244,10 @@ def is_settled(admin):
         for each in WAITING
         if each["metadata"]["name"] not in silent
     )
+
+
+def says(admin, name, text):
+    return text in admin.condition(name).get("message", "")
 
 
 def may_ask(scheduler, token):

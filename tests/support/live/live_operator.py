@@ -13,13 +13,18 @@ from typing import Any, Self
 from eclectus.api.names import API_VERSION, NODE_PROBE, WORK_SECONDS
 from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.chart import Installed, Values
+from eclectus_e2e.testbed.controlplane.components import audit_log
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane
+from eclectus_e2e.testbed.processes import wait_for
 from eclectus_e2e.usage import peak_mebibytes
-from eclectus_hack.permissions import Permission, granted
+from eclectus_hack.permissions import Permission, granted, requests, superfluous
 from live_cluster import wait
 
-QUICK = ("--look-seconds=5", "--lease-duration=6", "--renew-deadline=2", "--retry-period=0.5")
+# For tests of a Lease that expires.
+QUICK = ("--look-seconds=5", "--lease-duration=10", "--renew-deadline=6", "--retry-period=0.5")
 # For tests of what it does while it leads: on a busy machine it keeps the Lease.
 PATIENT = ("--look-seconds=5", "--lease-duration=15", "--renew-deadline=11", "--retry-period=1")
+LOG_SECONDS = 15.0
 
 
 class Operator:
@@ -31,7 +36,7 @@ class Operator:
         kubeconfig: Path,
         installed: Installed,
         name: str = "a",
-        times: Iterable[str] = QUICK,
+        times: Iterable[str] = PATIENT,
     ) -> None:
         token = chart.service_account_kubeconfig(
             kubeconfig, directory, installed.namespace, installed.operator_account
@@ -91,7 +96,7 @@ class Operator:
         """SIGTERM; its exit code."""
         assert self._process is not None
         self._process.terminate()
-        return self._process.wait(30)
+        return self._process.wait(60)
 
 
 def rights_of_operator(values: Values) -> set[Permission]:
@@ -100,6 +105,16 @@ def rights_of_operator(values: Values) -> set[Permission]:
     return granted(
         each for each in chart.render(values) if label in each["metadata"].get("labels", {}).items()
     )
+
+
+def unused(rights: set[Permission], plane: ControlPlane, user: str) -> set[Permission]:
+    """Those of a user's rights that the audit log has no request for, also a moment after the last answer."""
+
+    def found() -> set[Permission]:
+        return superfluous(rights, requests(audit_log(plane.directory), user))
+
+    wait_for(lambda: not found(), LOG_SECONDS)  # the API server writes it after it has answered
+    return found()
 
 
 def node_probe(name: str, selector: dict[str, str], work: float = 0.5, **spec: Any) -> Any:

@@ -14,10 +14,11 @@ import pytest
 from eclectus_e2e.testbed import chart, clusters
 from eclectus_e2e.testbed.chart import Installed
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
+from eclectus_e2e.testbed.kubectl import Kubectl
 from eclectus_e2e.testbed.kubelet import handle
 from eclectus_e2e.testbed.kubelet.handle import KubeletControl
 from live_cluster import Scheduler
-from live_operator import QUICK, Operator
+from live_operator import PATIENT, Operator
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +63,12 @@ def namespace(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def operator(plane: ControlPlane, installed: Installed, tmp_path: Path) -> Iterator[Callable[..., Operator]]:
-    """Starts operators; all are killed at the end of the test."""
+    """Starts operators; all are killed at the end of the test, and none waits for their Lease after it."""
+    kubectl = Kubectl(plane.binaries, plane.kubeconfig)
     with ExitStack() as stack:
+        stack.callback(kubectl, "delete", "leases", "--all", f"--namespace={installed.namespace}")
 
-        def make(name: str = "a", times: tuple[str, ...] = QUICK) -> Operator:
+        def make(name: str = "a", times: tuple[str, ...] = PATIENT) -> Operator:
             made = Operator(tmp_path, plane.kubeconfig, installed, name, times)
             stack.callback(made.kill)
             return made.start()

@@ -13,7 +13,6 @@ from eclectus.kubeclient.api_errors import ApiError
 from eclectus.kubeclient.client import MERGE_PATCH
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 from live_cluster import Admin, pod, wait
-from live_operator import PATIENT
 from pool_objects import new_pool
 
 pytestmark = pytest.mark.live
@@ -48,6 +47,11 @@ def ready(admin: Admin, name: str) -> tuple[str, str]:
     """Reason and message of its condition; empty as long as it has none."""
     conditions = status(admin, name).get("conditions", [])
     return next(((each["reason"], each["message"]) for each in conditions), ("", ""))
+
+
+def wait_measured(admin: Admin, *names: str) -> None:
+    """Wait until the scheduler knows the Pools: pods that come before are in no pool."""
+    wait("they are measured", lambda: all("waitingPods" in status(admin, name) for name in names))
 
 
 def on(model: str, amounts: Any) -> Any:
@@ -143,7 +147,7 @@ def test_a_pool_with_everything_is_stored_as_written_and_has_defaults(admin: Adm
 
 
 def test_conditions_say_what_is_wrong_with_the_tree_and_follow_it(admin: Admin, operator: Any) -> None:
-    running = operator(times=PATIENT).wait_leading()
+    running = operator().wait_leading()
     create(admin, "research", minShare={"amounts": {"cpu": 100}})
     create(admin, "vision", parent="research", minShare={"amounts": {"cpu": 70}})
     create(admin, "speech", parent="research", minShare={"amounts": {"cpu": "50000m"}})
@@ -169,7 +173,7 @@ def test_conditions_say_what_is_wrong_with_the_tree_and_follow_it(admin: Admin, 
 
 
 def test_what_a_pool_holds_and_lacks_is_written_beside_the_conditions(admin: Admin, operator: Any) -> None:
-    operator(times=PATIENT).wait_leading()
+    operator().wait_leading()
     names = {"names": [admin.namespace]}
     create(admin, "small", namespaces=names, maxShare={"amounts": {"cpu": 1}})
     create(admin, "large", namespaces=names, minShare={"amounts": {"cpu": "100"}})
@@ -178,6 +182,7 @@ def test_what_a_pool_holds_and_lacks_is_written_beside_the_conditions(admin: Adm
     for at, body in enumerate(bodies):
         body["metadata"]["labels"] = labels[at]
     wait("they are accepted", lambda: {ready(admin, name)[0] for name in ("small", "large")} == {"Accepted"})
+    wait_measured(admin, "small", "large")
     admin.create(bodies)
     wait("it is measured", lambda: status(admin, "small").get("held", {}).get("cpu") == "1000m")
     wait("one waits", lambda: status(admin, "small").get("waitingPods") == 1)
@@ -198,6 +203,7 @@ def test_a_limit_by_kind_of_node_holds_and_what_is_held_there_is_written(admin: 
     kind = {"key": "model", "value": "a100"}
     names = {"names": [admin.namespace]}
     create(admin, "kinds", namespaces=names, maxShare={"byNode": [{**kind, "amounts": {"cpu": 1}}]})
+    wait_measured(admin, "kinds")
     bodies = [pod(f"p{at}", cpu="1", work=600) for at in range(2)]
     for body in bodies:
         body["metadata"]["labels"] = {POOL_LABEL: "kinds"}

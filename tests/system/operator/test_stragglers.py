@@ -12,7 +12,6 @@ from eclectus.api.names import API_VERSION, COPY_OF_LABEL, DAG_JOB, STRAGGLING, 
 from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 from live_cluster import Admin, wait
-from live_operator import PATIENT
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
@@ -66,7 +65,7 @@ def is_clean(admin, count):
 
 
 def test_a_slow_node_is_overtaken_and_each_task_succeeds_once(admin, kubelets, scheduler, operator):
-    names, kills, one = [f"job-{i}" for i in range(4)], 0, operator(times=PATIENT)
+    names, kills, one = [f"job-{i}" for i in range(4)], 0, operator()
     wait("it leads", lambda: one.count_in_log("leading"), seconds=300)
     for name in names:
         submit(admin, name)
@@ -186,7 +185,7 @@ def wait_clean(admin, step, names):
 def test_both_are_killed_at_each_step_and_each_task_succeeds_once(admin, kubelets, scheduler, operator):
     admin.send("DELETE", JOBS)
     wait("no pod is left", lambda: not admin.pods())
-    one = operator(times=PATIENT)
+    one = operator()
     wait("it leads", lambda: one.count_in_log("leading"), seconds=300)
     replicas, names = Replicas(admin, scheduler, one), []
     for step, (crash, jobs) in CRASHES.items():
