@@ -483,3 +483,58 @@ def test_a_class_that_waits_for_nothing_costs_no_step(monkeypatch: pytest.Monkey
     world.until(6)
     assert len(world.binds) == 3
     assert not world.engine._state.held.followed
+
+
+def learned(world: World, far_seconds: float, samples: int = 40) -> None:
+    """Pods have run on n1 with data there and with data elsewhere, which they had not waited for."""
+    for at in range(samples):
+        name, is_far = f"run-{at}", at % 2
+        world.add(local(name, "n2" if is_far else "n1", node="n1", phase="Running"))
+        world.end(name, far_seconds if is_far else 10.0)
+
+
+@pytest.mark.parametrize(("far_seconds", "placed"), [(20.0, {}), (10.0, {"a": "n1"}), (10.4, {"a": "n1"})])
+def test_nobody_waits_for_data_that_are_read_as_fast_from_elsewhere(
+    far_seconds: float, placed: dict[str, str]
+) -> None:
+    world = Racks("n1", "n2", hold=Delay(node_wait=100))
+    world.free("n1")
+    learned(world, far_seconds)
+    world.add(local("a", "n2"))
+    assert world.placed == placed
+
+
+def test_nothing_is_learned_where_the_profile_says_so_or_from_others() -> None:
+    for hold, namespace in ((Delay(node_wait=100, least_gain=None), "default"), (Delay(node_wait=100), "b")):
+        world = Racks("n1", "n2", hold=hold)
+        world.free("n1")
+        learned(world, 10.0)
+        world.add(replace(local("a", "n2"), namespace=namespace))
+        assert not world.binds
+
+
+def test_a_waiting_pod_says_what_a_start_elsewhere_costs() -> None:
+    world = Racks("n1", "n2", hold=Delay(node_wait=100))
+    world.free("n1")
+    learned(world, 20.0)
+    world.add(local("a", "n2"))
+    assert explained(world, "a").reason.startswith(
+        "waiting for a node with its data (n2), up to 100 s while other nodes have room; "
+        "elsewhere such pods take at least 1.88 times as long"
+    )
+
+
+def test_one_of_ten_starts_is_a_trial_and_the_next_waits_as_before() -> None:
+    world = Racks("n1", "n2", hold=Delay(node_wait=100))
+    world.free("n2")
+    for at in range(10):
+        world.add(local(f"t{at}", "n2"))
+        world.end(f"t{at}")
+    assert set(world.placed.values()) == {"n2"}
+    world.fill("n2")
+    world.free("n1")
+    world.add(local("trial", "n2", created=1.0), local("next", "n2", created=2.0))
+    assert world.placed["trial"] == "n1"
+    world.fill("n2")
+    world.end("trial")
+    assert "next" not in world.placed

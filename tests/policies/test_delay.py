@@ -55,6 +55,12 @@ def test_a_start_begins_the_wait_again_and_the_count_only_at_the_data() -> None:
     assert TWO.launched(waited, 2) == Waited(2, 0.0, 7, 9)
 
 
+def test_a_start_that_the_waits_did_not_allow_opens_no_level() -> None:
+    assert TWO.launched(Waited(0, 1.0, 7), 2) == Waited(0, offers=7)
+    assert TWO.launched(Waited(0, 4.0, 7), 2) == Waited(1, offers=7)
+    assert TWO.launched(Waited(1, 8.0), 2) == Waited(2)
+
+
 def test_so_many_skips_widen_to_any_node() -> None:
     hold = Delay(node_wait=4, skips=3)
     assert reach(hold, Waited(offers=2)) == Reach(0, 4, 3)

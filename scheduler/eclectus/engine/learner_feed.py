@@ -65,6 +65,8 @@ class LearnerFeed:
                 self._call(self._learn.observe, done)
                 if not is_probe:
                     state.service_times.observe(task.workload, seconds)
+                    if task.inputs:
+                        state.held.ended(task, row, seconds)
             self._overtake(task)
 
     def _overtake(self, task: Task) -> None:

@@ -189,6 +189,7 @@ class State:
             starvation=self.starvation,
             solutions=self.solves.solutions,
             narrowed=self.held.narrowed,
+            data_gains=self.held.gains,
         )
 
     def _nominated(self) -> Iterator[Task]:

@@ -23,6 +23,7 @@ from eclectus.cluster.scalars import scalars
 from eclectus.feasibility.task_class import ClassCache, NarrowedClass, TaskClass
 from eclectus.framework.actions import Solution
 from eclectus.framework.learner import Learn, Speeds
+from eclectus.maths.data_gain import DataGains
 from eclectus.model.objects import ClassKey, GangKey, Reservation, Task
 
 # The nodes of one class ranked by a cost; the best one is found without reading all of them.
@@ -278,6 +279,7 @@ class View(Struct, frozen=True, eq=False):
     `pools`: what each Pool holds, waits for and may hold. `starvation`: what they may take back.
     `solutions`: to the last Ask of each policy, by its identity.
     `narrowed`: the classes of tasks that are offered for some nodes only, by uid.
+    `data_gains`: how many times as long tasks take away from their data.
     """
 
     now: float
@@ -302,6 +304,7 @@ class View(Struct, frozen=True, eq=False):
     starvation: Starvation
     solutions: Mapping[int, Solution]
     narrowed: Mapping[str, NarrowedClass]
+    data_gains: DataGains
 
     def task_class(self, task: Task) -> TaskClass:
         """The class of the task, up to date; of one that is offered for some nodes only, with these alone."""

@@ -116,7 +116,11 @@ def register_collectors(
     def pools() -> Iterable[Metric]:
         return pool_metrics(engine.read(lambda state: list(standings(state, now()))))
 
-    for metrics in (lambda: queue_metrics(engine.queue_counts()), learned, prices, pools):
+    def gains() -> Iterable[Metric]:
+        known = engine.read(lambda state: state.held.gains.best_known(most))
+        return (observed("data_gain_ratio", _by_one(dict(known))),)
+
+    for metrics in (lambda: queue_metrics(engine.queue_counts()), learned, prices, pools, gains):
         registry.register(AtScrape(metrics))
 
 

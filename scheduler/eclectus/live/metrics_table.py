@@ -113,6 +113,8 @@ data_bytes | counter | bytes | level
     The data of these pods: but for level node they are read from another node.
 data_wait_seconds | counter | seconds | level
     For how long these pods have waited while another node had room.
+data_gain_ratio | gauge | ratio | class
+    So many times as long pods of the class take away from their data, at least. Classes with most samples.
 
 arrival_rate | gauge | tasks per second | -
     Estimated arrival rate of all schedulers together, in tasks per second.

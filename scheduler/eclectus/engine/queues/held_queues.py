@@ -36,6 +36,7 @@ from eclectus.engine.queues.data_clocks import DataClock, QueueClock
 from eclectus.engine.queues.local_tasks import Entry
 from eclectus.feasibility.task_class import NarrowedClass, TaskClass
 from eclectus.framework import Hold, Profile, Reach, Reason, Rows, View, Wait, Waited
+from eclectus.maths.data_gain import DataGains
 from eclectus.model.objects import Task
 
 LEAST_SECONDS = 0.001  # between two steps for the sake of a queue
@@ -49,7 +50,7 @@ class HeldQueues:
     """Which tasks with data are offered for which nodes, and which queues are held.
 
     `narrowed`: uid -> the class of a task that is offered for some nodes only, on these. `followed`: classes
-    that are looked at in each step.
+    that are looked at in each step. `gains`: whether waiting pays, as ends of tasks say.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class HeldQueues:
         self._guarded = guarded
         self._counters = counters
         self.narrowed: dict[str, NarrowedClass] = {}
+        self.gains = DataGains()
         # Classes with held queues, or with rows that were refused, and the namespace whose they are.
         self._followed: dict[PendingClass, str] = {}
         self.followed: Mapping[PendingClass, str] = self._followed
@@ -231,11 +233,22 @@ class HeldQueues:
             return
         hold, clock, keys = self._holds[pending.profile], self._clock_of(pending, queue), self._keys(pending)
         waited, name = clock.now(len(queue)), ("node", *keys, "any")[level]
+        if not task.spec.long_running:
+            self.gains.start(task.namespace, task.workload, is_far=level > 0)
         self._counters.starts[name] += 1
         self._counters.bytes[name] += sum(each.size for each in task.inputs)
         seconds = self._counters.wait_seconds
         seconds[name] = seconds.get(name, 0.0) + waited.seconds
         clock.begin(self._guarded(hold, hold.launched, waited, level, failed=Waited(level)))
+
+    def ended(self, task: Task, row: int, seconds: float) -> None:
+        """A task has run on this row to its end, for so many seconds, above 0."""
+        hold = self._holds.get(task.profile) if task.inputs else None
+        if hold is None or not hold.traits.waits:
+            return
+        level = level_of(self._cluster, task, row, hold.traits.levels)
+        if level is not None:
+            self.gains.end(task.namespace, task.workload, seconds, is_far=level > 0)
 
     def why(self, profile: str, queue: SortedClassQueue, task: Task, now: float) -> Wait | None:
         """For what nodes a task of a held queue waits, and until when; None if the queue is not held."""
@@ -248,8 +261,13 @@ class HeldQueues:
         named = ", ".join(known[:NAMES_MOST]) + (", ..." if len(known) > NAMES_MOST else "")
         near = self._holds[profile].traits.levels[reach.level - 1] if reach.level else ""
         where = f"a node with the {near} of one with its data" if near else "a node with its data"
+        gain = self.gains.of(task.namespace, task.workload)
+        ratio = None if gain is None else gain.ratio
+        why = "" if ratio is None else f"; elsewhere such pods take at least {ratio:.3g} times as long"
         return Wait(
-            Reason(f"waiting for {where} ({named}), up to {reach.seconds:g} s while other nodes have room"),
+            Reason(
+                f"waiting for {where} ({named}), up to {reach.seconds:g} s while other nodes have room{why}"
+            ),
             until=queue.waited.widens_at(now),
         )
 

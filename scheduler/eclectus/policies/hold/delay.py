@@ -7,11 +7,12 @@ which nodes that are passed over may be counted. Departures:
   next, and Spark's first clock began again with each start: both kept machines idle (SPARK-18886);
 - a node counts as passed over once, when it gets room; heartbeats there are none;
 - what ends a wait is whichever comes first, the time or the count. The paper has one or the other, and with a
-  count alone a cluster in which nothing ends would keep tasks waiting for ever.
+  count alone a cluster in which nothing ends would keep tasks waiting for ever;
+- whether waiting pays is learned (maths/data_gain.py): the paper takes it for granted.
 """
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 
 from eclectus.cluster.locality import names_of
 from eclectus.framework import Hold, HoldTraits, Reach, SettingsError, Task, View, Waited, setting
@@ -75,6 +76,15 @@ class Delay(Hold):
         most=0.999,
     )
 
+    least_gain: float | None = setting(
+        1.05,
+        "how many times as long pods of a namespace and class must take away from their data for others of them "
+        "to wait; learned from those that have ended. null: not learned, they wait in any case",
+        why="a wait is certain and what it saves is not, so little does not pay",
+        least=1,
+        most=1000,
+    )
+
     def __post_init__(self) -> None:
         if self.skips is not None and self.target_locality is not None:
             raise SettingsError("targetLocality", "makes skips, so leave one of the two out")
@@ -90,21 +100,39 @@ class Delay(Hold):
         return self._traits
 
     def reach(self, view: View, head: Task, waited: Waited) -> Reach:
-        """By the waits from the level of the last start on; any node for the pods of a starved pool."""
+        """By the waits from the level of the last start on; any node for pods of a starved pool or for trials."""
         last = len(self._waits)
         skips = self._skips(view, head, waited)
-        if (skips is not None and waited.offers >= skips) or _is_starved(view, head):
+        is_over = skips is not None and waited.offers >= skips
+        if is_over or _is_starved(view, head) or not self._pays(view, head):
             return Reach(last)
-        until = 0.0
+        level, until = self._widened(waited)
+        return Reach(level, until) if skips is None or level == last else Reach(level, until, skips)
+
+    def launched(self, waited: Waited, level: int) -> Waited:
+        """The wait begins again; the nodes that were passed over count on until a task starts at its data.
+
+        A start farther off than by the waits was allowed for another reason, and opens no level to the next.
+        """
+        offers = waited.offers if level else 0
+        return Waited(min(level, self._widened(waited)[0]), offers=offers, tasks=waited.tasks)
+
+    def _widened(self, waited: Waited) -> tuple[int, float]:
+        """The level that the waits allow, from that of the last start on, and until when, seconds."""
+        until, last = 0.0, len(self._waits)
         for level in range(min(waited.level, last), last):
             until += self._waits[level]
             if waited.seconds < until:
-                return Reach(level, until) if skips is None else Reach(level, until, skips)
-        return Reach(last)
+                return level, until
+        return last, inf
 
-    def launched(self, waited: Waited, level: int) -> Waited:
-        """The wait begins again; the nodes that were passed over count on until a task starts at its data."""
-        return Waited(level, offers=waited.offers if level else 0, tasks=waited.tasks)
+    def _pays(self, view: View, head: Task) -> bool:
+        """Whether tasks of its kind are to wait: they are until it is known that it gains nothing."""
+        gain = None if self.least_gain is None else view.data_gains.of(head.namespace, head.workload)
+        if gain is None or self.least_gain is None:
+            return True
+        ratio = gain.ratio
+        return not gain.wants_trial and (ratio is None or ratio >= self.least_gain)
 
     def _skips(self, view: View, head: Task, waited: Waited) -> int | None:
         if self.target_locality is None:
