@@ -8,6 +8,8 @@ from builders import make_engine, make_node, make_task
 from eclectus.config.process_settings import MetricsSettings as Settings
 from eclectus.live.metrics_page import register_collectors
 from eclectus.model.events import NodeSeen, Resumed, TaskSeen
+from eclectus.model.objects import Input
+from eclectus.policies.hold.delay import Delay
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.rosella import RosellaLearn
 
@@ -137,3 +139,18 @@ def test_a_learner_without_a_summary_has_no_such_metrics():
     learning = LearningEngine(["big"], learn=Unlearned())
     assert learning.value("arrival_rate") is None
     assert learning.series("nodes") == []
+
+
+def test_how_much_longer_pods_take_away_from_their_data():
+    engine, registry = make_engine(hold=Delay()), CollectorRegistry()
+    engine.step([Resumed(), NodeSeen(make_node("n1")), NodeSeen(make_node("n2"))], 0.0)
+    register_collectors(registry, engine, lambda: 0.0, Settings())
+    for at in range(40):
+        bound = make_task(f"t{at}", workload="a/w", node="n1", phase="Running")
+        bound = replace(bound, inputs=(Input("data", 1, ("n1" if at % 2 else "n2",)),))
+        ended = replace(bound, phase="Succeeded", started=0.0, finished=10.0 if at % 2 else 20.0)
+        assert registry.get_sample_value("eclectus_data_gain_ratio", {"class": "a/w"}) is None
+        engine.step([TaskSeen(bound)], 2.0 * at)
+        engine.step([TaskSeen(ended)], 2.0 * at + 1)
+    ratio = registry.get_sample_value("eclectus_data_gain_ratio", {"class": "a/w"})
+    assert ratio == pytest.approx(1.877, rel=1e-3)

@@ -7,8 +7,8 @@ Of a kind of work with means m and sample counts n of both, and squared coeffici
 and y is drawn towards 0 by two of its standard deviations d: as long as times do not say that far tasks take
 longer, they do not. Then tasks are not kept waiting, so that more of them are far and d falls.
 
-Tasks that wait are hardly ever far, so few start far for a *trial*: until enough have ended there, one of ten,
-and then one of a hundred until d is small.
+Tasks that wait are hardly ever far, so few start far for a *trial*: until enough have ended there, one of
+ten, and then one of a hundred until d is small.
 """
 
 from math import copysign, exp, log, sqrt
@@ -89,7 +89,7 @@ class DataGain(Struct):
 
 
 class DataGains:
-    """Of all kinds of work with data that have started or ended lately. A namespace learns by its own alone."""
+    """Of all kinds of work with data, lately; a namespace learns by its own tasks alone."""
 
     def __init__(self) -> None:
         self._by_namespace: dict[str, dict[str, DataGain]] = {}  # in each, what was used last is the last
@@ -128,7 +128,7 @@ class DataGains:
     def _used(self, namespace: str, workload: str) -> DataGain:
         works = self._by_namespace.pop(namespace, {})
         self._by_namespace[namespace] = works
-        found = works[workload] = works.pop(workload, None) or DataGain()
+        found = works[workload] = works.pop(workload) if workload in works else DataGain()
         for used, most in ((self._by_namespace, NAMESPACES_MOST), (works, WORKLOADS_MOST)):
             if len(used) > most:
                 del used[next(iter(used))]

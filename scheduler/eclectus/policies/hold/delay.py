@@ -78,8 +78,8 @@ class Delay(Hold):
 
     least_gain: float | None = setting(
         1.05,
-        "how many times as long pods of a namespace and class must take away from their data for others of them "
-        "to wait; learned from those that have ended. null: not learned, they wait in any case",
+        "how many times as long pods of a namespace and class must take away from their data for others of "
+        "them to wait; learned from those that have ended. null: not learned, they wait in any case",
         why="a wait is certain and what it saves is not, so little does not pay",
         least=1,
         most=1000,
@@ -100,7 +100,7 @@ class Delay(Hold):
         return self._traits
 
     def reach(self, view: View, head: Task, waited: Waited) -> Reach:
-        """By the waits from the level of the last start on; any node for pods of a starved pool or for trials."""
+        """By the waits from the level of the last start on; any node for starved pools and trials."""
         last = len(self._waits)
         skips = self._skips(view, head, waited)
         is_over = skips is not None and waited.offers >= skips
