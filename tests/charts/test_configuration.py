@@ -31,6 +31,8 @@ ONLY_IN_A_POD = {
     "server.authentication",
     "server.tlsCertFile",
     "server.tlsPrivateKeyFile",
+    "visibility.service",
+    "visibility.advertiseAddress",
     "leaderElection.resourceNamespace",
     "leaderElection.resourceName",
 }

@@ -156,6 +156,10 @@ app.kubernetes.io/component: operator
 {{- define "eclectus.tls.certificate" }}/etc/eclectus-tls/tls.crt{{ end }}
 {{- define "eclectus.tls.key" }}/etc/eclectus-tls/tls.key{{ end }}
 
+{{- define "eclectus.visibility.name" -}}
+{{- printf "%s-visibility" (include "eclectus.fullname" . | trunc 52 | trimSuffix "-") }}
+{{- end }}
+
 {{- /* The scheduler's configuration: values.config merged over defaults that depend on the release. */ -}}
 {{- define "eclectus.config" -}}
 {{- $server := dict "authentication" "delegated" }}
@@ -165,5 +169,8 @@ app.kubernetes.io/component: operator
 {{- end }}
 {{- $lease := dict "resourceNamespace" .Release.Namespace "resourceName" (include "eclectus.fullname" .) "bindFence" true }}
 {{- $identity := dict "apiVersion" "eclectus.dev/v1alpha1" "kind" "SchedulerConfiguration" "leaderElection" $lease "server" $server }}
+{{- if (.Values.visibility).enabled }}
+{{- $_ := set $identity "visibility" (dict "service" (printf "%s/%s" .Release.Namespace (include "eclectus.visibility.name" .)) "port" 10270) }}
+{{- end }}
 {{- mergeOverwrite $identity (deepCopy .Values.config) | toYaml }}
 {{- end }}

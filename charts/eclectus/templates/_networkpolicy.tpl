@@ -1,4 +1,4 @@
-{{- /* The NetworkPolicy of one component: (dict "root" $ "name" … "labels" … "selector" …). */ -}}
+{{- /* The NetworkPolicy of one component: (dict "root" $ "name" … "labels" … "selector" … "open" a port for everybody or ""). */ -}}
 {{- define "eclectus.networkPolicy" -}}
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
@@ -12,13 +12,21 @@ spec:
     matchLabels:
       {{- .selector | nindent 6 }}
   policyTypes: [Ingress]
-  {{- with .root.Values.networkPolicy.from }}
+  {{- if or .root.Values.networkPolicy.from .open }}
   ingress:
+    {{- with .root.Values.networkPolicy.from }}
     - ports:
         - port: metrics
           protocol: TCP
       from:
         {{- toYaml . | nindent 8 }}
+    {{- end }}
+    {{- with .open }}
+    # Everybody: API servers are on their nodes' networks. Who has no certificate of their front proxy is refused.
+    - ports:
+        - port: {{ . }}
+          protocol: TCP
+    {{- end }}
   {{- else }}
   # Nobody, except the pod's own node: its kubelet runs the probes.
   ingress: []

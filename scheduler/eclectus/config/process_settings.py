@@ -2,12 +2,14 @@
 
 import re
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 
 from eclectus.api.names import CLASS_LABEL
 from eclectus.kubeclient.serving.server_settings import ServerSettings
 from eclectus.model.errors import Problems, SettingsError
 from eclectus.model.settings import setting
 
+_SERVICE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 
 
@@ -206,6 +208,46 @@ class TenancySettings:
 
 
 @dataclass(frozen=True)
+class VisibilitySettings:
+    """Explanations through the API server, as an aggregated API. Off unless a Service is named."""
+
+    service: str = setting(
+        "",
+        "the Service behind the APIService, as NAMESPACE/NAME; its EndpointSlice has the same name. "
+        "If empty, explanations are not served through the API server",
+        "the chart names it with visibility.enabled",
+    )
+    address: str = setting(
+        "0.0.0.0",  # noqa: S104 — who has no certificate of the API server is refused
+        "address to listen on; clients without a certificate of the API server's front proxy are refused",
+    )
+    port: int = setting(
+        10270, "TCP port; with 0 a free one is chosen", "beside that of server", least=0, most=65535
+    )
+    advertise_address: str = setting(
+        "",
+        "IP address at which the API server reaches this process; if empty, the one from which this process "
+        "reaches the API server",
+    )
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        if self.service and not _SERVICE.fullmatch(self.service):
+            problems.add("service", f"must be NAMESPACE/NAME, not {self.service[:80]!r}")
+        if self.advertise_address and not _is_address(self.advertise_address):
+            problems.add("advertiseAddress", f"{self.advertise_address[:80]!r} is not an IP address")
+        problems.raise_any()
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
 class ProcessSettings:
     """All settings of the process."""
 
@@ -216,6 +258,7 @@ class ProcessSettings:
     node_profiles: NodeProfilesSettings = NodeProfilesSettings()
     metrics: MetricsSettings = MetricsSettings()
     tenancy: TenancySettings = TenancySettings()
+    visibility: VisibilitySettings = VisibilitySettings()
 
     def __post_init__(self) -> None:
         election = self.leader_election

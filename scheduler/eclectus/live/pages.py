@@ -107,13 +107,14 @@ class ExplainPages:
     def handlers(self) -> Mapping[str, Handler]:
         """The handlers of pages, by path."""
         return {
-            "/explain/pods/{namespace}/{name}": self._pods,
+            "/explain/pods/{namespace}/{name}": self.pods,
             "/explain/pods/{namespace}/{name}/what-if": self._what_ifs,
             "/explain/jobs/{namespace}/{name}": self._jobs,
             "/explain/nodes/{name}": self._nodes,
         }
 
-    async def _pods(self, request: web.Request) -> web.Response:
+    async def pods(self, request: web.Request) -> web.Response:
+        """Explain the pod that the path names."""
         namespace, name = _full_name(request)
         right = ReadObject("pods", namespace, name)
         return await self._answered(request, (right,), lambda: self._pod(namespace, name))

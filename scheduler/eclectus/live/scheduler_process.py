@@ -163,6 +163,8 @@ class SchedulerProcess:
         self._start("lifecycle", self._follow_then_lead())
         if parts.load_signal is not None:
             self._start("load-signal", parts.load_signal.run())
+        if self.settings.visibility.service:
+            self._start("visibility", self._serve_visibility())
 
     async def _follow_then_lead(self) -> None:
         """Follow the cluster as a standby; decide once this process leads."""
@@ -251,10 +253,7 @@ class SchedulerProcess:
     async def _answer_health_checks(self, listening: socket.socket) -> None:
         """Serve until cancelled; requests that come before wait in the socket's backlog."""
         # 1. The first binds go before, and others go on: to import all this takes half a second.
-        with suppress(TimeoutError):
-            async with asyncio.timeout(FIRST_BINDS_SECONDS):
-                await self._deciding.wait()
-                await self.parts.outbox.wait_until_empty()
+        await self._first_binds()
         for module in SERVING:
             await asyncio.to_thread(import_module, module)
         from eclectus.kubeclient.serving import health
@@ -299,6 +298,38 @@ class SchedulerProcess:
         metrics_page.register_collectors(registry, self.engine, parts.clock.now, self.settings.metrics)
         metrics = partial(metrics_page.text, registry)
         return health.application(live, ready, metrics, pages, access, handlers=explain, made_by=main)
+
+    async def _serve_visibility(self) -> None:
+        """Serve explanations through the API server until cancelled."""
+        await self._first_binds()
+        await asyncio.to_thread(import_module, "eclectus.live.visibility")
+        from eclectus.kubeclient.serving.access import AccessControl
+        from eclectus.live.pages import ExplainPages, Limits
+        from eclectus.live.visibility import Visibility, caller_of
+
+        client, parts = self.context.client, self.parts
+        # Its own reviews and limits: those who ask here do not use up those of the other pages.
+        explain = ExplainPages(
+            self.engine,
+            client,
+            AccessControl(ObjectApi(client)),
+            Limits(),
+            self._why_not_deciding,
+            parts.clock.now,
+            caller_of,
+        )
+        leads = parts.leadership.holds_lease
+        url = client.credentials.endpoint.url
+        settings = self.settings.visibility
+        visibility = await asyncio.to_thread(Visibility, settings, ObjectApi(client), url, leads)
+        await visibility.run(explain.pods, self.front)
+
+    async def _first_binds(self) -> None:
+        """Wait until this process decides and has nothing to send, but not for long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_BINDS_SECONDS):
+                await self._deciding.wait()
+                await self.parts.outbox.wait_until_empty()
 
     def _why_not_deciding(self) -> str:
         standby = self.parts.leadership.why_standby()

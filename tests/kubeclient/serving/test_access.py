@@ -336,3 +336,14 @@ def test_of_all_users_together_a_bounded_number_waits_for_an_api_server_that_han
         return refused
 
     assert in_world(work) == [429] * accesses.ASKING_MOST
+
+
+def test_the_number_of_users_with_a_budget_is_bounded(monkeypatch):
+    monkeypatch.setattr(accesses, "USERS_MOST", 5)
+
+    async def work(world):
+        for number in range(20):
+            await world.access.decision(Subject(f"u{number}"), ReadPage("/metrics"))
+        return len(world.access._of_users)
+
+    assert in_world(work) == 5

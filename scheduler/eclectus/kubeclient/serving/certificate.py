@@ -34,7 +34,7 @@ class ServingCertificate:
         self._read = read
         self._where = where
         self._found = read()
-        self.context = _loaded(self._found, where)
+        self.context = loaded(self._found, where)
         self._trouble = TroubleLog(_log)
 
     @property
@@ -67,7 +67,7 @@ class ServingCertificate:
         found = self._read()
         if found == self._found:
             return b""
-        _loaded(found, self._where)  # a certificate that does not fit its key would damage the context in use
+        loaded(found, self._where)  # a certificate that does not fit its key would damage the context in use
         return found
 
 
@@ -91,7 +91,8 @@ def certificate_of(settings: ServerSettings) -> ServingCertificate | None:
     return ServingCertificate(lambda: pem, "self-signed certificate")
 
 
-def _loaded(pem: bytes, where: str) -> ssl.SSLContext:
+def loaded(pem: bytes, where: str) -> ssl.SSLContext:
+    """TLS of a server with this certificate and key. Raises CredentialsError, which names `where`."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2  # whatever OpenSSL's configuration allows
     context.set_alpn_protocols(["http/1.1"])
@@ -102,8 +103,8 @@ def _loaded(pem: bytes, where: str) -> ssl.SSLContext:
 VALID_DAYS = 3650  # no client can verify it; an end would only be found by a process that runs for long
 
 
-def self_signed() -> bytes:
-    """A new certificate and its key, PEM, for the name of this machine and for loopback."""
+def self_signed(*hosts: str) -> bytes:
+    """A new certificate and its key, PEM, for these names, that of this machine and loopback."""
     # The import takes a tenth of a second, and only a process without a certificate of its own needs it.
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
@@ -114,7 +115,8 @@ def self_signed() -> bytes:
     key = ec.generate_private_key(ec.SECP256R1())
     host, now = socket.gethostname()[:64], datetime.now(UTC)  # X.509 allows no longer name
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host or "localhost")])
-    names = [x509.DNSName("localhost"), *(x509.IPAddress(ip_address(at)) for at in ("127.0.0.1", "::1"))]
+    names: list[x509.GeneralName] = [x509.DNSName(each) for each in (*hosts, "localhost")]
+    names += [x509.IPAddress(ip_address(at)) for at in ("127.0.0.1", "::1")]
     certificate = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))  # clocks differ

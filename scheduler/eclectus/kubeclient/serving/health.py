@@ -13,13 +13,12 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from socket import socket
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from aiohttp import web
 
 from eclectus.kubeclient.serving.access import AccessControl, ReadPage
 from eclectus.kubeclient.serving.callers import Token
-from eclectus.kubeclient.serving.certificate import ServingCertificate
 from eclectus.kubeclient.serving.pages import BusyError, PageMaker, PageParts, QueryError
 from eclectus.kubeclient.side_loop import on
 
@@ -47,11 +46,23 @@ class _Connection:
             transport.abort()
 
 
+class Tls(Protocol):
+    """TLS of a server. New connections get the context of their moment."""
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """That of now."""
+
+    async def follow(self) -> None:
+        """Keep the context up to date, until cancelled."""
+
+
 class BoundedSite(web.BaseSite):
     """Serves what a runner that is set up has, on a listening socket; without `tls` in plain HTTP."""
 
-    def __init__(self, runner: web.AppRunner, listening: socket, tls: ssl.SSLContext | None) -> None:
-        super().__init__(runner, ssl_context=tls)
+    def __init__(self, runner: web.AppRunner, listening: socket, tls: Tls | None) -> None:
+        super().__init__(runner, ssl_context=None if tls is None else tls.context)
+        self._tls = tls
         self._protocol = cast("web.Server", runner.server)  # the base class has checked it
         self._listening = listening
         self._connections: list[_Connection] = []  # the oldest first
@@ -101,8 +112,9 @@ class BoundedSite(web.BaseSite):
     async def _opened(self, accepted: socket) -> asyncio.Transport | None:
         """The transport of a new connection; None if the client has gone or speaks no TLS."""
         loop = asyncio.get_running_loop()
+        context = None if self._tls is None else self._tls.context
         with suppress(OSError):
-            transport, _ = await loop.connect_accepted_socket(self._protocol, accepted, ssl=self._ssl_context)
+            transport, _ = await loop.connect_accepted_socket(self._protocol, accepted, ssl=context)
             return transport
         return None
 
@@ -185,7 +197,7 @@ def report(name: str, found: Mapping[str, str]) -> str:
 
 @asynccontextmanager
 async def serving(
-    app: web.Application, listening: socket, certificate: ServingCertificate | None = None
+    app: web.Application, listening: socket, certificate: Tls | None = None
 ) -> AsyncIterator[None]:
     """Answer requests to the socket for the length of the block, which closes it.
 
@@ -195,15 +207,14 @@ async def serving(
         app.cleanup_ctx.append(lambda _: _following(certificate))
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
     await runner.setup()
-    tls = None if certificate is None else certificate.context
-    await BoundedSite(runner, listening, tls).start()
+    await BoundedSite(runner, listening, certificate).start()
     try:
         yield
     finally:
         await runner.cleanup()
 
 
-async def _following(certificate: ServingCertificate) -> AsyncIterator[None]:
+async def _following(certificate: Tls) -> AsyncIterator[None]:
     """Read the certificate again as long as the server runs."""
     following = asyncio.create_task(certificate.follow(), name="certificate")
     yield

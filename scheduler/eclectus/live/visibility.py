@@ -1,0 +1,258 @@
+"""Explanations through the API server, as an aggregated API: for kubectl, dashboards and every other client.
+
+The API server authenticates who asks, and passes the request on over TLS with a client certificate of its
+front proxy. Without that certificate nothing is answered, and no header is read. Whoever may `get` a pod may
+then read why it waits, as with the page below /explain.
+
+The leader writes where it is reached into the EndpointSlice of the Service, and its certificate into the
+APIService. A standby answers, but only that another replica leads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, closing
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+from aiohttp import web
+
+from eclectus.api.names import VERSION, VISIBILITY_API, VISIBILITY_GROUP, VISIBILITY_SERVICE
+from eclectus.config.process_settings import VisibilitySettings
+from eclectus.kubeclient.addresses import listen
+from eclectus.kubeclient.api_errors import ApiError, CredentialsError
+from eclectus.kubeclient.client import ObjectApi
+from eclectus.kubeclient.serving.callers import Caller
+from eclectus.kubeclient.serving.certificate import self_signed
+from eclectus.kubeclient.serving.front_proxy import PUBLISHED, FrontProxy, front_proxy_of
+from eclectus.kubeclient.serving.health import Handler, failure, serving
+from eclectus.kubeclient.side_loop import entered, on
+from eclectus.kubeclient.timing import TroubleLog
+
+_log = logging.getLogger(__name__)
+
+ROUND_SECONDS = 10.0  # between two reads of whom to believe, and two writes of where the leader is
+REQUEST_SECONDS = 3.0  # of each of them
+ANSWER_SECONDS = 15.0  # after which a question is answered with 503
+
+
+class Proven:
+    """Whom to believe, and TLS by which they prove themselves. `pem`: certificate and key of the server."""
+
+    def __init__(self, api: ObjectApi, pem: bytes) -> None:
+        self._api = api
+        self._pem = pem
+        self._trouble = TroubleLog(_log)
+        self.front_proxy: FrontProxy | None = None
+        self.context: ssl.SSLContext
+        self.known = asyncio.Event()
+
+    async def follow(self) -> None:
+        """Read whom to believe again and again, until cancelled. What cannot be read stays as it was."""
+        while True:
+            await self.read()
+            await asyncio.sleep(ROUND_SECONDS)
+
+    async def read(self) -> None:
+        """Read once whom to believe; a failure is logged."""
+        try:
+            found = front_proxy_of(await self._api.send("GET", PUBLISHED, seconds=REQUEST_SECONDS))
+            if found != self.front_proxy:
+                # A new context knows nothing of what the old one has believed.
+                self.context, self.front_proxy = found.context(self._pem), found
+                self.known.set()
+        except (ApiError, CredentialsError) as error:
+            self._trouble.failed(type(error).__name__, f"who may ask the aggregated API: {error}")
+        else:
+            self._trouble.succeeded("who may ask the aggregated API can be read again")
+
+    def caller(self, request: web.Request) -> Caller | str:
+        """Who asks; or why the client is not believed."""
+        transport, front_proxy = request.transport, self.front_proxy
+        if transport is None or front_proxy is None:
+            return "the connection is closed"
+        connection = transport.get_extra_info("ssl_object")
+        if connection is None or connection.context is not self.context:
+            return "the authority of the request headers was replaced: connect again"
+        why_not = front_proxy.why_not(transport.get_extra_info("peercert"))
+        return why_not or front_proxy.subject(request.headers)
+
+
+# -- what is served -----------------------------------------------------------------------------------
+
+_GROUP_VERSION = {"groupVersion": VISIBILITY_API, "version": VERSION}
+_GROUP = {"name": VISIBILITY_GROUP, "versions": [_GROUP_VERSION], "preferredVersion": _GROUP_VERSION}
+_RESOURCE = {
+    "name": "pods/explanation",
+    "singularName": "",
+    "namespaced": True,
+    "kind": "PodExplanation",
+    "verbs": ["get"],
+}
+DISCOVERY: Mapping[str, Mapping[str, Any]] = {
+    "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_GROUP]},
+    f"/apis/{VISIBILITY_GROUP}": {"kind": "APIGroup", "apiVersion": "v1", **_GROUP},
+    f"/apis/{VISIBILITY_API}": {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": VISIBILITY_API,
+        "resources": [_RESOURCE],
+    },
+}
+EXPLANATION = f"/apis/{VISIBILITY_API}/namespaces/{{namespace}}/pods/{{name}}/explanation"
+
+
+_CALLER: web.RequestKey[Caller] = web.RequestKey("caller")
+
+
+def caller_of(request: web.Request) -> Caller:
+    """Who asks, of a request that has been let in."""
+    return request[_CALLER]
+
+
+def application(proven: Proven, pods: Handler, made_by: asyncio.AbstractEventLoop) -> web.Application:
+    """The aggregated API. `pods` explains the pod that a path names, on the loop `made_by`."""
+
+    @web.middleware
+    async def let_in(
+        request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        caller = proven.caller(request)
+        if isinstance(caller, str):
+            refused = failure(HTTPStatus.UNAUTHORIZED, caller)
+            refused.force_close()
+            return refused
+        request[_CALLER] = caller
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await handler(request)
+        except TimeoutError:
+            return failure(
+                HTTPStatus.SERVICE_UNAVAILABLE, f"no answer within {ANSWER_SECONDS:g} s: ask again"
+            )
+        except web.HTTPNotFound:
+            return failure(HTTPStatus.NOT_FOUND, "the server could not find the requested resource")
+
+    async def explained(request: web.Request) -> web.StreamResponse:
+        answer = await on(made_by, pods(request))
+        if isinstance(answer, web.Response) and answer.status == HTTPStatus.OK:
+            return _as_object(answer.body, request.match_info)
+        return answer
+
+    app = web.Application(middlewares=[let_in])
+    for path, document in DISCOVERY.items():
+        app.router.add_get(path, _document(document))
+    app.router.add_get(EXPLANATION, explained)
+    return app
+
+
+def _document(document: Mapping[str, Any]) -> Handler:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.json_response(document)
+
+    return answer
+
+
+def _as_object(explanation: Any, named: Mapping[str, str]) -> web.Response:
+    """The explanation, which is JSON, with the fields that every object of an API has."""
+    metadata = {"namespace": named["namespace"], "name": named["name"]}
+    head = {"kind": "PodExplanation", "apiVersion": VISIBILITY_API, "metadata": metadata}
+    body = msgspec.json.encode(head)[:-1] + b"," + explanation[1:]
+    return web.Response(body=body, content_type="application/json")
+
+
+# -- the server ---------------------------------------------------------------------------------------
+
+
+class Visibility:
+    """Serves the API at `front`, and says where, while `leads`. `api_url` is that of the API server."""
+
+    def __init__(
+        self,
+        settings: VisibilitySettings,
+        api: ObjectApi,
+        api_url: str,
+        leads: Callable[[], bool],
+    ) -> None:
+        self._settings, self._api, self._api_url, self._leads = settings, api, api_url, leads
+        self._namespace, _, self._service = settings.service.partition("/")
+        pem = self_signed(f"{self._service}.{self._namespace}.svc")
+        self._certificate = pem.partition(b"-----BEGIN PRIVATE KEY-----")[0]
+        self._proven = Proven(api, pem)
+        self._trouble = TroubleLog(_log)
+
+    async def run(self, pods: Handler, front: asyncio.AbstractEventLoop) -> None:
+        """Serve until cancelled. `pods` explains the pod that a path names, on this loop.
+
+        Raises ListenError.
+        """
+        main = asyncio.get_running_loop()
+        listening = listen(self._settings.address, self._settings.port, "visibility.")
+        async with AsyncExitStack() as stack:
+            stack.enter_context(closing(listening))
+            # Before it is known whom to believe, nobody is answered.
+            following = asyncio.create_task(self._proven.follow(), name="front-proxy")
+            stack.callback(following.cancel)
+            await self._proven.known.wait()
+            app = application(self._proven, pods, main)
+            await stack.enter_async_context(entered(front, serving(app, listening, _Followed(self._proven))))
+            port = listening.getsockname()[1]
+            _log.info("serving explanations through the API server", extra={"port": port})
+            while True:
+                if self._leads():
+                    await self._publish(port)
+                await asyncio.sleep(ROUND_SECONDS if self._leads() else STANDBY_SECONDS)
+
+    async def _publish(self, port: int) -> None:
+        """Write who serves: first the certificate, then where it is reached. A failure is logged."""
+        bundle = base64.b64encode(self._certificate).decode()
+        slices = f"/apis/discovery.k8s.io/v1/namespaces/{self._namespace}/endpointslices/{self._service}"
+        services = f"/apis/apiregistration.k8s.io/v1/apiservices/{VISIBILITY_SERVICE}"
+        try:
+            address = self._settings.advertise_address or await asyncio.to_thread(own_address, self._api_url)
+            where = {
+                "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+                "ports": [{"name": "https", "port": port, "protocol": "TCP"}],
+            }
+            await self._api.send("PATCH", services, {"spec": {"caBundle": bundle}}, seconds=REQUEST_SECONDS)
+            await self._api.send("PATCH", slices, where, seconds=REQUEST_SECONDS)
+        except (ApiError, OSError) as error:
+            self._trouble.failed(type(error).__name__, f"the API server does not learn who explains: {error}")
+        else:
+            self._trouble.succeeded("the API server learns again who explains")
+
+
+STANDBY_SECONDS = 1.0  # until a new leader says so
+
+
+class _Followed:
+    """The TLS of a server whose context somebody else keeps up to date, on another loop."""
+
+    def __init__(self, proven: Proven) -> None:
+        self._proven = proven
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """That of now."""
+        return self._proven.context
+
+    async def follow(self) -> None:
+        """Nothing is to be done here."""
+
+
+def own_address(url: str) -> str:
+    """The IP address from which this machine reaches the host of a URL. Nothing is sent. Raises OSError."""
+    parts = urlsplit(url)
+    family, kind, _, _, where = socket.getaddrinfo(parts.hostname, parts.port or 443, type=socket.SOCK_DGRAM)[
+        0
+    ]
+    with socket.socket(family, kind) as trial:
+        trial.connect(where)
+        return str(trial.getsockname()[0])

@@ -1,0 +1,82 @@
+"""What `visibility.enabled` adds to the chart: an APIService, who may ask, and the rights to serve it."""
+
+import pytest
+import yaml
+
+from eclectus.api.names import VISIBILITY_GROUP, VISIBILITY_SERVICE
+from eclectus.config.configuration import parse
+from eclectus_e2e.testbed.chart import NAMESPACE, configuration, deployment, render
+from eclectus_hack.permissions import Permission, granted
+
+ENABLED = {"visibility": {"enabled": True}}
+NAME = "eclectus-visibility"
+RIGHTS = {
+    Permission("", "configmaps", "get", "extension-apiserver-authentication", "kube-system"),
+    Permission("discovery.k8s.io", "endpointslices", "patch", NAME, NAMESPACE),
+    Permission("apiregistration.k8s.io", "apiservices", "patch", VISIBILITY_SERVICE),
+}
+
+
+def of_kind(objects, kind):
+    return [each for each in objects if each["kind"] == kind]
+
+
+def test_by_default_nothing_of_it_exists_and_a_release_without_the_value_renders():
+    assert "visibility" not in yaml.safe_dump(render())
+    assert render({"visibility": None}) == render()
+
+
+def test_it_grants_three_rights_on_three_objects():
+    assert granted(render(ENABLED)) - granted(render()) == RIGHTS
+    assert granted(render()) - granted(render(ENABLED)) == set()
+
+
+def test_without_tokens_to_review_the_rights_of_callers_are_still_asked_for():
+    server = {"authentication": "none", "allowAnonymous": True}
+    rights = granted(render({**ENABLED, "config": {"server": server}}))
+    assert {each.resource for each in rights if each.resource.endswith("reviews")} == {"subjectaccessreviews"}
+
+
+def test_who_has_view_or_edit_may_ask_about_pods_and_nothing_else():
+    before = {each["metadata"]["name"] for each in render()}
+    (role,) = [
+        each
+        for each in of_kind(render(ENABLED), "ClusterRole")
+        if each["metadata"]["name"] not in before and "aggregate-to-view" in str(each["metadata"]["labels"])
+    ]
+    labels = role["metadata"]["labels"]
+    assert {key.rpartition("/")[2] for key, value in labels.items() if value == "true"} == {
+        "aggregate-to-view",
+        "aggregate-to-edit",
+    }
+    assert role["rules"] == [
+        {"apiGroups": [VISIBILITY_GROUP], "resources": ["pods/explanation"], "verbs": ["get"]}
+    ]
+
+
+def test_service_slice_and_configuration_name_each_other():
+    objects = render(ENABLED)
+    (service,) = of_kind(objects, "APIService")
+    assert service["metadata"]["name"] == VISIBILITY_SERVICE
+    assert "insecureSkipTLSVerify" not in service["spec"]
+    assert service["spec"]["service"] == {"namespace": NAMESPACE, "name": NAME, "port": 443}
+    (endpoints,) = of_kind(objects, "EndpointSlice")
+    assert endpoints["metadata"]["labels"]["kubernetes.io/service-name"] == NAME
+    (behind,) = [each for each in of_kind(objects, "Service") if each["metadata"]["name"] == NAME]
+    assert "selector" not in behind["spec"]
+    settings = parse(configuration(objects)).process.visibility
+    ports = deployment(objects, "scheduler")["spec"]["template"]["spec"]["containers"][0]["ports"]
+    assert settings.service == f"{NAMESPACE}/{NAME}"
+    assert {"name": "visibility", "containerPort": settings.port} in ports
+    assert endpoints["ports"] == [{"name": "https", "port": settings.port, "protocol": "TCP"}]
+
+
+@pytest.mark.parametrize(("peers", "count"), [([], 1), ([{"podSelector": {}}], 2)])
+def test_its_port_is_open_to_api_servers_and_that_of_metrics_as_before(peers, count):
+    values = {"networkPolicy": {"from": peers}}
+    (before,) = of_kind(render(values), "NetworkPolicy")
+    (policy,) = of_kind(render({**values, **ENABLED}), "NetworkPolicy")
+    ingress = policy["spec"]["ingress"]
+    assert ingress[:-1] == before["spec"]["ingress"]
+    assert ingress[-1] == {"ports": [{"port": "visibility", "protocol": "TCP"}]}
+    assert len(ingress) == count

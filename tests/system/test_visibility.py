@@ -1,0 +1,210 @@
+"""A user with the role `view` of one namespace asks the API server why a pod waits; the scheduler answers.
+
+The scheduler runs beside a real API server, which routes requests to it, with the rights of the chart alone.
+"""
+
+import json
+import os
+import socket
+import ssl
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from eclectus.api.names import VISIBILITY_API, VISIBILITY_GROUP, VISIBILITY_SERVICE
+from eclectus.live.visibility import own_address
+from eclectus_e2e.errors import UsageError
+from eclectus_e2e.testbed import chart
+from eclectus_e2e.testbed.controlplane.components import audit_log
+from eclectus_e2e.testbed.controlplane.endpoint import free_ports
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
+from eclectus_e2e.testbed.kubectl import Kubectl
+from eclectus_hack.permissions import forbidden, granted, requests
+from live_cluster import pod, wait
+
+pytestmark = pytest.mark.live
+OPTIONS = PlaneOptions(taint_nodes_by_condition=False, audited_namespace=chart.NAMESPACE)
+SERVICE = f"{chart.RELEASE}-visibility"
+
+
+def path_of(namespace, name="waits"):
+    return f"/apis/{VISIBILITY_API}/namespaces/{namespace}/pods/{name}/explanation"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    try:
+        address = own_address("https://198.51.100.1")  # an EndpointSlice takes no loopback address
+    except OSError:
+        pytest.skip("this machine has no address beside loopback")
+    folder = tmp_path_factory.mktemp("visibility")
+    with ControlPlane.started(folder / "cluster", OPTIONS) as plane:
+        port, page_port = free_ports(2)
+        config = {
+            "server": {"address": "127.0.0.1", "port": page_port},
+            "visibility": {"port": port, "advertiseAddress": address},
+        }
+        values = {"visibility": {"enabled": True}, "config": config, "scheduler": {"replicas": 0}}
+        installed = chart.install(plane.kubeconfig, values=values)
+        admin = Kubectl(plane.binaries, plane.kubeconfig)
+        for namespace in ("own", "others"):
+            admin("create", "namespace", namespace)
+            admin("create", "serviceaccount", "reader", "-n", namespace)
+        people = ("--user=anna", "--serviceaccount=own:reader")
+        admin("create", "rolebinding", "readers", "-n", "own", "--clusterrole=view", *people)
+        for namespace in ("own", "others"):
+            admin("create", "-n", namespace, "-f", "-", given=big(namespace))
+        with running(plane, installed, folder):
+            found = SimpleNamespace(plane=plane, admin=admin, port=port, address=address, folder=folder)
+            found.installed, found.values = installed, values
+            wait("the API is available", lambda: is_available(admin))
+            wait("view contains it", lambda: explained(found, by_certificate(found), "own") is not None)
+            yield found
+
+
+def big(namespace):
+    body = pod("waits", cpu="1000")
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        **body,
+        "metadata": {**body["metadata"], "namespace": namespace},
+    }
+
+
+@contextmanager
+def running(plane, installed, folder):
+    """The scheduler with the chart's configuration and its account's token."""
+    token = chart.service_account_kubeconfig(
+        plane.kubeconfig, folder, installed.namespace, installed.service_account
+    )
+    (folder / "config.yaml").write_text(installed.configuration)
+    program = [sys.executable, "-c", "from eclectus.cli.main import main; main()", "scheduler"]
+    command = [*program, "--config", str(folder / "config.yaml"), "--kubeconfig", str(token)]
+    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    with open(folder / "log", "wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+
+def is_available(admin):
+    conditions = admin.get("apiservice", VISIBILITY_SERVICE).get("status", {}).get("conditions", [])
+    return any((each["type"], each["status"]) == ("Available", "True") for each in conditions)
+
+
+def by_certificate(world):
+    return Kubectl(world.plane.binaries, world.plane.clients.kubeconfig("anna", "anna"))
+
+
+def by_token(world):
+    kubeconfig = chart.service_account_kubeconfig(world.plane.kubeconfig, world.folder, "own", "reader")
+    return Kubectl(world.plane.binaries, kubeconfig)
+
+
+def explained(world, kubectl, namespace):
+    """The explanation; None while it is refused."""
+    try:
+        return json.loads(kubectl("get", "--raw", path_of(namespace)))
+    except UsageError:
+        return None
+
+
+@pytest.mark.parametrize("who", [by_certificate, by_token])
+def test_who_has_view_in_a_namespace_asks_why_their_pod_waits(world, who):
+    kubectl = who(world)
+    wait("it was looked at", lambda: explained(world, kubectl, "own")["state"] == "unschedulable")
+    found = explained(world, kubectl, "own")
+    assert (found["kind"], found["apiVersion"]) == ("PodExplanation", VISIBILITY_API)
+    assert "no node" in found["summary"]
+
+
+@pytest.mark.parametrize("who", [by_certificate, by_token])
+def test_about_pods_of_others_the_answer_is_forbidden(world, who):
+    with pytest.raises(UsageError, match=r"Forbidden|is forbidden"):
+        who(world)("get", "--raw", path_of("others"))
+
+
+def test_who_may_ask_but_not_get_the_pod_is_forbidden_by_the_scheduler(world):
+    name = "asks-alone"
+    rule = {"apiGroups": [VISIBILITY_GROUP], "resources": ["pods/explanation"], "verbs": ["get"]}
+    role = {"kind": "ClusterRole", "metadata": {"name": name}, "rules": [rule]}
+    world.admin("create", "-f", "-", given={"apiVersion": "rbac.authorization.k8s.io/v1", **role})
+    world.admin("create", "clusterrolebinding", name, f"--clusterrole={name}", "--user=berta")
+    berta = Kubectl(world.plane.binaries, world.plane.clients.kubeconfig("berta", "berta"))
+    refusals = []
+
+    def is_refused_by_the_scheduler():
+        with pytest.raises(UsageError) as refused:
+            berta("get", "--raw", path_of("own"))
+        refusals.append(str(refused.value))
+        return 'cannot get resource "pods" in API group ""' in refusals[-1]
+
+    wait("it is the scheduler that refuses", is_refused_by_the_scheduler)
+    assert "berta" in refusals[-1]
+
+
+def test_a_pod_that_does_not_exist_is_not_found(world):
+    with pytest.raises(UsageError, match=r'pods "none" not found'):
+        world.admin("get", "--raw", path_of("own", "none"))
+
+
+def test_the_command_needs_neither_a_token_nor_a_port_forward(world):
+    by_certificate(world)
+    kubeconfig = world.plane.directory / "anna.kubeconfig"
+    program = [sys.executable, "-c", "from eclectus.cli.main import main; main()", "explain", "pod/waits"]
+    command = [*program, "-n", "own", "--kubeconfig", str(kubeconfig)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "no node" in ended.stdout
+
+
+def test_discovery_names_the_resource(world):
+    assert "pods/explanation" in world.admin("get", "--raw", f"/apis/{VISIBILITY_API}")
+
+
+@pytest.mark.parametrize("client", ["", "anna", "admin", "server"])
+def test_who_goes_past_the_api_server_is_refused_whatever_headers_say(world, client):
+    """Also the administrator's certificate, and that of the API server for others than aggregated ones."""
+    world.plane.clients.kubeconfig("anna", "anna")
+    certificates = world.plane.directory / "certificates"
+    tls = ssl.create_default_context()
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    if client:
+        tls.load_cert_chain(certificates / f"{client}.crt", certificates / f"{client}.key")
+    headers = "Host: x\r\nX-Remote-User: admin\r\nX-Remote-Group: system:masters\r\nConnection: close\r\n"
+    request = f"GET {path_of('own')} HTTP/1.1\r\n{headers}\r\n".encode()
+    assert answer_to(request, (world.address, world.port), tls) == b"", "no byte is answered"
+    proxy = certificates / "front-proxy"
+    tls.load_cert_chain(proxy / "client.crt", proxy / "client.key")
+    assert answer_to(request, (world.address, world.port), tls).startswith(b"HTTP/1.1 200"), "the same"
+
+
+def answer_to(request, where, tls):
+    """The first bytes; none if the connection is closed."""
+    with socket.create_connection(where, 10) as plain:
+        try:
+            with tls.wrap_socket(plain) as connection:
+                connection.sendall(request)
+                return connection.recv(100)
+        except OSError:
+            return b""
+
+
+def test_the_chart_grants_what_is_needed(world):
+    used = requests(audit_log(world.plane.directory), world.installed.user)
+    assert {each.resource for each in used} >= {"configmaps", "apiservices", "endpointslices"}
+    assert forbidden(granted(chart.render(world.values)), used) == set()
+
+
+def test_a_namespace_is_deleted_while_it_is_served(world):
+    world.admin("create", "namespace", "short")
+    world.admin("delete", "namespace", "short", "--timeout=60s")
+    assert Path(world.folder / "log").read_text().count("Traceback") == 0
