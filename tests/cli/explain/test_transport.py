@@ -5,9 +5,11 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 
 import click
+import msgspec
 import pytest
 from aiohttp import web
 
+from eclectus.api.names import VISIBILITY_API
 from eclectus.cli.explain.transport import Source, Target, answer_from_scheduler
 from eclectus.kubeclient.addresses import listen
 from eclectus.kubeclient.credentials import Credentials, Endpoint
@@ -30,6 +32,7 @@ class World:
         self.tokens, self.refusal, self.may_forward = [], None, True
         self.is_in_pod, self.host, self.said, self.problem = True, "10.0.0.1", None, ""
         self.port, self.path, self.leases_read = 0, "", list[str]()
+        self.visibility, self.visibility_status = None, 0
 
     # -- the scheduler
 
@@ -39,6 +42,17 @@ class World:
         return failure(*self.refusal) if self.refusal else web.json_response({"name": "x"})
 
     # -- the API server
+
+    async def visible(self, request):
+        """Serves `visibility`, if there is one; `visibility_status` is what goes wrong."""
+        is_asked, wrong = request.path.endswith("/explanation"), self.visibility_status
+        if self.visibility is None:
+            return web.json_response({}, status=wrong or 404)
+        if wrong == 503 or (wrong and is_asked):
+            return failure(HTTPStatus(wrong), "this one does not lead")
+        if is_asked and request.match_info["path"] != "/namespaces/a/pods/x/explanation":
+            return failure(HTTPStatus.NOT_FOUND, 'pods "y" not found')
+        return web.json_response(self.visibility)
 
     async def pod(self, request):
         if request.match_info["name"] != "x":
@@ -70,6 +84,7 @@ async def running(world):
     world.port = listening.getsockname()[1]
     api = web.Application()
     api.router.add_get(LEASES, world.lease)
+    api.router.add_get(f"/apis/{VISIBILITY_API}{{path:.*}}", world.visible)
     api.router.add_get("/api/v1/namespaces/a/pods/{name}", world.pod)
     api.router.add_get("/api/v1/namespaces/system/pods/leader/portforward", world.forward)
     runner = web.AppRunner(api, shutdown_timeout=0.1)
@@ -208,3 +223,56 @@ def test_a_leader_on_loopback_is_asked_there(world):
 
 def test_another_scheme_is_an_error_of_usage(world):
     assert "must start with https://" in refusal(world, lambda _: Source(server="ftp://x"))
+
+
+# -- the aggregated API --------------------------------------------------------------------------------
+
+VISIBLE = {"kind": "PodExplanation", "name": "x", "state": "unschedulable"}
+
+
+def test_where_the_api_server_passes_questions_on_a_client_certificate_suffices(world):
+    world.visibility, world.may_forward = VISIBLE, False
+    found = asked(world, headers={}, by="the client certificate in k")
+    assert msgspec.json.decode(found) == VISIBLE
+    assert (world.leases_read, world.tokens) == ([], [])
+
+
+@pytest.mark.parametrize("source", [direct, lambda _: Source(scheduler_name="batch")], ids=["server", "name"])
+def test_who_says_whom_to_ask_asks_there(world, source):
+    world.visibility = VISIBLE
+    assert asked(world, source) == b'{"name": "x"}'
+
+
+@pytest.mark.parametrize("kind", ["node", "job"])
+def test_what_is_not_served_there_is_asked_of_the_leader(world, kind):
+    world.visibility = VISIBLE
+    assert asked(world, target=Target(kind, "x", "a" if kind == "job" else "")) == b'{"name": "x"}'
+
+
+def test_a_pod_that_the_aggregated_api_does_not_find_is_not_asked_about_again(world):
+    world.visibility = VISIBLE
+    assert refusal(world, target=Target("pod", "y", "a")) == 'pods "y" not found'
+    assert world.leases_read == []
+
+
+@pytest.mark.parametrize("status", [403, 429, 503])
+def test_where_it_fails_the_leader_is_asked_and_a_line_says_why(world, status, capsys):
+    world.visibility, world.visibility_status = VISIBLE, status
+    assert asked(world) == b'{"name": "x"}'
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert said.startswith("the API server does not explain it: this one does not lead; asking the leader")
+
+
+@pytest.mark.parametrize("is_reached", [True, False])
+def test_the_pod_of_another_installation_is_asked_of_that_one_if_it_can_be(world, is_reached):
+    world.visibility = {**VISIBLE, "state": "otherScheduler"}
+    world.may_forward = is_reached
+    assert msgspec.json.decode(asked(world)) == ({"name": "x"} if is_reached else world.visibility)
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_without_the_aggregated_api_nothing_is_said_of_it(world, status, capsys):
+    world.visibility_status = status
+    asked(world)
+    assert capsys.readouterr().err == ""

@@ -1,6 +1,8 @@
-"""What is to be explained, asked of the scheduler that leads: through a port-forward, or at a URL.
+"""What is to be explained, asked of the scheduler that leads: by the API server, a port-forward or a URL.
 
 An object is named as kubectl names it: `pod/NAME`, `node/NAME` or `job/NAME`.
+
+Where the API server passes questions about pods on, as an aggregated API, it is asked. All else is here.
 
 Leases say which scheduler to ask: one in kube-system names the installation that serves a schedulerName, and
 that of the installation its leader and the leader's server. Whoever could write these would be sent tokens,
@@ -26,11 +28,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 from urllib.parse import urlencode
 
 import click
+import msgspec
 
-from eclectus.api.names import CLAIMS_NAMESPACE, PART_OF, SCHEDULER_NAME_CLAIM
+from eclectus.api.names import CLAIMS_NAMESPACE, PART_OF, SCHEDULER_NAME_CLAIM, VISIBILITY_API
 from eclectus.cli.cluster_commands import REQUEST_SECONDS
 from eclectus.kubeclient.addresses import is_loopback
-from eclectus.kubeclient.api_errors import UnsureError, error_from
+from eclectus.kubeclient.api_errors import ApiError, MissingError, RejectedError, UnsureError, error_from
 from eclectus.kubeclient.election import LeaderServer, leader_server, lease_from
 from eclectus.model.errors import QuestionError
 from eclectus.model.explanation import AS_POLICY, WHAT_IF
@@ -251,8 +254,6 @@ async def find_leader(api: ObjectApi, names: Sequence[str]) -> Leader:
 
 async def _lease(api: ObjectApi, namespace: str, name: str) -> Object | None:
     """A Lease; None if there is none of the name."""
-    from eclectus.kubeclient.api_errors import MissingError, RejectedError
-
     try:
         return await api.send("GET", f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}")
     except MissingError:
@@ -289,10 +290,55 @@ async def answer_from_scheduler(
     async with connected(access, REQUEST_SECONDS) as client:
         if source.server:
             return await _of_server(client, access, target, source.server.rstrip("/") + path, source)
-        leader = await _leader(client, target, source)
-        token = "" if not leader.server.certificate else token_of(access, source.token_file)
-        async with _reached(client, leader) as url:
-            return await _get(url + path, token, _known_by(leader))
+        is_plain = source == Source() and asked == NOTHING_ELSE
+        found = await _by_the_api_server(client, target) if is_plain else None
+        if found is not None and msgspec.json.decode(found)["state"] != "otherScheduler":
+            return found
+        try:
+            return await _of_leader(client, access, target, path, source)
+        except click.ClickException:
+            if found is None:
+                raise
+            return found  # no other installation can say more of the pod to this caller
+
+
+async def _of_leader(
+    client: ApiClient, access: Credentials, target: Target, path: str, source: Source
+) -> bytes:
+    """From the leader itself, which the Leases name."""
+    leader = await _leader(client, target, source)
+    token = "" if not leader.server.certificate else token_of(access, source.token_file)
+    async with _reached(client, leader) as url:
+        return await _get(url + path, token, _known_by(leader))
+
+
+async def _by_the_api_server(client: ApiClient, target: Target) -> bytes | None:
+    """The explanation of a pod by the aggregated API. None where that does not serve it; what fails is said.
+
+    Raises click.ClickException where there is no such pod.
+    """
+    if target.kind != "pod":
+        return None
+    try:
+        await client.get(f"/apis/{VISIBILITY_API}")
+    except (MissingError, RejectedError):
+        return None  # as without the chart's visibility.enabled; who may discover nothing does not know
+    except ApiError as error:
+        _say(error)
+        return None
+    path = f"/apis/{VISIBILITY_API}/namespaces/{target.namespace}/pods/{target.name}/explanation"
+    try:
+        return await client.get(path)
+    except MissingError as error:
+        raise click.ClickException(error.message) from None
+    except ApiError as error:
+        _say(error)
+        return None
+
+
+def _say(error: ApiError) -> None:
+    problem = f"the API server does not explain it: {error.reason}"
+    click.echo(f"{problem}; asking the leader itself, which needs other rights", err=True)
 
 
 def token_of(access: Credentials, token_file: Path | None) -> str:
@@ -324,7 +370,6 @@ async def _of_server(
 
 
 async def _leader(client: ApiClient, target: Target, source: Source) -> Leader:
-    from eclectus.kubeclient.api_errors import MissingError, RejectedError
     from eclectus.kubeclient.client import ObjectApi
 
     api = ObjectApi(client)
@@ -343,8 +388,6 @@ async def _leader(client: ApiClient, target: Target, source: Source) -> Leader:
 @asynccontextmanager
 async def _reached(client: ApiClient, leader: Leader) -> AsyncIterator[str]:
     """A URL of the leader's server for one request, through the API server."""
-    from eclectus.kubeclient.api_errors import MissingError, RejectedError
-
     server, where = leader.server, f"{leader.server.namespace}/{leader.server.pod}"
     scheme = "https" if server.certificate else "http"
     if not server.pod:
