@@ -12,7 +12,7 @@ from eclectus.api.node_probe import EndedBy, Outcome
 YIELDED = "Yielded"
 """The reason of the outcome of a run that real pods have displaced."""
 
-CopyStep = Literal["created", "won", "lost", "withdrawn", "refused"]
+CopyStep = Literal["created", "won", "lost", "withdrawn", "refused", "restarted"]
 
 _FAILURES: dict[EndedBy, str] = {"Pod": "failed", "Operator": "overdue", "Other": "lost"}
 
@@ -53,7 +53,8 @@ class Metrics:
         self._copies = self._counter(
             "copy_steps",
             "Copies of pods that straggle: created, won (ended before their originals), lost, withdrawn (too "
-            "long in one stage, or not needed any more), or refused (with an event that says why).",
+            "long in one stage, or not needed any more), or refused (with an event that says why); and "
+            "pods of Jobs that were restarted instead.",
             "step",
         )
 

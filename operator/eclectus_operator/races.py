@@ -117,11 +117,29 @@ class RaceSync(Sync):
         await self._record(about, "CopyCreated", text)
         return True
 
-    async def refuse(self, about: About, original: Contender, why: str, task: str = "") -> None:
-        """Say why a pod gets no copy for now."""
+    async def refuse(
+        self, about: About, original: Contender, why: str, task: str = "", *, is_restart: bool = False
+    ) -> None:
+        """Say why a pod gets no copy for now, or is not restarted."""
         self.pauses.pause(original.uid, self.now)
         self.context.metrics.count_copy("refused")
-        await self._record(about, "CopyRefused", f"{task}{original.name} gets no copy: {why}")
+        reason = "RestartRefused" if is_restart else "CopyRefused"
+        what = "is not restarted" if is_restart else "gets no copy"
+        await self._record(about, reason, f"{task}{original.name} {what}: {why}")
+
+    async def restart(self, about: About, original: Contender) -> None:
+        """End a pod, so that its Job makes another. Raises NotLeadingError."""
+        text = f"{original.name} is ended, so that its Job makes another: {original.lags}"
+        try:
+            if await self._end(original, text, "RestartedElsewhere"):
+                self.context.metrics.count_copy("restarted")
+                await self._record(about, "Restarted", text)
+        except NotLeadingError:
+            raise
+        except ConflictError:  # it has changed since it was read: it may have ended
+            self.wake_by(self.now)
+        except ApiError as error:
+            _log.warning("%s: %s not restarted: %s", self.pods_path, original.name, error)
 
     async def take(self, about: About, race: Race[Contender], task: str = "") -> None:
         """Take the step of a race that ends a pod. Raises NotLeadingError."""
@@ -164,7 +182,7 @@ class RaceSync(Sync):
                 self.pauses.pause(race.original.uid, self.now)
             await self._record(about, "CopyWithdrawn", text)
 
-    async def _end(self, pod: Contender, message: str) -> bool:
+    async def _end(self, pod: Contender, message: str, reason: str = "OvertakenByAttempt") -> bool:
         """Delete a pod as it was read; whether it was there. Raises ApiError: ConflictError if it changed.
 
         One that runs is marked first, so that nobody takes its end for a failure of its own.
@@ -172,14 +190,14 @@ class RaceSync(Sync):
         path, version = f"{self.pods_path}/{pod.name}", pod.version
         if self.may_mark and pod.node and not pod.has_ended:
             try:
-                version = await self._mark(path, pod, message)
+                version = await self._mark(path, pod, message, reason)
             except MissingError:
                 return False
         was_there = await self.context.delete(path, pod.uid, version)
         _log.info("deleted %s: %s", path, message)
         return was_there
 
-    async def _mark(self, path: str, pod: Contender, message: str) -> str:
+    async def _mark(self, path: str, pod: Contender, message: str, reason: str) -> str:
         """Mark a pod as one that is about to be ended; its version after that."""
         found = await self.context.api.send("GET", path)
         meta, conditions = found["metadata"], found.get("status", {}).get("conditions") or []
@@ -190,7 +208,7 @@ class RaceSync(Sync):
         condition = {
             "type": DISRUPTION,
             "status": "True",
-            "reason": "OvertakenByAttempt",
+            "reason": reason,
             "message": message,
             "lastTransitionTime": time_text(self.now),
         }

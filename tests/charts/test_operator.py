@@ -153,6 +153,7 @@ COPIES = {
     Permission("", "pods", "watch", namespace="batch"),
     Permission("", "pods/status", "patch", namespace="batch"),
     Permission("", "persistentvolumeclaims", "get", namespace="batch"),
+    Permission("batch", "jobs", "get", namespace="batch"),
     Permission("events.k8s.io", "events", "create", namespace="batch"),
 }
 

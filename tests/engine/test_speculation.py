@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_profile, make_task
-from eclectus.engine.attempts import ENDED_MOST, KINDS_MOST, PAST_MOST, Attempts
+from eclectus.engine.attempts import COMPLETION_INDEX_LABEL, ENDED_MOST, KINDS_MOST, PAST_MOST, Attempts
 from eclectus.engine.counters import CopyCounters
 from eclectus.engine.engine import Engine
 from eclectus.engine.speculation import LOOKS_MOST, MARKS_MOST
@@ -323,6 +323,77 @@ def test_the_other_rules() -> None:
         policy.pool_share = policy.job_share = 1.0
         world.wait(100.0)
         assert set(world.late) - {"c", "d"} == expected, policy
+
+
+def of_job(index: int) -> dict[str, Any]:
+    """What a pod of a Job that may be restarted has."""
+    return {"job": "j", "restartable": True, "labels": ((COMPLETION_INDEX_LABEL, str(index)),)}
+
+
+def test_a_pod_of_a_job_is_worth_restarting_above_twice_the_time_elsewhere_and_a_start() -> None:
+    """Tasks take 10 s, and a start 2 s: one that has run for longer is expected to run as long again."""
+    world = Running(MantriLite())
+    world.past(job="j")
+    world.start("a", **of_job(0))
+    world.wait(22.0)
+    assert world.late == []
+    world.wait(8.0)
+    assert world.late == ["a"]
+    (mark,) = (each for each in world.commands if isinstance(each, MarkStraggling))
+    assert mark.reason == "WorthRestarting"
+    assert mark.message.startswith("expected to need 2")
+    assert mark.message.endswith("s more, a new pod 12 s: a restart saves time of machines")
+
+
+def test_a_task_of_a_job_is_restarted_once_and_others_as_well() -> None:
+    world = Running(MantriLite())
+    world.past(job="j")
+    first = world.start("a", **of_job(0))
+    world.wait(30.0)
+    world.see(replace(world.tasks["a"], deleting=True))
+    world.end("a", "Failed")
+    assert world.late == ["a"]
+    world.start("a-again", **of_job(0))
+    world.start("b", **of_job(1))
+    world.wait(100.0)
+    assert world.late == ["a", "b"]
+    assert first.uid not in world.engine._state.attempts.marks
+
+
+def test_the_new_pod_of_a_restarted_task_prefers_other_nodes() -> None:
+    world = Running(MantriLite())
+    world.past(job="j")
+    world.start("a", **of_job(0))
+    node = world.tasks["a"].node
+    world.wait(30.0)
+    world.see(replace(world.tasks["a"], deleting=True))
+    world.end("a", "Failed")
+    for name, index, preferences in (("a-again", 0, 1), ("b", 1, 0)):
+        world.see(make_task(name, speculative=True, cpu=1000, **of_job(index)))
+        spec = world.engine._state.pending[f"uid-{name}"].spec
+        assert len(spec.preferences) == preferences
+        assert all(each.term.fields[0].values == (node,) for each in spec.preferences)
+
+
+def test_a_restart_that_a_scheduler_before_has_asked_for_is_the_only_one_too() -> None:
+    world = Running(MantriLite())
+    world.past(job="j")
+    world.start("a", straggling=True, **of_job(0))
+    world.see(replace(world.tasks["a"], deleting=True))
+    world.end("a", "Failed")
+    world.start("a-again", **of_job(0))
+    world.wait(100.0)
+    assert world.late == []
+
+
+def test_other_rules_restart_nothing() -> None:
+    world = Running(Spark(quantile=0.5))
+    world.past(job="j")
+    world.start("a", **of_job(0))
+    world.wait(60.0)
+    assert [each.reason for each in world.commands if isinstance(each, MarkStraggling)] == [
+        "ExpectedToEndLate"
+    ]
 
 
 class Raising(Speculate):

@@ -15,6 +15,7 @@ from eclectus.model.events import NodeSeen, Resumed, TaskGone, TaskSeen
 from eclectus.model.objects import Task
 from eclectus.policies.place.fit import BestFit
 from eclectus.policies.speculate.late import Late
+from eclectus.policies.speculate.mantri import MantriLite
 from eclectus.policies.speculate.none import NoCopies
 
 
@@ -80,3 +81,15 @@ def test_what_cannot_be_read_of_the_progress_of_a_pod_is_said() -> None:
     assert world.said("a", 10.0).endswith(
         "no sooner. Its progress is not read as written: eclectus.dev/progress: 'half' is not a list"
     )
+
+
+def test_a_pod_of_a_job_is_restarted_once() -> None:
+    world = Running(MantriLite())
+    of_job = {"job": "j", "restartable": True}
+    task = world.start("a", 10.0, **of_job)
+    world.engine.step([], 40.0)
+    said = world.said("a", 40.0)
+    assert said.endswith("and the operator is to end it, so that its Job makes another")
+    world.engine.step([TaskSeen(replace(task, deleting=True)), TaskGone(task.uid)], 41.0)
+    world.start("b", 41.0, **of_job)
+    assert world.said("b", 41.0).startswith("its Job has made it for one that was late")

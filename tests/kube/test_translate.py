@@ -73,6 +73,29 @@ def test_a_pod_says_how_far_it_is_by_phases_and_what_cannot_be_read_is_named_if_
     assert task(annotations=bad, labels=may).unread_progress == problem
 
 
+@pytest.mark.parametrize(
+    ("owner", "text", "speculative", "may"),
+    [
+        (("batch/v1", "Job"), "true", "true", True),
+        (("batch/v1", "Job"), "yes", "true", False),
+        (("batch/v1", "Job"), "true", "", False),
+        (("batch.volcano.sh/v1alpha1", "Job"), "true", "true", False),
+        (("apps/v1", "ReplicaSet"), "true", "true", False),
+    ],
+)
+def test_a_pod_of_a_job_may_be_restarted_if_it_says_so(
+    owner: tuple[str, str], text: str, speculative: str, may: bool
+) -> None:
+    reference = {"apiVersion": owner[0], "kind": owner[1], "name": "j", "uid": "u", "controller": True}
+    got = task(
+        labels={"eclectus.dev/speculative": speculative},
+        annotations={"eclectus.dev/restartable": text},
+        ownerReferences=[reference],
+    )
+    assert got.restartable is may
+    assert not task(annotations={"eclectus.dev/restartable": "true"}).restartable
+
+
 def test_of_a_long_hint_the_problem_shows_the_beginning() -> None:
     (problem,) = translate.annotation_problems({PATH_SECONDS: "x" * 5000})
     assert "x" * translate.MAX_TEXT in problem

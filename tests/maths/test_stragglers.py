@@ -13,6 +13,7 @@ from eclectus.maths.stragglers import (
     is_behind,
     is_slow,
     is_slowest,
+    is_worth_restarting,
     overdue_after,
     percentile,
     progress_of_phases,
@@ -39,6 +40,14 @@ TASKS = {
 )
 def test_the_time_left_is_what_is_left_over_the_rate(progress: float, age: float, left: float) -> None:
     assert time_left(progress, age) == pytest.approx(left, rel=1e-4)
+
+
+@pytest.mark.parametrize(("left", "is_worth"), [(86.0, False), (86.1, True), (inf, True), (0.0, False)])
+def test_a_restart_is_worth_it_above_twice_the_time_elsewhere_and_a_start(
+    left: float, is_worth: bool
+) -> None:
+    """Work of 42 s elsewhere and a start of 2 s."""
+    assert is_worth_restarting(left, 42.0, 2.0) is is_worth
 
 
 @pytest.mark.parametrize(("phases", "progress"), [((0.5, 0.0, 0.0), 1 / 6), ((1.0, 1.0, 0.5), 5 / 6)])

@@ -8,6 +8,10 @@ A pod that its user deletes takes its copy with it. One that is gone because of 
 its work to the copy. What tells them apart is the condition DisruptionTarget; a pod that was never seen to go
 counts as disrupted, so that no work is lost.
 
+Of a pod that a Job controls there is no copy: the Job's controller would take it for one too many. If the pod
+says that it is `restartable`, and the scheduler that this is worth it, it is ended instead, and the Job makes
+another (restarts.py).
+
 Pods of DagJobs are not looked at here (dag_jobs/job_copies.py).
 """
 
@@ -23,6 +27,7 @@ from eclectus.api.names import (
     DAG_JOB_LABEL,
     IDEMPOTENT,
     ORIGINAL,
+    RESTARTABLE,
     SPECULATIVE_LABEL,
     STRAGGLING,
 )
@@ -31,7 +36,8 @@ from eclectus.kubeclient.client import Object, list_pages
 from eclectus.maths.copies import NO_POD, Attempt, Doing, Step, next_step
 from eclectus_operator import convert, copied_pods
 from eclectus_operator.convert import ShapeError
-from eclectus_operator.observed import DISRUPTION, Metadata, Pod
+from eclectus_operator.copies import restarts
+from eclectus_operator.observed import DISRUPTION, Metadata, Pod, PodCondition
 from eclectus_operator.operator_context import NotLeadingError, OperatorContext
 from eclectus_operator.pod_stages import life
 from eclectus_operator.races import Pauses, Race, RaceSync
@@ -52,6 +58,7 @@ class BarePod(Struct, frozen=True, gc=False):
     controller: str = ""  # what controls it: kind and name
     is_disrupted: bool = False
     is_straggling: bool = False
+    is_worth_restarting: bool = False  # it straggles, and rather than copied it should be ended
     lags: str = ""
     finished: float | None = None
     stage_until: float | None = None
@@ -105,11 +112,17 @@ def read(found: Object) -> BarePod:
         controller=f"{owner.kind} {owner.name}" if owner else "",
         is_disrupted=disrupted is not None and disrupted.status == "True",
         is_straggling=straggling is not None and straggling.status == "True",
+        is_worth_restarting=_is_worth_restarting(pod.metadata, straggling),
         lags="" if straggling is None else straggling.message,
         finished=max(finishes, default=None),
         stage_until=stage_until,
         late=late,
     )
+
+
+def _is_worth_restarting(metadata: Metadata, straggling: PodCondition | None) -> bool:
+    is_worth_it = straggling is not None and straggling.reason == "WorthRestarting"
+    return is_worth_it and metadata.annotations.get(RESTARTABLE) == "true"
 
 
 def _doing(pod: Pod) -> Doing:
@@ -244,14 +257,30 @@ class CopyController:
             return
         if known.pauses.holds(original.uid, self._context.now()):
             return
-        problem = await self._problem(original, namespace)
-        if not problem:
+        is_restart = original.is_worth_restarting
+        problem = await (self._restart_problem if is_restart else self._problem)(original, namespace)
+        if not problem and is_restart:
+            await running.restart(original.metadata, original)
+        elif not problem:
             has_no_requests = self._context.settings.copy_requests == "none"
             body = copied_pods.copy_of(original.body, has_no_requests=has_no_requests)
             await running.start(original.metadata, race, body)
         elif original.uid not in known.refused:
             known.refused.add(original.uid)
-            await running.refuse(original.metadata, original, problem)
+            await running.refuse(original.metadata, original, problem, is_restart=is_restart)
+
+    async def _restart_problem(self, pod: BarePod, namespace: str) -> str:
+        """Why a pod is not ended, although its work would end sooner elsewhere; empty if it may be."""
+        kind, _, name = pod.controller.partition(" ")
+        if kind != "Job":
+            return "no Job controls it, so nothing would make another pod"
+        try:
+            found = await self._context.api.send("GET", f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}")
+        except NotLeadingError:
+            raise
+        except ApiError as error:
+            return f"its Job {name} could not be read: {error.message}"
+        return restarts.why_not(found)
 
     async def _problem(self, pod: BarePod, namespace: str) -> str:
         """Why a pod gets no copy; empty if it may have one."""

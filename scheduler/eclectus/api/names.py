@@ -36,6 +36,7 @@ LEADER_SINCE = f"{GROUP}/leader-since"  # written with the bind: the acquireTime
 # On pods that may be copied where they straggle, and on their copies.
 SPECULATIVE_LABEL = f"{GROUP}/speculative"  # "true": a second pod may do the same work beside it
 IDEMPOTENT = f"{GROUP}/idempotent"  # annotation, "true": nothing is wrong if its work is done twice
+RESTARTABLE = f"{GROUP}/restartable"  # annotation, "true": its Job may do its work anew in another pod
 COPY_OF_LABEL = f"{GROUP}/copy-of"  # the uid of the original: only the operator makes pods with it
 ORIGINAL = f"{GROUP}/original"  # annotation of a copy: the name of its original
 STRAGGLING = f"{GROUP}/Straggling"  # condition, by the scheduler: a copy is expected to end earlier

@@ -17,11 +17,12 @@ from math import inf
 from typing import NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from eclectus.cluster.due_times import DueInTurns
 from eclectus.engine.counters import CopyCounters
 from eclectus.framework import Straggler
-from eclectus.model.objects import Task
+from eclectus.model.objects import Preference, Requirement, Task, Term
 
 FIRST_LOOK_SECONDS = 1.0  # after the start
 LOOKS_APART, LOOKS_APART_MOST = 0.25, 30.0  # as a share of the age; seconds
@@ -29,6 +30,8 @@ ENDED_MOST = 1000  # run times of a group that are remembered
 PAST_MOST = 64  # run times of a kind
 KINDS_MOST = 4096  # kinds, and jobs whose copies were settled: beyond it the one unchanged for longest goes
 PEAK_SECONDS = 3600.0  # for which, at least, the most tasks that a pool has run at a time are remembered
+
+COMPLETION_INDEX_LABEL = "batch.kubernetes.io/job-completion-index"  # by Kubernetes: which task of its Job
 
 GroupKey = tuple[object, ...]
 JobKey = tuple[str, str]
@@ -110,6 +113,7 @@ class Attempts:
         self._marks: dict[str, Mark] = {}
         self.marks: Mapping[str, Mark] = self._marks
         self._spent: set[str] = set()  # running attempts that have had a copy
+        self._restarted: OrderedDict[tuple[str, str, str], str] = OrderedDict()  # tasks of Jobs -> last node
         self._settled: OrderedDict[JobKey, tuple[int, int]] = OrderedDict()  # copies that ran, and that won
         self._running_of_job = Counter[JobKey]()
         self._marks_of = Counter[PoolKey | JobKey]()
@@ -179,6 +183,10 @@ class Attempts:
             self._mark(known, Mark(None, self.now))
         if task.deleting:
             self.due.discard(task.namespace, task.uid)
+            if task.restartable and task.uid in self._marks:
+                self._restarted[_task_of_job(task)] = task.node
+                if len(self._restarted) > KINDS_MOST:
+                    self._restarted.popitem(last=False)
 
     def end(self, task: Task, now: float) -> None:
         """A pod that has opted in, or a copy, has ended; `forget` follows."""
@@ -295,6 +303,21 @@ class Attempts:
         """Whether a copy of it was seen, which may be gone."""
         return uid in self._spent
 
+    def rather_elsewhere(self, task: Task) -> Task:
+        """A waiting pod; where one of the same task was ended because it was late, it prefers other nodes.
+
+        That is no rule: it may have no other node.
+        """
+        node = self._restarted.get(_task_of_job(task)) if task.restartable and not task.node else None
+        if node is None:
+            return task
+        others = Preference(100, Term(fields=(Requirement("metadata.name", "NotIn", (node,)),)))
+        return replace(task, spec=replace(task.spec, preferences=(*task.spec.preferences, others)))
+
+    def was_restarted(self, task: Task) -> bool:
+        """Whether a pod of the same task of its Job was ended because it was late."""
+        return _task_of_job(task) in self._restarted
+
     def marked_of_pool(self, task: Task) -> int:
         """How many tasks of its pool are marked."""
         return self._marks_of[pool_of(task)]
@@ -342,6 +365,10 @@ def pool_of(task: Task) -> PoolKey:
 def _group_of(task: Task) -> GroupKey:
     job = "" if task.job in ("", task.uid) else task.job
     return task.namespace, job, task.stage, task.workload, task.spec.requests
+
+
+def _task_of_job(task: Task) -> tuple[str, str, str]:
+    return task.namespace, task.job, dict(task.labels).get(COMPLETION_INDEX_LABEL, "")
 
 
 def _kind_of(task: Task) -> GroupKey:

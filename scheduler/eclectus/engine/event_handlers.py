@@ -125,6 +125,7 @@ class EventHandlers:
         attempts = self._state.attempts
         if attempts is not None and (task.speculative or task.copy_of):
             self._see_attempt(attempts, task)
+            task = attempts.rather_elsewhere(task)
         if task.phase in ENDED:
             self._ended_seen(task)
         else:

@@ -2,8 +2,9 @@
 
 Whether or not pods wait; but a pool of which a first attempt waits gets no copies: room that is left is for
 that. A mark is a condition on the pod (model/commands.py), by which the operator makes the copy: so it is a
-level, and a restart of either loses nothing. It is taken back when the pod is not late any more and has no
-copy yet, or when its copy is gone, so that no second one is made.
+level, and a restart of either loses nothing. Of a pod of a Job it may say that the pod is to be ended, so
+that the Job makes another: once for each task of the Job. It is taken back when the pod is not late any more
+and has no copy yet, or when its copy is gone, so that no second one is made.
 
 Why a pod that is late gets no copy, `RunningAttempt.refusal`, is for people and metrics.
 """
@@ -67,6 +68,8 @@ class Speculation:
             return None
         attempt.row = row
         straggler = state.guarded(profile.speculate, profile.speculate.late, state.view, attempt)
+        if straggler is not None and straggler.restart and attempts.was_restarted(attempt.task):
+            straggler = None
         mark = attempts.marks.get(uid)
         if straggler is None:
             attempt.refusal = ""
@@ -93,11 +96,13 @@ class Speculation:
                 continue
             marked += 1
             attempts.mark(attempt, straggler)
+            other = "a new pod" if straggler.restart else "a copy"
             message = (
-                f"expected to need {straggler.left:.0f} s more, a copy {straggler.elsewhere:.0f} s: "
+                f"expected to need {straggler.left:.0f} s more, {other} {straggler.elsewhere:.0f} s: "
                 f"{straggler.why}"
             )
-            self._state.mark_straggling(attempt.task, "ExpectedToEndLate", message)
+            reason: StragglingReason = "WorthRestarting" if straggler.restart else "ExpectedToEndLate"
+            self._state.mark_straggling(attempt.task, reason, message)
 
     def _refusal(self, task: Task, traits: SpeculateTraits, waiting: set[tuple[str, str]]) -> str:
         """Why it gets no copy although it is late; empty if it gets one."""

@@ -422,7 +422,8 @@ class State:
 
     def mark_straggling(self, task: Task, reason: StragglingReason, message: str) -> None:
         """Write on a running pod that it is late, or that it is so no more."""
-        is_late, pod = reason == "ExpectedToEndLate", (task.uid, task.namespace, task.name, task.profile)
+        is_late = reason in ("ExpectedToEndLate", "WorthRestarting")
+        pod = task.uid, task.namespace, task.name, task.profile
         self._commands.append(MarkStraggling(*pod, is_late, reason, message))
 
     def look_at_pools(self) -> None:

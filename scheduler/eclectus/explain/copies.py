@@ -33,7 +33,11 @@ def _of_original(attempts: Attempts, attempt: RunningAttempt, now: float) -> str
     elif attempts.has_had_copy(uid):
         said = "it has had a copy, which is gone; no second one is made"
     elif uid in attempts.marks:
-        said = f"it is late{_left(attempts, uid, now)}, and the operator is to make a copy of it"
+        is_restart = (straggler := attempts.marks[uid].straggler) is not None and straggler.restart
+        does = "end it, so that its Job makes another" if is_restart else "make a copy of it"
+        said = f"it is late{_left(attempts, uid, now)}, and the operator is to {does}"
+    elif attempts.was_restarted(attempt.task):
+        said = "its Job has made it for one that was late; it is not restarted a second time"
     elif attempt.refusal:
         said = f"it is late, and gets no copy: {REFUSED[attempt.refusal]}"
     return said

@@ -330,6 +330,7 @@ class Straggler(NamedTuple):
     left: float  # what it is expected to need more
     elsewhere: float  # what a copy is expected to take, with its start
     why: str  # in words
+    restart: bool = False  # it should be ended, so that its Job makes another pod, and get no copy
 
 
 class Speculate(Policy, ABC):

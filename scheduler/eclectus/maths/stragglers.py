@@ -89,6 +89,14 @@ def saves_machine_time(ended: Sequence[float], left: float, least: float = 0.25)
     return bool(ended) and bisect_left(ended, left / 2.0) > least * len(ended)
 
 
+def is_worth_restarting(left: float, anew: float, start: float) -> bool:
+    """Whether to end an attempt and begin anew elsewhere (Mantri): what is left is above twice that time.
+
+    `anew`: what the whole work is expected to take there, after `start`.
+    """
+    return left > 2.0 * anew + start
+
+
 def copies_most(slots: int, share: float) -> int:
     """How many copies a pool with so many slots may have: a share of them, at least one of `LEAST_SLOTS`."""
     return max(floor(share * slots), int(slots >= LEAST_SLOTS and share > 0.0))

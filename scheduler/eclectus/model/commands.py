@@ -103,11 +103,13 @@ class Warn(Struct, frozen=True, gc=False, tag=True):
     message: str
 
 
-StragglingReason = Literal["ExpectedToEndLate", "NoLongerLate", "CopyGone"]
+StragglingReason = Literal["ExpectedToEndLate", "WorthRestarting", "NoLongerLate", "CopyGone"]
 
 
 class MarkStraggling(Struct, frozen=True, gc=False, tag=True):
     """Write on a running pod whether it is late, so that a copy of it is made: condition Straggling.
+
+    With the reason WorthRestarting it is rather ended, so that its Job makes another pod.
 
     Not answered; the watch shows it.
     """

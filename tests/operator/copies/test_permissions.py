@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from audited_api import operator_rights
-from bare_pods import CLAIMS, SETTINGS, BareWorld, pod
+from bare_pods import CLAIMS, JOB, SETTINGS, WORTH_RESTARTING, BareWorld, of_job, pod
 from copy_world import CopyWorld
 from eclectus_hack.permissions import superfluous
 from eclectus_operator.metrics import Metrics
@@ -20,8 +20,14 @@ def test_every_permission_is_used_by_a_sync_or_a_watch():
     world = BareWorld(pod(volumes=[claim]))
     world.api.put(CLAIMS, {"metadata": {"name": "c"}, "spec": {"accessModes": ["ReadOnlyMany"]}})
     world.play(30)
+    found, job = of_job()
+    restarted = BareWorld(found)
+    restarted.condition = WORTH_RESTARTING
+    restarted.api.put(JOB.rpartition("/")[0], job)
+    restarted.play(30)
     watched = {each for each in of_copies() if each.verb == "watch"}
-    assert superfluous(set(of_copies() - watched), world.audited.used) == set()
+    used = world.audited.used | restarted.audited.used
+    assert superfluous(set(of_copies() - watched), used) == set()
     handlers = SyncLoop(copies(SETTINGS), SETTINGS, lambda: True, Metrics()).registry()._watching
     named = {each.selector.any_name for each in handlers.get_all_handlers()}
     assert {each.resource for each in watched} == named == {"pods"}

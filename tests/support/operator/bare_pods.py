@@ -9,7 +9,7 @@ from typing import Any
 
 from audited_api import AuditedApi
 from eclectus.api.common import time_seconds, time_text
-from eclectus.api.names import COPY_OF_LABEL, IDEMPOTENT, SPECULATIVE_LABEL, STRAGGLING
+from eclectus.api.names import COPY_OF_LABEL, IDEMPOTENT, RESTARTABLE, SPECULATIVE_LABEL, STRAGGLING
 from eclectus_operator.cluster_nodes import NodePool
 from eclectus_operator.copies.copy_controller import CopyController
 from eclectus_operator.metrics import Metrics
@@ -21,7 +21,9 @@ from probe_world import driven
 PODS = "/api/v1/namespaces/team/pods"
 CLAIMS = "/api/v1/namespaces/team/persistentvolumeclaims"
 SETTINGS = Settings(instance="blue", namespace="probes", copies="team", look_seconds=10.0)
+JOB = "/apis/batch/v1/namespaces/team/jobs/boss"
 STRAGGLES = {"type": STRAGGLING, "status": "True", "reason": "Late", "message": "100 s left, 9 s elsewhere"}
+WORTH_RESTARTING = {**STRAGGLES, "reason": "WorthRestarting"}
 
 
 def pod(name: str = "a", *, owner: str = "", labels: Object | None = None, **spec: Any) -> Object:
@@ -40,6 +42,18 @@ def pod(name: str = "a", *, owner: str = "", labels: Object | None = None, **spe
     }
 
 
+IGNORES = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+
+
+def of_job(**changes: Any) -> tuple[Object, Object]:
+    """A pod of a Job that may be restarted, and the Job, with changes of its spec."""
+    found = pod(owner="Job")
+    found["metadata"]["annotations"] = {RESTARTABLE: "true"}
+    rules = {"podFailurePolicy": {"rules": [IGNORES]}, "podReplacementPolicy": "Failed"}
+    spec = {"completionMode": "Indexed", **rules, **changes}
+    return found, {"metadata": {"name": "boss", "namespace": "team"}, "spec": spec}
+
+
 class BareWorld:
     """A fake API server with one pod on n0 that straggles, and an operator.
 
@@ -53,7 +67,7 @@ class BareWorld:
         self.metrics = Metrics()
         self.seconds = {"a": 60.0, "a-copy": 6.0, **(seconds or {})}
         self.has_room = True  # for copies
-        self.straggling = {"a"}
+        self.straggling, self.condition = {"a"}, STRAGGLES
         self._leaving: set[str] = set()
         for each in pods or (pod(),):
             self.api.put(PODS, each)
@@ -105,7 +119,7 @@ class BareWorld:
         pod, name = self.api.touch(path), path.rpartition("/")[2]
         pod["spec"]["nodeName"] = "n1" if COPY_OF_LABEL in pod["metadata"]["labels"] else "n0"
         state = {"running": {"startedAt": time_text(self.api.now)}}
-        conditions = [STRAGGLES] if name in self.straggling else []
+        conditions = [self.condition] if name in self.straggling else []
         pod["status"] = {
             "phase": "Running",
             "conditions": conditions,
