@@ -33,6 +33,7 @@ from eclectus_e2e.testbed.controlplane.components import audit_log
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_hack.permissions import Permission, forbidden, granted, requests
 from live_cluster import Admin, wait
+from tar_files import unpack
 
 pytestmark = pytest.mark.live
 NAMESPACE = chart.NAMESPACE
@@ -59,7 +60,7 @@ def chart_before(tmp_path):
     if subprocess.run(command, cwd=CHECKOUT, capture_output=True, check=False).returncode:
         pytest.skip(f"this checkout's history has no commit {BEFORE[:7]}")
     with tarfile.open(tmp_path / "chart.tar") as archive:
-        archive.extractall(tmp_path, filter="data")
+        unpack(archive, tmp_path)
     return tmp_path / "charts" / "eclectus"
 
 

@@ -14,6 +14,7 @@ from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.testbed.images import archives, layers
 from eclectus_e2e.testbed.processes import wait_for
 from eclectus_hack.images import images
+from tar_files import unpack
 
 pytestmark = [
     pytest.mark.live,
@@ -30,7 +31,7 @@ class Unpacked:
         self.root = folder / "root"
         self.root.mkdir()
         with tarfile.open(archives.archive(name)) as tar:
-            tar.extractall(parts, filter="data")
+            unpack(tar, parts)
         (manifest,) = json.loads((parts / "manifest.json").read_text())
         self.start = json.loads((parts / manifest["Config"]).read_text())["config"]
         layers.unpack([layers.Layer(parts / each, "") for each in manifest["Layers"]], self.root)
