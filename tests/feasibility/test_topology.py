@@ -220,9 +220,13 @@ class FollowsOtherPods(RuleBasedStateMachine):
         if kept.feasible[row]:
             assert room.fits == (not why and 9 - len([each for each in left if each[0] == node]) >= 1)
         if dumb_rules.affinity_true(pod.spec, node) and dumb_rules.taints_true(pod.spec, node):
-            is_full = len([each for each in left if each[0] == node]) >= 9
-            first = "Too many pods" if is_full else why
-            assert reasons_without(room) == ((first,) if first else ())
+            here = [other for at, other in left if at == node]
+            lacks = {
+                "Too many pods": len(here) >= 9,
+                "Insufficient cpu": sum(dict(each.spec.requests).get("cpu", 0) for each in (*here, pod)) > 9,
+            }
+            first = tuple(reason for reason, is_lacking in lacks.items() if is_lacking)
+            assert reasons_without(room) == (first or ((why,) if why else ()))
 
     def passes_other_rules(self, spec: Spec, node: Node) -> bool:
         row = self.cluster.rows[node.name]
