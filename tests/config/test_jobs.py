@@ -1,5 +1,7 @@
 """Jobs of batch/v1 as DagJobs: what is kept, what is done anyway, and what is said to have no counterpart."""
 
+import re
+
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -9,6 +11,7 @@ from eclectus.api.dag_job import DagJob
 from eclectus.cli.main import program
 from eclectus.config.jobs import PARALLELISM, dag_jobs_of
 from eclectus.model.errors import SettingsError
+from eclectus_e2e.paths import CHECKOUT
 
 CONTAINER = {"name": "main", "image": "etl:3"}
 
@@ -176,7 +179,10 @@ def test_a_cron_jobs_template_and_the_items_of_a_list_are_read():
     }
     (found,), notes = made(listing)
     assert found["metadata"]["name"] == "nightly"
-    assert notes[0].startswith("jobs.yaml: CronJob nightly: schedule: ")
+    assert notes[0].startswith("jobs.yaml: CronJob nightly: schedule: docs/dag-jobs.md#")
+    anchor = notes[0].partition("#")[2].partition(" ")[0]
+    titles = re.findall(r"^## (.+)$", (CHECKOUT / "docs" / "dag-jobs.md").read_text(), flags=re.MULTILINE)
+    assert anchor in [title.lower().replace(",", "").replace(" ", "-") for title in titles]
     assert notes[1] == "jobs.yaml: Service: it is neither a Job nor a CronJob of batch/v1"
 
 
@@ -186,9 +192,13 @@ def test_a_cron_jobs_template_and_the_items_of_a_list_are_read():
         ("kind: [", "jobs.yaml: is not valid YAML"),
         ("", "there is no Job in what was given"),
         ("[1]", "jobs.yaml: "),
-        (yaml.safe_dump(job(completions=0)), "has 0 completions; a stage has 1 to 10,000 tasks"),
-        (yaml.safe_dump(job(parallelism=0)), "has 0 completions"),
-        (yaml.safe_dump(job(completions="many")), "completions: must be a whole number, not 'many'"),
+        (yaml.safe_dump(job(completions=0)), "would have 0 tasks; a stage has 1 to 10,000"),
+        (yaml.safe_dump(job(parallelism=0)), "would have 0 tasks"),
+        (
+            yaml.safe_dump(job(completions="many")),
+            "completions: must be a whole number of 0 or more, not 'many'",
+        ),
+        (yaml.safe_dump(job(backoffLimit=-1)), "backoffLimit: must be a whole number of 0 or more, not -1"),
         (yaml.safe_dump(job(template=None)), "template.spec.containers: is missing"),
         (yaml.safe_dump(job(template={"spec": {"containers": 3}})), "template.spec.containers"),
         (yaml.safe_dump(job(template={"spec": {"containers": [3]}})), "template.spec.containers"),

@@ -12,22 +12,17 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from eclectus.api.dag_job import MAX_RETRIES, MAX_TASKS, STAGE_NAME_CHARACTERS
 from eclectus.api.names import API_VERSION, DAG_JOB, TASK_INDEX_LABEL
 from eclectus.config.settings_reading import read_documents, read_list, read_mapping
 from eclectus.model.errors import SettingsError
 
 Object = dict[str, Any]
 
-STAGE_CHARACTERS = 40
-RETRIES_MOST = 20
-TASKS_MOST = 10_000
 BACKOFF_LIMIT = 6  # of a Job that has none
 INDEX_VARIABLE = "JOB_COMPLETION_INDEX"  # that containers of an Indexed Job read
-OF_THE_CONTROLLER = (
-    "batch.kubernetes.io/",
-    "controller-uid",
-    "job-name",
-)  # labels of pods, and beginnings of them
+# Labels that the Job's controller gives its pods, or what they begin with.
+OF_THE_CONTROLLER = ("batch.kubernetes.io/", "controller-uid", "job-name")
 IGNORE_DISRUPTION = {
     "action": "Ignore",
     "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
@@ -37,6 +32,7 @@ PARALLELISM = "a DagJob starts what there is room for; a Pool with maxShare limi
 WORK_QUEUE = (
     "a Job without completions ends with the first pod that succeeds; each of the tasks must succeed here"
 )
+SCHEDULE = "docs/dag-jobs.md#from-jobs-and-on-a-schedule has a CronJob that creates DagJobs"
 BACKOFF = "counts the failures of all pods of a Job, and retries those of each task"
 NONE: Mapping[str, str] = {
     "managedBy": "the operator runs DagJobs",
@@ -47,14 +43,8 @@ NONE: Mapping[str, str] = {
 }
 READ = {
     *("activeDeadlineSeconds", "backoffLimit", "backoffLimitPerIndex", "completionMode", "completions"),
-    *(
-        "parallelism",
-        "podFailurePolicy",
-        "podReplacementPolicy",
-        "suspend",
-        "template",
-        "ttlSecondsAfterFinished",
-    ),
+    *("parallelism", "podFailurePolicy", "podReplacementPolicy", "suspend", "template"),
+    "ttlSecondsAfterFinished",
 }
 
 
@@ -96,11 +86,11 @@ def _jobs(file: str, text: str, notes: list[str]) -> Iterator[_Job]:
     for number, value in enumerate(documents, start=1):
         where = file if len(documents) == 1 else f"{file}: document {number}"
         fields = _mapping(value, where)
-        is_list = str(fields.get("kind", "")).endswith("List")
-        for each in (
-            read_list(fields.get("items"), f"{where}: items") if is_list else [fields] if fields else []
-        ):
-            yield from _job(where, each, notes)
+        if str(fields.get("kind", "")).endswith("List"):
+            for each in read_list(fields.get("items"), f"{where}: items"):
+                yield from _job(where, each, notes)
+        elif fields:
+            yield from _job(where, fields, notes)
 
 
 def _job(where: str, value: object, notes: list[str]) -> Iterator[_Job]:
@@ -112,7 +102,7 @@ def _job(where: str, value: object, notes: list[str]) -> Iterator[_Job]:
         notes.append(f"{where}: it is neither a Job nor a CronJob of batch/v1")
         return
     if kind == "CronJob":
-        notes.append(f"{where}: schedule: docs/dag-jobs.md#on-a-schedule has a CronJob that creates DagJobs")
+        notes.append(f"{where}: schedule: {SCHEDULE}")
         template = _mapping(spec.get("jobTemplate"), f"{where}: spec.jobTemplate")
         metadata |= {"labels": _mapping(template.get("metadata"), where).get("labels")}
         spec = _mapping(template.get("spec"), f"{where}: spec.jobTemplate.spec")
@@ -124,12 +114,11 @@ def _mapping(value: object, where: str) -> Object:
     return {} if value is None else dict(read_mapping(value, where))
 
 
-def _number(spec: Object, field: str, where: str, unset: int | None = None) -> int | None:
+def _number(spec: Object, field: str, where: str) -> int | None:
+    """A whole number, 0 or more; None where it is not set."""
     value = spec.get(field)
-    if value is None:
-        return unset
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise SettingsError(f"{where}: {field}", f"must be a whole number, not {value!r}")
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+        raise SettingsError(f"{where}: {field}", f"must be a whole number of 0 or more, not {value!r}")
     return value
 
 
@@ -174,13 +163,11 @@ def _of_job(job: _Job, notes: list[str]) -> Object:
 def _stage(job: _Job, notes: list[str]) -> Object:
     spec, where = job.spec, job.where
     notes += [f"{where}: {field}: {why}" for field, why in NONE.items() if spec.get(field)]
-    completions, parallelism = (
-        _number(spec, "completions", where),
-        _number(spec, "parallelism", where, 1) or 0,
-    )
+    completions, parallelism = _number(spec, "completions", where), _number(spec, "parallelism", where)
+    parallelism = 1 if parallelism is None else parallelism
     tasks = parallelism if completions is None else completions
-    if not 1 <= tasks <= TASKS_MOST:
-        raise SettingsError(where, f"has {tasks} completions; a stage has 1 to {TASKS_MOST:,} tasks")
+    if not 1 <= tasks <= MAX_TASKS:
+        raise SettingsError(where, f"would have {tasks} tasks; a stage has 1 to {MAX_TASKS:,}")
     if completions is None and tasks > 1:
         notes.append(f"{where}: parallelism without completions: {WORK_QUEUE}")
     elif parallelism < tasks:
@@ -198,7 +185,7 @@ def _stage(job: _Job, notes: list[str]) -> Object:
 
 def _stage_name(job: _Job) -> str:
     name = str(job.metadata.get("name") or job.metadata.get("generateName") or "main")
-    return re.sub(r"[^a-z0-9-]+", "-", name.lower())[:STAGE_CHARACTERS].strip("-") or "main"
+    return re.sub(r"[^a-z0-9-]+", "-", name.lower())[:STAGE_NAME_CHARACTERS].strip("-") or "main"
 
 
 def _retries(job: _Job, tasks: int, notes: list[str]) -> int:
@@ -206,8 +193,8 @@ def _retries(job: _Job, tasks: int, notes: list[str]) -> int:
     limit = _number(job.spec, "backoffLimit", job.where)
     if per_index is None and limit is not None and tasks > 1:
         notes.append(f"{job.where}: backoffLimit {limit}: {BACKOFF}")
-    unlimited = BACKOFF_LIMIT if limit is None else limit
-    return min(unlimited if per_index is None else per_index, RETRIES_MOST)
+    of_job = BACKOFF_LIMIT if limit is None else limit
+    return min(of_job if per_index is None else per_index, MAX_RETRIES)
 
 
 def _template(job: _Job, notes: list[str]) -> Object:

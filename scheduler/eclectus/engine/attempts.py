@@ -28,7 +28,8 @@ FIRST_LOOK_SECONDS = 1.0  # after the start
 LOOKS_APART, LOOKS_APART_MOST = 0.25, 30.0  # as a share of the age; seconds
 ENDED_MOST = 1000  # run times of a group that are remembered
 PAST_MOST = 64  # run times of a kind
-KINDS_MOST = 4096  # kinds, and jobs whose copies were settled: beyond it the one unchanged for longest goes
+# Kinds, jobs whose copies were settled, and restarted tasks: beyond it the one unchanged for longest goes.
+KINDS_MOST = 4096
 PEAK_SECONDS = 3600.0  # for which, at least, the most tasks that a pool has run at a time are remembered
 
 COMPLETION_INDEX_LABEL = "batch.kubernetes.io/job-completion-index"  # by Kubernetes: which task of its Job
