@@ -126,6 +126,10 @@ class PlacedPods:
             started = placed.task.started
             yield placed.task, placed.since if started is None else started
 
+    def count_on(self, row: int) -> int:
+        """How many pods hold room on a row."""
+        return len(self._on.get(self._cluster.names[row], ()))
+
     def is_empty(self, row: int) -> bool:
         """Whether no pod holds room on the row."""
         return self._cluster.names[row] not in self._on

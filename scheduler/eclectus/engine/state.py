@@ -65,6 +65,7 @@ from eclectus.engine.pool_records import PoolRecords
 from eclectus.engine.pool_refusals import PoolRefusals
 from eclectus.engine.queues.class_queues import ClassQueues, Queued
 from eclectus.engine.queues.held_queues import HeldQueues
+from eclectus.engine.queues.near_slots import NearSlots
 from eclectus.engine.queues.node_queues import NodeQueues
 from eclectus.engine.queues.waits import Deferrals
 from eclectus.engine.quota import HeldBack
@@ -144,7 +145,12 @@ class State:
         holding = {each.scheduler_name for each in profiles if each.hold.traits.waits}
         self.class_queues = ClassQueues(classes, profiles, holding)
         self.held = HeldQueues(
-            self.class_queues, self.profiles, self.cluster, self.guarded, self.counters.data
+            self.class_queues,
+            self.profiles,
+            self.cluster,
+            self.guarded,
+            counters=self.counters.data,
+            near_slots=NearSlots(self.cluster, classes, self.placed, self.service_times),
         )
         self.view = self._made_view(classes, seed)
         self._pending: dict[str, Task] = {}
@@ -190,6 +196,7 @@ class State:
             solutions=self.solves.solutions,
             narrowed=self.held.narrowed,
             data_gains=self.held.gains,
+            near_slots=self.held.near_slots,
         )
 
     def _nominated(self) -> Iterator[Task]:

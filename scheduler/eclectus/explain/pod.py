@@ -18,6 +18,8 @@ from eclectus.engine import reports
 from eclectus.engine.engine import Engine
 from eclectus.engine.pod_specs.late_pods import TERMS_MOST
 from eclectus.engine.queues.class_queues import Queued
+from eclectus.engine.queues.data_clocks import QueueClock
+from eclectus.engine.queues.held_queues import rounded
 from eclectus.engine.state import ForeignPod, State
 from eclectus.explain.copies import copies_of
 from eclectus.explain.node import demand_of, leaving_on, named, near_misses, preemption, price_for
@@ -239,7 +241,7 @@ def waiting(state: State, task: Task, task_class: TaskClass, now: float) -> expl
         case "nodeQueue":
             found = _in_node_queue(state, task, now)
         case "withheld":
-            found = _withheld(state, task, now)
+            found = _withheld(state, task, task_class, now)
         case "unschedulable":
             found = _unschedulable(state, task, with_room, now)
         case "deferred":
@@ -296,12 +298,24 @@ def _here(state: State, task: Task, reason: str) -> explanation.Waiting:
     )
 
 
-def _withheld(state: State, task: Task, now: float) -> explanation.Waiting:
+def _held(state: State, task: Task, waited: QueueClock, task_class: TaskClass, now: float) -> str:
+    """For how long it waits for which nodes with its data, and when one of them is expected to have room."""
+    held, most = state.held, rounded(waited.reach.seconds)
+    label, nodes = held.label_of(task.profile, waited), " or ".join(held.known_nodes(task))
+    where = f"a node with the {label} of {nodes}" if label else nodes
+    said = [f"waits {waited.seconds(now):.1f} of {most} s for {where}, while other nodes have room"]
+    slot = None if label else held.near_slots.of(task, task_class, now)
+    if slot is not None and not slot.never:
+        said.append(f"a slot is expected in {rounded(slot.expected_seconds)} s")
+    return "; ".join([*said, *([elsewhere] if (elsewhere := held.elsewhere(task)) else [])])
+
+
+def _withheld(state: State, task: Task, task_class: TaskClass, now: float) -> explanation.Waiting:
     answer, profile = reports.withheld(state, task.uid), state.profiles[task.profile]
     reason = "" if answer is None else answer.reason.message
     queue = _queued(state, task).queue
     if queue.is_held and queue.waited is not None:
-        reason += f"; it has waited {queue.waited.seconds(now):.1f} s"
+        reason = _held(state, task, queue.waited, task_class, now)
     return replace(
         _here(state, task, reason or "its Order keeps it from being offered to any node"),
         policy=str(profile.hold if queue.is_held else profile.order),

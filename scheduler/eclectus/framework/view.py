@@ -24,6 +24,7 @@ from eclectus.feasibility.task_class import ClassCache, NarrowedClass, TaskClass
 from eclectus.framework.actions import Solution
 from eclectus.framework.learner import Learn, Speeds
 from eclectus.maths.data_gain import DataGains
+from eclectus.maths.next_slot import NextSlot
 from eclectus.model.objects import ClassKey, GangKey, Reservation, Task
 
 # The nodes of one class ranked by a cost; the best one is found without reading all of them.
@@ -261,6 +262,13 @@ class PlacedGang(Protocol):
         """How many pods have a node, or have had one, while some of the gang's pods run."""
 
 
+class NearSlots(Protocol):
+    """When nodes with the data of tasks get room."""
+
+    def next(self, task: Task, now: float) -> NextSlot | None:
+        """The next slot for a task on a node with its data; None where that is not known."""
+
+
 class View(Struct, frozen=True, eq=False):
     """What a policy may read in one step. No field can be set, and the next step has another view.
 
@@ -279,7 +287,8 @@ class View(Struct, frozen=True, eq=False):
     `pools`: what each Pool holds, waits for and may hold. `starvation`: what they may take back.
     `solutions`: to the last Ask of each policy, by its identity.
     `narrowed`: the classes of tasks that are offered for some nodes only, by uid.
-    `data_gains`: how many times as long tasks take away from their data.
+    `data_gains`: how many times as long tasks take away from their data. `near_slots`: when slots near these
+    get free.
     """
 
     now: float
@@ -305,6 +314,7 @@ class View(Struct, frozen=True, eq=False):
     solutions: Mapping[int, Solution]
     narrowed: Mapping[str, NarrowedClass]
     data_gains: DataGains
+    near_slots: NearSlots
 
     def task_class(self, task: Task) -> TaskClass:
         """The class of the task, up to date; of one that is offered for some nodes only, with these alone."""

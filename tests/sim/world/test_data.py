@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import Any
 
 import pytest
 
 from checked_worlds import run_checked
+from eclectus.maths.student import half_width
 from eclectus.model.errors import SettingsError
 from eclectus.sim.base.results import RunResult
 from eclectus.sim.scenario import Scenario
@@ -59,6 +61,31 @@ def test_where_elsewhere_is_as_fast_nobody_waits_once_that_is_known() -> None:
     learned = ran(world(DELAY, **same))
     assert learned.response.mean == pytest.approx(without.response.mean, rel=0.01)
     assert published.response.mean > 1.01 * without.response.mean
+
+
+def one_slot(hold: dict[str, Any] | None, seed: int) -> RunResult:
+    """Twelve nodes of one slot, tasks of five minutes, elsewhere 1.2 times as long."""
+    work = {"name": "w", "tasksPerJob": 4, "size": {"law": "gamma", "shape": 20, "mean": "300s"}}
+    of = world(
+        hold,
+        cluster={"groups": [{"name": "node", "count": 12, "slots": 1}]},
+        workload={"poisson": {"load": 0.5, "classes": [work]}},
+        data={"copies": 3, "remote": 1.2},
+        measure={"tasks": 600, "warmUp": 0.2},
+    )
+    return run_checked(of, of.profiles[0], seed)
+
+
+@pytest.mark.slow
+def test_for_slots_that_are_not_expected_soon_nobody_waits() -> None:
+    minute: dict[str, Any] = {"policy": "delay", "nodeWait": "60s"}
+    saved = []
+    for seed in range(1, 6):
+        as_set, reckoned = one_slot(minute | {"leastGain": None}, seed), one_slot(minute, seed)
+        saved.append(as_set.response.mean - reckoned.response.mean)
+    error = half_width(saved)
+    assert error is not None
+    assert fmean(saved) > error
 
 
 def test_without_data_there_is_no_locality() -> None:

@@ -34,6 +34,7 @@ from eclectus.engine.counters import DataCounters
 from eclectus.engine.queues.class_queues import ClassQueues, PendingClass, SortedClassQueue
 from eclectus.engine.queues.data_clocks import DataClock, QueueClock
 from eclectus.engine.queues.local_tasks import Entry
+from eclectus.engine.queues.near_slots import NearSlots
 from eclectus.feasibility.task_class import NarrowedClass, TaskClass
 from eclectus.framework import Hold, Profile, Reach, Reason, Rows, View, Wait, Waited
 from eclectus.maths.data_gain import DataGains
@@ -50,7 +51,8 @@ class HeldQueues:
     """Which tasks with data are offered for which nodes, and which queues are held.
 
     `narrowed`: uid -> the class of a task that is offered for some nodes only, on these. `followed`: classes
-    that are looked at in each step. `gains`: whether waiting pays, as ends of tasks say.
+    that are looked at in each step. `gains`: whether waiting pays, as ends of tasks say; `near_slots`: and as
+    what runs near the data says.
     """
 
     def __init__(
@@ -59,7 +61,9 @@ class HeldQueues:
         profiles: Mapping[str, Profile],
         cluster: Cluster,
         guarded: Callable[..., Any],
+        *,
         counters: DataCounters,
+        near_slots: NearSlots,
     ) -> None:
         """`guarded`: calls a plug-in, whose failure is its Fault."""
         self._class_queues = class_queues
@@ -67,6 +71,7 @@ class HeldQueues:
         self._cluster = cluster
         self._guarded = guarded
         self._counters = counters
+        self.near_slots = near_slots
         self.narrowed: dict[str, NarrowedClass] = {}
         self.gains = DataGains()
         # Classes with held queues, or with rows that were refused, and the namespace whose they are.
@@ -80,6 +85,7 @@ class HeldQueues:
 
     def begin_step(self, view: View) -> None:
         """Let go of the queues of which a task may start now."""
+        self.near_slots.begin_step()
         for pending, clock in self._clocks():
             clock.advance(view.now)
             if clock.cursors != self._heads:
@@ -213,6 +219,7 @@ class HeldQueues:
         if reach.level >= last or is_one_more:
             return head, None
         self._follow(view, pending, namespace)
+        self.near_slots.hold(namespace)
         self._hold(pending, queue, reach)
         return None
 
@@ -254,22 +261,28 @@ class HeldQueues:
         """For what nodes a task of a held queue waits, and until when; None if the queue is not held."""
         if not queue.is_held or queue.waited is None:
             return None
-        reach, known = (
-            queue.waited.reach,
-            [name for name in names_of(task.inputs) if name in self._cluster.rows],
-        )
-        named = ", ".join(known[:NAMES_MOST]) + (", ..." if len(known) > NAMES_MOST else "")
-        near = self._holds[profile].traits.levels[reach.level - 1] if reach.level else ""
+        reach, near = queue.waited.reach, self.label_of(profile, queue.waited)
         where = f"a node with the {near} of one with its data" if near else "a node with its data"
+        named, most = ", ".join(self.known_nodes(task)), rounded(reach.seconds)
+        why = f"; {elsewhere}" if (elsewhere := self.elsewhere(task)) else ""
+        said = f"waiting for {where} ({named}), up to {most} s while other nodes have room{why}"
+        return Wait(Reason(said), until=queue.waited.widens_at(now))
+
+    def known_nodes(self, task: Task) -> list[str]:
+        """Some of the nodes with the data of a task; `...` for others."""
+        known = [name for name in names_of(task.inputs) if name in self._cluster.rows]
+        return known[:NAMES_MOST] + ["..."] * (len(known) > NAMES_MOST)
+
+    def label_of(self, profile: str, waited: QueueClock) -> str:
+        """The label that a node must have in common with one with the data; empty for such a node itself."""
+        level = waited.reach.level
+        return self._holds[profile].traits.levels[level - 1] if level else ""
+
+    def elsewhere(self, task: Task) -> str:
+        """How many times as long such tasks take away from their data; empty if that is not known."""
         gain = self.gains.of(task.namespace, task.workload)
         ratio = None if gain is None else gain.ratio
-        why = "" if ratio is None else f"; elsewhere such pods take at least {ratio:.3g} times as long"
-        return Wait(
-            Reason(
-                f"waiting for {where} ({named}), up to {reach.seconds:g} s while other nodes have room{why}"
-            ),
-            until=queue.waited.widens_at(now),
-        )
+        return "" if ratio is None else f"elsewhere such pods take at least {ratio:.3g} times as long"
 
     def _keys(self, pending: PendingClass) -> tuple[str, ...]:
         return self._holds[pending.profile].traits.levels
@@ -330,6 +343,11 @@ class HeldQueues:
         domains = set(domains_of(cluster, names, keys, level))
         near = [row for row in rows.tolist() if domain_of(cluster, row, keys, level) in domains]
         return first, np.array(near, dtype=np.intp)
+
+
+def rounded(seconds: float) -> str:
+    """To tenths, and from 100 s on to whole seconds."""
+    return f"{seconds:.0f}" if seconds >= 100.0 else f"{seconds:.1f}".removesuffix(".0")
 
 
 def _asked(hold: Hold, view: View, head: Task, waited: Waited) -> Reach:

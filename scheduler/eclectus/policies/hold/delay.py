@@ -8,11 +8,15 @@ which nodes that are passed over may be counted. Departures:
 - a node counts as passed over once, when it gets room; heartbeats there are none;
 - what ends a wait is whichever comes first, the time or the count. The paper has one or the other, and with a
   count alone a cluster in which nothing ends would keep tasks waiting for ever;
-- whether waiting pays is learned (maths/data_gain.py): the paper takes it for granted.
+- whether waiting pays is learned (maths/data_gain.py): the paper takes it for granted, and says of long
+  tasks on the nodes with the data that it then does not;
+- so a task waits for a node with its data no longer than pays by what runs there (maths/next_slot.py).
 """
 
 from dataclasses import dataclass
 from math import ceil, inf
+
+from msgspec.structs import replace
 
 from eclectus.cluster.locality import names_of
 from eclectus.framework import Hold, HoldTraits, Reach, SettingsError, Task, View, Waited, setting
@@ -46,7 +50,7 @@ class Delay(Hold):
 
     node_wait: float = setting(
         5.0,
-        "how long tasks wait for a node that has their data while other nodes have room for them",
+        "how long at most tasks wait for a node that has their data while other nodes have room for them",
         why="published: nearly all tasks find their data with 5 s, seven of ten with 1 s",
         unit="s",
         least=0,
@@ -79,7 +83,8 @@ class Delay(Hold):
     least_gain: float | None = setting(
         1.05,
         "how many times as long pods of a namespace and class must take away from their data for others of "
-        "them to wait; learned from those that have ended. null: not learned, they wait in any case",
+        "them to wait; learned from those that have ended. null: they wait in any case, whatever they "
+        "gain and whatever runs there",
         why="a wait is certain and what it saves is not, so little does not pay",
         least=1,
         most=1000,
@@ -107,6 +112,9 @@ class Delay(Hold):
         if is_over or _is_starved(view, head) or not self._pays(view, head):
             return Reach(last)
         level, until = self._widened(waited)
+        if not level and (more := self._worth(view, head, until - waited.seconds)) is not None:
+            over = replace(waited, seconds=until)
+            level, until = (0, waited.seconds + more) if more else self._widened(over)
         return Reach(level, until) if skips is None or level == last else Reach(level, until, skips)
 
     def launched(self, waited: Waited, level: int) -> Waited:
@@ -133,6 +141,15 @@ class Delay(Hold):
             return True
         ratio = gain.ratio
         return not gain.wants_trial and (ratio is None or ratio >= self.least_gain)
+
+    def _worth(self, view: View, head: Task, most: float) -> float | None:
+        """For how long a wait for a node with the data pays by what runs there; None if that is not known."""
+        slot = None if self.least_gain is None else view.near_slots.next(head, view.now)
+        if slot is None:
+            return None
+        gain = view.data_gains.of(head.namespace, head.workload)
+        saved = None if gain is None else gain.saved_seconds
+        return slot.best_wait(inf if saved is None else saved, most)
 
     def _skips(self, view: View, head: Task, waited: Waited) -> int | None:
         if self.target_locality is None:
