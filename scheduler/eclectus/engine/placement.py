@@ -92,6 +92,7 @@ class Placement:
             self._withheld.end_step(state.now)
         if self._has_data:
             state.held.end_step(state.view)
+            state.say_hot_spots()
         self.goes_on = bool(self._slices)
         if self.goes_on:
             self._deferred.end_step()

@@ -523,6 +523,10 @@ class State:
         if self.pool_refusals.next_due <= self.now:
             self._commands.extend(self.pool_refusals.due(self.now))
 
+    def say_hot_spots(self) -> None:
+        """Say of data sets for which many pods wait that copies of them would help."""
+        self._commands.extend(self.held.hot_spots(self.now))
+
     def solve(self, profile: Profile, ask: Ask) -> None:
         """Have a problem of a Place policy solved outside of the step."""
         self._commands.append(self.solves.ask(profile.place, profile.scheduler_name, ask))

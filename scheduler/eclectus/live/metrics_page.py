@@ -32,6 +32,8 @@ from eclectus.live.process_metrics import Histogram, Measured, Metrics
 from eclectus.model.explanation import PoolStanding
 from eclectus.model.learned import ConstraintDemand, LearnedGroup, LearnedSummary, NodeState
 
+HOT_NODES_MOST = 20  # for which pods with data wait
+
 Sample = tuple[tuple[str, ...], float]
 """(label values, value)."""
 
@@ -120,7 +122,11 @@ def register_collectors(
         known = engine.read(lambda state: state.held.gains.best_known(most))
         return (observed("data_gain_ratio", _by_one(dict(known))),)
 
-    for metrics in (lambda: queue_metrics(engine.queue_counts()), learned, prices, pools, gains):
+    def hot_nodes() -> Iterable[Metric]:
+        nodes = engine.read(lambda state: state.held.most_waited_for(HOT_NODES_MOST))
+        return (observed("data_waiting_pods", _by_one(dict(nodes))),)
+
+    for metrics in (lambda: queue_metrics(engine.queue_counts()), learned, prices, pools, gains, hot_nodes):
         registry.register(AtScrape(metrics))
 
 

@@ -113,6 +113,8 @@ data_bytes | counter | bytes | level
     The data of these pods: but for level node they are read from another node.
 data_wait_seconds | counter | seconds | level
     For how long these pods have waited while another node had room.
+data_waiting_pods | gauge | pods | node
+    Pods that wait for this node, which has their data, while others have room. Nodes with most such pods.
 data_gain_ratio | gauge | ratio | class
     So many times as long pods of the class take away from their data, at least. Classes with most samples.
 

@@ -93,13 +93,13 @@ class Report(Struct, frozen=True, gc=False, tag=True):
 
 
 class Warn(Struct, frozen=True, gc=False, tag=True):
-    """Write an event about what is wrong with the pod, which is placed all the same. Not answered."""
+    """Write an event about what is wrong with the pod, or its data; it is placed all the same."""
 
     uid: str
     namespace: str
     name: str
     profile: str
-    reason: Literal["PoolRefused"]
+    reason: Literal["PoolRefused", "DataHot"]
     message: str
 
 

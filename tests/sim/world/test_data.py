@@ -92,6 +92,14 @@ def test_without_data_there_is_no_locality() -> None:
     assert ran(world(data=None)).locality is None
 
 
+def test_hot_data_are_those_of_a_share_of_the_tasks_on_the_same_nodes() -> None:
+    spread, hot = (ran(world(DELAY, data={"copies": 1, "remote": 2, "hot": share})) for share in (0.0, 1.0))
+    assert spread.locality is not None
+    assert hot.locality is not None
+    assert spread.locality > 0.8
+    assert hot.locality < 0.5
+
+
 @pytest.mark.parametrize("data", [{"near": 1.5}, {"label": "rack"}])
 def test_near_needs_a_label(data: dict[str, Any]) -> None:
     with pytest.raises(SettingsError, match=r"data\.label: belongs to near"):

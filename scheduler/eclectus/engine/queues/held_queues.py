@@ -33,11 +33,13 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.engine.counters import DataCounters
 from eclectus.engine.queues.class_queues import ClassQueues, PendingClass, SortedClassQueue
 from eclectus.engine.queues.data_clocks import DataClock, QueueClock
+from eclectus.engine.queues.hot_data import HotData, most_waited_for
 from eclectus.engine.queues.local_tasks import Entry
 from eclectus.engine.queues.near_slots import NearSlots
 from eclectus.feasibility.task_class import NarrowedClass, TaskClass
 from eclectus.framework import Hold, Profile, Reach, Reason, Rows, View, Wait, Waited
 from eclectus.maths.data_gain import DataGains
+from eclectus.model.commands import Warn
 from eclectus.model.objects import Task
 
 LEAST_SECONDS = 0.001  # between two steps for the sake of a queue
@@ -72,6 +74,7 @@ class HeldQueues:
         self._guarded = guarded
         self._counters = counters
         self.near_slots = near_slots
+        self._hot_data = HotData(cluster)
         self.narrowed: dict[str, NarrowedClass] = {}
         self.gains = DataGains()
         # Classes with held queues, or with rows that were refused, and the namespace whose they are.
@@ -115,6 +118,24 @@ class HeldQueues:
         if self._has_refused:
             self._has_refused, self.next_until = False, view.now
         self.next_until = max(self.next_until, view.now + LEAST_SECONDS)
+
+    def hot_spots(self, now: float) -> list[Warn]:
+        """What is to be said of data sets for which many pods wait; once a window, when a step has ended."""
+        return self._hot_data.end_window(self._held(), now) if now >= self._hot_data.window_ends else []
+
+    def most_waited_for(self, most: int) -> list[tuple[str, int]]:
+        """The nodes for which most of the held pods wait, and how many do."""
+        return most_waited_for(self._cluster, self._held(), most)
+
+    def _held(self) -> list[list[Entry]]:
+        """The tasks of the queues that are held."""
+        return [
+            queue.entries
+            for pending in self._followed
+            if pending.held
+            for queue in pending.queues.values()
+            if queue.is_held
+        ]
 
     def let_go_all(self, now: float) -> None:
         """Ask about all queues in the next step: pools may claim what they might not before."""
@@ -240,6 +261,8 @@ class HeldQueues:
             return
         hold, clock, keys = self._holds[pending.profile], self._clock_of(pending, queue), self._keys(pending)
         waited, name = clock.now(len(queue)), ("node", *keys, "any")[level]
+        if level and self._is_slower_elsewhere(task):
+            self._hot_data.start_elsewhere(task)
         if not task.spec.long_running:
             self.gains.start(task.namespace, task.workload, is_far=level > 0)
         self._counters.starts[name] += 1
@@ -247,6 +270,12 @@ class HeldQueues:
         seconds = self._counters.wait_seconds
         seconds[name] = seconds.get(name, 0.0) + waited.seconds
         clock.begin(self._guarded(hold, hold.launched, waited, level, failed=Waited(level)))
+
+    def _is_slower_elsewhere(self, task: Task) -> bool:
+        """Whether such a task takes longer away from its data, as far as is known."""
+        gain = self.gains.of(task.namespace, task.workload)
+        saved = None if gain is None else gain.saved_seconds
+        return saved is None or saved > 0.0
 
     def ended(self, task: Task, row: int, seconds: float) -> None:
         """A task has run on this row to its end, for so many seconds, above 0."""

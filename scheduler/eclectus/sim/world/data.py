@@ -19,7 +19,7 @@ BLOCK = 2**27  # bytes of the data of a task
 
 @dataclass(frozen=True)
 class DataSettings:
-    """Every task has data of its own on nodes that are drawn for it."""
+    """Every task has data of its own on nodes that are drawn for it, or reads the one hot data set."""
 
     copies: int = setting(3, "nodes that have the data of a task", least=1, most=16)
     remote: float = setting(
@@ -32,6 +32,9 @@ class DataSettings:
         most=1000,
     )
     label: str = setting("", "the label by which nodes are near each other; belongs to near")
+    hot: float = setting(
+        0.0, "the share of tasks that read one data set, on nodes that are drawn once", least=0, most=1
+    )
 
     def __post_init__(self) -> None:
         if (self.near is None) != (not self.label):
@@ -51,14 +54,22 @@ class Data:
         self._keys = (settings.label,) if settings.label else ()
         self._factors = (1.0, *([settings.near] if settings.near is not None else []), settings.remote)
         self._starts = Counter[int]()
+        self._hot = Input("hot", BLOCK, self._draw()) if settings.hot else None
 
     def submit(self, run: TaskRun) -> None:
         """The pod says where its data are; when a task is submitted again they are where they were."""
         if not run.task.inputs:
-            count = min(self._settings.copies, len(self._names))
-            drawn = self._random.choice(len(self._names), count, replace=False).tolist()
-            names = tuple(self._names[at] for at in drawn)
-            run.task = replace(run.task, inputs=(Input(run.task.name, BLOCK, names),))
+            if self._hot is not None and self._random.random() < self._settings.hot:
+                read = self._hot
+            else:
+                read = Input(run.task.name, BLOCK, self._draw())
+            run.task = replace(run.task, inputs=(read,))
+
+    def _draw(self) -> tuple[str, ...]:
+        """The names of some nodes."""
+        count = min(self._settings.copies, len(self._names))
+        drawn = self._random.choice(len(self._names), count, replace=False).tolist()
+        return tuple(self._names[at] for at in drawn)
 
     def start(self, run: TaskRun, machine: Machine) -> None:
         """This attempt takes so much longer as its data are far."""
