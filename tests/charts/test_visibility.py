@@ -10,6 +10,8 @@ from eclectus_hack.permissions import Permission, granted
 
 ENABLED = {"visibility": {"enabled": True}}
 NAME = "eclectus-visibility"
+EXPLAINED = ["pods/explanation", "pods/what-if", "jobs/explanation", "nodes/explanation"]
+LISTED = ["pendingpods", "nodespeeds", "poolstandings"]
 RIGHTS = {
     Permission("", "configmaps", "get", "extension-apiserver-authentication", "kube-system"),
     Permission("discovery.k8s.io", "endpointslices", "patch", NAME, NAMESPACE),
@@ -50,8 +52,22 @@ def test_who_has_view_or_edit_may_ask_about_pods_and_nothing_else():
         "aggregate-to-edit",
     }
     assert role["rules"] == [
-        {"apiGroups": [VISIBILITY_GROUP], "resources": ["pods/explanation"], "verbs": ["get"]}
+        {"apiGroups": [VISIBILITY_GROUP], "resources": EXPLAINED, "verbs": ["get"]},
+        {"apiGroups": [VISIBILITY_GROUP], "resources": LISTED, "verbs": ["list"]},
     ]
+
+
+def test_questions_have_a_priority_level_that_takes_nothing_from_others():
+    objects = render(ENABLED)
+    (level,) = of_kind(objects, "PriorityLevelConfiguration")
+    (schema,) = [each for each in of_kind(objects, "FlowSchema") if "visibility" in each["metadata"]["name"]]
+    limited = level["spec"]["limited"]
+    assert (limited["borrowingLimitPercent"], limited["lendablePercent"]) == (0, 100)
+    assert limited["limitResponse"]["type"] == "Queue"
+    assert schema["spec"]["priorityLevelConfiguration"] == {"name": level["metadata"]["name"]}
+    assert schema["spec"]["distinguisherMethod"] == {"type": "ByNamespace"}
+    ((rule,),) = (each["resourceRules"] for each in schema["spec"]["rules"])
+    assert (rule["apiGroups"], rule["namespaces"], rule["clusterScope"]) == ([VISIBILITY_GROUP], ["*"], True)
 
 
 def test_service_slice_and_configuration_name_each_other():

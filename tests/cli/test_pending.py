@@ -8,8 +8,19 @@ import pytest
 from click.testing import CliRunner
 
 from eclectus.cli.main import program
-from eclectus.cli.pending import CONFIG_MAPS, LEASES, Served, _known, formatted, rows, served, summary, table
-from eclectus.kubeclient.api_errors import RejectedError
+from eclectus.cli.pending import (
+    CONFIG_MAPS,
+    LEASES,
+    Served,
+    _known,
+    _said,
+    formatted,
+    rows,
+    served,
+    summary,
+    table,
+)
+from eclectus.kubeclient.api_errors import MissingError, NotDoneError, RejectedError, UnsureError
 
 TWO_NAMES = "kind: SchedulerConfiguration\nprofiles: [{schedulerName: a}, {schedulerName: b}]\n"
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -195,6 +206,91 @@ def test_one_of_the_two_lists_is_enough(capsys):
     assert set(asyncio.run(_known(Api(leases=[]), ()))) == set()
     assert set(asyncio.run(_known(Api(config_maps=[config_map(TWO_NAMES)]), ()))) == {"a", "b"}
     assert "assuming" not in capsys.readouterr().err
+
+
+# -- what the leader says by the aggregated API ------------------------------------------------------
+
+
+def said(name, **fields):
+    known = {"schedulerName": "eclectus", "state": "nodeQueue", "ahead": 3, "reason": "in the queue of n1"}
+    return {"metadata": {"namespace": "default", "name": name, "uid": f"uid-{name}"}, **(known | fields)}
+
+
+def with_uid(found):
+    return {**found, "metadata": {**found["metadata"], "uid": f"uid-{found['metadata']['name']}"}}
+
+
+def test_the_table_says_where_a_pod_waits_and_why_it_does_so_now():
+    pods = [with_uid(pod("a", reason="Unschedulable", message="of before")), with_uid(pod("b", "batch"))]
+    found = rows(pods, KNOWN, {"uid-a": said("a")})
+    head, one, other = table(found, NOW)
+    assert head.split() == [
+        "NAMESPACE",
+        "POD",
+        "SCHEDULER",
+        "PRIORITY",
+        "AGE",
+        "STATE",
+        "AHEAD",
+        "REASON",
+        "MESSAGE",
+    ]
+    assert one.split(maxsplit=8)[5:] == ["nodeQueue", "3", "Unschedulable", "in the queue of n1"]
+    assert other.split()[-9:-6] == ["-", "-", "-"]
+    assert (found[0]["state"], found[0]["ahead"], found[1]["state"]) == ("nodeQueue", 3, None)
+
+
+def test_a_pod_of_the_same_name_that_is_gone_says_nothing_of_a_new_one():
+    found = rows([pod("a")], KNOWN, {"uid-a": said("a")})
+    assert found[0]["state"] is None
+
+
+class Visible:
+    """The aggregated API: pages by the token that asks for them; an exception is raised."""
+
+    def __init__(self, *pages):
+        self.pages, self.paths = pages, []
+
+    async def send(self, method, path, body=None, query=None, **_):
+        self.paths.append(path)
+        at = int(query.get("continue", 0))
+        if isinstance(self.pages[at], Exception):
+            raise self.pages[at]
+        more = {"continue": str(at + 1)} if at + 1 < len(self.pages) else {}
+        return {"items": self.pages[at], "metadata": more}
+
+
+BUSY = NotDoneError("GET /x", 429, "too many are asked for")
+
+
+def test_the_leader_is_asked_page_by_page():
+    api = Visible([said("a")], [said("b")])
+    assert set(asyncio.run(_said(api, "default"))) == {"uid-a", "uid-b"}
+    assert api.paths[0] == "/apis/visibility.eclectus.dev/v1alpha1/namespaces/default/pendingpods"
+    asyncio.run(_said(api, ""))
+    assert api.paths[-1] == "/apis/visibility.eclectus.dev/v1alpha1/pendingpods"
+
+
+@pytest.mark.parametrize("error", [MissingError("x", 404), RejectedError("x", 403, "forbidden")])
+def test_where_it_is_not_served_or_not_permitted_all_is_as_without_it(error, capsys):
+    assert asyncio.run(_said(Visible(error), "default")) is None
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "error", [BUSY, UnsureError("x", 503, "this replica does not lead; b does")], ids=["429", "503"]
+)
+def test_what_fails_is_said_and_what_was_read_is_kept(error, capsys):
+    assert asyncio.run(_said(Visible(error), "default")) is None
+    assert f"does not say where they wait: {error.message}" in capsys.readouterr().err
+    assert set(asyncio.run(_said(Visible([said("a")], error), "default"))) == {"uid-a"}
+    assert f"does not say where other pods wait: {error.message}" in capsys.readouterr().err
+
+
+def test_who_may_list_no_leases_learns_from_the_leader_which_names_are_served(capsys):
+    found = asyncio.run(_known(Api(), (), {"uid-a": said("a", schedulerName="batch")}))
+    assert {name: each.state for name, each in found.items()} == {"eclectus": "unknown", "batch": "running"}
+    assert capsys.readouterr().err == ""
 
 
 def test_namespace_and_all_namespaces_exclude_each_other():

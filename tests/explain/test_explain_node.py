@@ -5,10 +5,17 @@ from __future__ import annotations
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.explain.node import CLASSES_BESIDE_PODS_MOST, CLASSES_MOST, learned_nodes, node_explanation
+from eclectus.explain import node as explanations
+from eclectus.explain.node import (
+    CLASSES_BESIDE_PODS_MOST,
+    CLASSES_MOST,
+    learned_nodes,
+    learned_page,
+    node_explanation,
+)
 from eclectus.model.events import LoadSeen, TaskSeen
 from eclectus.model.explanation import NodeExplanation, OtherPod, Refusal, ResourceUse
-from eclectus.model.learned import LearnedNode
+from eclectus.model.learned import LearnedNode, LearnedWork
 from eclectus.model.objects import PodAffinityTerm, Requirement, Taint
 from eclectus.policies.rosella import RosellaLearn
 from worlds import World, numbered, small_world
@@ -80,6 +87,52 @@ def test_without_samples_it_counts_as_typical() -> None:
 
 def test_without_a_learner_nothing_is_said() -> None:
     assert explain(small_world(make_engine())).learned is None
+
+
+def pages(world: World, most: int) -> list[list[str]]:
+    """The names of the nodes of every page."""
+    found, after = list[list[str]](), ""
+    while (page := world.engine.read(learned_page, after, most, world.now)).items:
+        assert page.last is not None
+        found.append([each.node for each in page.items])
+        after = page.last
+    return found
+
+
+def test_speeds_are_listed_page_by_page_of_every_node_in_the_order_of_names() -> None:
+    world = World(make_engine(learn=RosellaLearn()), *(make_node(name) for name in ("c", "a", "b")))
+    world.add(make_task("t", workload="sort"))
+    world.end("t")
+    assert pages(world, 2) == [["a", "b"], ["c"]]
+    found = world.engine.read(learned_page, "", 500, world.now)
+    assert found.left == 0
+    assert [work.workload for each in found.items for work in each.work] == ["sort"]
+
+
+def test_a_page_of_speeds_ends_where_it_has_so_many_kinds_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explanations, "CELLS_MOST", 2)
+    names = [f"n{at}" for at in range(5)]
+    world = World(make_engine(learn=Known(work=1)), *(make_node(name) for name in names))
+    assert pages(world, 500) == [["n0", "n1"], ["n2", "n3"], ["n4"]]
+    world = World(make_engine(learn=Known(work=9)), *(make_node(name) for name in names))
+    assert pages(world, 500) == [[name] for name in names]
+
+
+def test_of_a_learner_that_says_nothing_every_node_is_unknown() -> None:
+    found = small_world(make_engine()).engine.read(learned_page, "", 500, 7.0)
+    (node,) = found.items
+    assert (node.node, node.at, node.state, node.confidence, node.work) == ("n0", 7.0, "unknown", 0.0, ())
+
+
+class Known(ExactSpeeds):
+    """Knows so many kinds of work of every node."""
+
+    def __init__(self, work: int) -> None:
+        super().__init__({})
+        self._work = tuple(LearnedWork(f"w{at}", 1.0, 1, 0.5) for at in range(work))
+
+    def learned_node(self, node: str) -> LearnedNode:
+        return LearnedNode(node, 1, 0.0, "live", 1.0, 0.5, self._work)
 
 
 class Dead(ExactSpeeds):

@@ -8,7 +8,7 @@ from builders import make_engine, make_node, make_task
 from eclectus.cli.explain.explained_text import pod_lines
 from eclectus.engine.engine import Engine
 from eclectus.explain.pod import explain_pod
-from eclectus.explain.pools import standings
+from eclectus.explain.pools import standings, standings_page
 from eclectus.live.metrics_page import POOLS_MOST, AtScrape, pool_metrics, text
 from eclectus.model.events import PoolSeen
 from eclectus.model.pool import Pool, PoolAmounts
@@ -73,6 +73,18 @@ def test_pools_are_metrics() -> None:
         'eclectus_pool_below_share_seconds{kind="minimum",pool="b"} 0.0',
     ):
         assert line in lines
+
+
+def test_pools_are_listed_page_by_page_in_the_order_of_their_paths() -> None:
+    world = starved_world()
+    read = world.engine.read
+    first = read(standings_page, "", 2, world.now)
+    assert ([each.path for each in first.items], first.left, first.last) == (["a", "b"], 1, "b")
+    assert (first.items[0].waiting_pods, first.items[1].running_jobs) == (1, 2)
+    last = read(standings_page, "b", 2, world.now)
+    assert ([each.path for each in last.items], last.left) == (["c"], 0)
+    everything = {each.path: each for each in read(lambda state: list(standings(state, world.now)))}
+    assert {each.path: each for each in (*first.items, *last.items)} == everything
 
 
 def test_many_pools_have_no_more_series_than_the_largest() -> None:

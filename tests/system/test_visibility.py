@@ -9,11 +9,14 @@ import socket
 import ssl
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from http.client import HTTPSConnection
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import urlsplit
 
 import pytest
+import yaml
 
 from eclectus.api.names import VISIBILITY_API, VISIBILITY_GROUP, VISIBILITY_SERVICE
 from eclectus.live.visibility import own_address
@@ -166,8 +169,92 @@ def test_the_command_needs_neither_a_token_nor_a_port_forward(world):
     assert "no node" in ended.stdout
 
 
-def test_discovery_names_the_resource(world):
-    assert "pods/explanation" in world.admin("get", "--raw", f"/apis/{VISIBILITY_API}")
+def test_discovery_names_the_resources(world):
+    found = json.loads(world.admin("get", "--raw", f"/apis/{VISIBILITY_API}"))["resources"]
+    assert {each["name"] for each in found} >= {"pods/explanation", "pendingpods", "nodespeeds"}
+
+
+PENDING = f"pendingpods.{VISIBILITY_GROUP}"
+HEADS = ["NAME", "STATE", "AHEAD", "PRIORITY", "AGE", "REASON"]
+
+
+@pytest.mark.parametrize("who", [by_certificate, by_token])
+def test_kubectl_lists_the_pods_of_a_namespace_that_wait(world, who):
+    kubectl = who(world)
+    wait("view contains it", lambda: is_answered(kubectl, "get", PENDING, "-n", "own"))
+    head, line = kubectl("get", PENDING, "-n", "own").splitlines()
+    assert head.split() == HEADS
+    assert line.split()[:4] == ["waits", "unschedulable", "0", "0"]
+    assert "no nodes available" in line or "0/0 nodes" in line
+    (item,) = json.loads(kubectl("get", PENDING, "-n", "own", "-o", "json"))["items"]
+    assert (item["kind"], item["metadata"]["name"]) == ("PendingPod", "waits")
+
+
+@pytest.mark.parametrize("where", [("-n", "others"), ("-A",)], ids=["others", "all"])
+def test_of_namespaces_that_they_may_not_read_nobody_lists_pods(world, where):
+    with pytest.raises(UsageError, match="is forbidden"):
+        by_certificate(world)("get", PENDING, *where)
+
+
+def test_an_administrator_lists_all_page_by_page(world):
+    head, *rows = world.admin("get", PENDING, "-A", "--chunk-size=1").splitlines()
+    assert head.split() == ["NAMESPACE", *HEADS]
+    assert sorted(row.split()[:2] for row in rows) == [["others", "waits"], ["own", "waits"]]
+
+
+def test_speeds_and_pools_are_listed_to_who_may_list_nodes_and_pools(world):
+    for name, kind in (("nodespeeds", "NodeSpeedList"), ("poolstandings", "PoolStandingList")):
+        found = json.loads(world.admin("get", "--raw", f"/apis/{VISIBILITY_API}/{name}"))
+        assert (found["kind"], found["items"]) == (kind, [])
+        with pytest.raises(UsageError, match="is forbidden"):
+            by_certificate(world)("get", "--raw", f"/apis/{VISIBILITY_API}/{name}")
+
+
+def test_what_would_be_different_is_asked_like_the_explanation(world):
+    path = f"/apis/{VISIBILITY_API}/namespaces/own/pods/waits/what-if?whatIf=request.cpu%3D1"
+    assert json.loads(by_certificate(world)("get", "--raw", path))["kind"] == "WhatIfExplanation"
+
+
+def test_questions_have_a_priority_level_of_their_own(world):
+    (uid,) = [
+        each["metadata"]["uid"]
+        for each in world.admin.get("flowschemas")
+        if each["metadata"]["name"].endswith("-visibility")
+    ]
+    by_certificate(world)
+    wait("the API server follows it", lambda: flow_schema_of(world, path_of("own")) == uid)
+
+
+def flow_schema_of(world, path):
+    """The uid of the FlowSchema by which the API server has served a request of anna."""
+    known = yaml.safe_load((world.plane.directory / "anna.kubeconfig").read_text())
+    url = urlsplit(known["clusters"][0]["cluster"]["server"])
+    certificates = world.plane.directory / "certificates"
+    tls = ssl.create_default_context()
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    tls.load_cert_chain(certificates / "anna.crt", certificates / "anna.key")
+    with closing(HTTPSConnection(url.hostname, url.port, context=tls, timeout=10)) as connection:
+        connection.request("GET", path)
+        return connection.getresponse().getheader("X-Kubernetes-PF-FlowSchema-UID")
+
+
+def is_answered(kubectl, *arguments):
+    try:
+        return bool(kubectl(*arguments))
+    except UsageError:
+        return False
+
+
+def test_pending_says_where_pods_wait(world):
+    by_certificate(world)
+    kubeconfig = world.plane.directory / "anna.kubeconfig"
+    program = [sys.executable, "-c", "from eclectus.cli.main import main; main()", "pending"]
+    command = [*program, "-n", "own", "--kubeconfig", str(kubeconfig)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    head, line, *_ = ended.stdout.splitlines()
+    assert head.split()[5:7] == ["STATE", "AHEAD"]
+    assert line.split()[5:7] == ["unschedulable", "0"]
 
 
 @pytest.mark.parametrize("client", ["", "anna", "admin", "server"])

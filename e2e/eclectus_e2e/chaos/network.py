@@ -20,7 +20,7 @@ from typing import Any
 from msgspec.json import decode, encode
 
 from eclectus.kubeclient.api_errors import NotDoneError, UnsureError, error_from
-from eclectus.kubeclient.client import ApiClient
+from eclectus.kubeclient.client import ApiClient, Parameters
 from eclectus_e2e.chaos.api_server import ApiServer, Change, RefusedError, parsed, selects
 from eclectus_e2e.chaos.flow_control import HANDLED_SECONDS, FlowControl
 from eclectus_e2e.chaos.virtual_time import Process, VirtualLoop
@@ -220,7 +220,7 @@ class SimulatedClient(ApiClient):
         path: str,
         body: Any = None,
         *,
-        query: Mapping[str, str] | None = None,
+        query: Parameters | None = None,
         seconds: float | None = None,
         **_: Any,
     ) -> bytes:
@@ -234,7 +234,8 @@ class SimulatedClient(ApiClient):
             del network.before_write[self._process]
             happens()
         # As of this process: one that is paused here sends when it goes on.
-        network.loop.call_soon(self._travel, method, path, dict(query or {}), copied, answered)
+        asked = {name: str(value) for name, value in (query or {}).items()}  # each is a text here
+        network.loop.call_soon(self._travel, method, path, asked, copied, answered)
         timer = network.loop.call_later(seconds or self._limit, self._reply, answered, *_LOST)
         try:
             status, answer = await answered

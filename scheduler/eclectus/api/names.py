@@ -17,6 +17,7 @@ NODE_PROFILES_PATH = f"/apis/{API_VERSION}/{NODE_PROFILES}"
 POOLS_PATH = f"/apis/{API_VERSION}/{POOLS}"
 VISIBILITY_GROUP = f"visibility.{GROUP}"  # what the scheduler serves behind an APIService
 VISIBILITY_API = f"{VISIBILITY_GROUP}/{VERSION}"
+PENDING_PODS = "pendingpods"  # a resource of it
 VISIBILITY_SERVICE = f"{VERSION}.{VISIBILITY_GROUP}"  # the APIService
 DEFAULT_SCHEDULER = "default-scheduler"  # kube-scheduler's name unless it is configured otherwise
 OPERATOR = f"{GROUP}/operator"  # reporting controller of the operator's events

@@ -68,14 +68,17 @@ def _kubeconfigs(kubeconfig: Path | None) -> list[Path]:
     return [each for each in files if each.is_file()]
 
 
-async def permitted(listing: Awaitable[list[T]], otherwise: str = "") -> list[T] | None:
-    """What is listed; None if the caller may not, which stderr says, and what is missed."""
+async def permitted(
+    listing: Awaitable[list[T]], otherwise: str = "", *, quiet: bool = False
+) -> list[T] | None:
+    """What is listed; None if the caller may not, which stderr says unless `quiet`, and what is missed."""
     from eclectus.kubeclient.api_errors import RejectedError
 
     try:
         return await listing
     except RejectedError as error:
-        click.echo(f"note: {otherwise}{error}", err=True)
+        if not quiet:
+            click.echo(f"note: {otherwise}{error}", err=True)
         return None
 
 

@@ -25,12 +25,13 @@ from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOB_LABEL, DAG_JOBS, ST
 from eclectus.cli import cluster_commands
 from eclectus.cli.dag_from_job import from_job
 from eclectus.cli.dag_verbs import VERBS
-from eclectus.cli.output import ABSENT, age, aligned, count, shortened, span, structured
+from eclectus.cli.output import age, aligned, count, structured
 from eclectus.cli.verbs import WithVerbs
 from eclectus.config.settings_reading import nearest
 from eclectus.kube.dag_jobs import topological
 from eclectus.kube.requests import FieldError, thousandths
 from eclectus.model.job import longest_paths
+from eclectus.model.printed import ABSENT, shortened, span
 
 if TYPE_CHECKING:
     from eclectus.kubeclient.client import ApiClient
@@ -164,8 +165,8 @@ def stages_table(row: Row, now: datetime, *, wide: bool) -> Iterator[str]:
             *([*counts, estimate, stage["estimateSource"], took] if wide else [estimate]),
             _when(stage["due"], now),
         ]
-        lines.append([*cells, shortened(first, wide)])
-        lines += [[*[""] * len(cells), shortened(other, wide)] for other in others]
+        lines.append([*cells, shortened(first, wide=wide)])
+        lines += [[*[""] * len(cells), shortened(other, wide=wide)] for other in others]
     return aligned(lines)
 
 

@@ -12,8 +12,7 @@ from datetime import datetime
 import click
 import yaml
 
-ABSENT = "-"
-MESSAGE_CHARACTERS = 100  # of a message in a table; `-o wide` shows all
+from eclectus.model.printed import ABSENT, span
 
 
 def structured(value: object, output: str) -> str:
@@ -21,11 +20,6 @@ def structured(value: object, output: str) -> str:
     if output == "json":
         return json.dumps(value, indent=2)
     return str(yaml.safe_dump(value, sort_keys=False)).rstrip("\n")
-
-
-def shortened(text: str, wide: bool) -> str:
-    """A message for a table."""
-    return text if wide or len(text) <= MESSAGE_CHARACTERS else text[: MESSAGE_CHARACTERS - 1] + "…"
 
 
 def aligned(lines: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -45,14 +39,6 @@ def age(moment: str | None, now: datetime) -> str:
 def count(number: int, noun: str) -> str:
     """`1 node`, `2 nodes`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def span(seconds: float) -> str:
-    """A duration in one unit: 45s, 12m, 5h, 3d."""
-    for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f}{unit}"
-    return f"{seconds:.0f}s"
 
 
 WIDTH = 30  # characters of the bar

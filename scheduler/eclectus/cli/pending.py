@@ -2,6 +2,8 @@
 
 Which schedulerNames Eclectus serves is read from its Leases and from the ConfigMaps of its releases. Both
 remain while no scheduler runs. A Lease says which names its scheduler serves, and whether one leads.
+
+Where the API server passes questions on to the leader, as an aggregated API, that says where each pod waits.
 """
 
 from __future__ import annotations
@@ -10,7 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -19,14 +23,18 @@ from eclectus.api.names import (
     DEFAULT_SCHEDULER,
     PART_OF,
     PART_OF_LABEL,
+    PENDING_PODS,
     SCHEDULER_CONFIGURATION,
     SCHEDULER_NAMES,
+    VISIBILITY_API,
+    VISIBILITY_SERVICE,
 )
 from eclectus.cli import cluster_commands
-from eclectus.cli.output import ABSENT, age, aligned, shortened, structured
+from eclectus.cli.output import age, aligned, structured
 from eclectus.config.settings_reading import read_yaml
 from eclectus.kubeclient.election import lease_from
 from eclectus.model.errors import SettingsError
+from eclectus.model.printed import ABSENT, shortened
 
 if TYPE_CHECKING:
     from eclectus.kubeclient.client import ApiClient, ObjectApi
@@ -100,6 +108,8 @@ UNPLACED = {"fieldSelector": "spec.nodeName=,status.phase=Pending"}
 
 Output = Literal["table", "wide", "json"]
 Object = dict[str, Any]
+Said = Mapping[str, Object]
+"""What the leader says of pods that wait, by uid."""
 
 
 @click.command()
@@ -131,6 +141,9 @@ def pending(
     condition PodScheduled. The names that Eclectus serves are read from its Leases and from the ConfigMaps
     of the chart, so that the command also works while no scheduler runs.
 
+    Where the chart's visibility.enabled is set, the leader is asked too: STATE is where a pod waits, AHEAD
+    how many others are before it in its queue, and MESSAGE why it waits now.
+
     \b
     Permissions of the caller:
       list pods                in the namespace, or with -A in the cluster
@@ -146,26 +159,53 @@ def pending(
 
     async def answer(client: ApiClient) -> cluster_commands.Answer:
         api = ObjectApi(client)
-        known = await cluster_commands.awaited(_known(api, names), "looking for the schedulers")
+        said = await cluster_commands.awaited(_said(api, where), "asking the scheduler")
+        known = await cluster_commands.awaited(_known(api, names, said), "looking for the schedulers")
         path = f"/api/v1/namespaces/{where}/pods" if where else PODS
         pods = await cluster_commands.awaited(list_objects(api, path, UNPLACED), "listing the pods")
-        return formatted(rows(pods, known), known, where, output), ()
+        return formatted(rows(pods, known, said or {}), known, where, output), ()
 
     cluster_commands.print_changes(access, answer, watch=False)
 
 
-async def _known(api: ObjectApi, names: tuple[str, ...]) -> dict[str, Served]:
-    """The names that Eclectus serves. What may not be listed is reported on stderr."""
+async def _said(api: ObjectApi, namespace: str) -> Said | None:
+    """What the leader says by the aggregated API; None where that is not served. What fails is reported."""
+    from eclectus.kubeclient.api_errors import ApiError, MissingError, RejectedError
+    from eclectus.kubeclient.client import list_pages
+
+    found = dict[str, Object]()
+    path = f"/namespaces/{namespace}/{PENDING_PODS}" if namespace else f"/{PENDING_PODS}"
+    try:
+        async for page in list_pages(api, f"/apis/{VISIBILITY_API}{path}"):
+            found |= {each["metadata"]["uid"]: each for each in page}
+    except (MissingError, RejectedError):
+        return None  # as without the chart's visibility.enabled
+    except ApiError as error:
+        missing = "where other pods wait" if found else "where they wait"
+        click.echo(f"note: the API server does not say {missing}: {error.reason}", err=True)
+        return found or None
+    return found
+
+
+async def _known(api: ObjectApi, names: tuple[str, ...], said: Said | None = None) -> dict[str, Served]:
+    """The names that Eclectus serves. What may not be listed is reported, unless the leader has answered."""
     from eclectus.kubeclient.client import list_objects
 
-    leases = await cluster_commands.permitted(list_objects(api, LEASES, OURS))
-    config_maps = await cluster_commands.permitted(list_objects(api, CONFIG_MAPS, OURS))
+    is_answered = said is not None
+    permitted = partial(cluster_commands.permitted, quiet=is_answered)
+    leases = await permitted(list_objects(api, LEASES, OURS))
+    config_maps = await permitted(list_objects(api, CONFIG_MAPS, OURS))
     known = served(leases or (), config_maps or (), datetime.now(UTC))
     assumed = names or ((PART_OF,) if leases is None and config_maps is None else ())
-    if assumed and not names:
+    if assumed and not names and not is_answered:
         note = f"assuming that Eclectus serves {PART_OF!r}; --scheduler-name NAME says otherwise"
         click.echo(note, err=True)
-    return {name: Served(name, "unknown", "--scheduler-name") for name in assumed} | known
+    by_leader = {each["schedulerName"] for each in (said or {}).values()}
+    return {
+        **{name: Served(name, "unknown", "--scheduler-name") for name in assumed},
+        **{name: Served(name, "running", VISIBILITY_SERVICE) for name in by_leader},
+        **known,
+    }
 
 
 def formatted(found: list[Row], known: dict[str, Served], namespace: str, output: Output) -> str:
@@ -187,23 +227,23 @@ GATED = "SchedulingGated"  # set by the API server, not by a scheduler
 Row = dict[str, Any]
 
 
-def rows(pods: Iterable[Object], known: Mapping[str, Served]) -> list[Row]:
+def rows(pods: Iterable[Object], known: Mapping[str, Served], said: Said = MappingProxyType({})) -> list[Row]:
     """One mapping for each pod that waits for a name of Eclectus or of no scheduler, the oldest first.
 
     A name counts as that of no scheduler if it is neither Eclectus' nor kube-scheduler's, and if no scheduler
     has reported on the pod.
     """
-    found = (_row(pod, known) for pod in pods if _waits(pod))
+    found = (_row(pod, known, said.get(pod["metadata"].get("uid", ""), {})) for pod in pods if _waits(pod))
     ours = (row for row in found if row["scheduler"] != "other")
     return sorted(ours, key=lambda row: (row["createdTime"], row["namespace"], row["name"]))
 
 
 def table(found: Sequence[Row], now: datetime, *, wide: bool = False) -> Iterator[str]:
     """The lines of a table in columns."""
-    heads = ["NAMESPACE", "POD", "SCHEDULER", "PRIORITY", "AGE", "REASON", "MESSAGE"]
-    if wide:
-        heads.insert(5, "SINCE")
-    return aligned([heads, *(_cells(row, now, wide) for row in found)])
+    has_states = any(row["state"] for row in found)
+    more = [*(["SINCE"] if wide else []), *(["STATE", "AHEAD"] if has_states else [])]
+    heads = ["NAMESPACE", "POD", "SCHEDULER", "PRIORITY", "AGE", *more, "REASON", "MESSAGE"]
+    return aligned([heads, *(_cells(row, now, wide=wide, has_states=has_states) for row in found)])
 
 
 def summary(found: Sequence[Row], known: Mapping[str, Served], now: datetime) -> Iterator[str]:
@@ -227,7 +267,7 @@ def _waits(pod: Object) -> bool:
     return not pod["spec"].get("nodeName") and not is_deleted and not is_over
 
 
-def _row(pod: Object, known: Mapping[str, Served]) -> Row:
+def _row(pod: Object, known: Mapping[str, Served], said: Object) -> Row:
     metadata, spec = pod["metadata"], pod["spec"]
     name = spec.get("schedulerName", DEFAULT_SCHEDULER)
     conditions = pod.get("status", {}).get("conditions") or ()
@@ -240,8 +280,11 @@ def _row(pod: Object, known: Mapping[str, Served]) -> Row:
         "priority": spec.get("priority", 0),
         "createdTime": metadata.get("creationTimestamp"),
         "reason": condition.get("reason"),
-        "message": condition.get("message"),
+        "message": said.get("reason") or condition.get("message"),
         "since": condition.get("lastTransitionTime"),
+        "state": said.get("state"),
+        "ahead": said.get("ahead"),
+        "group": said.get("group") or None,
     }
 
 
@@ -253,10 +296,12 @@ def _state(name: str, condition: Object, known: Mapping[str, Served]) -> str:
     return "other" if name == DEFAULT_SCHEDULER or is_reported_on else "nobody"
 
 
-def _cells(row: Row, now: datetime, wide: bool) -> list[str]:
+def _cells(row: Row, now: datetime, *, wide: bool, has_states: bool) -> list[str]:
     state = row["scheduler"]
     name = f"{row['schedulerName']} ({state})" if state in ("no leader", "nobody") else row["schedulerName"]
     message = " ".join((row["message"] or "no scheduler has reported on it").split())
     cells = [row["namespace"], row["name"], name, str(row["priority"]), age(row["createdTime"], now)]
-    since = [age(row["since"], now)] if wide else []
-    return [*cells, *since, row["reason"] or ABSENT, shortened(message, wide)]
+    more = [age(row["since"], now)] if wide else []
+    if has_states:
+        more += [row["state"] or ABSENT, ABSENT if row["ahead"] is None else str(row["ahead"])]
+    return [*cells, *more, row["reason"] or ABSENT, shortened(message, wide=wide)]

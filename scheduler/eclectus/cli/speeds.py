@@ -16,9 +16,10 @@ from msgspec.structs import replace
 from eclectus.api.names import NODE_PROFILE, NODE_PROFILES_PATH
 from eclectus.api.node_profile import LastProbe, NodeProfile
 from eclectus.cli import cluster_commands
-from eclectus.cli.output import ABSENT, age, aligned, structured
+from eclectus.cli.output import age, aligned, structured
 from eclectus.config.settings_reading import nearest
 from eclectus.model.objects import concerns
+from eclectus.model.printed import ABSENT
 
 if TYPE_CHECKING:
     from eclectus.kubeclient.client import ApiClient

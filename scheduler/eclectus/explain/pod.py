@@ -78,7 +78,7 @@ def explain_waiting(state: State, task: Task, now: float) -> explanation.PodExpl
         state=where,
         summary=waits.reason,
         priority=task.priority,
-        age=_age(task, now),
+        age=age_of(task, now),
         waiting=waits,
         expected_wait=state.expected_waits.remaining_seconds(task.uid, now),
         turnaround=state.learn.turnaround(task.workload) or None,
@@ -140,7 +140,8 @@ def _attempts(state: State, task: Task, now: float) -> explanation.Attempts:
     return explanation.Attempts(state.backoff.failures[task.uid], times, message, ago)
 
 
-def _age(task: Task, now: float) -> float | None:
+def age_of(task: Task, now: float) -> float | None:
+    """Seconds since it was created; None where that is not known."""
     return max(now - task.created, 0.0) if task.created else None
 
 
@@ -167,7 +168,7 @@ def _placed(state: State, task: Task, node: str, now: float) -> explanation.PodE
         state="bound" if is_bound else "binding",
         summary=f"it is bound to node {node}" if is_bound else f"its bind to node {node} is not answered yet",
         priority=task.priority,
-        age=_age(task, now),
+        age=age_of(task, now),
         placement=_placement(state, task, node, now),
         copies=copies_of(state, task, now),
         flow=_flow_part(state, task, now),
@@ -215,10 +216,40 @@ def state_of(state: State, task: Task) -> explanation.WaitingState:
     return "deferred" if uid in state.deferrals.waits else "active"
 
 
+NEXT_CYCLE = "its class is asked about in the next scheduling cycle"
+NOT_OFFERED = "its Order keeps it from being offered to any node"
+
+
 def waiting(state: State, task: Task, task_class: TaskClass, now: float) -> explanation.Waiting:
     """Why it waits there; its class must be up to date. `now` in seconds."""
+    where = state_of(state, task)
+    found = waiting_whatever_nodes(state, task, where, now)
+    if found is not None:
+        return found
     with_room = task_class.fits_now_count
-    match state_of(state, task):
+    match where:
+        case "gang":
+            found = _in_gang(state, task, now)
+        case "nodeQueue":
+            found = _in_node_queue(state, task, now)
+        case "withheld":
+            found = _withheld(state, task, task_class, now)
+        case "unschedulable":
+            found = _unschedulable(state, task, with_room, now)
+        case "deferred":
+            found = _deferred(state, task, with_room, now)
+        case _:
+            reason = reports.not_placed_yet(state, task, with_room) if with_room else NEXT_CYCLE
+            found = here(state, task, reason)
+    return found
+
+
+def waiting_whatever_nodes(
+    state: State, task: Task, where: explanation.WaitingState, now: float
+) -> explanation.Waiting | None:
+    """Why it waits, in a state for which no node and no other pod is looked at; None in others."""
+    found: explanation.Waiting | None = None
+    match where:
         case "deleting":
             found = explanation.Waiting("it is being deleted, so it is not placed any more")
         case "arriving":
@@ -236,21 +267,6 @@ def waiting(state: State, task: Task, task_class: TaskClass, now: float) -> expl
         case "heldBack":
             limit = state.pools.limit_on(task)
             found = explanation.Waiting("its pool has room for it now" if limit is None else str(limit))
-        case "gang":
-            found = _in_gang(state, task, now)
-        case "nodeQueue":
-            found = _in_node_queue(state, task, now)
-        case "withheld":
-            found = _withheld(state, task, task_class, now)
-        case "unschedulable":
-            found = _unschedulable(state, task, with_room, now)
-        case "deferred":
-            found = _deferred(state, task, with_room, now)
-        case "active":
-            reason = "its class is asked about in the next scheduling cycle"
-            if with_room:
-                reason = reports.not_placed_yet(state, task, with_room)
-            found = _here(state, task, reason)
     return found
 
 
@@ -286,8 +302,8 @@ def _queued(state: State, task: Task) -> Queued:
     return found
 
 
-def _here(state: State, task: Task, reason: str) -> explanation.Waiting:
-    """Its place in its class queue."""
+def here(state: State, task: Task, reason: str) -> explanation.Waiting:
+    """The place of a pod in its class queue, and why it waits there."""
     queued = _queued(state, task)
     return explanation.Waiting(
         reason,
@@ -317,7 +333,7 @@ def _withheld(state: State, task: Task, task_class: TaskClass, now: float) -> ex
     if queue.is_held and queue.waited is not None:
         reason = _held(state, task, queue.waited, task_class, now)
     return replace(
-        _here(state, task, reason or "its Order keeps it from being offered to any node"),
+        here(state, task, reason or NOT_OFFERED),
         policy=str(profile.hold if queue.is_held else profile.order),
         next_check=None if answer is None else _seconds_until(answer.until, now),
     )
@@ -327,7 +343,7 @@ def _unschedulable(state: State, task: Task, with_room: int, now: float) -> expl
     """`with_room`: nodes that have room for it."""
     pending = _queued(state, task).pending
     since = now - (now if pending.unschedulable_since is None else pending.unschedulable_since)
-    found = replace(_here(state, task, pending.message), since=since)
+    found = replace(here(state, task, pending.message), since=since)
     if found.reason:
         return found
     if with_room:
@@ -349,7 +365,7 @@ def _deferred(state: State, task: Task, with_room: int, now: float) -> explanati
     if not with_room:
         reason = "no node has room for it now" + ("" if row is None else f"; it waits for node {names[row]}")
     return replace(
-        _here(state, task, reason),
+        here(state, task, reason),
         since=now - state.deferrals.since[task.uid],
         next_check=_seconds_until(wait.until, now),
         nodes=() if row is None else (names[row],),

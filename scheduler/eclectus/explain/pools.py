@@ -1,6 +1,7 @@
-"""How pools stand: what they hold of what is theirs, for explanations of pods and for metrics."""
+"""How pools stand: what they hold of what is theirs, for explanations of pods, for lists and for metrics."""
 
 from collections.abc import Iterator
+from heapq import nsmallest
 
 from msgspec.structs import replace
 
@@ -32,10 +33,24 @@ def _on_nodes(state: State, quota: NodeQuota) -> explanation.PoolResource:
 
 def standings(state: State, now: float) -> Iterator[explanation.PoolStanding]:
     """Of every Pool that is valid, in the resources that it holds or demands, the largest pools first."""
-    tree, usage = state.pools.tree, state.pools.usage
-    paths = [path for pool in tree if (path := tree.path_of(pool.name)) is not None]
-    for path in sorted(paths, key=lambda each: (-usage.held(each).get(PODS, 0), each)):
+    usage = state.pools.usage
+    for path in sorted(_paths(state), key=lambda each: (-usage.held(each).get(PODS, 0), each)):
         yield _standing(state, path, sorted(state.pools.demand_of(path)), now)
+
+
+def standings_page(
+    state: State, after: str, most: int, now: float
+) -> explanation.Listed[explanation.PoolStanding, str]:
+    """The same of so many whose paths come after one, in the order of paths. O(Pools)."""
+    paths = [path for path in _paths(state) if path > after]
+    shown = nsmallest(most, paths)
+    found = tuple(_standing(state, path, sorted(state.pools.demand_of(path)), now) for path in shown)
+    return explanation.Listed(found, len(paths) - len(shown), shown[-1] if shown else None)
+
+
+def _paths(state: State) -> list[str]:
+    tree = state.pools.tree
+    return [path for pool in tree if (path := tree.path_of(pool.name)) is not None]
 
 
 def _standing(state: State, path: str, names: list[str], now: float) -> explanation.PoolStanding:

@@ -11,7 +11,7 @@ import errno
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from copy import copy
 from dataclasses import dataclass
@@ -37,6 +37,8 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE = "application/strategic-merge-patch+json"
 METADATA_LIST = f"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
 Query = Mapping[str, str]
+Parameters = Mapping[str, Sequence[str]]
+"""Of a request: a text is one value, a sequence of texts several."""
 Object = dict[str, Any]
 
 _OBJECT = msgspec.json.Decoder(Object)
@@ -82,7 +84,7 @@ class ApiClient:
         found.may_repeat = may_repeat
         return found
 
-    async def get(self, path: str, query: Query | None = None, *, seconds: float | None = None) -> bytes:
+    async def get(self, path: str, query: Parameters | None = None, *, seconds: float | None = None) -> bytes:
         """The body of a GET's answer. Raises ApiError."""
         return await self.send("GET", path, query=query, seconds=seconds)
 
@@ -92,7 +94,7 @@ class ApiClient:
         path: str,
         body: Any = None,
         *,
-        query: Query | None = None,
+        query: Parameters | None = None,
         content_type: str = JSON,
         accept: str = JSON,
         seconds: float | None = None,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from base64 import b64encode
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, cast
 from urllib.parse import quote, unquote, urlencode, urlsplit
@@ -41,7 +41,7 @@ class Request(NamedTuple):
 
     method: str
     path: str
-    query: Mapping[str, str] | None = None
+    query: Mapping[str, Sequence[str]] | None = None  # a text is one value, other sequences are several
     headers: str = ""
     body: bytes | None = None
 
@@ -121,7 +121,7 @@ class Transport:
         method, path, query, headers, body = request
         target = f"{self._base}/{quote(path.lstrip('/'), _SAFE)}"
         if query:
-            target = f"{target}?{urlencode(query)}"
+            target = f"{target}?{urlencode(query, doseq=True)}"
         length = "" if body is None else f"Content-Length: {len(body)}\r\n"
         head = f"{method} {target} HTTP/1.1\r\n{self._head}{headers}{length}\r\n".encode()
         return head if body is None else head + body

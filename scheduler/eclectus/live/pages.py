@@ -1,19 +1,15 @@
-"""The page /speeds: the learned rates, page by page as lists of Kubernetes, each page in parts; and the paths
-below /explain: a pod, a node or a job explained as JSON, to users whom RBAC lets read it.
+"""The page /speeds: the learned rates, page by page as lists of Kubernetes, each page in parts; and what is
+explained to users whom RBAC lets read it: a pod, a node or a job as JSON, and the list of the pods that wait.
 
 The answers to what fails are those of the API server: 401, 403 and 404; 429 where too many ask; 500 where the
 API server could not be asked, and 503 by a replica that does not decide.
-
-So few explanations are made that decisions do not wait for them: an explanation takes some milliseconds of
-the main loop, between two steps of the engine.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import islice
@@ -24,72 +20,50 @@ from aiohttp import web
 from msgspec import Struct
 from msgspec.structs import replace
 
-from eclectus.api.names import DAG_JOB_LABEL, JOB_NAME_LABEL
+from eclectus.api.names import DAG_JOB_LABEL, GROUP, JOB_NAME_LABEL, POOLS
 from eclectus.config.what_if import read_question
 from eclectus.engine.engine import Engine
-from eclectus.explain.node import node_explanation
+from eclectus.explain.node import learned_page, node_explanation
+from eclectus.explain.pending import pending_pods
 from eclectus.explain.pod import explain_pod, job_explanation
+from eclectus.explain.pools import standings_page
 from eclectus.explain.what_if import Question, what_if_explanation
 from eclectus.framework import LearnedCell
 from eclectus.kube.objects import Pod, decode_pod
 from eclectus.kubeclient.api_errors import ApiError, MissingError
 from eclectus.kubeclient.client import ApiClient
-from eclectus.kubeclient.serving.access import PERMITTED, AccessControl, Budget, Decision, ReadObject, Right
+from eclectus.kubeclient.serving.access import PERMITTED, AccessControl, Decision, ReadObject, Right
 from eclectus.kubeclient.serving.callers import Caller
 from eclectus.kubeclient.serving.health import Handler, bearer_token, failure
 from eclectus.kubeclient.serving.pages import BusyError, QueryError
-from eclectus.kubeclient.timing import elapsed
+from eclectus.live.limits import Limits
+from eclectus.live.lists import NODE_SPEED, PENDING_POD, POOL_STANDING, Asked, ListKind
 from eclectus.model.errors import MalformedError, QuestionError
 from eclectus.model.explanation import (
     AS_POLICY,
     WHAT_IF,
     JobExplanation,
+    Listed,
     NodeExplanation,
+    Oldest,
     OtherPod,
+    PendingPod,
     PodExplanation,
     PodState,
+    PoolStanding,
     WhatIfExplanation,
 )
-from eclectus.model.learned import LearnedWork
+from eclectus.model.learned import LearnedNode, LearnedWork
 from eclectus.model.objects import EVERYBODY, concerns, namespace_of
 
-IN_A_ROW, A_SECOND = 20, 5.0  # of 10 ms each: a twentieth of the thread's time
-WAITING_MOST = 16  # callers, the one that is answered included
-CHANGED_IN_A_ROW, CHANGED_A_SECOND = 4, 0.5  # of these, with a changed state: of up to 100 ms each
 READ_SECONDS = 3.0  # for the pod, as for a review
 _NAME = re.compile("[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")  # what may become part of a path of the API server
 
 T = TypeVar("T")
-
-
-class Limits:
-    """Admits callers, and lets one after the other ask the engine. `now` returns seconds."""
-
-    def __init__(self, now: Callable[[], float] = elapsed) -> None:
-        self._budget = Budget(IN_A_ROW, A_SECOND, WAITING_MOST, now)
-        self._of_changed = Budget(CHANGED_IN_A_ROW, CHANGED_A_SECOND, WAITING_MOST, now)
-        self.turn = asyncio.Lock()  # held by one that asks the engine
-
-    def admitted(self) -> AbstractContextManager[None]:
-        """One caller more, for the length of the block. Raises BusyError where there are too many."""
-        return _taken(self._budget, "explanations", A_SECOND)
-
-    @contextmanager
-    def admitted_to_change(self) -> Iterator[None]:
-        """The same for an explanation of a changed state, which costs more."""
-        with _taken(self._of_changed, "what-if explanations", CHANGED_A_SECOND), self.admitted():
-            yield
-
-
-@contextmanager
-def _taken(budget: Budget, what: str, per_second: float) -> Iterator[None]:
-    if not budget.take():
-        most = f"{per_second:g} a second and {WAITING_MOST} at a time"
-        raise BusyError(f"too many {what} are asked for, more than {most}: ask again later")
-    try:
-        yield
-    finally:
-        budget.give_back()
+Item = TypeVar("Item")
+Key = TypeVar("Key")
+Admitted = Callable[[str], AbstractContextManager[None]]
+"""Admits one caller more, about a namespace. Raises BusyError."""
 
 
 @dataclass(eq=False)
@@ -108,10 +82,36 @@ class ExplainPages:
         """The handlers of pages, by path."""
         return {
             "/explain/pods/{namespace}/{name}": self.pods,
-            "/explain/pods/{namespace}/{name}/what-if": self._what_ifs,
-            "/explain/jobs/{namespace}/{name}": self._jobs,
-            "/explain/nodes/{name}": self._nodes,
+            "/explain/pods/{namespace}/{name}/what-if": self.what_ifs,
+            "/explain/jobs/{namespace}/{name}": self.jobs,
+            "/explain/nodes/{name}": self.nodes,
         }
+
+    async def pending_pods(self, request: web.Request) -> web.Response:
+        """List the pods that wait, of the namespace that the path names, or of all if it names none."""
+        namespace = request.match_info.get("namespace", "")
+
+        def listed(asked: Asked[Oldest]) -> Listed[PendingPod, Oldest]:
+            return self.engine.read(pending_pods, namespace, asked.after, asked.limit, self.now())
+
+        return await self._listed(request, ReadObject("pods", namespace, verb="list"), PENDING_POD, listed)
+
+    async def node_speeds(self, request: web.Request) -> web.Response:
+        """List what is learned of nodes."""
+
+        def listed(asked: Asked[str]) -> Listed[LearnedNode, str]:
+            return self.engine.read(learned_page, asked.after or "", asked.limit, self.now())
+
+        return await self._listed(request, ReadObject("nodes", verb="list"), NODE_SPEED, listed)
+
+    async def pool_standings(self, request: web.Request) -> web.Response:
+        """List how pools stand."""
+
+        def listed(asked: Asked[str]) -> Listed[PoolStanding, str]:
+            return self.engine.read(standings_page, asked.after or "", asked.limit, self.now())
+
+        right = ReadObject(POOLS, verb="list", group=GROUP)
+        return await self._listed(request, right, POOL_STANDING, listed)
 
     async def pods(self, request: web.Request) -> web.Response:
         """Explain the pod that the path names."""
@@ -119,7 +119,8 @@ class ExplainPages:
         right = ReadObject("pods", namespace, name)
         return await self._answered(request, (right,), lambda: self._pod(namespace, name))
 
-    async def _what_ifs(self, request: web.Request) -> web.Response:
+    async def what_ifs(self, request: web.Request) -> web.Response:
+        """Explain the pod that the path names as it would be if what the query says were the case."""
         namespace, name = _full_name(request)
         try:
             question = _question(request, namespace)
@@ -138,7 +139,8 @@ class ExplainPages:
         admitted = self.limits.admitted_to_change
         return await self._answered(request, rights, lambda: self._in_turn(explained), admitted)
 
-    async def _jobs(self, request: web.Request) -> web.Response:
+    async def jobs(self, request: web.Request) -> web.Response:
+        """Explain the job that the path names."""
         namespace, name = _full_name(request)
         labels = [(key, name) for key in (JOB_NAME_LABEL, DAG_JOB_LABEL)]
         right = ReadObject("pods", namespace)  # of a job nothing is said but what holds for its pods
@@ -148,7 +150,8 @@ class ExplainPages:
 
         return await self._answered(request, (right,), lambda: self._in_turn(explained))
 
-    async def _nodes(self, request: web.Request) -> web.Response:
+    async def nodes(self, request: web.Request) -> web.Response:
+        """Explain the node that the path names."""
         name = request.match_info["name"]
 
         def explained() -> Answer:
@@ -165,16 +168,53 @@ class ExplainPages:
         request: web.Request,
         rights: Sequence[ReadObject],
         make: Callable[[], Awaitable[Answer]],
-        admitted: Callable[[], AbstractContextManager[None]] | None = None,
+        admitted: Admitted | None = None,
     ) -> web.Response:
         reader = Reader(self.access, self.caller(request))
+        answer = await self._made(request, reader, rights, make, admitted or self.limits.admitted)
+        if isinstance(answer, web.Response):
+            return answer
+        # Other pods are named to users who may read those.
+        shown = await reader.readable(answer)
+        return web.Response(body=msgspec.json.encode(shown), content_type="application/json")
+
+    async def _listed(
+        self,
+        request: web.Request,
+        right: ReadObject,
+        kind: ListKind[Item, Key],
+        listed: Callable[[Asked[Key]], Listed[Item, Key]],
+    ) -> web.Response:
+        """A page of a list, which a table may show."""
+        try:
+            asked = kind.asked(request.query, request.headers.get("Accept", ""))
+        except QueryError as error:
+            return failure(HTTPStatus.BAD_REQUEST, str(error))
+        reader = Reader(self.access, self.caller(request))
+        found = await self._made(
+            request, reader, (right,), lambda: self._in_turn(lambda: listed(asked)), self.limits.admitted
+        )
+        if isinstance(found, web.Response):
+            return found
+        shown = await reader.readable(found) if kind.names_others else found
+        return web.Response(body=kind.page(shown, is_table=asked.is_table), content_type="application/json")
+
+    async def _made(
+        self,
+        request: web.Request,
+        reader: Reader,
+        rights: Sequence[ReadObject],
+        make: Callable[[], Awaitable[T]],
+        admitted: Admitted,
+    ) -> T | web.Response:
+        """What is made for a reader with these rights; or why it is not."""
         refused = await self._refused(request, reader, rights)
         if refused is not None:
             return refused
         # Explanations are made one by one, and not more than so many.
         try:
-            with (admitted or self.limits.admitted)():
-                answer = await make()
+            with admitted(request.match_info.get("namespace", "")):
+                return await make()
         except BusyError as error:
             return failure(HTTPStatus.TOO_MANY_REQUESTS, str(error))
         except QuestionError as error:
@@ -183,9 +223,6 @@ class ExplainPages:
             return failure(HTTPStatus.NOT_FOUND, error.message)
         except (ApiError, MalformedError) as error:
             return failure(HTTPStatus.INTERNAL_SERVER_ERROR, f"the object could not be read: {error}")
-        # Other pods are named to users who may read those.
-        shown = await reader.readable(answer)
-        return web.Response(body=msgspec.json.encode(shown), content_type="application/json")
 
     async def _refused(
         self, request: web.Request, reader: Reader, rights: Sequence[ReadObject]
@@ -266,7 +303,7 @@ class Reader:
         """Whether the right is given. Raises nothing."""
         return PERMITTED if self.access is None else await self.access.decision(self.caller, right)
 
-    async def readable(self, answer: Answer) -> Answer:
+    async def readable(self, answer: T) -> T:
         """Leave out what may not be read; a right that could not be found out counts as not given."""
         named = sorted(namespaces_named(answer))
         if not named or await self._has(EVERY_POD):
@@ -282,7 +319,7 @@ class Reader:
 Answer = PodExplanation | NodeExplanation | JobExplanation | WhatIfExplanation
 
 
-def namespaces_named(answer: Answer) -> frozenset[str]:
+def namespaces_named(answer: object) -> frozenset[str]:
     """The namespaces whose pods or work the answer names, that of the pod asked about left out."""
     found = set[str]()
 
@@ -294,9 +331,9 @@ def namespaces_named(answer: Answer) -> frozenset[str]:
     return frozenset(found - {EVERYBODY})
 
 
-def redacted(answer: Answer, may_read: Callable[[str], bool]) -> Answer:
+def redacted(answer: T, may_read: Callable[[str], bool]) -> T:
     """The answer with the names of those namespaces alone whose pods may be read."""
-    found: Answer = _mapped(answer, lambda namespace: namespace == EVERYBODY or may_read(namespace))
+    found: T = _mapped(answer, lambda namespace: namespace == EVERYBODY or may_read(namespace))
     return found
 
 

@@ -272,7 +272,8 @@ class SchedulerProcess:
         """What the front serves; `main` makes all pages but the health checks."""
         from eclectus.kubeclient.serving import health
         from eclectus.live import metrics_page
-        from eclectus.live.pages import ExplainPages, Limits, speeds_page
+        from eclectus.live.limits import Limits
+        from eclectus.live.pages import ExplainPages, speeds_page
 
         parts, client = self.parts, self.context.client
         live = {
@@ -304,8 +305,9 @@ class SchedulerProcess:
         await self._first_binds()
         await asyncio.to_thread(import_module, "eclectus.live.visibility")
         from eclectus.kubeclient.serving.access import AccessControl
-        from eclectus.live.pages import ExplainPages, Limits
-        from eclectus.live.visibility import Visibility, caller_of
+        from eclectus.live.limits import Limits
+        from eclectus.live.pages import ExplainPages
+        from eclectus.live.visibility import Visibility, caller_of, resources_of
 
         client, parts = self.context.client, self.parts
         # Its own reviews and limits: those who ask here do not use up those of the other pages.
@@ -322,7 +324,7 @@ class SchedulerProcess:
         url = client.credentials.endpoint.url
         settings = self.settings.visibility
         visibility = await asyncio.to_thread(Visibility, settings, ObjectApi(client), url, leads)
-        await visibility.run(explain.pods, self.front)
+        await visibility.run(resources_of(explain), self.front)
 
     async def _first_binds(self) -> None:
         """Wait until this process decides and has nothing to send, but not for long."""

@@ -2,7 +2,7 @@
 
 The API server authenticates who asks, and passes the request on over TLS with a client certificate of its
 front proxy. Without that certificate nothing is answered, and no header is read. Whoever may `get` a pod may
-then read why it waits, as with the page below /explain.
+then read why it waits, as with the page below /explain; whoever may `list` pods, which of them wait.
 
 The leader writes where it is reached into the EndpointSlice of the Service, and its certificate into the
 APIService. A standby answers, but only that another replica leads.
@@ -15,16 +15,22 @@ import base64
 import logging
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, closing
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
 from aiohttp import web
 
-from eclectus.api.names import VERSION, VISIBILITY_API, VISIBILITY_GROUP, VISIBILITY_SERVICE
+from eclectus.api.names import (
+    PENDING_PODS,
+    VERSION,
+    VISIBILITY_API,
+    VISIBILITY_GROUP,
+    VISIBILITY_SERVICE,
+)
 from eclectus.config.process_settings import VisibilitySettings
 from eclectus.kubeclient.addresses import listen
 from eclectus.kubeclient.api_errors import ApiError, CredentialsError
@@ -35,6 +41,8 @@ from eclectus.kubeclient.serving.front_proxy import PUBLISHED, FrontProxy, front
 from eclectus.kubeclient.serving.health import Handler, failure, serving
 from eclectus.kubeclient.side_loop import entered, on
 from eclectus.kubeclient.timing import TroubleLog
+from eclectus.live.lists import NODE_SPEED, PENDING_POD, POOL_STANDING
+from eclectus.live.pages import ExplainPages
 
 _log = logging.getLogger(__name__)
 
@@ -89,24 +97,54 @@ class Proven:
 
 _GROUP_VERSION = {"groupVersion": VISIBILITY_API, "version": VERSION}
 _GROUP = {"name": VISIBILITY_GROUP, "versions": [_GROUP_VERSION], "preferredVersion": _GROUP_VERSION}
-_RESOURCE = {
-    "name": "pods/explanation",
-    "singularName": "",
-    "namespaced": True,
-    "kind": "PodExplanation",
-    "verbs": ["get"],
-}
-DISCOVERY: Mapping[str, Mapping[str, Any]] = {
-    "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_GROUP]},
-    f"/apis/{VISIBILITY_GROUP}": {"kind": "APIGroup", "apiVersion": "v1", **_GROUP},
-    f"/apis/{VISIBILITY_API}": {
-        "kind": "APIResourceList",
-        "apiVersion": "v1",
-        "groupVersion": VISIBILITY_API,
-        "resources": [_RESOURCE],
-    },
-}
-EXPLANATION = f"/apis/{VISIBILITY_API}/namespaces/{{namespace}}/pods/{{name}}/explanation"
+
+
+class Resource(NamedTuple):
+    """A resource of the API, and the paths at which it is read, below that of the version."""
+
+    name: str
+    kind: str
+    verb: Literal["get", "list"]
+    paths: tuple[str, ...]
+    answer: Handler  # of a list, the whole answer; of an object, what there is beside kind and metadata
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """What discovery says of it."""
+        return {
+            "name": self.name,
+            "singularName": self.kind.lower() if self.verb == "list" else "",
+            "namespaced": any("{namespace}" in path for path in self.paths),
+            "kind": self.kind,
+            "verbs": [self.verb],
+        }
+
+
+def resources_of(explain: ExplainPages) -> tuple[Resource, ...]:
+    """All that is served."""
+    pod, job = "/namespaces/{namespace}/pods/{name}", "/namespaces/{namespace}/jobs/{name}"
+    pending = (f"/{PENDING_PODS}", f"/namespaces/{{namespace}}/{PENDING_PODS}")
+    return (
+        Resource("pods/explanation", "PodExplanation", "get", (f"{pod}/explanation",), explain.pods),
+        Resource("pods/what-if", "WhatIfExplanation", "get", (f"{pod}/what-if",), explain.what_ifs),
+        Resource("jobs/explanation", "JobExplanation", "get", (f"{job}/explanation",), explain.jobs),
+        Resource(
+            "nodes/explanation", "NodeExplanation", "get", ("/nodes/{name}/explanation",), explain.nodes
+        ),
+        Resource(PENDING_PODS, PENDING_POD.kind, "list", pending, explain.pending_pods),
+        Resource("nodespeeds", NODE_SPEED.kind, "list", ("/nodespeeds",), explain.node_speeds),
+        Resource("poolstandings", POOL_STANDING.kind, "list", ("/poolstandings",), explain.pool_standings),
+    )
+
+
+def discovery(resources: Iterable[Resource]) -> Mapping[str, Mapping[str, Any]]:
+    """The documents that describe the API, by path."""
+    listed = {"groupVersion": VISIBILITY_API, "resources": [each.entry for each in resources]}
+    return {
+        "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_GROUP]},
+        f"/apis/{VISIBILITY_GROUP}": {"kind": "APIGroup", "apiVersion": "v1", **_GROUP},
+        f"/apis/{VISIBILITY_API}": {"kind": "APIResourceList", "apiVersion": "v1", **listed},
+    }
 
 
 _CALLER: web.RequestKey[Caller] = web.RequestKey("caller")
@@ -117,8 +155,10 @@ def caller_of(request: web.Request) -> Caller:
     return request[_CALLER]
 
 
-def application(proven: Proven, pods: Handler, made_by: asyncio.AbstractEventLoop) -> web.Application:
-    """The aggregated API. `pods` explains the pod that a path names, on the loop `made_by`."""
+def application(
+    proven: Proven, resources: Sequence[Resource], made_by: asyncio.AbstractEventLoop
+) -> web.Application:
+    """The aggregated API. What is read is made on the loop `made_by`."""
 
     @web.middleware
     async def let_in(
@@ -140,17 +180,23 @@ def application(proven: Proven, pods: Handler, made_by: asyncio.AbstractEventLoo
         except web.HTTPNotFound:
             return failure(HTTPStatus.NOT_FOUND, "the server could not find the requested resource")
 
-    async def explained(request: web.Request) -> web.StreamResponse:
-        answer = await on(made_by, pods(request))
-        if isinstance(answer, web.Response) and answer.status == HTTPStatus.OK:
-            return _as_object(answer.body, request.match_info)
-        return answer
-
     app = web.Application(middlewares=[let_in])
-    for path, document in DISCOVERY.items():
+    for path, document in discovery(resources).items():
         app.router.add_get(path, _document(document))
-    app.router.add_get(EXPLANATION, explained)
+    for resource in resources:
+        for path in resource.paths:
+            app.router.add_get(f"/apis/{VISIBILITY_API}{path}", _read(resource, made_by))
     return app
+
+
+def _read(resource: Resource, made_by: asyncio.AbstractEventLoop) -> Handler:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        found = await on(made_by, resource.answer(request))
+        if not isinstance(found, web.Response) or found.status != HTTPStatus.OK or resource.verb == "list":
+            return found
+        return _as_object(resource.kind, found.body, request.match_info)
+
+    return answer
 
 
 def _document(document: Mapping[str, Any]) -> Handler:
@@ -160,10 +206,9 @@ def _document(document: Mapping[str, Any]) -> Handler:
     return answer
 
 
-def _as_object(explanation: Any, named: Mapping[str, str]) -> web.Response:
+def _as_object(kind: str, explanation: Any, named: Mapping[str, str]) -> web.Response:
     """The explanation, which is JSON, with the fields that every object of an API has."""
-    metadata = {"namespace": named["namespace"], "name": named["name"]}
-    head = {"kind": "PodExplanation", "apiVersion": VISIBILITY_API, "metadata": metadata}
+    head = {"kind": kind, "apiVersion": VISIBILITY_API, "metadata": dict(named)}
     body = msgspec.json.encode(head)[:-1] + b"," + explanation[1:]
     return web.Response(body=body, content_type="application/json")
 
@@ -188,8 +233,8 @@ class Visibility:
         self._proven = Proven(api, pem)
         self._trouble = TroubleLog(_log)
 
-    async def run(self, pods: Handler, front: asyncio.AbstractEventLoop) -> None:
-        """Serve until cancelled. `pods` explains the pod that a path names, on this loop.
+    async def run(self, resources: Sequence[Resource], front: asyncio.AbstractEventLoop) -> None:
+        """Serve until cancelled, on the loop `front`; what is read is made on this one.
 
         Raises ListenError.
         """
@@ -201,7 +246,7 @@ class Visibility:
             following = asyncio.create_task(self._proven.follow(), name="front-proxy")
             stack.callback(following.cancel)
             await self._proven.known.wait()
-            app = application(self._proven, pods, main)
+            app = application(self._proven, resources, main)
             await stack.enter_async_context(entered(front, serving(app, listening, _Followed(self._proven))))
             port = listening.getsockname()[1]
             _log.info("serving explanations through the API server", extra={"port": port})

@@ -8,7 +8,7 @@ may not read a pod must not learn its name, so whoever passes an answer on can l
 made of the pod's own words, of kube-scheduler's, and of names of nodes and policies.
 """
 
-from typing import Literal
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -393,6 +393,44 @@ class JobExplanation(Struct, frozen=True, rename="camel", kw_only=True):
     placed_pods: int = 0  # on nodes, or with a bind under way
     groups: tuple[AlikePods, ...] = ()
     not_listed: int = 0  # waiting pods in further groups
+
+
+class PendingPod(Struct, frozen=True, rename="camel", kw_only=True):
+    """A pod that waits, in one line of a list."""
+
+    namespace: str
+    name: str
+    uid: str
+    scheduler_name: str
+    state: WaitingState
+    reason: str  # a sentence: as of now, or of the last report
+    priority: int
+    created: float | None  # seconds since the epoch; None: not known
+    age: float | None  # seconds since then
+    since: float | None = None  # seconds in this state, where that is known
+    ahead: int | None = None  # as in Waiting; None: it is in no queue
+    group: str = ""  # as in Waiting
+    nodes: tuple[str, ...] = ()  # as in Waiting
+
+
+class Oldest(NamedTuple):
+    """By what pods that wait are in order."""
+
+    created: float  # seconds since the epoch; 0: not known
+    namespace: str
+    name: str
+
+
+Item = TypeVar("Item")
+Key = TypeVar("Key")
+
+
+class Listed(Struct, Generic[Item, Key], frozen=True):
+    """Some items of a list, in its order."""
+
+    items: tuple[Item, ...]
+    left: int = 0  # how many more come after these
+    last: Key | None = None  # the place of the last of these in the order; None: there are none
 
 
 WHAT_IF, AS_POLICY = "whatIf", "asPolicy"  # parameters of the path that answers what would be different

@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from eclectus.api.names import VISIBILITY_API
-from eclectus.cli.explain.transport import Source, Target, answer_from_scheduler
+from eclectus.cli.explain.transport import NOTHING_ELSE, Asked, Source, Target, answer_from_scheduler
 from eclectus.kubeclient.addresses import listen
 from eclectus.kubeclient.credentials import Credentials, Endpoint
 from eclectus.kubeclient.election import LeaderServer, annotations_of
@@ -32,7 +32,8 @@ class World:
         self.tokens, self.refusal, self.may_forward = [], None, True
         self.is_in_pod, self.host, self.said, self.problem = True, "10.0.0.1", None, ""
         self.port, self.path, self.leases_read = 0, "", list[str]()
-        self.visibility, self.visibility_status = None, 0
+        self.visibility, self.visibility_status, self.visibility_paths = None, 0, []
+        self.resources = ["pods/explanation", "pods/what-if", "jobs/explanation", "nodes/explanation"]
 
     # -- the scheduler
 
@@ -45,12 +46,15 @@ class World:
 
     async def visible(self, request):
         """Serves `visibility`, if there is one; `visibility_status` is what goes wrong."""
-        is_asked, wrong = request.path.endswith("/explanation"), self.visibility_status
+        path, wrong = request.path_qs.removeprefix(f"/apis/{VISIBILITY_API}"), self.visibility_status
         if self.visibility is None:
             return web.json_response({}, status=wrong or 404)
-        if wrong == 503 or (wrong and is_asked):
+        if wrong == 503 or (wrong and path):
             return failure(HTTPStatus(wrong), "this one does not lead")
-        if is_asked and request.match_info["path"] != "/namespaces/a/pods/x/explanation":
+        if not path:
+            return web.json_response({"resources": [{"name": each} for each in self.resources]})
+        self.visibility_paths.append(path)
+        if "/y/" in path:
             return failure(HTTPStatus.NOT_FOUND, 'pods "y" not found')
         return web.json_response(self.visibility)
 
@@ -97,7 +101,7 @@ async def running(world):
         await runner.cleanup()
 
 
-def asked(world, source=None, headers=MINE, by="the token in k", target=TARGET):
+def asked(world, source=None, headers=MINE, by="the token in k", target=TARGET, *, what=NOTHING_ELSE):
     """The answer; `source` is made of the URL of the scheduler's server."""
 
     async def work():
@@ -105,7 +109,7 @@ def asked(world, source=None, headers=MINE, by="the token in k", target=TARGET):
             access = Credentials(Endpoint(api), headers, source="k", authenticates_by=by)
             scheme = "https" if world.certificate else "http"
             chosen = source(f"{scheme}://127.0.0.1:{world.port}") if source else Source()
-            return await answer_from_scheduler(access, target, chosen)
+            return await answer_from_scheduler(access, target, chosen, what)
 
     return asyncio.run(work())
 
@@ -243,10 +247,42 @@ def test_who_says_whom_to_ask_asks_there(world, source):
     assert asked(world, source) == b'{"name": "x"}'
 
 
-@pytest.mark.parametrize("kind", ["node", "job"])
-def test_what_is_not_served_there_is_asked_of_the_leader(world, kind):
+WHAT_IF = Asked(("request.cpu=1",), "kube")
+
+
+@pytest.mark.parametrize(
+    ("target", "what", "path"),
+    [
+        (TARGET, NOTHING_ELSE, "/namespaces/a/pods/x/explanation"),
+        (TARGET, WHAT_IF, "/namespaces/a/pods/x/what-if?whatIf=request.cpu%3D1&asPolicy=kube"),
+        (Target("job", "x", "a"), NOTHING_ELSE, "/namespaces/a/jobs/x/explanation"),
+        (Target("node", "x"), NOTHING_ELSE, "/nodes/x/explanation"),
+    ],
+    ids=["pod", "what-if", "job", "node"],
+)
+def test_whatever_is_explained_is_asked_there_if_that_version_serves_it(world, target, what, path):
     world.visibility = VISIBLE
-    assert asked(world, target=Target(kind, "x", "a" if kind == "job" else "")) == b'{"name": "x"}'
+    assert msgspec.json.decode(asked(world, target=target, what=what)) == VISIBLE
+    assert (world.visibility_paths, world.leases_read) == ([path], [])
+    world.resources = []
+    assert asked(world, target=target, what=what) == b'{"name": "x"}'
+
+
+@pytest.mark.parametrize("is_reached", [True, False])
+def test_a_job_that_is_not_known_there_is_asked_of_another_installation(world, is_reached):
+    world.visibility, world.may_forward = {"kind": "JobExplanation", "known": False}, is_reached
+    found = msgspec.json.decode(asked(world, target=Target("job", "x", "a")))
+    assert found == ({"name": "x"} if is_reached else world.visibility)
+
+
+@pytest.mark.parametrize("is_reached", [True, False])
+def test_what_is_wrong_with_a_question_is_said_unless_another_installation_answers_it(world, is_reached):
+    """A pod of another installation has no what-if here."""
+    world.visibility, world.visibility_status, world.may_forward = VISIBLE, 400, is_reached
+    if is_reached:
+        assert asked(world, what=WHAT_IF) == b'{"name": "x"}'
+    else:
+        assert refusal(world, what=WHAT_IF) == "the scheduler answers 400: this one does not lead"
 
 
 def test_a_pod_that_the_aggregated_api_does_not_find_is_not_asked_about_again(world):

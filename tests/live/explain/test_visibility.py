@@ -5,6 +5,7 @@ Two authorities, one of which the ConfigMap names, and clients with certificates
 
 import asyncio
 import ssl
+from base64 import urlsafe_b64encode
 from contextlib import asynccontextmanager
 
 import aiohttp
@@ -15,8 +16,10 @@ from eclectus.config.process_settings import VisibilitySettings
 from eclectus.kubeclient.api_errors import UnsureError
 from eclectus.kubeclient.serving.certificate import self_signed
 from eclectus.kubeclient.serving.front_proxy import PUBLISHED
+from eclectus.live import lists
 from eclectus.live import visibility as visibilities
-from eclectus.live.visibility import Proven, Visibility, application, caller_of
+from eclectus.live.visibility import Proven, Visibility, application, caller_of, resources_of
+from eclectus.model.explanation import Listed
 from eclectus_e2e.testbed.controlplane.certificates import Authority
 from explain_pages import World
 
@@ -71,7 +74,7 @@ class Place:
         await proven.read()
         pages = self.world.pages()
         pages.caller = caller_of
-        app = application(proven, pages.pods, asyncio.get_running_loop())
+        app = application(proven, resources_of(pages), asyncio.get_running_loop())
         listening = visibilities.listen("127.0.0.1", 0)
         async with visibilities.serving(app, listening, visibilities._Followed(proven)):
             self.proven, self.port = proven, listening.getsockname()[1]
@@ -248,8 +251,219 @@ def test_the_api_describes_itself_and_knows_no_other_path(place):
     paths = ("/apis", f"/apis/{VISIBILITY_GROUP}", BASE, f"{BASE}/pods", "/openapi/v3")
     all_groups, group, resources, *others = answers(place, *((each,) for each in paths))
     assert all_groups[1]["groups"][0]["name"] == group[1]["name"] == VISIBILITY_GROUP
-    assert resources[1]["resources"][0]["name"] == "pods/explanation"
+    served = {each["name"]: each for each in resources[1]["resources"]}
+    assert served["pods/explanation"]["verbs"] == ["get"]
+    assert (served["pods/explanation"]["namespaced"], served["nodes/explanation"]["namespaced"]) == (
+        True,
+        False,
+    )
+    assert served["pendingpods"] == {
+        "name": "pendingpods",
+        "singularName": "pendingpod",
+        "namespaced": True,
+        "kind": "PendingPod",
+        "verbs": ["list"],
+    }
     assert [(status, body["reason"]) for status, body in others] == [(404, "NotFound")] * 2
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "metadata", "user"),
+    [
+        (
+            "/namespaces/shop/jobs/sort/explanation",
+            "JobExplanation",
+            {"namespace": "shop", "name": "sort"},
+            "tenant",
+        ),
+        ("/nodes/n1/explanation", "NodeExplanation", {"name": "n1"}, "admin"),
+        (
+            "/namespaces/shop/pods/web/what-if?whatIf=request.cpu%3D1",
+            "WhatIfExplanation",
+            {"namespace": "shop", "name": "web"},
+            "tenant",
+        ),
+    ],
+    ids=["job", "node", "what-if"],
+)
+def test_jobs_nodes_and_what_would_be_different_are_explained_to_the_same_people_as_below_explain(
+    place, path, kind, metadata, user
+):
+    status, body = answer(place, BASE + path, {"X-Remote-User": user})
+    assert (status, body["kind"], body["metadata"]) == (200, kind, metadata)
+    assert answer(place, BASE + path, {"X-Remote-User": "other"})[0] == 403
+
+
+def test_what_is_wrong_with_a_what_if_is_a_bad_request(place):
+    status, body = answer(place, f"{BASE}/namespaces/shop/pods/web/what-if?colour=red")
+    assert (status, body["reason"]) == (400, "BadRequest")
+    assert "there is no parameter 'colour'" in body["message"]
+
+
+# -- the pods that wait ------------------------------------------------------------------------------
+
+PENDING, ALL_PENDING = f"{BASE}/namespaces/shop/pendingpods", f"{BASE}/pendingpods"
+AS_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+ADMIN = {"X-Remote-User": "admin"}
+
+
+def test_who_may_list_the_pods_of_a_namespace_learns_which_of_them_wait(place):
+    status, body = answer(place, PENDING)
+    assert (status, body["kind"], body["apiVersion"]) == (200, "PendingPodList", VISIBILITY_API)
+    first, last = body["items"]
+    assert first["metadata"] == {
+        "namespace": "shop",
+        "name": "web",
+        "uid": "uid-web",
+        "creationTimestamp": "1970-01-01T00:18:20Z",
+    }
+    assert (first["state"], first["reason"], first["age"], first["ahead"]) == (
+        "active",
+        "No\nroom.",
+        134.0,
+        None,
+    )
+    assert (last["metadata"]["creationTimestamp"], last["ahead"]) == (None, 2)
+    assert place.world.asked == [("shop", None, 500, 1234.0)]
+    assert place.world.reviewed.specs[0]["resourceAttributes"] == {
+        "verb": "list",
+        "resource": "pods",
+        "namespace": "shop",
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "user", "status"),
+    [
+        (PENDING, "other", 403),
+        (PENDING, "one-pod", 403),
+        (ALL_PENDING, "tenant", 403),
+        (ALL_PENDING, "admin", 200),
+    ],
+)
+def test_who_may_not_list_the_pods_learns_nothing_of_them(place, path, user, status):
+    found, body = answer(place, path, {"X-Remote-User": user})
+    assert (found, "web" in str(body)) == (status, status == 200)
+    assert place.world.asked == ([] if status == 403 else [("", None, 500, 1234.0)])
+
+
+def test_kubectl_gets_a_table_with_the_namespace_of_each_row(place):
+    status, body = answer(place, PENDING, {**TENANT, "Accept": AS_TABLE})
+    assert (status, body["kind"], body["apiVersion"]) == (200, "Table", "meta.k8s.io/v1")
+    names = [each["name"] for each in body["columnDefinitions"] if each["priority"] == 0]
+    assert names == ["Name", "State", "Ahead", "Priority", "Age", "Reason"]
+    row, other = body["rows"]
+    assert row["cells"] == ["web", "active", "-", 5, "2m", "-", "a", "-", "No room."]
+    assert other["cells"][2:5] == ["2", 5, "-"]
+    assert row["object"]["metadata"]["namespace"] == "shop"
+
+
+def test_a_page_says_how_the_next_one_is_asked_for(place):
+    place.world.listed = Listed(place.world.listed.items, 7, (1100.0, "shop", "late"))
+    _, body = answer(place, f"{PENDING}?limit=2")
+    assert body["metadata"]["remainingItemCount"] == 7
+    answer(place, f"{PENDING}?limit=9000&continue={body['metadata']['continue']}")
+    asked = [each[1:3] for each in place.world.asked]
+    assert asked == [(None, 2), ((1100.0, "shop", "late"), lists.ITEMS_MOST)]
+
+
+LONG = urlsafe_b64encode(b'[1,"shop","late"]'.ljust(lists.TOKEN_MOST)).decode()
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("limit=-1", "limit must be a whole number"),
+        ("continue=x", "metadata.continue"),
+        ("continue=WzEsMl0=", "metadata.continue"),
+        (f"continue={LONG}", "metadata.continue"),
+        ("watch=true", "watch is not served here"),
+        ("labelSelector=a%3Db", "labelSelector is not served here"),
+        ("fieldSelector=a%3Db", "fieldSelector is not served here"),
+    ],
+)
+def test_what_a_list_does_not_serve_is_named(place, query, words):
+    status, body = answer(place, f"{PENDING}?{query}")
+    assert (status, body["reason"]) == (400, "BadRequest")
+    assert words in body["message"]
+    assert not place.world.asked
+
+
+# -- nodes and pools -----------------------------------------------------------------------------------
+
+SPEEDS, POOLS = f"{BASE}/nodespeeds", f"{BASE}/poolstandings"
+
+
+def test_who_may_list_nodes_learns_how_fast_they_are_at_work_that_they_may_read(place):
+    (item,) = answer(place, SPEEDS, ADMIN)[1]["items"]
+    assert item["metadata"] == {"name": "n1"}
+    assert (item["speed"], item["state"], [each["name"] for each in item["classes"]]) == (
+        1.25,
+        "live",
+        ["shop/a", "bank/b"],
+    )
+    (item,) = answer(place, SPEEDS, {"X-Remote-User": "operator"})[1]["items"]
+    assert [each["name"] for each in item["classes"]] == ["shop/a"]
+
+
+def test_speeds_are_a_table(place):
+    _, body = answer(place, SPEEDS, {**ADMIN, "Accept": AS_TABLE})
+    assert body["rows"][0]["cells"] == ["n1", "1.25", "live", "90%", 12, "-", 2]
+
+
+def test_who_may_list_pools_learns_how_they_stand(place):
+    (item,) = answer(place, POOLS, ADMIN)[1]["items"]
+    assert (item["metadata"], item["path"], item["waitingPods"]) == ({"name": "vision"}, "research/vision", 2)
+    assert (item["resources"][0]["held"], item["belowMinimum"]) == (3000, 90.0)
+    _, body = answer(place, POOLS, {**ADMIN, "Accept": AS_TABLE})
+    assert body["rows"][0]["cells"] == ["vision", "1.5 cpu", "4 cpu", "3 cpu", 2, "90s", 1, "research/vision"]
+
+
+@pytest.mark.parametrize(
+    ("path", "user", "message"),
+    [
+        (SPEEDS, "tenant", 'nodes is forbidden: User "tenant" cannot list resource "nodes" in API group ""'),
+        (
+            POOLS,
+            "operator",
+            'pools.eclectus.dev is forbidden: User "operator" cannot list resource "pools" in API group '
+            '"eclectus.dev"',
+        ),
+    ],
+)
+def test_who_may_not_list_them_learns_nothing(place, path, user, message):
+    status, body = answer(place, path, {"X-Remote-User": user})
+    assert (status, body["message"]) == (403, f"{message} at the cluster scope")
+
+
+def test_a_standby_lists_nothing_and_says_who_leads(place):
+    place.world.why_not = "this replica does not lead; b does"
+    assert answer(place, PENDING)[1]["message"] == "this replica does not lead; b does"
+    assert not place.world.asked
+
+
+def test_a_new_leader_is_believed_by_the_same_connection(place):
+    """As where the API server keeps a connection to a replica that lost the Lease and won it again."""
+
+    async def work():
+        async with place.serving(), place.connected(place.proxy) as ask:
+            place.world.why_not = "this replica does not lead; b does"
+            before = await ask(PENDING)
+            place.world.why_not = ""
+            return before[0], (await ask(PENDING))[0]
+
+    assert asyncio.run(work()) == (503, 200)
+
+
+def test_of_a_namespaces_flood_questions_about_others_are_still_answered(place):
+    async def work():
+        async with place.serving(), place.connected(place.proxy) as ask:
+            flood = [await ask(PENDING) for _ in range(30)]
+            return flood, await ask(ALL_PENDING, ADMIN)
+
+    flood, other = asyncio.run(work())
+    assert 429 in [status for status, _ in flood]
+    assert other[0] == 200
 
 
 def test_a_question_that_takes_too_long_is_answered(place, monkeypatch):
@@ -271,7 +485,8 @@ def test_only_the_leader_says_where_it_is(place, leads):
             return leads
 
         server = Visibility(settings, place.api, "https://127.0.0.1:6443", asked)
-        running = asyncio.create_task(server.run(place.world.pages().pods, asyncio.get_running_loop()))
+        resources = resources_of(place.world.pages())
+        running = asyncio.create_task(server.run(resources, asyncio.get_running_loop()))
         await (place.api.has_patched if leads else looked).wait()
         while leads and len(place.api.patched) < 2:  # noqa: ASYNC110 — the fake sets no event
             await asyncio.sleep(0)
@@ -285,6 +500,24 @@ def test_only_the_leader_says_where_it_is(place, leads):
     )
     if leads:
         assert patched[1][1]["endpoints"][0]["addresses"] == ["192.0.2.7"]
+
+
+def test_a_replica_that_begins_to_lead_says_where_it_is(place, monkeypatch):
+    monkeypatch.setattr(visibilities, "STANDBY_SECONDS", 0.0)
+    settings = VisibilitySettings("eclectus-system/visibility", "127.0.0.1", 0, "192.0.2.7")
+    before = iter([False] * 6)
+
+    async def work():
+        server = Visibility(settings, place.api, "https://127.0.0.1:6443", lambda: next(before, True))
+        resources = resources_of(place.world.pages())
+        running = asyncio.create_task(server.run(resources, asyncio.get_running_loop()))
+        await place.api.has_patched.wait()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(work())
+    assert next(before, None) is None, "it was a standby first"
+    assert place.api.patched[0][0].endswith("v1alpha1.visibility.eclectus.dev")
 
 
 def test_the_address_is_that_by_which_the_api_server_is_reached():

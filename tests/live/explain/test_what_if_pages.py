@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from eclectus.live import pages as bounds
+from eclectus.live import limits as bounds
 from explain_pages import POD, World, answer, serving
 
 
@@ -94,6 +94,7 @@ def test_of_a_flood_fewer_are_answered_than_of_plain_questions(world):
     changed, plain = asyncio.run(work())
     statuses = [status for status, _, _ in changed]
     assert set(statuses) == {200, 429}
-    assert bounds.CHANGED_IN_A_ROW <= statuses.count(200) < 2 * bounds.CHANGED_IN_A_ROW
+    in_a_row = bounds.SHARE_OF_ONE * bounds.CHANGED_IN_A_ROW
+    assert in_a_row <= statuses.count(200) < 2 * in_a_row
     assert "what-if" in next(body["message"] for status, _, body in changed if status == 429)
     assert plain[0] == 200, "who asks for what is has a bound of their own"

@@ -8,34 +8,61 @@ import msgspec
 from yarl import URL
 
 from eclectus.api import names
-from eclectus.explain.node import node_explanation
+from eclectus.explain.node import learned_page, node_explanation
+from eclectus.explain.pending import pending_pods
 from eclectus.explain.pod import job_explanation, pod_explanation
+from eclectus.explain.pools import standings_page
 from eclectus.explain.what_if import what_if_explanation
 from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.api_errors import MissingError
 from eclectus.kubeclient.serving import health
 from eclectus.kubeclient.serving.access import AccessControl
-from eclectus.live.pages import ExplainPages, Limits
+from eclectus.live.limits import Limits
+from eclectus.live.pages import ExplainPages
 from eclectus.model.errors import QuestionError
 from eclectus.model.explanation import (
     JobExplanation,
+    Listed,
     NearMiss,
     NodeExplanation,
     OtherPod,
+    PendingPod,
     PodExplanation,
     PolicyAnswer,
+    PoolResource,
+    PoolStanding,
     WhatIfExplanation,
 )
+from eclectus.model.learned import LearnedNode, LearnedWork
 from reviewing_api import ReviewingApi
 
 TOKENS = {"tenant": "tenant", "admin": "admin", "other": "other", "one-pod": "one-pod"}
 RIGHTS = {
-    "tenant": ["pods shop"],
-    "admin": ["pods", "nodes"],
+    "tenant": ["pods shop", "list pods shop"],
+    "admin": ["pods", "nodes", "list pods", "list nodes", f"list pools.{names.GROUP}"],
+    "operator": ["pods shop", "list nodes"],
     "other": ["pods elsewhere", "/metrics"],
     "one-pod": ["pods shop/web"],
 }
 POD, NODE, JOB = "/explain/pods/shop/web", "/explain/nodes/n1", "/explain/jobs/shop/sort"
+
+
+def waiting_pod(name, **fields):
+    """A pod of a list."""
+    known = {"state": "active", "reason": "No\nroom.", "priority": 5, "created": 1100.0, "age": 134.0}
+    return PendingPod(namespace="shop", name=name, uid=f"uid-{name}", scheduler_name="a", **(known | fields))
+
+
+LEARNED = LearnedNode(
+    "n1",
+    3,
+    1200.0,
+    "live",
+    1.25,
+    0.9,
+    (LearnedWork("shop/a", 0.5, 7, 0.9), LearnedWork("bank/b", 2.0, 5, 0.8)),
+)
+STANDING = PoolStanding("research/vision", (PoolResource("cpu", 3000, share=4000, least=1500),), 2, 1, 90.0)
 BESIDE, SECRET = OtherPod("shop", "beside"), OtherPod("bank", "vault", 3)
 
 
@@ -48,6 +75,7 @@ class World:
         self.question_error = ""
         self.pods = {"shop/web", "shop/late"}
         self.asked, self.others = [], (BESIDE, SECRET)
+        self.listed = Listed((waiting_pod("web"), waiting_pod("late", created=None, age=None, ahead=2)))
         self.limits = Limits()
         self.access = AccessControl(self.reviewed)
 
@@ -75,6 +103,9 @@ class World:
             what_if_explanation: lambda pod, what, now: self.explain_what_if(*pod, what, now),
             job_explanation: lambda job, labels, now: self.explain_job(*job, labels, now),
             node_explanation: self.explain_node,
+            pending_pods: self.list_pods,
+            learned_page: lambda after, most, now: Listed((LEARNED,)),
+            standings_page: lambda after, most, now: Listed((STANDING,)),
         }
         return answers[question](*arguments)
 
@@ -106,6 +137,10 @@ class World:
         self.asked.append((namespace, name, now))
         assert set(labels) == {(names.DAG_JOB_LABEL, name), ("batch.kubernetes.io/job-name", name)}
         return JobExplanation(namespace=namespace, name=name, known=True, summary="2 of its pods wait.")
+
+    def list_pods(self, namespace, after, most, now):
+        self.asked.append((namespace, after, most, now))
+        return self.listed
 
     def explain_node(self, name):
         conditions = ("full",) if name == "n1" else ("unknown",)

@@ -11,6 +11,7 @@ from typing import Any
 from eclectus.config.what_if import read_question
 from eclectus.engine.engine import Engine
 from eclectus.explain.node import node_explanation
+from eclectus.explain.pending import pending_pods
 from eclectus.explain.pod import explain_pod
 from eclectus.explain.what_if import what_if_explanation
 from eclectus.feasibility.fit_error import fit_error
@@ -57,6 +58,8 @@ def explain_some(engine: Engine, turn: int, now: float) -> None:
     if nodes:
         assert engine.read(node_explanation, nodes[turn % len(nodes)]).conditions != ("unknown",)
     waiting = [task for task in state.pending.values() if may_be_asked_about(engine, task)]
+    listed = engine.read(pending_pods, "", None, len(waiting) + 1, now + 0.5)
+    assert {each.uid for each in listed.items} == {task.uid for task in waiting}
     if waiting:
         ask_what_if(engine, waiting[turn % len(waiting)], turn, now)
 

@@ -11,7 +11,7 @@ class ReviewingApi:
     """`tokens`: token -> user; `rights`: user -> paths and objects. `error` is raised instead of an answer.
 
     Objects are `pods` for all, `pods a` for those of the namespace a, `pods a/x` for one, `nodes /n` for a
-    node. `gate` holds answers back.
+    node, and `list pods` those that may be listed. `gate` holds answers back.
     """
 
     def __init__(self, tokens=None, rights=None):
@@ -47,7 +47,10 @@ def _asked(page, resource):
     if page is not None:
         assert page["verb"] == "get"
         return {page["path"]}
-    assert resource["verb"] == "get"
     kind, namespace, name = (resource.get(key, "") for key in ("resource", "namespace", "name"))
+    if resource.get("group"):
+        kind = f"{kind}.{resource['group']}"
+    if resource["verb"] != "get":
+        kind = f"{resource['verb']} {kind}"
     wider = {kind, f"{kind} {namespace}"} if namespace else {kind}
     return wider | ({f"{kind} {namespace}/{name}"} if name else set())

@@ -125,6 +125,7 @@ def explain(
     \b
     Permissions of the caller, unless --from or --server is given:
       get pods                      the pod, or of a job all pods of its namespace; for a node, get nodes
+    With the chart's visibility.enabled, what `view` has suffices for pods and jobs. Otherwise also:
       get leases                    eclectus-serves-NAME in kube-system, and the scheduler's own
       get, create pods/portforward  in the scheduler's namespace
     """

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from eclectus.cli.output import ABSENT, aligned, count, span
+from eclectus.cli.output import aligned, count
 from eclectus.model import explanation
 from eclectus.model.explanation import PolicyAnswer, WhatIfExplanation
 from eclectus.model.learned import LearnedNode, NodePrice
+from eclectus.model.printed import ABSENT, span
 
 _BYTES = ("memory", "ephemeral-storage")
 _UNITS = (("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))

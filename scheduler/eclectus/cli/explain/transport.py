@@ -2,7 +2,7 @@
 
 An object is named as kubectl names it: `pod/NAME`, `node/NAME` or `job/NAME`.
 
-Where the API server passes questions about pods on, as an aggregated API, it is asked. All else is here.
+Where the API server passes questions on, as an aggregated API, it is asked. All else is here.
 
 Leases say which scheduler to ask: one in kube-system names the installation that serves a schedulerName, and
 that of the installation its leader and the leader's server. Whoever could write these would be sent tokens,
@@ -23,6 +23,7 @@ import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 from urllib.parse import urlencode
@@ -85,10 +86,12 @@ class Asked(NamedTuple):
     @property
     def path(self) -> str:
         """What follows the path of the object on the scheduler's server."""
-        if self == NOTHING_ELSE:
-            return ""
-        policy = [(AS_POLICY, self.as_policy)] if self.as_policy else []
-        return f"/what-if?{urlencode([*((WHAT_IF, each) for each in self.what_if), *policy])}"
+        return "" if self == NOTHING_ELSE else f"/what-if?{urlencode(self.query, doseq=True)}"
+
+    @property
+    def query(self) -> dict[str, tuple[str, ...]]:
+        """The parameters of the request."""
+        return {WHAT_IF: self.what_if, AS_POLICY: (self.as_policy,) if self.as_policy else ()}
 
     def question(self, target: Target) -> Question | None:
         """The same as the engine is asked; None for nothing else. Raises click.UsageError."""
@@ -290,16 +293,24 @@ async def answer_from_scheduler(
     async with connected(access, REQUEST_SECONDS) as client:
         if source.server:
             return await _of_server(client, access, target, source.server.rstrip("/") + path, source)
-        is_plain = source == Source() and asked == NOTHING_ELSE
-        found = await _by_the_api_server(client, target) if is_plain else None
-        if found is not None and msgspec.json.decode(found)["state"] != "otherScheduler":
+        found = await _by_the_api_server(client, target, asked) if source == Source() else None
+        if isinstance(found, bytes) and not _is_of_another(found):
             return found
         try:
             return await _of_leader(client, access, target, path, source)
         except click.ClickException:
+            # No other installation can say more of it to this caller.
             if found is None:
                 raise
-            return found  # no other installation can say more of the pod to this caller
+            if isinstance(found, click.ClickException):
+                raise found from None
+            return found
+
+
+def _is_of_another(answer: bytes) -> bool:
+    """Whether another installation may know more of it: it waits for that one, or is not known here."""
+    fields = msgspec.json.decode(answer)
+    return fields.get("state") == "otherScheduler" or fields.get("known") is False
 
 
 async def _of_leader(
@@ -312,26 +323,33 @@ async def _of_leader(
         return await _get(url + path, token, _known_by(leader))
 
 
-async def _by_the_api_server(client: ApiClient, target: Target) -> bytes | None:
-    """The explanation of a pod by the aggregated API. None where that does not serve it; what fails is said.
+async def _by_the_api_server(
+    client: ApiClient, target: Target, asked: Asked
+) -> bytes | click.ClickException | None:
+    """The explanation by the aggregated API, or why the question is refused.
 
-    Raises click.ClickException where there is no such pod.
+    None where that does not serve it; what fails is said. Raises click.ClickException where the object does
+    not exist.
     """
-    if target.kind != "pod":
-        return None
+    place = f"namespaces/{target.namespace}/" if target.namespace else ""
+    kind, answer = f"{target.kind}s", "explanation" if asked == NOTHING_ELSE else "what-if"
     try:
-        await client.get(f"/apis/{VISIBILITY_API}")
+        served = msgspec.json.decode(await client.get(f"/apis/{VISIBILITY_API}"))
+        if f"{kind}/{answer}" not in [each["name"] for each in served["resources"]]:
+            return None  # that leader is of a version that does not serve it there
     except (MissingError, RejectedError):
         return None  # as without the chart's visibility.enabled; who may discover nothing does not know
     except ApiError as error:
         _say(error)
         return None
-    path = f"/apis/{VISIBILITY_API}/namespaces/{target.namespace}/pods/{target.name}/explanation"
     try:
-        return await client.get(path)
+        path = f"/apis/{VISIBILITY_API}/{place}{kind}/{target.name}/{answer}"
+        return await client.get(path, asked.query if asked != NOTHING_ELSE else None)
     except MissingError as error:
         raise click.ClickException(error.message) from None
     except ApiError as error:
+        if error.status == HTTPStatus.BAD_REQUEST:
+            return click.ClickException(_refusal_of(error.status, error.message))
         _say(error)
         return None
 
@@ -446,4 +464,8 @@ def _refusal(status: int, body: bytes) -> str:
     from eclectus.kubeclient.api_errors import message_of
 
     advice = "; the token may have expired" if status == 401 else ""
-    return f"the scheduler answers {status}: {message_of(body)}{advice}"
+    return _refusal_of(status, f"{message_of(body)}{advice}")
+
+
+def _refusal_of(status: int, message: str) -> str:
+    return f"the scheduler answers {status}: {message}"

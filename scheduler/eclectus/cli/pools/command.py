@@ -13,11 +13,12 @@ from msgspec import structs
 from eclectus.api.names import POOL, POOLS_PATH
 from eclectus.api.pool import READY, Pool, PoolShare
 from eclectus.cli import cluster_commands
-from eclectus.cli.output import ABSENT, age, aligned, span, structured
+from eclectus.cli.output import age, aligned, structured
 from eclectus.cli.pools.import_queues import import_queues
 from eclectus.cli.pools.taking import taking
 from eclectus.cli.verbs import WithVerbs
 from eclectus.config.settings_reading import nearest
+from eclectus.model.printed import ABSENT, span
 
 if TYPE_CHECKING:
     from eclectus.kubeclient.client import ApiClient, Object

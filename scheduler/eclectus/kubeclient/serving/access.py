@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
@@ -101,24 +101,27 @@ class ReadPage(Struct, frozen=True):
 
 
 class ReadObject(Struct, frozen=True):
-    """The right to `get` an object of the core group, or all without a name, or all of all namespaces."""
+    """The right to `get` an object, or all without a name, or all of all namespaces; or to `list` them."""
 
     resource: str
     namespace: str = ""
     name: str = ""
+    verb: Literal["get", "list"] = "get"
+    group: str = ""  # empty: the core group
 
     @property
     def attributes(self) -> dict[str, Any]:
         """As a SubjectAccessReview asks for it."""
-        named = {"namespace": self.namespace, "name": self.name}
+        named = {"group": self.group, "namespace": self.namespace, "name": self.name}
         given = {key: value for key, value in named.items() if value}
-        return {"resourceAttributes": {"verb": "get", "resource": self.resource, **given}}
+        return {"resourceAttributes": {"verb": self.verb, "resource": self.resource, **given}}
 
     def refusal(self, user: str) -> str:
         """The answer to a user without the right, in the API server's words."""
-        what = f'{self.resource} "{self.name}"' if self.name else self.resource
+        resource = f"{self.resource}.{self.group}" if self.group else self.resource
+        what = f'{resource} "{self.name}"' if self.name else resource
         where = f'in the namespace "{self.namespace}"' if self.namespace else "at the cluster scope"
-        asked = f'User "{user}" cannot get resource "{self.resource}" in API group ""'
+        asked = f'User "{user}" cannot {self.verb} resource "{self.resource}" in API group "{self.group}"'
         return f"{what} is forbidden: {asked} {where}"
 
 
