@@ -15,7 +15,7 @@ from eclectus.live.metrics_table import FAMILIES
 from eclectus.live.process_metrics import Metrics
 from eclectus_bench import match
 from eclectus_bench.soak import __main__ as command
-from eclectus_bench.soak import objects, scrape
+from eclectus_bench.soak import attack, objects, scrape
 from eclectus_bench.soak.renewals import Renewals
 from eclectus_bench.soak.run import ERROR_LINE
 from eclectus_bench.soak.sizes import QUICK, Sizes
@@ -27,6 +27,7 @@ from eclectus_bench.soak.verdict import (
     SCHEDULER,
     Reading,
     Soak,
+    Waits,
     rows,
     verdict,
 )
@@ -102,6 +103,7 @@ def test_steps_between_two_scrapes_are_counted_and_defects_named():
 def test_every_metric_that_is_read_exists():
     names = {family.full_name for family in FAMILIES.values()}
     read_names = {*scrape.DEFECTS, scrape.LONGEST_STEP, scrape.STEPS.removesuffix("_bucket")}
+    read_names |= {scrape.UNTIL_BOUND, scrape.BIND}
     assert read_names <= names
 
 
@@ -204,6 +206,30 @@ def test_steps_beside_an_attack_are_no_part_of_the_others():
     assert "99th percentile of steps" not in [row.what for row in rows(found) if not row.kept]
     assert found.step_p99(144.0, 240.0) == 0.0
     assert found.step_p99(140.0, 240.0) == pytest.approx(0.199, abs=1e-3)
+
+
+def test_waits_are_parted_into_the_decision_the_bind_and_the_rest():
+    """Two pods are sent between the readings at 150 and 200 s, beside an attack."""
+
+    def times(until_bound, bind, count):
+        parts = {f"{scrape.UNTIL_BOUND}_sum": until_bound, f"{scrape.BIND}_sum": bind}
+        return parts | {f"{name}_count": count for name in (scrape.UNTIL_BOUND, scrape.BIND)}
+
+    readings = [
+        replace(each, times=times(1.0, 0.5, 3) if each.seconds <= 150 else times(3.0, 1.0, 5))
+        for each in soak().readings
+    ]
+    found = soak(readings=readings, waits=[9.0, 1.5, 2.5], sent=[100.0, 160.0, 170.0])
+    assert found.mean_waits(150.0, 200.0) == Waits(whole=2.0, undecided=0.75, bind=0.25)
+    assert found.mean_waits(200.0, 240.0) == Waits(0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(("unserved", "scheduler"), [(False, "eclectus"), (True, attack.NOBODY)])
+def test_the_control_of_an_attack_has_the_same_pods_and_nobody_serves_them(unserved, scheduler):
+    sizes = replace(SIZES, attackers=25, unserved=unserved)
+    pods = list(attack.pods(sizes))
+    assert len(pods) == 25 + 12 + 2
+    assert {each["spec"]["schedulerName"] for each in pods} == {scheduler}
 
 
 def test_the_longest_step_of_start_up_does_not_count():

@@ -63,8 +63,16 @@ def _summary(soak: Soak) -> list[str]:
 
 
 def _attack(soak: Soak) -> Iterator[str]:
-    beside = soak.step_p99(soak.sizes.attack_from, soak.sizes.seconds)
+    sizes = soak.sizes
+    beside = soak.step_p99(sizes.attack_from, sizes.seconds)
     yield f"steps beside the attack: {beside * 1000:,.0f} ms (99th percentile)"
+    parts = {"before": (sizes.compared_from, sizes.attack_from), "beside": (sizes.attack_from, sizes.seconds)}
+    for when, (begin, end) in parts.items():
+        waits = soak.mean_waits(begin, end)
+        yield (
+            f"mean wait {when} the attack: {waits.whole:.3f} s, of which {waits.undecided:.3f} s until the "
+            f"scheduler decided, {waits.bind:.3f} s for the bind; the rest is API server's and bench's"
+        )
 
 
 def _sizes(arguments: Sequence[str]) -> Sizes:
@@ -75,6 +83,11 @@ def _sizes(arguments: Sequence[str]) -> Sizes:
     for name, what in NUMBERS.items():
         parser.add_argument(f"--{name}", type=int, help=f"{what}; {getattr(FULL, name):,} by default")
     parser.add_argument("--rate", type=float, help=f"pods a second that arrive; {FULL.rate:g} by default")
+    parser.add_argument(
+        "--unserved",
+        action="store_true",
+        help="the attack's pods name a scheduler that nobody runs: what it costs API server and etcd alone",
+    )
     options = vars(parser.parse_args(arguments))
     base = QUICK if options.pop("quick") else FULL
     return replace(base, **{name: value for name, value in options.items() if value is not None})

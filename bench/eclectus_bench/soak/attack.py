@@ -16,6 +16,7 @@ from eclectus_bench.soak.traffic import paced
 from eclectus_e2e.testbed.kubelet.api import MERGE
 
 NAMESPACE = "attacker"
+SCHEDULER, NOBODY = "eclectus", "nobody"  # whom its pods name; what nobody serves costs the API server alone
 PATCH_SECONDS = 3.0  # between changes of a Service, each of which concerns all pods of the namespace
 LABELS = {f"l{at:02}": "v" for at in range(40)}
 TERMS_OF_POD = 8  # with a namespaceSelector, as many as one pod may have
@@ -34,7 +35,7 @@ async def attack(load: Load, sizes: Sizes) -> None:
     await asyncio.sleep(sizes.attack_from)
     rng, base = random.Random(2), f"/api/v1/namespaces/{NAMESPACE}"
     services = ((f"{base}/services", _service(at, rng)) for at in range(sizes.attackers * 2))
-    objects = chain(services, ((f"{base}/pods", each) for each in _pods(sizes.attackers)))
+    objects = chain(services, ((f"{base}/pods", each) for each in pods(sizes)))
     async for _ in paced(repeat(1 / sizes.rate)):
         path, body = next(objects, ("", None))
         if body is None:
@@ -53,32 +54,33 @@ def _service(number: int, rng: random.Random) -> Object:
     return {"kind": "Service", "metadata": {"name": f"s{number}"}, "spec": spec}
 
 
-def _pods(many: int) -> Iterator[Object]:
+def pods(sizes: Sizes) -> Iterator[Object]:
     """Pods without room: such as many Services select, such with terms about all pods, and large ones."""
-    yield from (_labelled(f"labelled-{number}") for number in range(many))
-    yield from (_with_terms(f"terms-{number}", number) for number in range(many // 2))
+    many, scheduler = sizes.attackers, NOBODY if sizes.unserved else SCHEDULER
+    yield from (_labelled(f"labelled-{number}", scheduler) for number in range(many))
+    yield from (_with_terms(f"terms-{number}", number, scheduler) for number in range(many // 2))
     for number in range(many // 25):
-        gated = pod(f"gated-{number}", "eclectus", TOO_MUCH)
+        gated = pod(f"gated-{number}", scheduler, TOO_MUCH)
         gated["spec"]["schedulingGates"] = [{"name": "example.com/wait"}]
         gated["metadata"]["annotations"] = {"note": "<" * 200_000}
         gated["spec"]["containers"][0]["env"] = [{"name": "E", "value": "<" * (LARGE_BYTES - 200_000)}]
         yield gated
-        tolerant = pod(f"tolerant-{number}", "eclectus", TOO_MUCH)
+        tolerant = pod(f"tolerant-{number}", scheduler, TOO_MUCH)
         keys = (f"a{number}-{at}" for at in range(TOLERATIONS))
         tolerant["spec"]["tolerations"] = [{"key": key, "operator": "Exists"} for key in keys]
         yield tolerant
 
 
-def _labelled(name: str) -> Object:
+def _labelled(name: str, scheduler: str) -> Object:
     """A pod with all labels and one of its own: those with equal labels are compared with Services once."""
-    found = pod(name, "eclectus", TOO_MUCH)
+    found = pod(name, scheduler, TOO_MUCH)
     found["metadata"]["labels"] = {**LABELS, "own": name}
     return found
 
 
-def _with_terms(name: str, number: int) -> Object:
+def _with_terms(name: str, number: int, scheduler: str) -> Object:
     """A pod that keeps out of the domains of other tenants' pods, by terms that no other pod has."""
-    found = _labelled(name)
+    found = _labelled(name, scheduler)
     selectors = ({"matchLabels": {"app": f"none-{number}-{at}"}} for at in range(TERMS_OF_POD))
     terms = [
         {"topologyKey": "kubernetes.io/hostname", "labelSelector": each, "namespaceSelector": {}}

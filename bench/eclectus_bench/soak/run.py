@@ -189,6 +189,7 @@ async def _read(running: _Running, seconds: float) -> Reading:
         {} if found is None else found.steps,
         len(running.traffic.waits),
         sum(running.renewals.counts().values()),
+        {} if found is None else found.times(),
     )
 
 

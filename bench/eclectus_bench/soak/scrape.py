@@ -9,6 +9,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 STEPS = "eclectus_scheduling_algorithm_duration_seconds_bucket"
 LONGEST_STEP = "eclectus_longest_step_seconds"
+UNTIL_BOUND, BIND = (
+    "eclectus_pod_scheduling_sli_duration_seconds",
+    "eclectus_scheduling_attempt_duration_seconds",
+)
 DEFECTS = (
     "eclectus_policy_faults_total",
     "eclectus_malformed_objects_total",
@@ -26,6 +30,11 @@ class Scrape:
     values: Mapping[str, float]
     steps: Steps
 
+    def times(self) -> dict[str, float]:
+        """Sum and count of pods' times until bound, and of their binds: seconds since the process began."""
+        names = (f"{name}_{part}" for name in (UNTIL_BOUND, BIND) for part in ("sum", "count"))
+        return {name: self.values.get(name, 0.0) for name in names}
+
     def defects(self) -> dict[str, int]:
         """The counters of DEFECTS that are not 0."""
         return {name: int(self.values[name]) for name in DEFECTS if self.values.get(name)}
@@ -40,6 +49,12 @@ def parse(text: str) -> Scrape:
             if sample.name == STEPS:
                 steps[float(sample.labels["le"])] = sample.value
     return Scrape(values, steps)
+
+
+def mean_seconds(name: str, before: Mapping[str, float], after: Mapping[str, float]) -> float:
+    """The mean of a histogram of `times` between two scrapes, seconds; 0 without any."""
+    total, count = (after[f"{name}_{part}"] - before[f"{name}_{part}"] for part in ("sum", "count"))
+    return total / count if count else 0.0
 
 
 def step_percentile(before: Steps, after: Steps, share: float) -> float:

@@ -20,6 +20,9 @@ class Sizes:
     life_seconds: float  # for which one of them runs, in the mean
     probed: int  # nodes of which a NodeProbe asks for benchmarks
     attackers: int = 0  # objects of the kinds with which a tenant attacks (attack.py); 0: nobody does
+    unserved: bool = (
+        False  # whether no scheduler serves these pods: what the attack costs the API server alone
+    )
 
     def __post_init__(self) -> None:
         if not (self.minutes > 0 and self.rate > 0 and min(self.nodes, self.pending, self.shapes) > 0):
@@ -51,6 +54,11 @@ class Sizes:
     def attack_from(self) -> float:
         """Seconds into the soak at which a tenant attacks; before, pods wait and nobody does."""
         return self.seconds * 0.6
+
+    @property
+    def compared_from(self) -> float:
+        """Seconds into the soak from which on waits before the attack are compared with those beside it."""
+        return self.seconds * 0.4
 
 
 FULL = Sizes(

@@ -1,12 +1,12 @@
 """What a soak has shown, and whether it stays within the bounds. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import mean
 
 import numpy as np
 
-from eclectus_bench.soak.scrape import Steps, step_percentile
+from eclectus_bench.soak.scrape import BIND, UNTIL_BOUND, Steps, mean_seconds, step_percentile
 from eclectus_bench.soak.sizes import Sizes
 
 SCHEDULER, OPERATOR = "scheduler", "operator"
@@ -35,6 +35,19 @@ class Reading:
     steps: Steps  # since the process began; empty without an answer
     bound: int  # arriving pods, since the soak began
     renewals: int  # of all Leases
+    times: Mapping[str, float] = field(default_factory=dict)  # as Scrape.times; empty without an answer
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Mean waits of arriving pods in a part of the soak, seconds: the whole, and two parts of it.
+
+    The rest is the API server's and the bench's: to take the pod, to show it, and to show the bind.
+    """
+
+    whole: float
+    undecided: float  # from the moment at which the scheduler saw the pod to its decision
+    bind: float  # until the API server had answered
 
 
 @dataclass(frozen=True)
@@ -63,10 +76,21 @@ class Soak:
         steps = [each.steps for each in self.readings if begin <= each.seconds <= end and each.steps]
         return step_percentile(steps[0], steps[-1], 0.99) if steps else 0.0
 
+    def mean_waits(self, begin: float, end: float) -> Waits:
+        """What pods that were sent in a part of the soak waited for."""
+        times = [each.times for each in self.readings if begin <= each.seconds <= end and each.times]
+        until_bound, bind = (
+            mean_seconds(name, times[0], times[-1]) if times else 0.0 for name in (UNTIL_BOUND, BIND)
+        )
+        return Waits(mean(self._waits(begin, end) or [0.0]), max(0.0, until_bound - bind), bind)
+
+    def _waits(self, begin: float, end: float) -> list[float]:
+        sent = zip(self.waits, self.sent, strict=True)
+        return [wait for wait, at in sent if begin <= at < end]
+
     def wait_p99(self, begin: float, end: float) -> float:
         """The 99th percentile of the waits of pods that were sent in a part of the soak; 0 without any."""
-        sent = zip(self.waits, self.sent, strict=True)
-        waits = [wait for wait, at in sent if begin <= at < end]
+        waits = self._waits(begin, end)
         return float(np.percentile(waits, 99)) if waits else 0.0
 
 
@@ -118,7 +142,7 @@ def verdict(soak: Soak) -> Iterator[str]:
 def _beside_attack(soak: Soak) -> Iterator[Row]:
     """What an attacking tenant may cost the others."""
     begin, end = soak.sizes.attack_from, soak.sizes.seconds
-    before = soak.wait_p99(begin - (end - begin) / 2, begin)
+    before = soak.wait_p99(soak.sizes.compared_from, begin)
     what = f"99th percentile of waits beside the attack; before it was {before:.2f} s"
     yield Row(what, soak.wait_p99(begin, end), MORE_BESIDE_ATTACK * before, "s")
     for name, gap in sorted(soak.longest_gaps.items()):
