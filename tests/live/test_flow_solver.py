@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 
 import numpy as np
 import pytest
+import uvloop
 
 from eclectus.live.flow_solver import FIRST_PAUSE_SECONDS, FlowSolver
 from eclectus.live.inbox import Inbox
@@ -39,7 +40,11 @@ def command(serial: int = 1, *, profile: str = "a", within: float = 30.0) -> Sol
     return Solve(serial, profile, 2, PROBLEM.digest, within)
 
 
-def with_solver(work: Callable[[FlowSolver, Inbox], Awaitable[None]], **fields: object) -> FlowSolver:
+def with_solver(
+    work: Callable[[FlowSolver, Inbox], Awaitable[None]],
+    run: Callable[..., FlowSolver] = asyncio.run,
+    **fields: object,
+) -> FlowSolver:
     """Run something beside a solver."""
 
     async def main() -> FlowSolver:
@@ -51,7 +56,7 @@ def with_solver(work: Callable[[FlowSolver, Inbox], Awaitable[None]], **fields: 
         await asyncio.gather(running, return_exceptions=True)
         return solver
 
-    return asyncio.run(main())
+    return run(main())
 
 
 def counted(solver: FlowSolver, status: str) -> float:
@@ -104,7 +109,8 @@ def test_it_is_started_again_after_a_pause_in_which_problems_are_answered_at_onc
     with_solver(work, program=ENDS)
 
 
-def test_a_process_that_is_killed_loses_no_problem() -> None:
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])  # uvloop, the scheduler's, has errors of its own
+def test_a_process_that_is_killed_loses_no_problem(run: Callable[..., FlowSolver]) -> None:
     async def work(solver: FlowSolver, inbox: Inbox) -> None:
         for serial in range(1, 6):
             solver.put(command(serial))
@@ -116,7 +122,7 @@ def test_a_process_that_is_killed_loses_no_problem() -> None:
                 await solver._process.wait()
             solver._start_at = 0.0
 
-    with_solver(work)
+    with_solver(work, run)
 
 
 def test_of_problems_that_wait_the_last_of_each_profile_counts() -> None:

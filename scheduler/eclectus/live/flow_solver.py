@@ -98,6 +98,8 @@ class FlowSolver:
         process = self._process or await self._started()
         if process.stdin is None or process.stdout is None:
             raise SolverError("its pipes are missing")
+        if process.stdin.is_closing():  # to write there is a RuntimeError of uvloop's, no OSError
+            raise SolverError("it has ended since the last problem")
         process.stdin.write(question)
         await process.stdin.drain()
         (length,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
