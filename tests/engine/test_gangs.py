@@ -236,6 +236,44 @@ def test_once_no_pod_of_a_gang_runs_the_next_ones_start_together() -> None:
     assert world.node_of("g3")
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_those_that_a_cut_start_has_left_start_though_the_others_have_ended(restarts: bool) -> None:
+    """The bind of one of three arrived; it ended before the scheduler, or the next one, could bind the rest."""
+    world = world_of(nodes=1, cpu=8)
+    world.step(group(minimum=3))
+    one, *others = members(count=3)
+    early = replace(one, node="n0", phase="Running", started=0.0)
+    ended = replace(early, phase="Succeeded", finished=5.0)
+    if not restarts:
+        world.add(early)
+    world.step(TaskSeen(ended))
+    world.add(*others)
+    world.sleep(30)
+    assert {task.name for task in others} <= set(world.placed())
+
+
+def test_those_whose_binds_are_refused_start_though_the_one_that_was_bound_has_ended() -> None:
+    world = world_of(nodes=1, cpu=8)
+    world.refuse = lambda bind: "" if bind.name == "g0" else "conflict"
+    world.step(group(minimum=3))
+    world.add(*members(count=3))
+    assert set(world.placed()) == {"g0"}
+    world.end("g0")
+    world.refuse = lambda bind: ""
+    world.sleep(30)
+    assert {"g1", "g2"} <= set(world.placed())
+
+
+def test_a_pod_that_failed_in_a_cut_start_and_came_again_starts_with_all_others() -> None:
+    world = world_of(nodes=1, cpu=2)
+    world.step(group(minimum=3))
+    one, *others = members(count=3)
+    world.step(TaskSeen(replace(one, node="n0", phase="Failed", started=0.0, finished=5.0)))
+    world.add(*others, *members(count=1, first=3))
+    world.sleep(30)
+    assert world.placed() == {}, "there is room for two of three"
+
+
 def test_nothing_is_kept_of_groups_and_pods_that_are_gone() -> None:
     world = world_of(nodes=1, cpu=2)
     world.step(group(minimum=3))

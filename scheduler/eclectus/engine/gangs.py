@@ -58,15 +58,21 @@ class WaitingGang(Struct, eq=False):
     beside_room_since: float | None = None  # since when attempts fail despite room, seconds
     is_new: bool = True  # whether this process has never seen so many of its pods that they can be tried
     has_room: bool = False  # whether room is held for those that start together, until others have gone
+    has_started: bool = False  # whether so many have, or had, a node as start together
 
     @property
     def started(self) -> int:
-        """How many pods have a node, or have had one, while some of the gang's pods run.
+        """How many pods have a node, or have had one since enough of them started together.
 
         A pod that has ended had started with the others: the one that replaces it, or another, need not wait
-        for it. Once none runs, the next pods of the gang start together again.
+        for it. Once none runs, the next pods of the gang start together again. If not enough had started, as
+        where a scheduler ended between their binds, those that have ended count for what the others lack:
+        these would wait for ever.
         """
-        return len(self.placed) + len(self.ended) if self.placed else 0
+        if self.placed:
+            return len(self.placed) + len(self.ended)
+        lacking = (self.min_count or 0) - len(self.members)
+        return 0 if self.has_started else max(min(len(self.ended), lacking), 0)
 
     @property
     def is_complete(self) -> bool:
@@ -95,7 +101,7 @@ class WaitingGang(Struct, eq=False):
             return f"the pods of {self.key} ask for different schedulers: {named}"
         if self.asks_too_much:
             return f"{self.key} has minimum {minimum}; at most {MEMBERS_MOST} pods can start together"
-        there = len(self.members) + (len(self.ended) if self.placed else 0)
+        there = len(self.members) + self.started - len(self.placed)
         if there < minimum:
             return f"{self.key} has {there} of the {minimum} pods that start together"
         if len(self.held) >= self.needed:
@@ -143,6 +149,7 @@ class Gangs:
         if known.min_count != gang.min_count:
             known.min_count = gang.min_count
             known.retry_at = 0.0
+            self._reckon(known)
             self.change(known)
 
     def remove(self, key: GangKey) -> None:
@@ -178,8 +185,11 @@ class Gangs:
         """The pod is placed: its bind is under way, or is done."""
         gang = self._of.get(uid)
         if gang is not None:
+            if not gang.placed:
+                gang.has_started = False  # the next ones
             gang.placed.add(uid)
             gang.ordinary.pop(uid, None)
+            self._reckon(gang)
             self.change(gang)
 
     def bind_refused(self, uid: str) -> None:
@@ -187,6 +197,7 @@ class Gangs:
         gang = self._of.get(uid)
         if gang is not None:
             gang.placed.discard(uid)
+            self._reckon(gang, refused=True)
             self.change(gang)
 
     def forget(self, uid: str) -> None:
@@ -201,7 +212,7 @@ class Gangs:
         del self._of[uid]
         gang.profiles[gang.members.pop(uid)] -= 1
         gang.placed.discard(uid)
-        if not gang.placed:
+        if not gang.placed and gang.has_started:
             for ended in gang.ended:
                 del self._ended[ended]
             gang.ended.clear()
@@ -209,10 +220,14 @@ class Gangs:
 
     def end(self, task: Task) -> None:
         """A pod that had a node has ended and is forgotten; its object exists still."""
-        if task.gang is not None and task.node:
-            gang = self._ended[task.uid] = self._get(task.gang)
+        if task.gang is None or not task.node:
+            return
+        gang = self._get(task.gang)
+        if gang.placed or not gang.has_started:
+            self._ended[task.uid] = gang
             gang.ended.add(task.uid)
-            self.change(gang)
+            self._reckon(gang)
+        self.change(gang)
 
     def find(self, key: GangKey) -> WaitingGang | None:
         """The gang of this PodGroup; None if neither that nor a pod of it is known."""
@@ -274,6 +289,11 @@ class Gangs:
         if gang is None:
             gang = self._gangs[key] = WaitingGang(key)
         return gang
+
+    def _reckon(self, gang: WaitingGang, *, refused: bool = False) -> None:
+        """Note whether enough have started; that some of them are deleted later changes nothing."""
+        enough = gang.min_count is not None and len(gang.placed) + len(gang.ended) >= gang.min_count
+        gang.has_started = enough or (gang.has_started and not refused)
 
     def _drop_if_unused(self, gang: WaitingGang) -> None:
         if gang.min_count is None and not gang.members and not gang.ended:

@@ -34,7 +34,11 @@ pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.alone, pytest.mark
 
 NAMESPACE = "batch"
 PRESET = yaml.safe_load((CHART / "presets" / "full.yaml").read_text())
-VALUES = PRESET | {"operator": PRESET["operator"] | {"copies": {"namespaces": [NAMESPACE]}}}
+# Without the bind fence: this scheduler has no Lease, which the API server would then look for with each bind.
+VALUES = PRESET | {
+    "operator": PRESET["operator"] | {"copies": {"namespaces": [NAMESPACE]}},
+    "config": PRESET["config"] | {"leaderElection": {"bindFence": False}},
+}
 NODES = [
     NodeSpec(
         name=f"n{at:02}",
