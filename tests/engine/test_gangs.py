@@ -238,7 +238,7 @@ def test_once_no_pod_of_a_gang_runs_the_next_ones_start_together() -> None:
 
 @pytest.mark.parametrize("restarts", [False, True])
 def test_those_that_a_cut_start_has_left_start_though_the_others_have_ended(restarts: bool) -> None:
-    """The bind of one of three arrived; it ended before the scheduler, or the next one, could bind the rest."""
+    """One of three was bound and has ended before the scheduler, or the next one, could bind the rest."""
     world = world_of(nodes=1, cpu=8)
     world.step(group(minimum=3))
     one, *others = members(count=3)
