@@ -6,8 +6,10 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from eclectus.api.names import LEASE_LABEL
 from eclectus.cli.main import program
 from eclectus.config.configuration import parse
+from eclectus.kubeclient.election import lease_label
 from eclectus.policies.order.pools import FairPools
 from eclectus.policies.relieve.preemption import Preemption
 from eclectus.policies.relieve.reclaim import Reclaim
@@ -274,3 +276,12 @@ def test_the_notes_show_the_first_commands():
 def test_the_notes_warn_of_what_the_values_imply(values, warning):
     assert warning in notes(values)
     assert warning not in notes({})
+
+
+@pytest.mark.parametrize("name", ["eclectus", "a" * 253])
+def test_the_bind_fence_selects_the_lease_that_the_scheduler_writes(name):
+    """By label: an API server reads a Lease that it selects by name from etcd as long as there is none."""
+    objects = render({"config": {"leaderElection": {"resourceName": name}}})
+    (binding,) = (each for each in objects if each["kind"] == "ValidatingAdmissionPolicyBinding")
+    assert binding["spec"]["paramRef"]["selector"] == {"matchLabels": {LEASE_LABEL: lease_label(name)}}
+    assert "name" not in binding["spec"]["paramRef"]

@@ -4,8 +4,9 @@ import signal
 
 import pytest
 
-from eclectus.api.names import LEADER_SINCE
+from eclectus.api.names import LEADER_SINCE, LEASE_LABEL
 from eclectus.kubeclient.api_errors import MissingError, RejectedError
+from eclectus.kubeclient.election import lease_label
 from eclectus.live.watch.reflector import FEW_OBJECTS
 from eclectus_e2e.testbed.chart import render
 from live_cluster import pod, wait
@@ -29,7 +30,8 @@ def fence(admin):
     username = user["status"]["userInfo"]["username"]
     policy, binding = (each for each in render() if each["metadata"]["name"].endswith("-bind-fence"))
     policy["spec"]["matchConditions"][0]["expression"] = f"request.userInfo.username == '{username}'"
-    binding["spec"]["paramRef"] |= {"namespace": "kube-system", "name": "fenced"}
+    binding["spec"]["paramRef"]["namespace"] = "kube-system"
+    binding["spec"]["paramRef"]["selector"]["matchLabels"] = {LEASE_LABEL: lease_label("fenced")}
     admin.send("POST", POLICIES, policy)
     admin.send("POST", BINDINGS, binding)
     yield

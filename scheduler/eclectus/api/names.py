@@ -74,6 +74,7 @@ PROBES_CLAIM = "eclectus-runs-probes"
 # On the Lease of a scheduler.
 SCHEDULER_NAMES = f"{GROUP}/scheduler-names"  # annotation: the schedulerNames it serves, with commas
 SERVER = f"{GROUP}/server"  # annotation: where its leader's server is, and the certificate, as JSON
+LEASE_LABEL = f"{GROUP}/lease"  # on the Lease by which one scheduler of several leads: a hash of its name
 PART_OF_LABEL = "app.kubernetes.io/part-of"  # of every object of the chart and of the Lease
 PART_OF = "eclectus"
 

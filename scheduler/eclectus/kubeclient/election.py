@@ -16,6 +16,7 @@ may read the Lease can so reach the leader and verify its certificate, whatever 
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Any
 
@@ -25,6 +26,8 @@ from msgspec.structs import replace
 from eclectus.api.common import NOT_JSON
 from eclectus.api.names import SERVER
 from eclectus.model.errors import MalformedError
+
+LEASE_LABEL_LENGTH = 16  # as in charts/eclectus/templates/bindfence.yaml
 
 
 class ElectionSettings(Struct, frozen=True):
@@ -37,6 +40,11 @@ class ElectionSettings(Struct, frozen=True):
     retry_period: float
     enabled: bool = True  # False: this process always leads
     metadata: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # labels and annotations
+
+
+def lease_label(name: str) -> str:
+    """The value by which the chart's policy selects the Lease of this name, which may be too long for it."""
+    return sha256(name.encode()).hexdigest()[:LEASE_LABEL_LENGTH]
 
 
 class Lease(Struct, frozen=True):

@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from eclectus.api.names import PART_OF, PART_OF_LABEL, SCHEDULER_NAME_CLAIM, SCHEDULER_NAMES
+from eclectus.api.names import LEASE_LABEL, PART_OF, PART_OF_LABEL, SCHEDULER_NAME_CLAIM, SCHEDULER_NAMES
 from eclectus.config.process_settings import LeaderElection, ProcessSettings
 from eclectus.engine.engine import Engine
 from eclectus.explain.node import learned_nodes
@@ -48,7 +48,7 @@ from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.api_errors import ADD_TO_CLUSTER_ROLE
 from eclectus.kubeclient.client import ObjectApi, connected
 from eclectus.kubeclient.credentials import SERVICE_ACCOUNT, Credentials
-from eclectus.kubeclient.election import ElectionSettings, LeaderServer, annotations_of
+from eclectus.kubeclient.election import ElectionSettings, LeaderServer, annotations_of, lease_label
 from eclectus.kubeclient.leadership import Claim, Leadership
 from eclectus.kubeclient.serving.access import access_of
 from eclectus.kubeclient.serving.certificate import ServingCertificate, certificate_of, check_files
@@ -496,8 +496,9 @@ def _leadership(
     advertised: AdvertisedServer,
     watchdog: Watchdog,
 ) -> Leadership:
-    # The Lease says which names are served: `eclectus pending` reads it.
-    metadata = {"labels": {PART_OF_LABEL: PART_OF}, "annotations": {SCHEDULER_NAMES: ",".join(sorted(names))}}
+    # The Lease says which names are served: `eclectus pending` reads it. The bind fence finds it by a label.
+    labels = {PART_OF_LABEL: PART_OF, LEASE_LABEL: lease_label(election.resource_name)}
+    metadata = {"labels": labels, "annotations": {SCHEDULER_NAMES: ",".join(sorted(names))}}
     settings = ElectionSettings(
         election.resource_namespace,
         election.resource_name,

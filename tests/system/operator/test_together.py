@@ -34,11 +34,7 @@ pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.alone, pytest.mark
 
 NAMESPACE = "batch"
 PRESET = yaml.safe_load((CHART / "presets" / "full.yaml").read_text())
-# Without the bind fence: this scheduler has no Lease.
-VALUES = PRESET | {
-    "operator": PRESET["operator"] | {"copies": {"namespaces": [NAMESPACE]}},
-    "config": PRESET["config"] | {"leaderElection": {"bindFence": False}},
-}
+VALUES = PRESET | {"operator": PRESET["operator"] | {"copies": {"namespaces": [NAMESPACE]}}}
 NODES = [
     NodeSpec(
         name=f"n{at:02}",
