@@ -14,6 +14,7 @@ from eclectus.kubeclient.timing import elapsed
 
 IN_A_ROW, A_SECOND = 20, 5.0  # of 10 ms each: a twentieth of the thread's time
 WAITING_MOST = 16  # callers, the one that is answered included
+LISTED_IN_A_ROW, LISTED_A_SECOND = 20, 2.0  # of these, pages of lists: of up to 40 ms each
 CHANGED_IN_A_ROW, CHANGED_A_SECOND = 4, 0.5  # of these, with a changed state: of up to 100 ms each
 SHARE_OF_ONE = 0.5  # of each of these, for questions about one namespace
 NAMESPACE_SECONDS, NAMESPACES_KEPT = 60.0, 1024  # after a pause so long its share is whole again
@@ -24,6 +25,7 @@ class Limits:
 
     def __init__(self, now: Callable[[], float] = elapsed) -> None:
         self._plain = _Shared("explanations", IN_A_ROW, A_SECOND, now)
+        self._listed = _Shared("pages of lists", LISTED_IN_A_ROW, LISTED_A_SECOND, now)
         self._changed = _Shared("what-if explanations", CHANGED_IN_A_ROW, CHANGED_A_SECOND, now)
         self.turn = asyncio.Lock()  # held by one that asks the engine
 
@@ -35,8 +37,14 @@ class Limits:
         return self._plain.taken(namespace)
 
     @contextmanager
+    def admitted_to_list(self, namespace: str) -> Iterator[None]:
+        """The same for a page of a list, which costs more."""
+        with self._listed.taken(namespace), self.admitted(namespace):
+            yield
+
+    @contextmanager
     def admitted_to_change(self, namespace: str) -> Iterator[None]:
-        """The same for an explanation of a changed state, which costs more."""
+        """The same for an explanation of a changed state, which costs more still."""
         with self._changed.taken(namespace), self.admitted(namespace):
             yield
 

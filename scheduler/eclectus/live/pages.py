@@ -192,7 +192,11 @@ class ExplainPages:
             return failure(HTTPStatus.BAD_REQUEST, str(error))
         reader = Reader(self.access, self.caller(request))
         found = await self._made(
-            request, reader, (right,), lambda: self._in_turn(lambda: listed(asked)), self.limits.admitted
+            request,
+            reader,
+            (right,),
+            lambda: self._in_turn(lambda: listed(asked)),
+            self.limits.admitted_to_list,
         )
         if isinstance(found, web.Response):
             return found

@@ -1,6 +1,7 @@
 """How many explanations are made."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
@@ -64,6 +65,24 @@ def test_half_of_those_that_wait_are_about_one_namespace_and_the_refusal_names_i
     with pytest.raises(BusyError, match=r"explanations about namespace a .* 2\.5 a second and 8 at a time"):
         world.limits.admitted("a").__enter__()
     assert admitted(world, 1, ["b"]) == 1
+
+
+def test_pages_of_lists_are_fewer_and_leave_explanations():
+    world = World()
+
+    def listed(times, namespace):
+        found = 0
+        for _ in range(times):
+            with suppress(BusyError), world.limits.admitted_to_list(namespace):
+                found += 1
+        return found
+
+    assert listed(100, "a") == bounds.LISTED_IN_A_ROW / 2
+    world.now += 4
+    assert listed(100, "a") == 4 * bounds.LISTED_A_SECOND / 2
+    assert admitted(world, 1, ["a"]) == 1
+    with pytest.raises(BusyError, match=r"pages of lists about namespace a .* 1 a second"):
+        world.limits.admitted_to_list("a").__enter__()
 
 
 def test_of_explanations_of_a_changed_state_one_namespace_gets_half_too():
