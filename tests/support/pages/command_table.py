@@ -28,6 +28,9 @@ SLOW = {
     "eclectus simulate ablations": 10,
     "eclectus simulate alike": 3,
     "eclectus simulate data": 4,
+    "eclectus simulate hotspot": 2,
+    "eclectus simulate hotspot --set data.copies=8 --profile none --profile reckoned": 1,
+    "eclectus simulate long-data": 2,
     "eclectus simulate new-nodes": 3,
     "eclectus simulate mixed": 10,
     "eclectus simulate perturbation --set 'events=[{at: 200s, action: scale, group: slow, factor: 16}]'"

@@ -51,9 +51,8 @@ class HotData:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._elsewhere: dict[str, dict[str, _Pods]] = defaultdict(
-            dict
-        )  # in this window, by namespace and name
+        # In this window, by namespace and name.
+        self._elsewhere: dict[str, dict[str, _Pods]] = defaultdict(dict)
         self._hot: dict[_Key, float] = {}  # since when, seconds
         self._said: dict[_Key, float] = {}  # when, within the last SAY_EVERY_SECONDS
         self.window_ends = -inf  # seconds; written here only
@@ -74,6 +73,7 @@ class HotData:
             now > self.window_ends + HOT_SECONDS
         ):  # none was counted for long: what was hot may not have stayed so
             self._hot.clear()
+        lasted = now - self.window_ends + WINDOW_SECONDS
         self.window_ends = now + WINDOW_SECONDS
         levels = {key: pods.held + pods.elsewhere for key, pods in counted.items()}
         self._hot = {key: at for key, at in self._hot.items() if 2 * levels.get(key, 0) >= HOT}
@@ -87,7 +87,7 @@ class HotData:
             if is_due and in_namespace[key[0]] < SAID_IN_NAMESPACE_MOST and len(self._said) < SAID_MOST:
                 self._said[key] = now
                 in_namespace[key[0]] += 1
-                found.append(self._advice(key[1], counted[key], now - since))
+                found.append(self._advice(key[1], counted[key], now - since, lasted))
         return found
 
     def _count(self, held: Sequence[Sequence[Entry]]) -> dict[_Key, _Pods]:
@@ -106,7 +106,7 @@ class HotData:
                 pods.task = task
         return found
 
-    def _advice(self, name: str, pods: _Pods, seconds: float) -> Warn:
+    def _advice(self, name: str, pods: _Pods, seconds: float, lasted: float) -> Warn:
         task = pods.task
         nodes = next(each.nodes for each in task.inputs if each.name == name)
         known = [node for node in nodes if node in self._cluster.rows]
@@ -114,7 +114,7 @@ class HotData:
         shown = "".join(each if each.isprintable() else "?" for each in name[:NAME_MOST])
         message = (
             f"data set {shown} is a hot spot: for {seconds:.0f} s pods have waited for its nodes ({named}), "
-            f"now {pods.held}, or started away from them, {pods.elsewhere} in {WINDOW_SECONDS:g} s; "
+            f"now {pods.held}, or started away from them, {pods.elsewhere} in {lasted:.0f} s; "
             "put copies of it on more nodes"
         )
         return Warn(task.uid, task.namespace, task.name, task.profile, "DataHot", message)
