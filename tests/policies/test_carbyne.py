@@ -12,7 +12,7 @@ from builders import make_engine, make_node, make_task
 from dag_world import DagWorld, job, stage
 from eclectus.accounts.known_jobs import KnownJob
 from eclectus.framework import Place
-from eclectus.maths.stage_rank_rules import STAGE_RANKS
+from eclectus.maths.stage_rank_rules import STAGE_ORDERS
 from eclectus.model.events import JobSeen
 from eclectus.model.job import Job
 from eclectus.model.objects import Spec
@@ -29,7 +29,7 @@ from eclectus.policies.carbyne.planned_job import (
 from eclectus.policies.place.fit import BestFit
 from worlds import numbered, small_world
 
-RANKS = STAGE_RANKS["cp"]
+BY_PATH = STAGE_ORDERS["cp"]
 
 
 def world(
@@ -62,9 +62,10 @@ def figure_2() -> tuple[Job, Job]:
         ({}, {"J1": 2.1, "J2": 1.0}),
         ({"overhang": "bounded"}, {"J1": 2.1, "J2": 1.0}),
         ({"intra": "dagps"}, {"J1": 2.1, "J2": 1.0}),
+        ({"intra": "tetris"}, {"J1": 2.1, "J2": 1.0}),
         ({"altruism": 0.0, "leftover": "none"}, {"J1": 2.1, "J2": 2.0}),
     ],
-    ids=["carbyne", "bounded", "dagps", "strict shares"],
+    ids=["carbyne", "bounded", "dagps", "tetris", "strict shares"],
 )
 @IN_POOLS
 def test_figure_2(settings: dict[str, object], ends: dict[str, float], in_pools: bool) -> None:
@@ -90,16 +91,16 @@ def test_a_job_plans_first_what_its_setting_says() -> None:
     """The share holds two tasks at a time. b first, as bfs lets stages without parents start, is too long."""
     first = job("J1", stage("a", 1, 500, 3.0), stage("b", 1, 500, 1.0), stage("c", 2, 500, 2.0))
     finish = {}
-    for intra in ("cp", "bfs", "dagps"):
+    for intra in ("cp", "bfs", "dagps", "tetris"):
         run = world(2.0, intra=intra)
         run.submit(first, job("J2", stage("s", 9, 500, 1.0)))
         finish[intra] = run.plans["J1"][0].finish_seconds
-    assert finish == pytest.approx({"cp": 4.0, "bfs": 5.0, "dagps": 4.0})
+    assert finish == pytest.approx({"cp": 4.0, "bfs": 5.0, "dagps": 4.0, "tetris": 4.0})
 
 
 @pytest.mark.parametrize("overhang", ["free", "bounded"])
 @pytest.mark.parametrize("altruism", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("intra", ["cp", "bfs", "dagps"])
+@pytest.mark.parametrize("intra", ["cp", "bfs", "dagps", "tetris"])
 @IN_POOLS
 def test_a_lone_job_ends_when_its_plan_says(
     intra: str, altruism: float, overhang: str, in_pools: bool
@@ -146,7 +147,7 @@ def test_time_that_a_job_has_gained_with_room_of_others_is_lent() -> None:
 def test_a_deadline_follows_the_dominant_share_and_not_another_resource() -> None:
     known = KnownJob(job("j", stage("s", 8, 1000, 1.0)))
     two_resources = (8000.0, 8000.0)
-    planned = PlannedJob(known, two_resources, lambda amounts: (float(dict(amounts)["cpu"]), 1.0), RANKS)
+    planned = PlannedJob(known, two_resources, lambda amounts: (float(dict(amounts)["cpu"]), 1.0), BY_PATH)
     for now, share, deadline in (
         (0.0, (2000.0, 100.0), 4.0),
         (0.5, (2000.0, 400.0), 4.0),  # four times as much of what the job needs least
@@ -231,7 +232,7 @@ def test_services_have_what_they_hold_from_the_share_of_their_namespace_first(
     jobs = {}
     for at, namespace in enumerate(["a", "a"] + ["b"] * own_jobs):
         known = KnownJob(job(f"j{at}", stage("s", 100, 1000, 1.0), namespace=namespace))
-        jobs[f"j{at}"] = PlannedJob(known, (100.0,), lambda _: (1.0,), RANKS)
+        jobs[f"j{at}"] = PlannedJob(known, (100.0,), lambda _: (1.0,), BY_PATH)
     plain = {"b/": PodsOfNamespace((100.0 - services,), (services,), (services,), (0.0,))}
     set_shares(jobs, plain, (100.0,), by_namespace=True)
     found = {"plain": plain["b/"].share[0], "a": 0.0, "b": 0.0}

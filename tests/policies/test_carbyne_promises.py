@@ -26,6 +26,7 @@ from eclectus.policies.place.fit import BestFit
 from eclectus.policies.rosella import RosellaLearn
 
 SETTINGS = [{}, {"altruism": 0.5}, {"altruism": 0.0}, {"altruism": 0.0, "leftover": "none"}]
+INTRA = "cp", "bfs", "dagps", "tetris"
 
 
 def ends_in_time(case: Case, jobs: list[Job]) -> None:
@@ -33,7 +34,7 @@ def ends_in_time(case: Case, jobs: list[Job]) -> None:
 
     That is the end of its first plan; the share is the tree's, or an equal part, or what it needs.
     """
-    settings, intra = SETTINGS[case.seed % len(SETTINGS)], ("cp", "bfs", "dagps")[case.seed % 3]
+    settings, intra = SETTINGS[case.seed % len(SETTINGS)], INTRA[(case.seed + case.seed // 4) % len(INTRA)]
     run = case.world(overhang="bounded", intra=intra, **settings)
     run.submit(*jobs)
     shares = {each.known.job.name: each.share[0] for each in planner_of(run).jobs.values()}

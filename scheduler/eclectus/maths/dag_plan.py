@@ -191,6 +191,10 @@ def _ends(work: Remaining, most: int) -> list[tuple[int, int, int]]:
 
 
 # Pack the remaining stages of a job into its share: list scheduling (Graham, 1969) by counts of tasks.
+#
+# Instead of a list, alignment may decide: each unit is one of the stage whose demand has the largest dot
+# product with what is free of the quota then, both as parts of the quota. That is how Tetris (Grandl and
+# others, SIGCOMM 2014) packs one machine, and Carbyne a share. Of equal alignments the list decides.
 
 
 class Start(NamedTuple):
@@ -205,7 +209,7 @@ class Start(NamedTuple):
 class Packing:
     """The state of a schedule that is made forwards in time."""
 
-    def __init__(self, work: Units, order: Sequence[int]) -> None:
+    def __init__(self, work: Units, order: Sequence[int], *, by_alignment: bool = False) -> None:
         self.starts: list[Start] = []
         self.ends = list(work.running)  # (tick, row, units) of what has started, as a heap
         heapify(self.ends)
@@ -221,12 +225,18 @@ class Packing:
                 self._free[resource] -= tasks * amount
         ready = (at for at, units in enumerate(work.units) if units and not work.blockers[at])
         self.ready = sorted((order[at], at) for at in ready)
+        # By stage: what a unit adds to the alignment for what is free of each resource.
+        self._weights = [
+            [(r, amount / work.quota[r] ** 2) for r, amount in work.needs[at]] if units else []
+            for at, units in enumerate(work.units if by_alignment else ())
+        ]
 
     def start(self, now: int) -> None:
-        """Start what is ready and fits, in order."""
+        """Start what is ready and fits, in order or by alignment."""
         work, free, left, is_any_over = self._work, self._free, self._left, False
+        wanted = self._best_aligned() if self._weights else left
         for _, at in self.ready:
-            units = fitting(free, work.needs[at], left[at])
+            units = fitting(free, work.needs[at], wanted[at])
             if units > 0:
                 end = now + work.ticks[at]
                 self.starts.append(Start(end, now, at, units))
@@ -237,6 +247,22 @@ class Packing:
                     free[resource] -= units * amount
         if is_any_over:
             self.ready = [entry for entry in self.ready if left[entry[1]]]
+
+    def _best_aligned(self) -> list[int]:
+        """By stage, how many units start if each one is of the stage that is aligned best then."""
+        free, started = list(self._free), [0] * len(self._left)
+        while True:
+            best, most = -1, -1.0
+            for _, at in self.ready:
+                if started[at] < self._left[at] and fitting(free, self._work.needs[at], 1) > 0:
+                    alignment = sum([free[r] * weight for r, weight in self._weights[at]])
+                    if alignment > most:
+                        best, most = at, alignment
+            if best < 0:
+                return started
+            started[best] += 1
+            for resource, amount in self._work.needs[best]:
+                free[resource] -= amount
 
     def finish(self) -> int:
         """End what ends first; returns its tick."""
@@ -255,13 +281,18 @@ class Packing:
         return now
 
 
-def packed(work: Units, order: Sequence[int], most_steps: float) -> list[Start] | None:
+def packed(
+    work: Units, order: Sequence[int], most_steps: float, *, by_alignment: bool = False
+) -> list[Start] | None:
     """Start everything as early as its parents and the quota allow, in this order of precedence of stages.
 
-    `order`: the position of each stage, smallest first. What runs holds its part of the quota until it ends.
-    None if this, and moving the starts to later times, would take more than about `most_steps` steps.
+    `order`: the position of each stage, smallest first. `by_alignment`: it decides only among stages that
+    are aligned equally with what is free. What runs holds its part of the quota until it ends. None if this,
+    and moving the starts to later times, would take more than about `most_steps` steps.
     """
-    packing, steps = Packing(work, order), 0
+    if by_alignment and sum(work.units) * len(work.units) > most_steps:
+        return None  # each unit may be compared with those of all stages
+    packing, steps = Packing(work, order, by_alignment=by_alignment), 0
     packing.start(0)
     while packing.ends:
         steps += len(packing.ready)
@@ -445,16 +476,22 @@ class Plan(Struct, frozen=True, gc=False):
 
 
 def planned(
-    stages: Sequence[StageLeft], share: Sequence[float], ranks: Sequence[float] | None = None
+    stages: Sequence[StageLeft],
+    share: Sequence[float],
+    ranks: Sequence[float] | None = None,
+    *,
+    by_alignment: bool = False,
 ) -> Plan:
     """Plan the remaining stages of a job in its share, amounts by resource.
 
-    `ranks`: of each stage, least first; None: the longest path to the end of the job first. A share that
-    holds no task of some stage is planned as if it held one. ValueError for numbers that are negative or not
-    finite, and for parents that do not come before their children.
+    `ranks`: of each stage, least first; None: the longest path to the end of the job first. `by_alignment`:
+    the stage that is aligned best with what is free of the share first, and of equal ones that of least rank.
+    A share that holds no task of some stage is planned as if it held one. ValueError for numbers that are
+    negative or not finite, and for parents that do not come before their children.
     """
     work = remaining(stages, share)
-    units, starts = _packed(work, [-tail for tail in work.tails] if ranks is None else ranks)
+    order = positions([-tail for tail in work.tails] if ranks is None else ranks)
+    units, starts = _packed(work, order, by_alignment=by_alignment)
     length = max([0, *(each.end for each in starts), *(end for end, _, _ in units.running)])
     latest = right_justified(units, starts, length)
     # If nothing need start now, all may start earlier, and the job ends earlier. So a job of which nothing
@@ -467,16 +504,15 @@ def planned(
     )
 
 
-def _packed(work: Remaining, ranks: Sequence[float]) -> tuple[Units, list[Start]]:
+def _packed(work: Remaining, order: Sequence[int], *, by_alignment: bool) -> tuple[Units, list[Start]]:
     """The earliest starts of the finest units with which the plan is not too much work."""
-    order = positions(ranks)
     for grain in GRAINS[:-1]:
         units = units_of(work, grain)
-        starts = packed(units, order, MOST_STEPS)
+        starts = packed(units, order, MOST_STEPS, by_alignment=by_alignment)
         if starts is not None:
             return units, starts
     units = units_of(work, GRAINS[-1])
-    return units, packed(units, order, inf) or []
+    return units, packed(units, order, inf, by_alignment=by_alignment) or []
 
 
 def positions(ranks: Sequence[float]) -> list[int]:

@@ -2,7 +2,7 @@
 
 Each rule is a function of the remaining stages and the job's share, amounts by resource; STAGE_RANKS names
 them. It raises ValueError for numbers that are negative or not finite. A stage of which nothing waits has a
-rank too.
+rank too. STAGE_ORDERS adds the order that no ranks can say, because it follows what is free: by alignment.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -212,3 +212,16 @@ class _Space:
 StageRanks = Callable[[Sequence[dag_plan.StageLeft], Sequence[float]], list[float]]
 
 STAGE_RANKS: Mapping[str, StageRanks] = {"cp": bottom_level, "bfs": breadth_first, "dagps": dagps}
+
+
+class StageOrder(NamedTuple):
+    """Which ready stage is packed first: that of least rank, or the best aligned one, and then by rank."""
+
+    ranks: StageRanks
+    by_alignment: bool = False
+
+
+STAGE_ORDERS: Mapping[str, StageOrder] = {
+    **{name: StageOrder(rule) for name, rule in STAGE_RANKS.items()},
+    "tetris": StageOrder(bottom_level, by_alignment=True),
+}

@@ -49,12 +49,13 @@ def test_many_ends_of_running_tasks_are_few_in_the_plan() -> None:
     assert plan.finish_seconds <= plan.least_seconds + 10.0
 
 
+@pytest.mark.parametrize("by_alignment", [False, True], ids=["by path", "by alignment"])
 @pytest.mark.parametrize(("stages", "tasks", "longer"), [(20, 200, 1.3), (60, 1000, 1.3), (200, 10_000, 1.6)])
 def test_a_coarse_plan_has_every_stage_after_its_parents_and_is_not_much_longer(
-    stages: int, tasks: int, longer: float
+    stages: int, tasks: int, longer: float, by_alignment: bool
 ) -> None:
     job = wide(stages, tasks)
-    plan = planned(job, SHARE)
+    plan = planned(job, SHARE, by_alignment=by_alignment)
     assert len(plan.latest) < 1200
     started: Counter[int] = Counter()
     for chunk in plan.latest:

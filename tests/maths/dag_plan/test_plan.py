@@ -67,11 +67,13 @@ def tasks(plan: Plan) -> list[Run]:
 SHARES = st.tuples(st.integers(0, 9), st.integers(0, 9))
 
 
-@given(jobs(), SHARES)
-@settings(deadline=None, max_examples=150)
-def test_plans_equal_those_of_single_tasks(job: list[StageLeft], share: tuple[int, int]) -> None:
-    plan, quota = planned(job, share), room(job, share)
-    twin, held = list_schedule(job, quota), running(job)
+@given(jobs(), SHARES, st.booleans())
+@settings(deadline=None, max_examples=200)
+def test_plans_equal_those_of_single_tasks(
+    job: list[StageLeft], share: tuple[int, int], by_alignment: bool
+) -> None:
+    plan, quota = planned(job, share, by_alignment=by_alignment), room(job, share)
+    twin, held = list_schedule(job, quota, by_alignment=by_alignment), running(job)
     length = max([0, *(run.end for run in twin + held)])
     late = justified(job, quota, twin, length)
     spare = 0 if held or not late else min(run.start for run in late)
@@ -195,6 +197,31 @@ def test_ranks_decide_what_is_packed_first() -> None:
     job = [stage(1, 1), stage(1, 5)]
     assert [chunk.stage for chunk in planned(job, (1, 1)).latest] == [1, 0]
     assert [chunk.stage for chunk in planned(job, (1, 1), ranks=(0, 1)).latest] == [0, 1]
+
+
+def test_what_is_aligned_with_the_free_room_is_packed_first() -> None:
+    """Paths are equal. Both of stage 0 first leave (2, 6), which holds none of stage 1: 3 s.
+
+    Alignments with (10, 10) are .6 and 1.4, so stage 1 is first; (4, 2) is free then, which stage 0 fills.
+    """
+    job = [stage(2, 1, demand=(4, 2)), stage(2, 1, demand=(6, 8))]
+    assert planned(job, (10, 10)).finish_seconds == 3
+    plan = planned(job, (10, 10), by_alignment=True)
+    assert plan.finish_seconds == plan.least_seconds == 2
+    assert plan.due() == {0: 1, 1: 1}
+
+
+def test_alignment_follows_what_is_free_task_by_task() -> None:
+    """By the list three tasks of (3, 1) leave (1, 7) of (10, 10), so one of (1, 4) fits.
+
+    Alignments are .4 and .5, so one of (1, 4) is first. With (9, 6) free both have .33, and whichever is next,
+    the other one follows: (6, 5) has .23 and .26, (8, 2) has .26 and too little. Two of each fit.
+    """
+    job = [stage(3, 1, demand=(3, 1)), stage(3, 1, demand=(1, 4))]
+    units = units_of(remaining(job, (10, 10)), GRAINS[0])
+    for by_alignment, first in ((False, [(0, 3), (1, 1)]), (True, [(0, 2), (1, 2)])):
+        starts = packed(units, (0, 1), inf, by_alignment=by_alignment) or []
+        assert [(each.stage, each.units) for each in starts if each.start == 0] == first
 
 
 def test_a_larger_share_may_make_a_packing_longer_and_justification_mends_it() -> None:

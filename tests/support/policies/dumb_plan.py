@@ -16,27 +16,47 @@ class Run(NamedTuple):
     stage: int
 
 
-def list_schedule(stages: Sequence[StageLeft], share: Sequence[int]) -> list[Run]:
-    """The waiting tasks, those with the longest path to the end first, second by second."""
+def list_schedule(
+    stages: Sequence[StageLeft], share: Sequence[int], *, by_alignment: bool = False
+) -> list[Run]:
+    """The waiting tasks, those with the longest path to the end first, second by second.
+
+    `by_alignment`: of those that fit the one with the best alignment first, and of equal ones as before.
+    """
     tails = bottom_levels(stages)
     order = sorted(range(len(stages)), key=lambda at: (-tails[at], at))
     held, left = running(stages), [stage.waiting for stage in stages]
     placed: list[Run] = []
     now = 0
     while any(left):
+        found = []
         for at in order:
             ready = all(
                 not left[parent] and all(run.end <= now for run in held + placed if run.stage == parent)
                 for parent in stages[at].parents
             )
-            while ready and left[at]:
-                run = Run(now + int(stages[at].seconds), now, at)
-                if not fits([*held, *placed, run], run, stages, share):
-                    break
-                placed.append(run)
-                left[at] -= 1
-        now += 1
+            run = Run(now + int(stages[at].seconds), now, at)
+            if ready and left[at] and fits([*held, *placed, run], run, stages, share):
+                found.append(run)
+        if not found:
+            now += 1
+            continue
+        run = found[0]
+        if by_alignment:
+            run = max(found, key=lambda each: alignment([*held, *placed], each, stages, share))
+        placed.append(run)
+        left[run.stage] -= 1
     return placed
+
+
+def alignment(runs: list[Run], run: Run, stages: Sequence[StageLeft], share: Sequence[int]) -> float:
+    """Of a task's demand and what is free at its start, both as parts of the share."""
+    return sum(
+        (share[r] - sum(stages[each.stage].demand[r] for each in runs if each.start <= run.start < each.end))
+        * (amount / share[r] ** 2)
+        for r, amount in enumerate(stages[run.stage].demand)
+        if amount
+    )
 
 
 def justified(stages: Sequence[StageLeft], share: Sequence[int], runs: list[Run], length: int) -> list[Run]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from builders import make_engine, make_node
 from dag_world import DagWorld, job, stage
 from eclectus.maths.dag_plan import StageLeft, planned
-from eclectus.maths.stage_rank_rules import STAGE_RANKS
+from eclectus.maths.stage_rank_rules import STAGE_ORDERS
 from eclectus.model.job import Job
 from eclectus.model.pool import NO_AMOUNTS, Pool, PoolAmounts
 from eclectus.policies.carbyne import Carbyne
@@ -141,4 +141,6 @@ def alone_in(share: float, each: Job, intra: str = "cp") -> float:
         StageLeft(one.tasks, (one.spec.requests[0][1],), one.seconds or 0.0, one.parents)
         for one in each.stages
     ]
-    return planned(left, (share,), STAGE_RANKS[intra](left, (share,))).finish_seconds
+    order = STAGE_ORDERS[intra]
+    plan = planned(left, (share,), order.ranks(left, (share,)), by_alignment=order.by_alignment)
+    return plan.finish_seconds

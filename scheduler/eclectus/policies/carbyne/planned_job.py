@@ -26,7 +26,7 @@ from eclectus.framework import Amounts, Task, TaskClass, View
 from eclectus.maths.dag_plan import WAVES_MOST, Chunk, Deadline, Plan, StageLeft, planned
 from eclectus.maths.fair_shares import Path, hierarchical_shares, pool_tree
 from eclectus.maths.numbers import Floats
-from eclectus.maths.stage_rank_rules import StageRanks
+from eclectus.maths.stage_rank_rules import StageOrder
 from eclectus.model.job import JobStage
 from eclectus.policies.carbyne.bookings import FOREVER, SAME, Booking, Bookings
 
@@ -220,12 +220,12 @@ class PlannedJob:
     """A job as of its last plan. Changed by the planner only.
 
     `share`: what it is entitled to; `planned_share`: when it was planned. `usage`: what its pods hold.
-    `seconds`: by stage, how long a task is expected to run; None where that is unknown. `stage_ranks`: which
+    `seconds`: by stage, how long a task is expected to run; None where that is unknown. `stage_order`: which
     stage is planned first.
     """
 
     def __init__(
-        self, known: KnownJob, capacity: Vector, vector: Callable[[Amounts], Vector], stage_ranks: StageRanks
+        self, known: KnownJob, capacity: Vector, vector: Callable[[Amounts], Vector], stage_order: StageOrder
     ) -> None:
         self.known = known
         job = known.job
@@ -245,7 +245,7 @@ class PlannedJob:
         self.deadline = Deadline(inf if job.deadline is None else job.deadline, job.slips, job.slip_seconds)
         self.signature: tuple[object, ...] = ()  # what of it makes that all shares are computed again
         self.claims: tuple[object, ...] = ()  # what of it they follow then
-        self._stage_ranks = stage_ranks
+        self._stage_order = stage_order
         self._ranks: Sequence[float] | None = None  # of its stages, since its first plan: they may cost much
         self.lends = False  # whether only what is due goes before the tasks of others
         self.lends_gains = True  # the time that it has gained with room of others, too
@@ -321,8 +321,11 @@ class PlannedJob:
         growth = inf if is_first else dominant / before
         stages = self._stages_left(now, since)
         if stages is not None and self._ranks is None:
-            self._ranks = self._stage_ranks(stages, self.share)
-        self.plan = None if stages is None else planned(stages, self.share, self._ranks)
+            self._ranks = self._stage_order.ranks(stages, self.share)
+        by_alignment = self._stage_order.by_alignment
+        self.plan = (
+            None if stages is None else planned(stages, self.share, self._ranks, by_alignment=by_alignment)
+        )
         self._planned_at, self.planned_share = now, self.share
         self._dues_until = -inf
         self._to_start = [each.to_start for each in self.counts]

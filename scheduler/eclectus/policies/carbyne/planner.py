@@ -18,7 +18,7 @@ import numpy as np
 from eclectus.accounts.known_jobs import KnownJob
 from eclectus.cluster.due_times import DueTimes
 from eclectus.framework import ChangeLog, JobPlan, Task, View
-from eclectus.maths.stage_rank_rules import StageRanks
+from eclectus.maths.stage_rank_rules import StageOrder
 from eclectus.policies.carbyne.bookings import FOREVER, Booking, Bookings
 from eclectus.policies.carbyne.planned_job import (
     POOL,
@@ -84,17 +84,17 @@ SHARED_MOST = 8  # times in one step that all shares are computed
 class Planner:
     """The plans of all jobs. `by_namespace`: namespaces share equally, or as Pools say, and jobs within them.
 
-    `is_bounded`: whether `bookings` are asked for. `stage_ranks`: which stage is planned first.
+    `is_bounded`: whether `bookings` are asked for. `stage_order`: which stage is planned first.
     """
 
     def __init__(
-        self, owner: object, altruism: float, *, by_namespace: bool, is_bounded: bool, stage_ranks: StageRanks
+        self, owner: object, altruism: float, *, by_namespace: bool, is_bounded: bool, stage_order: StageOrder
     ) -> None:
         self._owner = owner
         self._altruism = altruism
         self._by_namespace = by_namespace
         self._is_bounded = is_bounded
-        self._stage_ranks = stage_ranks
+        self._stage_order = stage_order
         self.bookings = Bookings()  # of jobs by uid and of plain pods by path, if `is_bounded`
         self.jobs: dict[str, PlannedJob] = {}  # by uid
         self.changes = ChangeLog[str](MAX_CHANGES)  # paths whose tasks may have another rank
@@ -177,7 +177,7 @@ class Planner:
         self._next_starts = DueTimes()
 
     def _new(self, known: KnownJob) -> PlannedJob:
-        return PlannedJob(known, self.offered.capacity, self.offered.vector, self._stage_ranks)
+        return PlannedJob(known, self.offered.capacity, self.offered.vector, self._stage_order)
 
     def _take_in(self, view: View, changed: Iterable[str], accounts: Iterable[str]) -> None:
         new = {uid for uid in changed if self._is_new(view, uid)}
