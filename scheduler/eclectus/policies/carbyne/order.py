@@ -3,7 +3,7 @@
 R. Grandl, M. Chowdhury, A. Akella, G. Ananthanarayanan, "Altruistic Scheduling in Multi-Resource Clusters",
 OSDI 2016. Every job has a fair share of the cluster (DRF), plans its remaining stages in it, and starts only
 what must start now for its end not to be later; it lends the rest. What is lent, and what nobody is entitled
-to, goes to the job with the least remaining work, larger tasks first.
+to, goes to the job with the least remaining work, larger tasks first (`leftover` has other ways).
 
     rank of a stage = (-priority, 0, used part of the share, latest start, -size)   if due within the share
                       (-priority, 1, remaining work, -size)                         otherwise
@@ -19,6 +19,10 @@ Departures:
   the reversed job, which may be longer or shorter than the schedule, and line 20 has the wrong sign.
 - the forward schedule takes the stage with the longest path first. The paper packs it by Tetris' score,
   which is a choice of `intra`; of that score only the alignment is left within one job.
+- of what is left over a job's largest task is first, by the length of its demand (`leftover: srtf`). The
+  paper compares how well tasks fill what is left, after the remaining work or before it (`srtf-packing`,
+  `packing`). With these what is free is added up over all nodes, because an order names a task before a node
+  is known, and is that of the last time when it changed by more than a quarter (`leftover`).
 - due tasks are clipped to the share less what the job holds; a first task may exceed a smaller share.
 - a due task that no node has room for is first wherever one gets room, but smaller tasks that fit meanwhile
   go before it. After `reserve_after` one node is kept free for it, as Tetris (2014) keeps a machine for a
@@ -56,9 +60,11 @@ from eclectus.model.job import JobPlan
 from eclectus.model.objects import Task
 from eclectus.model.settings import setting
 from eclectus.policies.carbyne.bookings import FOREVER, Booking
+from eclectus.policies.carbyne.leftover import LeftOver
 from eclectus.policies.carbyne.planned_job import (
     PROBES,
     PlannedJob,
+    Vector,
     account_of,
     fits_beside,
     node_paces,
@@ -247,10 +253,13 @@ class Carbyne(JobPlanner):
         least=0,
         most=1,
     )
-    leftover: Literal["srtf", "none"] = setting(
+    leftover: Literal["srtf", "srtf-packing", "packing", "none"] = setting(
         "srtf",
-        "who gets what is left over: the job with the least remaining work, or nobody",
-        why="as in the paper; none, with altruism 0, is strict fair sharing, for comparison",
+        "who gets what is left over: the job with the least remaining work and of it the largest task (srtf), "
+        "or the task that fills best what is left (srtf-packing), as in the paper; first that task and of "
+        "equal ones the job with the least remaining work (packing); or nobody (none)",
+        why="a size does not change with what is free, so a bind changes the ranks of no other tasks; none, "
+        "with altruism 0, is strict fair sharing, for comparison",
     )
     overhang: Literal["free", "bounded"] = setting(
         "free",
@@ -290,6 +299,7 @@ class Carbyne(JobPlanner):
             stage_order=STAGE_ORDERS[self.intra],
         )
         self._reserved_nodes = ReservedNodes(self._planner, self.reserve_after)
+        self._left_over = LeftOver()
         self._traits = OrderTraits(
             needs_one_at_a_time=True,
             ranks_by_time=self.overhang == "bounded",
@@ -315,14 +325,23 @@ class Carbyne(JobPlanner):
 
     def changes(self, view: View) -> ChangeLog[str]:
         """Shares and plans are brought up to date; the jobs whose tasks may have other ranks."""
-        self._planner.update(view)
+        self._update(view)
         return self._planner.changes
 
     def plans(self, view: View) -> Iterator[tuple[str, JobPlan]]:
         """The plans that have changed."""
-        self._planner.update(view)
+        self._update(view)
         for uid, plan in self._planner.changed_plans.take(self._planner.jobs, self._planner.offered):
             yield uid, replace(plan, reserved_node=self._reserved_nodes.node_for(view, uid))
+
+    def _update(self, view: View) -> None:
+        """Bring shares and plans up to date, and what is left over where ranks follow it."""
+        self._planner.update(view)
+        if self.leftover in ("srtf-packing", "packing"):
+            offered = self._planner.offered
+            held = offered.vector(view.shares(self).held("").items())
+            for group in self._left_over.update(held, offered.capacity):
+                self._planner.changes.record(group)
 
     @property
     def is_behind(self) -> bool:
@@ -335,12 +354,12 @@ class Carbyne(JobPlanner):
 
     def reserve_nodes(self, view: View, refused: Refused) -> Iterator[Nominate]:
         """For due tasks that have found no room for `reserve_after`."""
-        self._planner.update(view)
+        self._update(view)
         return self._reserved_nodes.reserve(view, refused)
 
     def keeps_node(self, view: View, task: Task, row: int) -> bool:
         """While the job's share holds the task, until a time by which there should have been room."""
-        self._planner.update(view)
+        self._update(view)
         return self._reserved_nodes.keeps(view, task, row)
 
     def rank(self, view: View, group: str, head: Task) -> tuple[float, ...] | Wait:
@@ -366,7 +385,7 @@ class Carbyne(JobPlanner):
             return Wait(STRICT, min((start for start in starts if start > now), default=retry))
         if free_at > now:
             return Wait(OVERHANG, free_at)
-        return (*self._first(head), LEFT_OVER, job.work_left(), *self._later(head), -job.sizes[at])
+        return self._rank_left_over(group, head, job.work_left(), job.demands[at], job.sizes[at])
 
     def _first(self, head: Task) -> tuple[float, ...]:
         """By what a task is ranked before its share: its priority, and where there are Pools only those of
@@ -415,5 +434,15 @@ class Carbyne(JobPlanner):
             free_at = self._planner.bookings.free_at(Booking(view.now, end, demand))
             if free_at > view.now:
                 return Wait(OVERHANG, free_at)
-        size = size_of(demand, self._planner.offered.capacity)
-        return (*self._first(head), LEFT_OVER, inf, *self._later(head), -size)
+        return self._rank_left_over(group, head, inf, demand, size_of(demand, self._planner.offered.capacity))
+
+    def _rank_left_over(
+        self, group: str, head: Task, work: float, demand: Vector, size: float
+    ) -> tuple[float, ...]:
+        """Of what is not due: by the remaining work of its job, and by packing."""
+        if self.leftover == "srtf":
+            return (*self._first(head), LEFT_OVER, work, *self._later(head), -size)
+        alignment = self._left_over.alignment(group, demand, self._planner.offered.capacity)
+        if self.leftover == "srtf-packing":
+            return (*self._first(head), LEFT_OVER, work, *self._later(head), -alignment)
+        return (*self._first(head), LEFT_OVER, -alignment, work, *self._later(head))
