@@ -34,8 +34,16 @@ Departures:
 - a job is planned again when one of its tasks has ended or failed, or its share has changed by a twentieth;
   P(altruism) is drawn then. The paper does so for every job at every event.
 - a job that is alone, or of which a run time is unknown, lends nothing.
+- a job with `altruism: 0` still gets what is left over, so it is DRF only with `leftover: none`.
+- tasks that are due are not packed: the job that uses the least part of its share is first, and of its tasks
+  the largest. The paper has a score of Tetris with the job's own priorities, machine by machine.
+- a task becomes due at its latest start. The paper looks at latest starts only when something happens.
+- what running tasks hold is free again in a plan at their expected ends, and the run times of a plan are
+  those on the nodes that may run the stage, by learned speeds.
+- of large jobs groups of tasks are planned (`maths/dag_plan`, GRAINS).
 - of many resources the 32 that were seen first are shared.
-- a share follows the remaining work, weighted by run time; the paper takes the mean demand of all tasks.
+- a share follows the remaining work, weighted by run time; the paper takes the mean demand of all tasks. A
+  job has no share of what is of no use to it: others have that as a share, and not only as what is left over.
 - pods of no DAG job share as one job a namespace, and services keep what they hold; probes do not share.
 - `spec.priority` is compared first, as everywhere in Kubernetes. Where there are Pools it is compared among
   tasks that are due in the shares of their pools, so that no tenant's priorities take another's share.
