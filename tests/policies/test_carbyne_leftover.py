@@ -1,7 +1,7 @@
-"""Who gets what is left over in Carbyne: worked examples of `leftover`, in cores and GiB of one node of 20 each.
+"""Who gets what is left over in Carbyne: worked examples of `leftover`, in cores and GiB of one node.
 
-Each job has a long stage that is due at once. All other tasks have 100 s, so they are started with what is
-left over.
+The node has 20 of each. Each job has a long stage that is due at once. All other tasks have 100 s, so they
+are started with what is left over.
 """
 
 from __future__ import annotations

@@ -205,7 +205,10 @@ def test_what_is_aligned_with_the_free_room_is_packed_first() -> None:
     Alignments with (10, 10) are .6 and 1.4, so stage 1 is first; (4, 2) is free then, which stage 0 fills.
     """
     job = [stage(2, 1, demand=(4, 2)), stage(2, 1, demand=(6, 8))]
-    assert planned(job, (10, 10)).finish_seconds == 3
+    units = units_of(remaining(job, (10, 10)), GRAINS[0])
+    for by_alignment, end in ((False, 3), (True, 2)):
+        starts = packed(units, (0, 1), inf, by_alignment=by_alignment) or []
+        assert max(each.end for each in starts) == end * TICKS_A_SECOND
     plan = planned(job, (10, 10), by_alignment=True)
     assert plan.finish_seconds == plan.least_seconds == 2
     assert plan.due() == {0: 1, 1: 1}
@@ -214,8 +217,8 @@ def test_what_is_aligned_with_the_free_room_is_packed_first() -> None:
 def test_alignment_follows_what_is_free_task_by_task() -> None:
     """By the list three tasks of (3, 1) leave (1, 7) of (10, 10), so one of (1, 4) fits.
 
-    Alignments are .4 and .5, so one of (1, 4) is first. With (9, 6) free both have .33, and whichever is next,
-    the other one follows: (6, 5) has .23 and .26, (8, 2) has .26 and too little. Two of each fit.
+    Alignments are .4 and .5, so one of (1, 4) is first. With (9, 6) free both have .33, and whichever is
+    next, the other one follows: (6, 5) has .23 and .26, (8, 2) has .26 and too little. Two of each fit.
     """
     job = [stage(3, 1, demand=(3, 1)), stage(3, 1, demand=(1, 4))]
     units = units_of(remaining(job, (10, 10)), GRAINS[0])

@@ -1,4 +1,4 @@
-"""What is left over, and how well tasks fill it: Tetris' alignment, for `leftover: srtf-packing` and `packing`.
+"""How well tasks fill what is left over: Tetris' alignment, for `leftover: srtf-packing` and `packing`.
 
 The dot product of a task's demand and what is free, both as parts of the capacity (Grandl and others, SIGCOMM
 2014). Scores are of what was free when that last changed by more than `LEAST_CHANGE`: with each change all

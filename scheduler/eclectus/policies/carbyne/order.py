@@ -263,8 +263,8 @@ class Carbyne(JobPlanner):
     )
     leftover: Literal["srtf", "srtf-packing", "packing", "none"] = setting(
         "srtf",
-        "who gets what is left over: the job with the least remaining work and of it the largest task (srtf), "
-        "or the task that fills best what is left (srtf-packing), as in the paper; first that task and of "
+        "who gets what is left over: the job with the least remaining work and of it the largest task (srtf) "
+        "or, as in the paper, the task that fills best what is left (srtf-packing); first that task and of "
         "equal ones the job with the least remaining work (packing); or nobody (none)",
         why="a size does not change with what is free, so a bind changes the ranks of no other tasks; none, "
         "with altruism 0, is strict fair sharing, for comparison",
