@@ -71,7 +71,7 @@ tenants: venv ## write docs/results/tenants.md, what three tenants get by profil
 stragglers: venv ## print and write docs/results/stragglers.md, what copies gain and cost by rule: 10 minutes on two idle cores (STRAGGLERS=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.stragglers $(STRAGGLERS)
 
-carbyne: venv ## write docs/results/carbyne.md, jobs with stages by order: 30 minutes on two idle cores (CARBYNE=--quick: 2)
+carbyne: venv ## write docs/results/carbyne.md, jobs with stages by order: 50 minutes on two idle cores (CARBYNE=--quick: 2)
 	@$(BIN)/python -m eclectus_bench.carbyne.report $(CARBYNE)
 
 soak: venv ## memory, steps, Leases and errors on 15,000 nodes with 120,000 pods: 20 minutes and up to 10 to build the cluster (SOAK=--quick: 1)

@@ -243,7 +243,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     began = _clocks()
     tables: list[tuple[Section, list[Row]]] = []
     left_out = {each.name: each.title for each in SECTIONS}
-    expected = "two minutes" if options.quick else "30 minutes on two idle cores"
+    expected = "two minutes" if options.quick else "50 minutes on two idle cores"
     text = ""
     with Progress("carbyne", expected=expected) as progress:
         for section in SECTIONS:
