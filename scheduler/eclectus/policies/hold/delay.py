@@ -8,9 +8,9 @@ which nodes that are passed over may be counted. Departures:
 - a node counts as passed over once, when it gets room; heartbeats there are none;
 - what ends a wait is whichever comes first, the time or the count. The paper has one or the other, and with a
   count alone a cluster in which nothing ends would keep tasks waiting for ever;
-- whether waiting pays is learned (maths/data_gain.py): the paper takes it for granted, and says of long
-  tasks on the nodes with the data that it then does not;
-- so a task waits for a node with its data no longer than pays by what runs there (maths/next_slot.py).
+- whether waiting pays is learned (maths/data_gain.py), and a task waits for a node with its data no longer
+  than pays by what runs there (maths/next_slot.py). The paper takes for granted that it pays, and warns of
+  long tasks on these nodes.
 """
 
 from dataclasses import dataclass
