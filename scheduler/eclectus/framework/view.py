@@ -259,7 +259,7 @@ class PlacedGang(Protocol):
 
     @property
     def started(self) -> int:
-        """How many pods have a node, or have had one, while some of the gang's pods run."""
+        """How many pods have a node, or have had one since enough of them started together."""
 
 
 class NearSlots(Protocol):

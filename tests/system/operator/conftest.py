@@ -1,7 +1,7 @@
 """The operator under the chart's account, beside a scheduler and fake nodes; a control plane for each file.
 
-A file says how the chart is installed (`VALUES`), which nodes there are (`NODES`) and what the scheduler's
-configuration has beside its defaults (`SCHEDULER`).
+A file says how the chart is installed (`VALUES`), which nodes there are (`NODES`), what the scheduler's
+configuration has beside its defaults (`SCHEDULER`) and, if all its tests share one, the `NAMESPACE`.
 """
 
 import re
@@ -17,7 +17,7 @@ from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.kubectl import Kubectl
 from eclectus_e2e.testbed.kubelet import handle
 from eclectus_e2e.testbed.kubelet.handle import KubeletControl
-from live_cluster import Scheduler
+from live_cluster import Admin, Scheduler
 from live_operator import PATIENT, Operator
 
 
@@ -31,7 +31,17 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(scope="module")
+def admin(plane: ControlPlane, request: pytest.FixtureRequest) -> Iterator[Admin]:
+    """The administrator of the file's `NAMESPACE`."""
+    with Admin(plane.kubeconfig, request.module.NAMESPACE) as admin:
+        yield admin
+
+
+@pytest.fixture(scope="module")
 def installed(plane: ControlPlane, request: pytest.FixtureRequest) -> Installed:
+    """The release, of which some files want roles in their `NAMESPACE`: so that exists before."""
+    if hasattr(request.module, "NAMESPACE"):
+        request.getfixturevalue("admin")
     return chart.install(plane.kubeconfig, values=request.module.VALUES)
 
 

@@ -18,7 +18,7 @@ from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.controlplane.components import audit_log
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 from eclectus_hack.permissions import forbidden, requests
-from live_cluster import Admin, pod, wait
+from live_cluster import pod, wait
 from live_operator import rights_of_operator
 
 pytestmark = pytest.mark.live
@@ -30,17 +30,6 @@ SCHEDULER: dict[str, object] = {}
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 JOBS = f"/apis/{API_VERSION}/namespaces/{NAMESPACE}/dagjobs"
 MERGE = "application/merge-patch+json"
-
-
-@pytest.fixture(scope="module")
-def admin(plane):
-    with Admin(plane.kubeconfig, NAMESPACE) as admin:
-        yield admin
-
-
-@pytest.fixture(scope="module")
-def installed(plane, admin):
-    return chart.install(plane.kubeconfig, values=VALUES)  # its roles are in that namespace
 
 
 @pytest.fixture(autouse=True)

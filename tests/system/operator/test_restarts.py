@@ -3,9 +3,8 @@
 import pytest
 
 from eclectus.api.names import RESTARTABLE, SPECULATIVE_LABEL, WORK_SECONDS
-from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
-from live_cluster import Admin, wait
+from live_cluster import wait
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
@@ -18,17 +17,6 @@ JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
 TASKS = 20  # as many as there are slots
 IGNORES = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
 SPARED = {"podFailurePolicy": {"rules": [IGNORES]}, "podReplacementPolicy": "Failed"}
-
-
-@pytest.fixture(scope="module")
-def admin(plane):
-    with Admin(plane.kubeconfig, NAMESPACE) as admin:
-        yield admin
-
-
-@pytest.fixture(scope="module")
-def installed(plane, admin):
-    return chart.install(plane.kubeconfig, values=VALUES)  # its roles are in that namespace
 
 
 def submit(admin, name, **spec):

@@ -11,7 +11,7 @@ from dag_jobs import stage
 from eclectus.api.names import API_VERSION, COPY_OF_LABEL, DAG_JOB, STRAGGLING, WORK_SECONDS
 from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
-from live_cluster import Admin, wait
+from live_cluster import wait
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
@@ -29,17 +29,6 @@ SCHEDULER = {"profiles": [PROFILE]}
 JOBS = f"/apis/{API_VERSION}/namespaces/{NAMESPACE}/dagjobs"
 TASKS = 12
 MEMBERS = ("eclectus.dev/dag-job", "eclectus.dev/task-index")
-
-
-@pytest.fixture(scope="module")
-def admin(plane):
-    with Admin(plane.kubeconfig, NAMESPACE) as admin:
-        yield admin
-
-
-@pytest.fixture(scope="module")
-def installed(plane, admin):
-    return chart.install(plane.kubeconfig, values=VALUES)  # its roles are in that namespace
 
 
 def submit(admin, name, work=6):

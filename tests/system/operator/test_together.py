@@ -72,17 +72,6 @@ CHUNK = 250
 KILLS = ("scheduler", "operator", "solver") * 5
 
 
-@pytest.fixture(scope="module")
-def admin(plane):
-    with Admin(plane.kubeconfig, NAMESPACE) as admin:
-        yield admin
-
-
-@pytest.fixture(scope="module")
-def installed(plane, admin):
-    return chart.install(plane.kubeconfig, values=VALUES)  # its roles are in that namespace
-
-
 def in_pool(name: str, body: Any) -> Any:
     """The pod with the label that asks for a pool."""
     body["metadata"]["labels"] = {**body["metadata"].get("labels", {}), POOL_LABEL: name}

@@ -69,10 +69,8 @@ class HotData:
     def end_window(self, held: Sequence[Sequence[Entry]], now: float) -> list[Warn]:
         """A window is over, and these pods are held; what is to be said of hot spots."""
         counted = self._count(held)
-        if (
-            now > self.window_ends + HOT_SECONDS
-        ):  # none was counted for long: what was hot may not have stayed so
-            self._hot.clear()
+        if now > self.window_ends + HOT_SECONDS:
+            self._hot.clear()  # none was counted for long: what was hot may not have stayed so
         lasted = now - self.window_ends + WINDOW_SECONDS
         self.window_ends = now + WINDOW_SECONDS
         levels = {key: pods.held + pods.elsewhere for key, pods in counted.items()}
