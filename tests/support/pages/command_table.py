@@ -35,6 +35,7 @@ SLOW = {
     "eclectus simulate mixed": 10,
     "eclectus simulate perturbation --set 'events=[{at: 200s, action: scale, group: slow, factor: 16}]'"
     " --set workload.poisson.load=0.25 --set measure.warmUp=0.33 --profile eclectus --profile probes": 10,
+    "eclectus simulate together": 10,
     "eclectus simulate two-speeds": 3,
     "eclectus simulate two-speeds --seeds 10 --jobs 4 --plot two-speeds.html --json two-speeds.json": 5,
     "eclectus simulate two-speeds --set workload.poisson.load=0.9"
@@ -42,7 +43,7 @@ SLOW = {
     "make bench": 60,
     "make bench BENCH='--only simulator --tasks 100000'": 3,
     "make bench BENCH=--quick": 6,
-    "make carbyne": 45,
+    "make carbyne": 60,
     "make compare": 55,
     "make demo": 22,
     "make demo DEMO=--quick": 2,
