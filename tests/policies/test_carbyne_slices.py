@@ -81,7 +81,7 @@ def test_jobs_of_one_stage_are_planned_by_the_starts_of_their_plans(monkeypatch:
     """A plan is the more work the more of its tasks run one after another: on one core, each of many."""
     run = Run(cores=1)
     plans, made = list[int](), planned_job.planned
-    monkeypatch.setattr(planned_job, "planned", lambda *each: plans.append(1) or made(*each))
+    monkeypatch.setattr(planned_job, "planned", lambda *each, **how: plans.append(1) or made(*each, **how))
     few, many = (JobStage("s0", tasks, make_spec(1), seconds=1.0) for tasks in (1, MOST))
     for namespace, stage, in_a_step in (("few", few, JOBS), ("many", many, 2)):  # one of each namespace
         jobs = [Job(f"{namespace}{at}", namespace, f"{namespace}{at}", (stage,)) for at in range(JOBS)]
