@@ -184,7 +184,7 @@ class _World:
         self._counts_calls, self._counts_bytes = (counting in (each, "all") for each in ("calls", "bytes"))
         self._now, self._ends_at = 1.0, ends_at
         self._calls: cProfile.Profile | None = None
-        self._began, self._is_in_step = 0.0, False
+        self._began, self._is_in_step, self._is_looking = 0.0, False, False
         self._awaited = ""  # uid of the other tenant's pod, until it is bound
         self.longest = self.beside = self.kept = 0
         self.seconds, self.is_over = 0.0, False
@@ -254,16 +254,21 @@ class _World:
         Nothing is ended between steps, where the event loop would drop the error and sleep for ever. A step
         is ended again and again, but not at once: what is raised in a callback of C code may be lost.
         """
-        if not self._is_in_step:
+        if not self._is_in_step or self._is_looking:  # a tick within a tick would have the outer one counted
             return
-        calls = self._calls
+        calls, self._is_looking = self._calls, True
         if calls is not None:
             calls.disable()
-        if time.process_time() >= self._ends_at or (calls is not None and _counted(calls) >= CALLS_MOST):
+        is_over = time.process_time() >= self._ends_at or (
+            calls is not None and _counted(calls) >= CALLS_MOST
+        )
+        if is_over:
             signal.setitimer(signal.ITIMER_PROF, _AGAIN_SECONDS, _AGAIN_SECONDS)
+            self._is_looking = False
             raise _OverError
         if calls is not None:
             calls.enable()
+        self._is_looking = False
 
     def _check_limit(self) -> None:
         if time.process_time() >= self._ends_at:
