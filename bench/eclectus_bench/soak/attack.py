@@ -16,7 +16,7 @@ from eclectus_bench.soak.traffic import paced
 from eclectus_e2e.testbed.kubelet.api import MERGE
 
 NAMESPACE = "attacker"
-SCHEDULER, NOBODY = "eclectus", "nobody"  # whom its pods name; what nobody serves costs the API server alone
+SCHEDULER, NOBODY = "eclectus", "nobody"  # schedulerName of its pods: one that runs, and one that does not
 PATCH_SECONDS = 3.0  # between changes of a Service, each of which concerns all pods of the namespace
 LABELS = {f"l{at:02}": "v" for at in range(40)}
 TERMS_OF_POD = 8  # with a namespaceSelector, as many as one pod may have

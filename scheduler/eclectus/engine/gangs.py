@@ -65,9 +65,9 @@ class WaitingGang(Struct, eq=False):
         """How many pods have a node, or have had one since enough of them started together.
 
         A pod that has ended had started with the others: the one that replaces it, or another, need not wait
-        for it. Once none runs, the next pods of the gang start together again. If not enough had started, as
-        where a scheduler ended between their binds, those that have ended count for what the others lack:
-        these would wait for ever.
+        for it. Once none runs, the next pods of the gang start together again. If fewer had started than must
+        start together, because the scheduler was killed between their binds, those that have ended make up
+        for the members that are missing: the others would wait for ever.
         """
         if self.placed:
             return len(self.placed) + len(self.ended)
