@@ -27,20 +27,6 @@ def test_help_imports_no_heavy_packages():
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.parametrize("command", ["", "pending", "explain", "speeds", "dag", "pools", "version"])
-def test_commands_about_a_cluster_start_without_numpy_and_the_engine(command):
-    """They show a table; the engine alone takes half a second to import."""
-    arguments = [command] if command else []
-    code = (
-        "import sys\n"
-        "from eclectus.cli.main import program\n"
-        f"program.main([*{arguments}, '--help'], standalone_mode=False)\n"
-        "print([m for m in ('numpy', 'eclectus.engine.engine', 'eclectus.sim') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
-
-
 def test_the_list_of_commands_and_completion_import_none_of_them():
     code = (
         "import sys\n"

@@ -70,7 +70,7 @@ def problem(words):
             return f"no command {name!r}"
         command = found
     if isinstance(command, WithVerbs) and words and words[0] in command.verbs:
-        command = command.verbs[words.pop(0)]
+        command = command.verb(words.pop(0))
     options = {option for each in command.params for option in (*each.opts, *each.secondary_opts)}
     unknown = [word for word in words if word.startswith("-") and word.partition("=")[0] not in options]
     unknown = [word for word in unknown if word not in ("-h", "--help")]

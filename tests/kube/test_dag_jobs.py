@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from dag_job_objects import raw, stage
 from eclectus.api.dag_job import PlanStatus
 from eclectus.api.names import CLASS_LABEL, POOL_LABEL
-from eclectus.kube.dag_jobs import decode_dag_job, job_from, plan_status, shape_from, topological
+from eclectus.kube.dag_jobs import decode_dag_job, job_from, plan_status, shape_from
 from eclectus.kube.requests import FieldError
+from eclectus.kube.stage_order import topological
 from eclectus.model.errors import MalformedError
 from eclectus.model.job import Job, JobPlan, JobStage
 from eclectus.model.objects import Spec

@@ -47,9 +47,9 @@ def _sections(context: click.Context) -> Iterator[str]:
         for name, command in sorted(context.command.commands.items()):
             yield from _sections(click.Context(command, info_name=name, parent=context))
     if isinstance(context.command, WithVerbs):
-        for name, command in sorted(context.command.verbs.items()):
-            path = f"{context.info_name} {name}"
-            yield from _sections(click.Context(command, info_name=path, parent=context.parent))
+        for name in sorted(context.command.verbs):
+            path, verb = f"{context.info_name} {name}", context.command.verb(name)
+            yield from _sections(click.Context(verb, info_name=path, parent=context.parent))
 
 
 def _help(context: click.Context) -> str:

@@ -11,9 +11,10 @@ import click
 from eclectus.config.configuration import effective, load
 from eclectus.config.described import described, traits
 from eclectus.config.profiles import foreign_policies
-from eclectus.config.settings_reading import nearest, read_file
+from eclectus.config.settings_reading import read_file
 from eclectus.config.upstream import translate
 from eclectus.model.errors import SettingsError
+from eclectus.model.printed import nearest
 from eclectus.policies.table import ROLES
 
 

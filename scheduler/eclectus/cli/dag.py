@@ -23,15 +23,12 @@ from eclectus.api.dag_job import (
 )
 from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOB_LABEL, DAG_JOBS, STAGE_LABEL
 from eclectus.cli import cluster_commands
-from eclectus.cli.dag_from_job import from_job
-from eclectus.cli.dag_verbs import VERBS
 from eclectus.cli.output import age, aligned, count, structured
 from eclectus.cli.verbs import WithVerbs
-from eclectus.config.settings_reading import nearest
-from eclectus.kube.dag_jobs import topological
 from eclectus.kube.requests import FieldError, thousandths
+from eclectus.kube.stage_order import topological
 from eclectus.model.job import longest_paths
-from eclectus.model.printed import ABSENT, shortened, span
+from eclectus.model.printed import ABSENT, nearest, shortened, span
 
 if TYPE_CHECKING:
     from eclectus.kubeclient.client import ApiClient
@@ -44,7 +41,13 @@ WITHOUT_NODE = {"labelSelector": DAG_JOB_LABEL, "fieldSelector": "spec.nodeName=
 
 
 class _Dag(WithVerbs):
-    verbs: ClassVar = {**VERBS, "from-job": from_job}
+    verbs: ClassVar = {
+        "suspend": "dag_verbs:suspend",
+        "resume": "dag_verbs:resume",
+        "cancel": "dag_verbs:cancel",
+        "logs": "dag_verbs:logs",
+        "from-job": "dag_from_job:from_job",
+    }
 
 
 @click.command(cls=_Dag)

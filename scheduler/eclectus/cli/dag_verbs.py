@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -199,6 +198,8 @@ def _change(
 
 
 def _run(kubeconfig: Path | None, context: str | None, work: Callable[[ApiClient], Awaitable[None]]) -> None:
+    import asyncio
+
     from eclectus.kubeclient import credentials
     from eclectus.kubeclient.client import connected
 
@@ -209,6 +210,3 @@ def _run(kubeconfig: Path | None, context: str | None, work: Callable[[ApiClient
             await work(client)
 
     asyncio.run(run())
-
-
-VERBS = {"suspend": suspend, "resume": resume, "cancel": cancel, "logs": logs}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 import time
@@ -10,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import click
-import yaml
 
 from eclectus.model.printed import ABSENT, span
 
@@ -18,7 +16,11 @@ from eclectus.model.printed import ABSENT, span
 def structured(value: object, output: str) -> str:
     """The value as `json` or `yaml`."""
     if output == "json":
+        import json
+
         return json.dumps(value, indent=2)
+    import yaml
+
     return str(yaml.safe_dump(value, sort_keys=False)).rstrip("\n")
 
 

@@ -31,8 +31,6 @@ from eclectus.api.names import (
 )
 from eclectus.cli import cluster_commands
 from eclectus.cli.output import age, aligned, structured
-from eclectus.config.settings_reading import read_yaml
-from eclectus.kubeclient.election import lease_from
 from eclectus.model.errors import SettingsError
 from eclectus.model.printed import ABSENT, shortened
 
@@ -69,6 +67,8 @@ def served(leases: Iterable[Object], config_maps: Iterable[Object], now: datetim
 
 
 def _of_leases(leases: Iterable[Object], now: datetime) -> Iterator[Served]:
+    from eclectus.kubeclient.election import lease_from
+
     for each in leases:
         names = each["metadata"].get("annotations", {}).get(SCHEDULER_NAMES, "")
         lease = lease_from(each)
@@ -82,6 +82,10 @@ def _of_leases(leases: Iterable[Object], now: datetime) -> Iterator[Served]:
 
 def _names(text: str) -> Iterator[str]:
     """The schedulerNames of a SchedulerConfiguration; nothing for any other text."""
+    if SCHEDULER_CONFIGURATION not in text:
+        return
+    from eclectus.config.settings_reading import read_yaml
+
     try:
         document = read_yaml(text)
     except SettingsError:

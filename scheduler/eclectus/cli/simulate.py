@@ -9,8 +9,9 @@ import msgspec
 
 from eclectus import __version__
 from eclectus.cli.output import Progress
-from eclectus.config.settings_reading import nearest, read_file
+from eclectus.config.settings_reading import read_file
 from eclectus.model.errors import SettingsError
+from eclectus.model.printed import nearest
 from eclectus.sim.base.results import ComparisonReport, RunFailure, RunResult
 from eclectus.sim.report.compare import summarise
 from eclectus.sim.report.drawing import check_drawable, draw

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -17,9 +16,8 @@ from eclectus.api.names import NODE_PROFILE, NODE_PROFILES_PATH
 from eclectus.api.node_profile import LastProbe, NodeProfile
 from eclectus.cli import cluster_commands
 from eclectus.cli.output import age, aligned, structured
-from eclectus.config.settings_reading import nearest
 from eclectus.model.objects import concerns
-from eclectus.model.printed import ABSENT
+from eclectus.model.printed import ABSENT, nearest
 
 if TYPE_CHECKING:
     from eclectus.kubeclient.client import ApiClient
@@ -115,13 +113,19 @@ def rows(profiles: Sequence[NodeProfile], only_class: str = "", nodes: Sequence[
     rates: dict[str, list[float]] = {}
     for each in (work for profile in profiles for work in profile.status.classes):
         rates.setdefault(each.name, []).append(each.rate)
-    medians = {name: median(known) for name, known in rates.items()}
+    medians = {name: _median(known) for name, known in rates.items()}
     found = {name: _unknown(name) for name in nodes}
     for profile in profiles:
         name, last_probe = profile.metadata.name, profile.status.last_probe
         is_known = profile.status.epoch > 0
         found[name] = _row(profile, medians, only_class) if is_known else _unknown(name, last_probe)
     return sorted(found.values(), key=lambda row: (_speed(row, only_class), row["node"]))
+
+
+def _median(values: Sequence[float]) -> float:
+    """As of `statistics`, whose import with its fractions takes as long as a request."""
+    ordered, half = sorted(values), len(values) // 2
+    return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def table(found: Sequence[Row], now: datetime, *, wide: bool = False) -> Iterator[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, ClassVar, cast
 
 import click
 from typing_extensions import override
@@ -14,21 +16,28 @@ class WithVerbs(click.Command):
     A group would need a verb always: `eclectus dag JOB` could not show a job.
     """
 
-    verbs: ClassVar[dict[str, click.Command]]
+    verbs: ClassVar[Mapping[str, str]]
+    """Verb -> `module:function` below `eclectus.cli`, imported when the verb is used: a table needs none."""
 
     @override
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        verb = self.verbs.get(args[0]) if args else None
-        if verb is not None:
+        if args and args[0] in self.verbs:
+            verb = self.verb(args[0])
             return verb.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
+
+    @classmethod
+    def verb(cls, name: str) -> click.Command:
+        """The command of a verb."""
+        module, _, function = cls.verbs[name].partition(":")
+        return cast(click.Command, getattr(import_module(f"eclectus.cli.{module}"), function))
 
     @override
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
-            formatter.write_dl([(name, each.get_short_help_str()) for name, each in self.verbs.items()])
+            formatter.write_dl([(name, self.verb(name).get_short_help_str()) for name in self.verbs])
 
     @classmethod
     def complete(cls, _: click.Context, __: click.Parameter, incomplete: str) -> list[str]:

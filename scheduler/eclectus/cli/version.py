@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import platform
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,6 +10,7 @@ import click
 
 from eclectus import __version__
 from eclectus.cli.cluster_commands import awaited, has_credentials, kubeconfig_options, output_option
+from eclectus.cli.output import structured
 
 if TYPE_CHECKING:
     from eclectus.kubeclient.credentials import Credentials
@@ -34,7 +33,7 @@ def version(*, is_client_only: bool, output: Output, kubeconfig: Path | None, co
     if not is_client_only:
         found["server"], problem = _server(kubeconfig, context)
     if output == "json":
-        click.echo(json.dumps(found, indent=2))
+        click.echo(structured(found, output))
     else:
         for name, value in found.items():
             click.echo(f"{name + ':':9} {value or 'none'}")
@@ -44,6 +43,8 @@ def version(*, is_client_only: bool, output: Output, kubeconfig: Path | None, co
 
 def _server(kubeconfig: Path | None, context: str | None) -> tuple[str | None, str]:
     """The server's version; None if no cluster is configured, or with what is wrong."""
+    import asyncio
+
     from eclectus.kubeclient import credentials
     from eclectus.model.errors import EclectusError
 

@@ -13,7 +13,6 @@ from eclectus.config.process_settings import ProcessSettings
 from eclectus.config.profiles import FIELDS as PROFILE_FIELDS
 from eclectus.config.profiles import read_learner, read_profiles, required_of_learner
 from eclectus.config.settings_reading import (
-    nearest,
     read,
     read_file,
     read_mapping,
@@ -24,6 +23,7 @@ from eclectus.config.settings_reading import (
 from eclectus.engine.engine import Engine
 from eclectus.framework import Learn, Profile, Relieve
 from eclectus.model.errors import Problems, SettingsError
+from eclectus.model.printed import nearest
 from eclectus.model.settings import Setting
 from eclectus.policies.shared import Chain
 

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from eclectus import framework
-from eclectus.config.settings_reading import camel, join, nearest, read, read_mapping, settings_of, show
+from eclectus.config.settings_reading import camel, join, read, read_mapping, settings_of, show
 from eclectus.framework import NEEDS, Learn, Order, Profile, Traits
 from eclectus.model.errors import Problems, SettingsError
+from eclectus.model.printed import nearest
 from eclectus.policies.shared import Chain
 from eclectus.policies.table import ROLES, clashes_in
 

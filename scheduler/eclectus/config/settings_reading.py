@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 import yaml
 
 from eclectus.model.errors import Problems, SettingsError
+from eclectus.model.printed import nearest
 from eclectus.model.settings import Setting, implied_by, types_of
 
 T = TypeVar("T")
@@ -33,20 +34,6 @@ def camel(name: str) -> str:
     """A field name as files spell it: `leaseDuration` for `lease_duration`."""
     head, *rest = name.split("_")
     return head + "".join(word.capitalize() for word in rest)
-
-
-def nearest(name: object, known: list[str], outside: Sequence[str] = (), where: str = "") -> str:
-    """The end of an error message: the nearest known spelling, or all known names.
-
-    `outside` are names that are known at another place; `where` says which.
-    """
-    from difflib import get_close_matches  # a configuration without an error does not need it
-
-    spelled = name if isinstance(name, str) else ""
-    close = get_close_matches(spelled, [*known, *outside], n=1, cutoff=0.5)
-    if close and close[0] not in known:
-        return f"{close[0]!r} is a field of {where}"
-    return f"did you mean {close[0]!r}?" if close else f"known are: {', '.join(sorted(known)) or 'none'}"
 
 
 def join(path: str, key: str | int) -> str:

@@ -16,11 +16,11 @@ from typing import Literal, NamedTuple, TypeVar, get_args
 
 from msgspec.structs import replace
 
-from eclectus.config.settings_reading import nearest
 from eclectus.explain import what_if
 from eclectus.kube.requests import FieldError, amounts, counted, parsed
 from eclectus.model.errors import QuestionError
 from eclectus.model.objects import Amounts, Node, Taint, Task, Toleration, amount_of
+from eclectus.model.printed import nearest
 from eclectus.policies import table
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]

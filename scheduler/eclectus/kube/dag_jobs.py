@@ -3,7 +3,7 @@
 A stage's Spec and class of work are made from its pod template by the code that makes them from a pod.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any
@@ -18,6 +18,7 @@ from eclectus.api.names import DAG_JOB, ESTIMATED_SECONDS, POOL_LABEL
 from eclectus.kube import objects
 from eclectus.kube.objects import ApiObject, Metadata, Pod, PodSpec, decode, full_name
 from eclectus.kube.requests import MOST, FieldError, quantities
+from eclectus.kube.stage_order import topological
 from eclectus.kube.translate import MAX_SECONDS, spec_from, workload_of
 from eclectus.model.errors import MalformedError
 from eclectus.model.job import Job, JobPlan, JobStage
@@ -107,32 +108,6 @@ def plan_status(plan: JobPlan, before: PlanStatus | None = None) -> dict[str, An
         "lentSeconds": _numbers(plan.lent_seconds),
         "borrowedSeconds": _numbers(plan.borrowed_seconds),
     }
-
-
-def topological(stages: Sequence[tuple[str, Sequence[str]]]) -> list[int]:
-    """The positions of stages, given as (name, names of its parents), with all parents before their children.
-
-    Of stages that could be next, the one that was given first is. Raises FieldError for a name that is not
-    unique or not known, and for a cycle.
-    """
-    known = {name: at for at, (name, _) in enumerate(stages)}
-    for at, (name, parents) in enumerate(stages):
-        if known[name] != at:
-            raise FieldError(f"spec.stages[{at}].name", f"{name!r} is the name of another stage too")
-        for parent in parents:
-            if parent not in known:
-                raise FieldError(f"spec.stages[{at}].dependsOn", f"{parent!r} is not a stage of this job")
-    order, done, left = list[int](), set[str](), list(range(len(stages)))
-    while left:
-        following = next((at for at in left if done.issuperset(stages[at][1])), None)
-        if following is None:
-            names = ", ".join(stages[at][0] for at in left[:5])
-            problem = f"the stages {names} depend on each other in a cycle: none could ever start"
-            raise FieldError(f"spec.stages[{left[0]}].dependsOn", problem)
-        order.append(following)
-        done.add(stages[following][0])
-        left.remove(following)
-    return order
 
 
 def _template(stage: Stage, at: int) -> _Template:

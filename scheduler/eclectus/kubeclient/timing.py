@@ -3,11 +3,16 @@
 Of a trouble there is one line at its start, others ever more rarely, and one at its end.
 """
 
+from __future__ import annotations
+
 import logging
 import time
 from collections.abc import Callable, Mapping
 from math import inf
-from random import Random
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from random import Random
 
 
 def elapsed() -> float:

@@ -1,4 +1,6 @@
-"""How values are printed for people, by the command and by the server: durations, and messages in a table."""
+"""How values are printed for people, by the command and by the server: durations, messages, and spellings."""
+
+from collections.abc import Sequence
 
 ABSENT = "-"
 MESSAGE_CHARACTERS = 100  # of a message in a table; a wider form shows all
@@ -15,3 +17,17 @@ def span(seconds: float) -> str:
 def shortened(text: str, *, wide: bool = False) -> str:
     """A message for a table."""
     return text if wide or len(text) <= MESSAGE_CHARACTERS else text[: MESSAGE_CHARACTERS - 1] + "…"
+
+
+def nearest(name: object, known: list[str], outside: Sequence[str] = (), where: str = "") -> str:
+    """The end of an error message: the nearest known spelling, or all known names.
+
+    `outside` are names that are known at another place; `where` says which.
+    """
+    from difflib import get_close_matches  # a configuration without an error does not need it
+
+    spelled = name if isinstance(name, str) else ""
+    close = get_close_matches(spelled, [*known, *outside], n=1, cutoff=0.5)
+    if close and close[0] not in known:
+        return f"{close[0]!r} is a field of {where}"
+    return f"did you mean {close[0]!r}?" if close else f"known are: {', '.join(sorted(known)) or 'none'}"

@@ -18,7 +18,6 @@ from eclectus.api.names import API_VERSION, SCHEDULER_CONFIGURATION
 from eclectus.config.configuration import parse as parse_configuration
 from eclectus.config.settings_reading import (
     join,
-    nearest,
     read,
     read_file,
     read_list,
@@ -27,6 +26,7 @@ from eclectus.config.settings_reading import (
 )
 from eclectus.model.errors import SettingsError, errors_below
 from eclectus.model.pool import Pool
+from eclectus.model.printed import nearest
 from eclectus.model.settings import setting
 from eclectus.sim.base.results import DIMENSIONS, Grouping, dimensions_of
 from eclectus.sim.base.work import Arrival, ArrivalPlan

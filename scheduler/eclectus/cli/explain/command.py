@@ -11,7 +11,6 @@ import msgspec
 from eclectus.cli.cluster_commands import awaited, default_namespace, kubeconfig_options, output_option
 from eclectus.cli.explain import transport
 from eclectus.cli.explain.explained_text import job_lines, node_lines, pod_lines, what_if_lines
-from eclectus.cli.explain.flow_graph import flow_page
 from eclectus.cli.explain.moment import Moment, read_moment
 from eclectus.cli.output import structured
 from eclectus.model.explanation import JobExplanation, NodeExplanation, PodExplanation, WhatIfExplanation
@@ -156,6 +155,8 @@ def draw(body: bytes, target: transport.Target, asked: transport.Asked, graph: P
     """Write the picture of a pod's part of a flow problem. Raises click.UsageError where there is none."""
     if target.kind != "pod" or asked != transport.NOTHING_ELSE:
         raise click.UsageError("--graph draws what is the case for a pod: pod/NAME, without --what-if")
+    from eclectus.cli.explain.flow_graph import flow_page
+
     try:
         graph.write_text(flow_page(msgspec.json.decode(body, type=PodExplanation)))
     except LookupError as error:

@@ -14,11 +14,9 @@ from eclectus.api.names import POOL, POOLS_PATH
 from eclectus.api.pool import READY, Pool, PoolShare
 from eclectus.cli import cluster_commands
 from eclectus.cli.output import age, aligned, structured
-from eclectus.cli.pools.import_queues import import_queues
 from eclectus.cli.pools.taking import taking
 from eclectus.cli.verbs import WithVerbs
-from eclectus.config.settings_reading import nearest
-from eclectus.model.printed import ABSENT, span
+from eclectus.model.printed import ABSENT, nearest, span
 
 if TYPE_CHECKING:
     from eclectus.kubeclient.client import ApiClient, Object
@@ -30,7 +28,7 @@ FIRST = ("cpu", "memory", "pods")  # in this order, before other resources
 
 
 class _Pools(WithVerbs):
-    verbs: ClassVar = {"import": import_queues}
+    verbs: ClassVar = {"import": "pools.import_queues:import_queues"}
 
 
 @click.command(cls=_Pools)

@@ -12,8 +12,8 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
-from eclectus.config.settings_reading import nearest
 from eclectus.model.objects import Amounts, Spec
+from eclectus.model.printed import nearest
 
 ONE_POD = ("pods", 1)  # every task occupies one pod slot
 

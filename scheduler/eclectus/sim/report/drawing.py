@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eclectus.config.settings_reading import nearest
 from eclectus.model.errors import EclectusError, SettingsError
+from eclectus.model.printed import nearest
 from eclectus.sim.base.results import ComparisonReport
 from eclectus.sim.report.panels import DARK, LIGHT, Axis, Numbers, Panel, group_panels, overall_panels, style
 from eclectus.sim.report.tables import Table, how_to_read, remarks, subtitle, tables

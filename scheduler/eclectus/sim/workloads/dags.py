@@ -31,8 +31,9 @@ from zlib import crc32
 import msgspec
 from msgspec import Meta, Struct
 
-from eclectus.config.settings_reading import camel, nearest, read, read_yaml
+from eclectus.config.settings_reading import camel, read, read_yaml
 from eclectus.model.errors import SettingsError, errors_below
+from eclectus.model.printed import nearest
 from eclectus.model.settings import REQUIRED, setting
 from eclectus.sim.base.files import read_data
 from eclectus.sim.base.machine import Machine

@@ -27,9 +27,9 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace as with_fields
 
-from eclectus.config.settings_reading import nearest
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Requirement, Term
+from eclectus.model.printed import nearest
 from eclectus.model.settings import REQUIRED, setting
 from eclectus.sim.base.files import read_data
 from eclectus.sim.base.machine import Machine

@@ -17,9 +17,9 @@ from functools import partial
 from itertools import accumulate, islice, repeat
 from pathlib import Path
 
-from eclectus.config.settings_reading import nearest
 from eclectus.model.errors import SettingsError, errors_below
 from eclectus.model.objects import Spec
+from eclectus.model.printed import nearest
 from eclectus.model.settings import REQUIRED, setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.random_draws import endless_draws, stream

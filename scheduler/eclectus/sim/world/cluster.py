@@ -27,12 +27,13 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from eclectus.cluster.devices import DEVICE_MILLI
-from eclectus.config.settings_reading import join, nearest, read_value
+from eclectus.config.settings_reading import join, read_value
 from eclectus.kube.objects import decode_list, decode_node
 from eclectus.kube.requests import MOST, FieldError, amounts, counted, parsed
 from eclectus.kube.translate import node_from
 from eclectus.model.errors import MalformedError, SettingsError, errors_below
 from eclectus.model.objects import Amounts, Node, Taint
+from eclectus.model.printed import nearest
 from eclectus.model.settings import REQUIRED, Setting, setting
 from eclectus.sim.base.files import read_rows, row_error
 from eclectus.sim.base.machine import Machine

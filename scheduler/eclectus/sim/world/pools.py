@@ -24,7 +24,6 @@ from msgspec.structs import replace
 from eclectus.accounts.pool_tree import PoolTree
 from eclectus.api.pool import MAX_KINDS
 from eclectus.cluster.resources import PODS
-from eclectus.config.settings_reading import nearest
 from eclectus.engine.engine import Engine
 from eclectus.kube.pools import LEAST_WEIGHT, minimum_problem
 from eclectus.model.commands import RecordPool
@@ -41,6 +40,7 @@ from eclectus.model.pool import (
     PoolPreemption,
     PoolRecord,
 )
+from eclectus.model.printed import nearest
 from eclectus.model.settings import REQUIRED, setting
 from eclectus.sim.base.machine import TaskRun
 from eclectus.sim.base.results import PoolResult, PoolsResult
