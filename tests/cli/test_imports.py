@@ -111,7 +111,7 @@ def test_an_answer_of_the_cluster_needs_nothing_heavy(kubeconfig, command, words
     assert len(modules) <= MOST_MODULES
 
 
-@pytest.mark.parametrize("command", [[], ["pending"], ["pools"], ["dag"], ["speeds"]])
+@pytest.mark.parametrize("command", [[], ["pending"], ["pools"], ["dag"], ["speeds"], ["ui"]])
 def test_help_needs_nothing_of_an_answer(command):
     _, modules = imported(*command, "--help")
     verbs_need = (

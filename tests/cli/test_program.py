@@ -129,7 +129,7 @@ current-context: x
 """
 
 
-@pytest.mark.parametrize("command", ["pending", "speeds", "dag", "explain pod/p", "version"])
+@pytest.mark.parametrize("command", ["pending", "speeds", "dag", "explain pod/p", "ui", "version"])
 def test_without_the_extra_for_clusters_a_command_says_which_to_install(tmp_path, command):
     (tmp_path / "kubeconfig").write_text(CONFIG)
     code = "import sys; sys.modules['httptools'] = None; from eclectus.cli.main import main; main()"

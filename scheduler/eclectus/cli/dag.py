@@ -166,7 +166,7 @@ def stages_table(row: Row, now: datetime, *, wide: bool) -> Iterator[str]:
             f"{stage['succeeded']}/{stage['tasks']}",
             str(stage["running"]),
             *([*counts, estimate, stage["estimateSource"], took] if wide else [estimate]),
-            _when(stage["due"], now),
+            when(stage["due"], now),
         ]
         lines.append([*cells, shortened(first, wide=wide)])
         lines += [[*[""] * len(cells), shortened(other, wide=wide)] for other in others]
@@ -180,19 +180,19 @@ def _cells(row: Row, now: datetime, all_namespaces: bool, wide: bool) -> list[st
         row["name"],
         row["state"],
         f"{tasks['succeeded']}/{tasks['all']}",
-        *(_amounts(row[each]) for each in ("share", "lent", "borrowed")),
+        *(amounts_text(row[each]) for each in ("share", "lent", "borrowed")),
         ABSENT if finish is None else span(finish),
-        _when(row["deadline"], now),
+        when(row["deadline"], now),
         age(row["createdTime"], now),
     ]
     if wide:
         cells += [row["pool"] or ABSENT, f"{moved} times, {span(row['slipSeconds'])}" if moved else ABSENT]
-        cells += [_amounts(row[each]) for each in ("lentSeconds", "borrowedSeconds")]
+        cells += [amounts_text(row[each]) for each in ("lentSeconds", "borrowedSeconds")]
         cells.append(row["reservedNode"] or ABSENT)
     return cells
 
 
-def _amounts(resources: Mapping[str, str | float]) -> str:
+def amounts_text(resources: Mapping[str, str | float]) -> str:
     """Quantities, or numbers of whole units, for people: cores, GiB, or a number."""
     words = []
     for name, amount in resources.items():
@@ -205,7 +205,7 @@ def _amounts(resources: Mapping[str, str | float]) -> str:
     return " ".join(words) or ABSENT
 
 
-def _when(moment: str | None, now: datetime) -> str:
+def when(moment: str | None, now: datetime) -> str:
     """`in 45s` or `12m ago`."""
     if moment is None:
         return ABSENT

@@ -64,6 +64,7 @@ COMMANDS = {
     "speeds": Entry("speeds", "Show the learned speed of every node."),
     "dag": Entry("dag", "Show DAG jobs, and what is planned for them."),
     "pools": Entry("pools.command", "Show the tree of Pools, or import queues of other systems."),
+    "ui": Entry("ui.command", "Serve a page that shows the queue, nodes, pools and jobs."),
     "check-config": Entry("configurations", "Validate a SchedulerConfiguration file."),
     "config": Entry("configurations", "Translate a configuration of kube-scheduler."),
     "policies": Entry("configurations", "List the policies, or explain one and its settings."),

@@ -53,6 +53,7 @@ class ApiError(EclectusError):
     ) -> None:
         reason = f"{status} {message}" if status else message
         super().__init__(f"{what}: {reason}" if reason else what)
+        self.what = what
         self.status = status
         self.message = message
         self.retry_after = retry_after  # seconds that the server asks the caller to wait

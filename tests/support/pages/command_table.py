@@ -65,6 +65,7 @@ SLOW = {
 # Not run: pattern (`*` stands for anything) -> why not.
 NOT_RUN = {
     "kubectl eclectus explain *": "needs a pod that waits; tests/system/test_explain.py asks a scheduler",
+    "kubectl eclectus ui": "serves until Ctrl-C; tests/cli/ui asks its server, and uses its page",
     "eclectus": "no command: a profile of this name in the output of a comparison",
     "eclectus scheduler --config *": "needs a cluster; every test in tests/system starts a scheduler",
     "eclectus explain *": "a pod and a tape of the reader's; tests/cli/test_explain.py runs it",
