@@ -272,6 +272,7 @@ def test_error_lines_of_both_logs_are_found(line, is_error):
 
 
 @pytest.mark.live
+@pytest.mark.alone
 def test_a_short_soak_on_a_control_plane(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

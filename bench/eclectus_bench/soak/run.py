@@ -146,9 +146,7 @@ async def _soak(running: _Running, load: Load, api: Api, sizes: Sizes, say: Prin
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    after = await _scraped(running)
-    if after is None:
-        raise StartError("the scheduler did not answer at the end of the soak")
+    after = await _scraped_at_last(running)
     soak = await _result(running, api, sizes, readings, after)
     return replace(soak, sent=[each - began for each in running.traffic.sent])
 
@@ -191,6 +189,16 @@ async def _read(running: _Running, seconds: float) -> Reading:
         sum(running.renewals.counts().values()),
         {} if found is None else found.times(),
     )
+
+
+async def _scraped_at_last(running: _Running) -> Scrape:
+    """The metrics at the end, without which there is no verdict. Raises StartError when none come in a minute."""
+    deadline = time.monotonic() + SERVED_SECONDS
+    while time.monotonic() < deadline:
+        if (found := await _scraped(running)) is not None:
+            return found
+        await asyncio.sleep(POLL_SECONDS)
+    raise StartError(f"the scheduler gave no metrics at the end of the soak, for {SERVED_SECONDS:g} s")
 
 
 async def _scraped(running: _Running) -> Scrape | None:

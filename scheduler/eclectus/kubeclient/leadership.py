@@ -175,7 +175,7 @@ class Elector:
         """Say once that nothing is written until the Lease is renewed."""
         if not self._is_late:
             deadline = self.settings.renew_deadline
-            _log.error("the lease was not renewed within %g s: nothing is written until it is", deadline)
+            _log.warning("the lease was not renewed within %g s: nothing is written until it is", deadline)
         self._is_late = True
 
     def _lead(self) -> None:
