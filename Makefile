@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet
 .DEFAULT_GOAL := help
-.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles held-out report lint bench phoenix tenants stragglers carbyne soak e2e e2e-upstream conformance differential chaos pressure versions images lock audit manifests clean
+.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles held-out report lint bench phoenix tenants stragglers together carbyne soak e2e e2e-upstream conformance differential chaos pressure versions images lock audit manifests clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -70,6 +70,9 @@ tenants: venv ## write docs/results/tenants.md, what three tenants get by profil
 
 stragglers: venv ## print and write docs/results/stragglers.md, what copies gain and cost by rule: 10 minutes on two idle cores (STRAGGLERS=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.stragglers $(STRAGGLERS)
+
+together: venv ## print and write docs/results/together.md, what each feature brings alone and beside the others: 10 minutes on two idle cores (TOGETHER=--quick: 1)
+	@$(BIN)/python -m eclectus_bench.together $(TOGETHER)
 
 carbyne: venv ## write docs/results/carbyne.md, jobs with stages by order: 50 minutes on two idle cores (CARBYNE=--quick: 2)
 	@$(BIN)/python -m eclectus_bench.carbyne.report $(CARBYNE)

@@ -7,14 +7,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 from eclectus import __version__
-from eclectus.maths.student import half_width
-from eclectus.model.errors import EclectusError
-from eclectus.sim.base.results import CopiesResult, RunFailure, RunResult
-from eclectus.sim.runs import RunSpec, StopRequest, run_batch
-from eclectus.sim.scenario import load, shipped_scenarios
+from eclectus.sim.base.results import CopiesResult, RunResult
+from eclectus_bench.profiles import Part, Runs, cell, measure
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
 
@@ -92,10 +88,6 @@ class Facts:
     jobs: int
 
 
-Runs = Mapping[str, Sequence[RunResult]]
-"""By profile, in the order of seeds."""
-
-
 def _copies(run: RunResult) -> CopiesResult:
     if run.copies is None:
         raise ValueError("a run without stragglers")
@@ -167,39 +159,16 @@ def _cell(
     none: Sequence[RunResult],
     places: int,
 ) -> str:
-    values = [read(run, other) for run, other in zip(runs, none, strict=True)]
-    half = half_width(values)
-    return f"{fmean(values):.{places}f}" + ("" if half is None else f" ±{half:.{places}f}")
+    return cell([read(run, other) for run, other in zip(runs, none, strict=True)], places)
 
 
-def specs_of(changes: Sequence[str], seeds: int, tasks: int) -> list[RunSpec]:
-    """The runs of the scenario with these changes."""
-    path, all_changes = shipped_scenarios()[SCENARIO], (f"measure.tasks={tasks}", *changes)
-    text, names = path.read_text(encoding="utf-8"), [each.name for each in load(path, all_changes).profiles]
-    return [
-        RunSpec(text, path.parent, all_changes, name, seed) for name in names for seed in range(1, seeds + 1)
-    ]
-
-
-def measure(
-    parts: Sequence[tuple[Sequence[str], int]], tasks: int, jobs: int, say: Callable[[str], None]
-) -> list[dict[str, list[RunResult]]]:
-    """For each part, which is the changes of the scenario and how many seeds, the runs by profile.
-
-    Raises EclectusError if a run fails.
-    """
-    specs = [specs_of(changes, seeds, tasks) for changes, seeds in parts]
-    every = [spec for some in specs for spec in some]
-    done = run_batch(every, jobs, lambda count: say(f"{count / (tasks * len(every)):.0%}"), StopRequest())
-    found, results = [], iter(done)
-    for some in specs:
-        runs: dict[str, list[RunResult]] = {}
-        for run in (next(results) for _ in some):
-            if isinstance(run, RunFailure):
-                raise EclectusError(f"{run.profile}, seed {run.seed}: {run.reason}")
-            runs.setdefault(run.profile, []).append(run)
-        found.append(runs)
-    return found
+def parts_of(seeds: int, tasks: int, loads_alone: bool) -> list[Part]:
+    """The loads, then the broken assumptions, each of half as many seeds."""
+    size = f"measure.tasks={tasks}"
+    parts = [Part((size, f"workload.poisson.load={load / STRAGGLING}"), seeds) for load in LOADS]
+    if not loads_alone:
+        parts += [Part((size, *changes), max(seeds // 2, 1)) for _, changes in BROKEN.values()]
+    return parts
 
 
 FILE = CHECKOUT / "docs" / "results" / "stragglers.md"
@@ -217,12 +186,9 @@ def main(arguments: Sequence[str] = ()) -> int:
     )
     options = parser.parse_args(arguments)
     seeds, tasks = (2, 200) if options.quick else (options.seeds, options.tasks)
-    parts: list[tuple[Sequence[str], int]] = []
-    parts += [((f"workload.poisson.load={load / STRAGGLING}",), seeds) for load in LOADS]
-    if not options.loads:
-        parts += [(changes, max(seeds // 2, 1)) for _, changes in BROKEN.values()]
     with Progress("stragglers", expected="a minute" if options.quick else "10 minutes") as progress:
-        found = measure(parts, tasks, options.jobs, progress.update)
+        parts = parts_of(seeds, tasks, options.loads)
+        found = measure(SCENARIO, parts, options.jobs, progress.update)
     by_load = dict(zip(LOADS, found[: len(LOADS)], strict=True))
     broken = dict(zip(BROKEN, found[len(LOADS) :], strict=False))  # none of them with --loads
     text = page(Facts(__version__, seeds, tasks // 10), by_load, broken)

@@ -10,11 +10,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from eclectus import __version__
-from eclectus.maths.student import half_width
-from eclectus.model.errors import EclectusError
-from eclectus.sim.base.results import PoolResult, PoolsResult, RunFailure, RunResult
-from eclectus.sim.runs import RunSpec, StopRequest, run_batch
-from eclectus.sim.scenario import load, shipped_scenarios
+from eclectus.sim.base.results import PoolResult, PoolsResult, RunResult
+from eclectus_bench.profiles import Part, Runs, cell, measure
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
 
@@ -83,7 +80,7 @@ class Facts:
     seeds: int
 
 
-def page(facts: Facts, runs: Mapping[str, Sequence[RunResult]]) -> str:
+def page(facts: Facts, runs: Runs) -> str:
     """The whole page; `runs` by profile."""
     pools = {name: [run.pools for run in mine if run.pools is not None] for name, mine in runs.items()}
     lines = [
@@ -100,7 +97,7 @@ def page(facts: Facts, runs: Mapping[str, Sequence[RunResult]]) -> str:
 
 
 def _whole(name: str, pools: Sequence[PoolsResult], runs: Sequence[RunResult]) -> str:
-    cells = [_cell([read(each) for each in pools], 1 if "%" in head else 3) for head, read in WHOLE.items()]
+    cells = [cell([read(each) for each in pools], 1 if "%" in head else 3) for head, read in WHOLE.items()]
     return f"| `{name}` | {' | '.join(cells)} | {fmean(run.evictions for run in runs):.0f} |"
 
 
@@ -109,36 +106,13 @@ def _parts(pools: Mapping[str, Sequence[PoolsResult]]) -> Iterator[str]:
     for tenant in tenants:
         for name, mine in pools.items():
             found = [each.pools[tenant] for each in mine if tenant in each.pools]
-            cells = (_cell([read(each) for each in found], 1) for read in PARTS.values())
+            cells = (cell([read(each) for each in found], 1) for read in PARTS.values())
             yield f"| `{tenant}` | `{name}` | {' | '.join(cells)} |"
 
 
-def _cell(values: Sequence[float | None], places: int) -> str:
-    """The mean and its interval, of the runs that have the value."""
-    known = [value for value in values if value is not None]
-    if not known:
-        return ""
-    half = half_width(known)
-    return f"{fmean(known):.{places}f}" + ("" if half is None else f" ±{half:.{places}f}")
-
-
-def measure(seeds: int, horizon: float, jobs: int, say: Callable[[str], None]) -> dict[str, list[RunResult]]:
-    """The runs by profile; arrivals end at `horizon`, seconds. Raises EclectusError if a run fails."""
-    path = shipped_scenarios()[SCENARIO]
-    changes = (f"measure.horizon={horizon}", f"measure.warmUp={60 / horizon}")
-    scenario, text = load(path, changes), path.read_text(encoding="utf-8")
-    specs = [
-        RunSpec(text, path.parent, changes, profile.name, seed)
-        for profile in scenario.profiles
-        for seed in range(1, seeds + 1)
-    ]
-    total = scenario.tasks * len(specs)
-    found: dict[str, list[RunResult]] = {}
-    for run in run_batch(specs, jobs, lambda tasks: say(f"{tasks / total:.0%}"), StopRequest()):
-        if isinstance(run, RunFailure):
-            raise EclectusError(f"{run.profile}, seed {run.seed}: {run.reason}")
-        found.setdefault(run.profile, []).append(run)
-    return found
+def part(seeds: int, horizon: float) -> Part:
+    """So many seeds, with arrivals until `horizon`, seconds, measured from second 60 on."""
+    return Part((f"measure.horizon={horizon}", f"measure.warmUp={60 / horizon}"), seeds)
 
 
 FILE = CHECKOUT / "docs" / "results" / "tenants.md"
@@ -155,7 +129,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     options = parser.parse_args(arguments)
     seeds, horizon = (2, 90.0) if options.quick else (options.seeds, 300.0)
     with Progress("tenants", expected="half a minute" if options.quick else "4 minutes") as progress:
-        runs = measure(seeds, horizon, options.jobs, progress.update)
+        (runs,) = measure(SCENARIO, [part(seeds, horizon)], options.jobs, progress.update)
     text = page(Facts(__version__, seeds), runs)
     if options.quick:
         print(text)

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from eclectus.sim.base.results import CopiesResult, RunResult
 from eclectus.sim.runs import run
 from eclectus.sim.scenario import load, shipped_scenarios
-from eclectus_bench.stragglers import BROKEN, LOADS, MEANS, NONE, SCENARIO, Facts, measure, page
+from eclectus_bench.profiles import measure
+from eclectus_bench.stragglers import BROKEN, LOADS, MEANS, NONE, SCENARIO, Facts, page, parts_of
 from short_scenarios import scenario
 
 
@@ -44,9 +45,9 @@ def test_the_page_compares_each_run_with_that_of_the_same_seed() -> None:
 
 
 def test_stragglers_are_measured() -> None:
-    ((plain, late),) = (
-        (runs["none"], runs["late"]) for runs in measure([(("seeds=1",), 1)], tasks=200, jobs=1, say=str)
-    )
-    assert plain[0].copies is not None
-    assert late[0].copies is not None
-    assert plain[0].copies.marked == 0 < late[0].copies.won
+    runs, *others = measure(SCENARIO, parts_of(seeds=1, tasks=200, loads_alone=True)[:1], jobs=1, say=str)
+    assert not others
+    plain, late = (runs[name][0].copies for name in (NONE, "late"))
+    assert plain is not None
+    assert late is not None
+    assert plain.marked == 0 < late.won

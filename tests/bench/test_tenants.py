@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from eclectus.sim.base.results import PoolResult, PoolsResult, RunResult, Times
 from eclectus.sim.runs import run
 from eclectus.sim.scenario import load, shipped_scenarios
-from eclectus_bench.tenants import FILE, MEANS, SCENARIO, Facts, furthest, measure, page
+from eclectus_bench.profiles import measure
+from eclectus_bench.tenants import FILE, MEANS, SCENARIO, Facts, furthest, page, part
 from eclectus_e2e.paths import CHECKOUT
 from short_scenarios import scenario
 
@@ -60,7 +61,7 @@ def _cells(line: str) -> list[str]:
 @pytest.mark.long
 def test_tenants_are_measured() -> None:
     said: list[str] = []
-    runs = measure(1, 70.0, 1, said.append)
+    (runs,) = measure(SCENARIO, [part(1, 70.0)], 1, said.append)
     assert list(runs) == list(MEANS)
     held = {name: mine[0].pools.pools["greedy"].held for name, mine in runs.items() if mine[0].pools}
     assert held["pools"] < held["kube-scheduler"]

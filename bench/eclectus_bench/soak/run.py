@@ -192,7 +192,7 @@ async def _read(running: _Running, seconds: float) -> Reading:
 
 
 async def _scraped_at_last(running: _Running) -> Scrape:
-    """The metrics at the end, without which there is no verdict. Raises StartError when none come in a minute."""
+    """The metrics at the end; without them there is no verdict. Raises StartError when none come."""
     deadline = time.monotonic() + SERVED_SECONDS
     while time.monotonic() < deadline:
         if (found := await _scraped(running)) is not None:

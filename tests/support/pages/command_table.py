@@ -59,6 +59,7 @@ SLOW = {
     "make soak": 35,
     "make stragglers": 12,
     "make tenants": 6,
+    "make together": 12,
     "make versions": 30,
 }
 
@@ -112,6 +113,7 @@ NOT_RUN = {
     "make soak SOAK=*": "`make soak` with other sizes; tests/bench/test_soak.py runs the quick one",
     "make tenants TENANTS=--quick": "a part of `make tenants`; tests/bench/test_tenants.py runs a short one",
     "make stragglers STRAGGLERS=*": "a part of `make stragglers`; tests/bench/test_stragglers.py runs one",
+    "make together TOGETHER=*": "a part of `make together`; tests/bench/test_together.py runs one",
     "make test": "these tests",
     "make test-fast": "these tests",
     "make test-slow": "these tests",

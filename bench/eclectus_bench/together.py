@@ -1,0 +1,160 @@
+"""`make together`: what pools, data and copies bring alone and together, as docs/results/together.md."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from eclectus import __version__
+from eclectus.maths.student import half_width
+from eclectus.sim.base.results import RunResult
+from eclectus_bench.profiles import Part, Runs, cell, measure
+from eclectus_e2e.paths import CHECKOUT
+from eclectus_e2e.progress import Progress
+
+SCENARIO, NONE = "together", "none"
+BESIDE = ("full", "all")
+INTRODUCTION = """\
+# Everything at once: what each feature brings alone, and beside the others
+
+Written by `make together`; change `scenarios/together.yaml` or `bench/eclectus_bench/together.py`, not this
+page. 50 nodes of four slots, five of them four times slower; jobs of twenty tasks that may have copies,
+gangs of eight, and single pods of a tenant with a minimum, each in a pool. Three of ten jobs are constrained,
+each task has data on three nodes and takes twice as long elsewhere, and one attempt in twenty takes five
+times as long.
+
+`full` is the chart's preset; `all` places by room instead of by learned speed, so that pods can wait for
+their data too. Each feature has a profile of its own, in which the others are off. The last columns are what
+a feature brings beside the others over what it brings alone, in the mean over runs with the same seeds: the
+time that it saves of that of `none`, or the starts at the data that it adds. 1 is no loss, and the aim is at
+least .9. Means ± half of Student's 95 % interval."""
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One feature: the profile that has it alone, the profiles that have it beside others, and its figure."""
+
+    name: str
+    alone: str
+    beside: tuple[str, ...]
+    figure: str
+    read: Callable[[RunResult], float]
+    places: int
+
+    def brings(self, run: RunResult, none: RunResult) -> float:
+        """How far its figure is from that without any feature, for the same seed."""
+        return abs(self.read(run) - self.read(none))
+
+
+def _located(run: RunResult) -> float:
+    if run.locality is None:
+        raise ValueError("a run without data")
+    return 100.0 * run.locality
+
+
+FEATURES = (
+    Feature(
+        "pools",
+        "pools",
+        BESIDE,
+        "wait of the tenant with a minimum, mean, s",
+        lambda run: run.groups["class"]["shop"].wait.mean,
+        2,
+    ),
+    Feature(
+        "copies",
+        "late",
+        BESIDE,
+        "response of jobs that may have copies, p99, s",
+        lambda run: run.groups["class"]["batch"].jobs.p99,
+        0,
+    ),
+    Feature("waits for data", "delay", ("all",), "starts at the data, %", _located, 1),
+)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Version, and how many runs of each profile with how many tasks."""
+
+    eclectus: str
+    seeds: int
+    tasks: int
+
+
+def page(facts: Facts, runs: Runs) -> str:
+    """The whole page."""
+    over = [f"`{name}` over alone" for name in BESIDE]
+    heads = [NONE, "alone", *(f"`{name}`" for name in BESIDE), *over]
+    lines = [
+        INTRODUCTION,
+        f"\nEclectus {facts.eclectus}; {facts.seeds} runs of {facts.tasks} tasks of each profile.\n",
+        f"| feature | figure | {' | '.join(heads)} |\n|---|---|{'---:|' * len(heads)}",
+        *_rows(runs),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(runs: Runs) -> Iterator[str]:
+    for feature in FEATURES:
+        cells = [_figure(feature, runs[name]) for name in (NONE, feature.alone)]
+        cells += [_figure(feature, runs[name]) if name in feature.beside else "" for name in BESIDE]
+        cells += [_kept(feature, runs, name) if name in feature.beside else "" for name in BESIDE]
+        yield f"| {feature.name} | {feature.figure} | {' | '.join(cells)} |"
+    cells = [cell([run.jobs.mean for run in runs[name]], 1) for name in (NONE, *BESIDE)]
+    yield f"| | response of all jobs, mean, s | {cells[0]} | | {cells[1]} | {cells[2]} | | |"
+
+
+def _figure(feature: Feature, runs: Sequence[RunResult]) -> str:
+    return cell([feature.read(run) for run in runs], feature.places)
+
+
+def _kept(feature: Feature, runs: Runs, beside: str) -> str:
+    """What it brings beside others over what it brings alone: a ratio of means over pairs with equal seeds.
+
+    The interval is that of the ratio estimator (Cochran, Sampling Techniques, 1977, chapter 6): of the mean
+    of what each pair differs by from the ratio. A ratio of each pair is noise where little can be gained.
+    """
+    pairs = [
+        (feature.brings(run, none), feature.brings(alone, none))
+        for run, alone, none in zip(runs[beside], runs[feature.alone], runs[NONE], strict=True)
+    ]
+    by_itself = fmean(alone for _, alone in pairs)
+    if not by_itself:
+        return ""
+    ratio = fmean(run for run, _ in pairs) / by_itself
+    half = half_width([run - ratio * alone for run, alone in pairs])
+    return f"{ratio:.2f}" + ("" if half is None else f" ±{half / by_itself:.2f}")
+
+
+FILE = CHECKOUT / "docs" / "results" / "together.md"
+
+
+def main(arguments: Sequence[str] = ()) -> int:
+    """Measure, print and write; a short version (`--quick`) is printed alone."""
+    parser = argparse.ArgumentParser(prog="make together", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="two short runs of each, to check that it runs")
+    parser.add_argument("--seeds", type=int, default=10, help="runs of each profile (default: %(default)s)")
+    parser.add_argument("--tasks", type=int, default=2000, help="tasks of a run (default: %(default)s)")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: %(default)s)"
+    )
+    options = parser.parse_args(arguments)
+    seeds, tasks = (2, 300) if options.quick else (options.seeds, options.tasks)
+    with Progress("together", expected="a minute" if options.quick else "10 minutes") as progress:
+        part = Part((f"measure.tasks={tasks}",), seeds)
+        (runs,) = measure(SCENARIO, [part], options.jobs, progress.update)
+    text = page(Facts(__version__, seeds, tasks), runs)
+    print(text)
+    if not options.quick:
+        FILE.write_text(text, encoding="utf-8")
+        print(f"written: {FILE}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

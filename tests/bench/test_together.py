@@ -1,0 +1,50 @@
+"""`make together`: each feature has a profile alone, and what it brings is compared seed by seed."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from eclectus.sim.base.results import RunResult
+from eclectus.sim.runs import run
+from eclectus.sim.scenario import load, shipped_scenarios
+from eclectus_bench.profiles import Part, measure
+from eclectus_bench.together import BESIDE, FEATURES, NONE, SCENARIO, Facts, page
+from short_scenarios import scenario
+
+
+def test_every_profile_that_is_compared_is_in_the_scenario() -> None:
+    names = {each.name for each in load(shipped_scenarios()[SCENARIO]).profiles}
+    assert {NONE, *BESIDE, *(feature.alone for feature in FEATURES)} <= names
+
+
+def of(any_run: RunResult, wait: float, p99: float, locality: float) -> RunResult:
+    group = next(iter(any_run.groups["class"].values()))
+    shop = replace(group, wait=replace(group.wait, mean=wait))
+    batch = replace(group, jobs=replace(group.jobs, p99=p99))
+    jobs = replace(any_run.jobs, mean=5.0)
+    return replace(any_run, groups={"class": {"shop": shop, "batch": batch}}, jobs=jobs, locality=locality)
+
+
+def test_what_a_feature_brings_beside_others_is_over_what_it_brings_alone_with_the_same_seed() -> None:
+    plain = scenario(measure={"tasks": 60, "groups": ["class"]})
+    any_run = run(plain, plain.profiles[0], 1)
+    none = [of(any_run, 10.0, 600.0, 0.1), of(any_run, 20.0, 600.0, 0.1)]
+    good = [of(any_run, 0.0, 300.0, 0.7), of(any_run, 10.0, 300.0, 0.7)]
+    less = [of(any_run, 1.0, 330.0, 0.7), of(any_run, 11.0, 330.0, 0.7)]
+    runs = {"none": none, "pools": good, "late": good, "delay": good, "full": less, "all": less}
+    lines = page(Facts("1.0", 2, 20), runs).splitlines()
+    assert any(
+        line.startswith("| pools |") and line.endswith("| 0.90 ±0.00 | 0.90 ±0.00 |") for line in lines
+    )
+    assert any(
+        line.startswith("| copies |") and line.endswith("| 0.90 ±0.00 | 0.90 ±0.00 |") for line in lines
+    )
+    assert any(line.startswith("| waits for data |") and line.endswith("|  | 1.00 ±0.00 |") for line in lines)
+
+
+@pytest.mark.long
+def test_everything_at_once_is_measured() -> None:
+    (runs,) = measure(SCENARIO, [Part(("measure.tasks=60",), 1)], jobs=1, say=str)
+    assert all(len(mine) == 1 for mine in runs.values())
+    assert f"| {FEATURES[0].name} |" in page(Facts("1.0", 1, 60), runs)
