@@ -26,7 +26,7 @@ class Part:
 
 
 def measure(scenario: str, parts: Sequence[Part], jobs: int, say: Callable[[str], None]) -> list[Runs]:
-    """The runs of each part, in `jobs` processes; `say` gets the progress. Raises EclectusError if one fails."""
+    """The runs of each part, in `jobs` processes. Raises EclectusError if one fails."""
     path = shipped_scenarios()[scenario]
     specs, tasks = list[list[RunSpec]](), 0
     for part in parts:
