@@ -16,6 +16,7 @@ def is_learned(interval):
 
 
 @pytest.mark.live
+@pytest.mark.slow  # two minutes, and `make demo-full` runs it whole
 @pytest.mark.alone
 # uvloop warns about a connection that was cut off during its TLS handshake and closed with the loop.
 @pytest.mark.filterwarnings("default::ResourceWarning")
