@@ -11,6 +11,7 @@ from eclectus_e2e.demo.real.plan import PAIRS
 from eclectus_e2e.demo.schedulers import (
     COMPARED_SCHEDULERS,
     DAG_SCHEDULERS,
+    DATA_SCHEDULERS,
     DEFAULT_SCHEDULERS,
     SCARCE_SCHEDULERS,
 )
@@ -20,6 +21,7 @@ AnyExperiment = Experiment[Any, Any, Any, Any]
 
 _STREAM = frozenset({"loads", "seconds", "seed", "schedulers", "keep", "quick"})
 _PERTURBATIONS = "eclectus_bench.experiments.perturbations.experiment:experiment"
+_DATA = "eclectus_bench.experiments.data"
 _DAGS = "eclectus_e2e.demo.dags.experiment:experiment"
 
 
@@ -84,6 +86,17 @@ CHOICES = {
         loads=(0.8,),
         seconds=80.0,
         schedulers=SCARCE_SCHEDULERS,
+    ),
+    "data": Choice(
+        command="make demo DEMO=data",
+        minutes="40 min",
+        shows="pods whose data some nodes have, with and without delay scheduling, in alternating pairs",
+        options=_STREAM - {"schedulers"} | {"pairs"},
+        makers=(f"{_DATA}:dear", f"{_DATA}:cheap"),
+        loads=(0.5,),
+        pairs=LEAST_PAIRS,
+        seconds=80.0,
+        schedulers=DATA_SCHEDULERS,
     ),
     "dags": Choice(
         command="make demo DEMO=dags",

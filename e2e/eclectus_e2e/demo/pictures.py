@@ -11,7 +11,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from eclectus_e2e.demo.schedulers import CARBYNE, ECLECTUS, ECLECTUS_PHOENIX, KUBE_SCHEDULER
+from eclectus_e2e.demo.schedulers import (
+    CARBYNE,
+    DELAY,
+    ECLECTUS,
+    ECLECTUS_PHOENIX,
+    KUBE_SCHEDULER,
+    NO_DELAY,
+)
 from eclectus_e2e.demo.workload.mixed import SPEEDS, swapped_speed
 
 COLOURS = {  # distinct also with colour blindness
@@ -19,7 +26,8 @@ COLOURS = {  # distinct also with colour blindness
     KUBE_SCHEDULER: "#d55e00",
     "eclectus-uniform": "#999999",
     "eclectus-pot": "#009e73",
-    "eclectus-least-allocated": "#cc79a7",
+    NO_DELAY: "#cc79a7",
+    DELAY: "#0072b2",
     ECLECTUS_PHOENIX: "#56b4e9",
     CARBYNE: "#0072b2",
     "eclectus-drf": "#009e73",

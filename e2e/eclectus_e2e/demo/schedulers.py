@@ -16,6 +16,7 @@ ECLECTUS = "eclectus"
 KUBE_SCHEDULER = "kube-scheduler"
 ECLECTUS_PHOENIX = "eclectus-phoenix"  # prices of scarce nodes, and no speeds
 CARBYNE = "eclectus-carbyne"
+DELAY, NO_DELAY = "eclectus-delay", "eclectus-least-allocated"
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,10 @@ SCHEDULERS = {
     KUBE_SCHEDULER: SchedulerSpec("default-scheduler"),
     "eclectus-uniform": SchedulerSpec("eclectus", {"place": {"policy": "uniform"}}),
     "eclectus-pot": SchedulerSpec("eclectus", {"place": {"policy": "pot"}}),
-    "eclectus-least-allocated": SchedulerSpec("eclectus", {"place": {"policy": "least-allocated"}}),
+    NO_DELAY: SchedulerSpec("eclectus", {"place": {"policy": "least-allocated"}}),
+    DELAY: SchedulerSpec(
+        "eclectus", {"place": {"policy": "least-allocated"}, "hold": {"policy": "delay", "nodeWait": 5}}
+    ),
     ECLECTUS_PHOENIX: SchedulerSpec(
         "eclectus", {"place": {"policy": "phoenix"}}, {"learn": {"policy": "none"}}
     ),
@@ -43,9 +47,12 @@ SCHEDULERS = {
 }
 DAG_SCHEDULERS = [CARBYNE, "eclectus-drf", "eclectus-srtf", "eclectus-fifo", KUBE_SCHEDULER]
 SCARCE_SCHEDULERS = [ECLECTUS, ECLECTUS_PHOENIX, KUBE_SCHEDULER]
-# Of the comparison, whose pods have no constraints and no jobs.
+DATA_SCHEDULERS = [DELAY, NO_DELAY]
+# Of the comparison, whose pods have no constraints, no jobs and no data.
 COMPARED_SCHEDULERS = [
-    name for name in SCHEDULERS if name == KUBE_SCHEDULER or name not in (ECLECTUS_PHOENIX, *DAG_SCHEDULERS)
+    name
+    for name in SCHEDULERS
+    if name == KUBE_SCHEDULER or name not in (ECLECTUS_PHOENIX, DELAY, *DAG_SCHEDULERS)
 ]
 DEFAULT_SCHEDULERS = [ECLECTUS, KUBE_SCHEDULER, "eclectus-uniform"]  # of the stream experiment
 

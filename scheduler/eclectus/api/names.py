@@ -90,6 +90,9 @@ MACHINE_LABELS = (KERNEL_LABEL, CORES_LABEL, CLOCK_MHZ_LABEL, DISKS_LABEL, NIC_G
 
 # Of the test bed, the simulator's manifests and the demo.
 WORK_SECONDS = f"e2e.{GROUP}/work-seconds"  # annotation of a pod: its true run time at speed 1
+REMOTE_FACTOR = (
+    f"e2e.{GROUP}/remote-factor"  # annotation of a pod: how much longer it takes without its inputs
+)
 ARRIVAL_SECONDS = f"e2e.{GROUP}/arrival-seconds"  # annotation of a pod or job: when it is created
 PROBED_LABEL = f"demo.{GROUP}/probed"
 RESERVED_TAINT = f"demo.{GROUP}/reserved"

@@ -1,11 +1,16 @@
 """The short demo and the stream experiment on a real control plane, with their quickest settings."""
 
 import json
+from argparse import Namespace
 
 import pytest
+from rich.console import Console
 
+from eclectus_bench.experiments.data import DEAR, data_experiment, data_plan
 from eclectus_e2e.demo import command
 from eclectus_e2e.demo.command import demo
+from eclectus_e2e.demo.experiment import run_experiment
+from eclectus_e2e.demo.schedulers import DELAY, NO_DELAY
 
 # uvloop warns about a connection that was cut off during its TLS handshake and closed with the loop.
 pytestmark = [
@@ -65,6 +70,17 @@ def test_batches_run_on_their_scarce_nodes_alone(tmp_path, monkeypatch, capsys):
     assert sum(parts) == written["schedulers"]["eclectus"]["pods"]
     assert (tmp_path / "scarce.png").read_bytes().startswith(b"\x89PNG")
     assert "constrained pods: mean wait" in capsys.readouterr().out
+
+
+def test_pods_start_beside_their_data_where_they_wait_for_it(tmp_path, capsys):
+    options = Namespace(loads=[0.3], pairs=1, seconds=6.0, seed=1)
+    report = run_experiment(data_experiment(data_plan(options, DEAR), "data"), tmp_path, Console(width=120))
+    assert report.sound
+    found = report.compared["0.3"].located
+    assert found[DELAY].mean > 0.9
+    assert found[NO_DELAY].mean < 0.4
+    assert (tmp_path / "data.png").read_bytes().startswith(b"\x89PNG")
+    assert "starts at the data" in capsys.readouterr().out
 
 
 @pytest.mark.alone

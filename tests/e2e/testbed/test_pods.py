@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from eclectus.api.names import WORK_SECONDS
+from eclectus.api.names import INPUTS, REMOTE_FACTOR, WORK_SECONDS
 from eclectus_e2e.errors import ApiError
 from eclectus_e2e.testbed.kubelet.api import Api, Change
 from eclectus_e2e.testbed.kubelet.machine import Machine, NodeState
@@ -337,6 +337,20 @@ def test_the_file_of_pod_times_has_a_line_for_every_pod_that_ended(tmp_path: Pat
         ("two", 1000.0, 1000.5),
         ("one", 1000.0, 1002.0),
     ]
+
+
+@pytest.mark.parametrize(("node", "seconds"), [("near", 3.0), ("far", 6.0)])
+def test_a_pod_takes_longer_without_its_inputs(node, seconds):
+    inputs = '[{"name": "d", "bytes": 1, "nodes": ["other", "near"]}]'
+    annotations = {WORK_SECONDS: "3", REMOTE_FACTOR: "2", INPUTS: inputs}
+    pod = Pod(Metadata("p", annotations=annotations), {"nodeName": node})
+    assert pod.work_seconds() == pytest.approx(seconds)
+
+
+def test_a_factor_that_is_no_number_is_refused():
+    pod = Pod(Metadata("p", annotations={WORK_SECONDS: "3", REMOTE_FACTOR: "-1"}), {"nodeName": "n"})
+    with pytest.raises(ValueError, match="remote-factor: '-1' is not a number"):
+        pod.work_seconds()
 
 
 def test_the_operators_benchmark_takes_a_tenth_of_a_second_per_unit():

@@ -55,6 +55,8 @@ class Arrival:
     kind: WorkClass
     work_seconds: float
     constraint: NodeConstraint | None
+    data: tuple[str, ...] = ()  # nodes that have what it reads
+    remote: float = 1.0  # factor of its work on all others
 
 
 # Sizes for which two cores suffice to run everything (about 23 pods a second at load 0.8), and no pod runs

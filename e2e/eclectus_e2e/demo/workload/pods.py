@@ -1,12 +1,14 @@
 """Pod objects of arrivals. Pure."""
 
+import json
 from typing import Any
 
-from eclectus.api.names import CLASS_LABEL, WORK_SECONDS
+from eclectus.api.names import CLASS_LABEL, INPUTS, REMOTE_FACTOR, WORK_SECONDS
 from eclectus_e2e.demo.workload.arrivals import Arrival, NodeConstraint
 
 Json = dict[str, Any]
 NAMESPACE = "default"  # exists from the start, with the ServiceAccount that every pod must have
+DATA_BYTES = 2**30
 PREFERENCE_WEIGHT = 50  # of 100
 
 
@@ -32,7 +34,7 @@ def pod_object(arrival: Arrival, scheduler: str) -> Json:
             "name": pod_name(arrival),
             "namespace": NAMESPACE,
             "labels": {CLASS_LABEL: kind.name},
-            "annotations": {WORK_SECONDS: f"{arrival.work_seconds:.6f}"},
+            "annotations": {WORK_SECONDS: f"{arrival.work_seconds:.6f}", **_inputs(arrival)},
         },
         "spec": {
             "schedulerName": scheduler,
@@ -44,6 +46,14 @@ def pod_object(arrival: Arrival, scheduler: str) -> Json:
             **_placement(arrival.constraint),
         },
     }
+
+
+def _inputs(arrival: Arrival) -> dict[str, str]:
+    """The annotations of a pod that reads data."""
+    if not arrival.data:
+        return {}
+    read = {"name": f"data-{arrival.number}", "bytes": DATA_BYTES, "nodes": arrival.data}
+    return {INPUTS: json.dumps([read]), REMOTE_FACTOR: f"{arrival.remote:g}"}
 
 
 def _placement(constraint: NodeConstraint | None) -> Json:

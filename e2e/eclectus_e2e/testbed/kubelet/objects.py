@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from eclectus.api.names import CLASS_LABEL, KERNEL_LABEL, WORK_SECONDS
+from eclectus.api.names import CLASS_LABEL, INPUTS, KERNEL_LABEL, REMOTE_FACTOR, WORK_SECONDS
+from eclectus.kube.data import inputs
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 
 Json = dict[str, Any]
@@ -63,17 +64,30 @@ class Pod(msgspec.Struct, frozen=True):
         return meta.labels.get(CLASS_LABEL) or meta.annotations.get(CLASS_LABEL, "")
 
     def work_seconds(self) -> float | None:
-        """Seconds of work at speed 1; None: the pod never ends by itself.
+        """Seconds of work at speed 1 on its node; None: the pod never ends by itself.
 
-        Raises ValueError for an annotation that is not a number of seconds.
+        Raises ValueError for an annotation that is not a number from 0 on.
         """
         text = self.metadata.annotations.get(WORK_SECONDS)
         if text is None:
             return _benchmark_seconds(self.spec)
-        seconds = float(text)
-        if not 0 <= seconds < float("inf"):
-            raise ValueError(f"{WORK_SECONDS}: {text!r} is not a number of seconds")
-        return seconds
+        return self._remote_factor * _number(WORK_SECONDS, text)
+
+    @property
+    def _remote_factor(self) -> float:
+        """How much longer it takes on its node than beside its inputs."""
+        found = self.metadata.annotations
+        text = found.get(REMOTE_FACTOR)
+        if text is None or any(self.node in each.nodes for each in inputs(found.get(INPUTS, "[]"))):
+            return 1.0
+        return _number(REMOTE_FACTOR, text)
+
+
+def _number(annotation: str, text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise ValueError(f"{annotation}: {text!r} is not a number from 0 on")
+    return value
 
 
 def _benchmark_seconds(spec: Json) -> float | None:
