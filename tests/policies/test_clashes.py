@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice, product
 from pathlib import Path
 from typing import Literal
 
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 from builders import make_engine, make_node
 from configurations import HEAD, error_of
 from eclectus.config.configuration import parse
-from eclectus.framework import Line, Place
+from eclectus.framework import Line, Place, Profile
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
 from eclectus.policies.line.fifo import FifoLine
@@ -24,9 +25,10 @@ from eclectus.policies.place.eagle import Eagle
 from eclectus.policies.place.power_of_two import Uniform
 from eclectus.policies.place.sparrow import Sparrow
 from eclectus.policies.rosella import RosellaLine
-from eclectus.policies.table import CLASHES
+from eclectus.policies.table import CLASHES, ROLES, clashes_in
 from eclectus.sim.scenario import load
 from eclectus_e2e.paths import CHECKOUT
+from policy_choices import Way, Ways
 from short_scenarios import scenario
 from worlds import numbered, small_world
 
@@ -87,6 +89,16 @@ def test_it_is_refused_with_its_path(said: str, problem: str) -> None:
 @pytest.mark.parametrize("said", ACCEPTED)
 def test_it_is_accepted(said: str) -> None:
     assert parse(text(said)).profiles
+
+
+def test_ways_of_the_contract_suite_are_accepted_as_configurations_are() -> None:
+    ways = (dict(zip(ROLES, each, strict=True)) for each in product(*Ways().representatives.values()))
+    found = []
+    for choices in islice(ways, 0, None, 101):
+        roles = {role: choice.policy for role, choice in choices.items() if role != "learn"}
+        found.append(Way(choices).is_accepted)
+        assert found[-1] != any(clashes_in(Profile("any", **roles)))
+    assert {True, False} == set(found)
 
 
 def test_every_row_is_tried() -> None:

@@ -36,7 +36,8 @@ def pairs() -> Iterator[Any]:
     """Every variant of every Place policy with every Line policy; unusual pairs are slow tests."""
     ways = Ways()
     for place in ways.choices["place"]:
-        lines = [way.choices["line"].name for way in ways.accepted([place, *plain(ways, "learn", "order")])]
+        ways_of_place = ways.accepted([place, *plain(ways, "learn", "order")])
+        lines = list(dict.fromkeys(way.choices["line"].name for way in ways_of_place))  # other roles vary too
         for line in lines:
             is_short = line == lines[0] or place.name in HYBRIDS
             name = f"{place} and {line}"
