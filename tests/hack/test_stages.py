@@ -3,7 +3,17 @@
 import pytest
 
 from eclectus_hack import stages
-from eclectus_hack.stages import ALONE, CONTROL_PLANE, COURSES, FAST, NO_TESTS, PURE, command, exit_code
+from eclectus_hack.stages import (
+    ALONE,
+    CONTROL_PLANE,
+    COURSES,
+    FAST,
+    NO_TESTS,
+    PURE,
+    command,
+    environment_of,
+    exit_code,
+)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +57,11 @@ def test_a_cluster_that_is_not_built_here_is_used_by_one_test_at_a_time(monkeypa
     monkeypatch.setattr(stages.clusters, "choice", lambda: "existing")
     assert "--numprocesses=2" not in command(CONTROL_PLANE, [])
     assert "--numprocesses=auto" in command(PURE, [])
+
+
+def test_tests_and_their_processes_keep_what_they_compile():
+    found = environment_of({"PYTHONDONTWRITEBYTECODE": "1", "PATH": "/bin"})
+    assert found == {"PATH": "/bin", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def test_a_selection_is_passed_to_every_stage_and_a_failure_does_not_stop_the_next(monkeypatch, capsys):
