@@ -88,8 +88,8 @@ def environment_of(given: Mapping[str, str]) -> dict[str, str]:
     """The environment of tests and of the processes that they start."""
     # One thread a process: arrays here are small, and numpy's threads would wait for each other's cores.
     found = {**given, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    # Container images often set it. Then each of a thousand processes compiles all that it imports, twice the
-    # time of a scheduler's start, and pytest rewrites all tests in each: 200 s of a collection in place of 30.
+    # Container images often set it. Then each of a thousand processes compiles all that it imports, half the
+    # time of a scheduler's start, and pytest rewrites all tests in each: a collection of 200 s, not 30.
     found.pop("PYTHONDONTWRITEBYTECODE", None)
     return found
 
