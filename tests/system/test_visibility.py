@@ -10,7 +10,7 @@ import ssl
 import subprocess
 import sys
 from contextlib import closing, contextmanager
-from http.client import HTTPSConnection
+from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlsplit
@@ -255,6 +255,44 @@ def test_pending_says_where_pods_wait(world):
     head, line, *_ = ended.stdout.splitlines()
     assert head.split()[5:7] == ["STATE", "AHEAD"]
     assert line.split()[5:7] == ["unschedulable", "0"]
+
+
+@contextmanager
+def page_of(kubeconfig):
+    """What asks the server of `eclectus ui` for a path, and returns (status, answer)."""
+    program = [sys.executable, "-c", "from eclectus.cli.main import main; main()", "ui", "-n", "own"]
+    with subprocess.Popen(
+        [*program, "--kubeconfig", str(kubeconfig)], stdout=subprocess.PIPE, text=True
+    ) as served:
+        url = urlsplit(served.stdout.readline().strip())
+        headers = {"Authorization": f"Bearer {url.fragment.removeprefix('token=')}"}
+
+        def asked(path):
+            with closing(HTTPConnection(url.hostname, url.port, timeout=60)) as connection:
+                connection.request("GET", path, headers=headers)
+                answer = connection.getresponse()
+                return answer.status, json.loads(answer.read())
+
+        try:
+            yield asked
+        finally:
+            served.terminate()
+
+
+def test_the_page_shows_to_a_user_what_the_commands_show_and_of_others_nothing(world):
+    by_certificate(world)
+    kubeconfig = world.plane.directory / "anna.kubeconfig"
+    with page_of(kubeconfig) as asked:
+        status, queue = asked("/api/queue?namespace=own")
+        assert (status, [each["name"] for each in queue["items"]]) == (200, ["waits"])
+        status, pod = asked("/api/pod?namespace=own&name=waits")
+        assert (status, "no node" in pod["text"]) == (200, True)
+        for path in ("queue?namespace=others", "queue", "pod?namespace=others&name=waits", "nodes"):
+            status, refused = asked(f"/api/{path}")
+            assert (status, refused["message"].startswith("You may not see this")) == (403, True), path
+    with page_of(world.plane.kubeconfig) as asked:
+        assert {each["namespace"] for each in asked("/api/queue")[1]["items"]} == {"others", "own"}
+        assert (asked("/api/nodes")[0], asked("/api/pools")[0]) == (200, 200)
 
 
 @pytest.mark.parametrize("client", ["", "anna", "admin", "server"])

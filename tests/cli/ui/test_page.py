@@ -11,7 +11,10 @@ from eclectus.cli.ui.readings import PAGE_ITEMS, Readings
 from eclectus.cli.ui.server import application
 from visibility_server import HOSTILE, VisibilityServer
 
-pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium: apt-get install chromium brings it")
+pytestmark = [
+    pytest.mark.skipif(chromium() is None, reason="no Chromium: apt-get install chromium brings it"),
+    pytest.mark.long,
+]
 TOKEN = "t" * 20
 CHANGED = "document.dispatchEvent(new Event('visibilitychange'));"  # upon which a page that is seen asks
 

@@ -126,7 +126,7 @@ class Readings:
         except ApiError as error:
             why = in_words(error).message
         if not (row["share"] or row["deadline"] or row["completionTime"]):
-            notes.append(NO_PLAN.capitalize())
+            notes.append(NO_PLAN)
         return {
             **job_summary(row, now),
             "plan": plan(row, now),

@@ -199,7 +199,8 @@ class Queue extends Panel {
     super("queue");
     byId("pod-asked").addEventListener("submit", (event) => {
       event.preventDefault();
-      this.choose(namespace() || "default", byId("pod-name").value.trim());
+      const [name, place] = byId("pod-name").value.trim().split("/").reverse();
+      this.choose(place ?? (namespace() || "default"), name);
     });
   }
 

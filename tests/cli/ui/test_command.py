@@ -1,0 +1,36 @@
+"""The program `eclectus ui`: it prints where its page is, and ends when it is asked to."""
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import closing
+from http.client import HTTPConnection
+
+PROGRAM = [sys.executable, "-c", "from eclectus.cli.main import main; main()", "ui"]
+
+
+def test_the_url_that_is_printed_leads_to_the_page_until_ctrl_c(kubeconfig):
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [*PROGRAM, "--kubeconfig", kubeconfig], stdout=pipe, stderr=pipe, text=True
+    ) as served:
+        try:
+            url = served.stdout.readline()
+            port, token = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/#token=([\w-]{43})\n", url).groups()
+            with closing(HTTPConnection("127.0.0.1", int(port), timeout=60)) as connection:
+                connection.request("GET", "/api/start", headers={"Authorization": f"Bearer {token}"})
+                assert b'"namespace": "mine"' in connection.getresponse().read()
+            served.send_signal(signal.SIGINT)
+            assert (served.wait(60), "Ctrl-C ends" in served.stderr.read()) == (0, True)
+        finally:
+            served.kill()
+
+
+def test_a_port_that_is_taken_is_said(kubeconfig):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        command = [*PROGRAM, "--kubeconfig", kubeconfig, "--port", str(taken.getsockname()[1])]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert ended.returncode == 1
+    assert "set --port to another port" in ended.stderr
