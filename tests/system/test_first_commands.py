@@ -9,6 +9,7 @@ import pytest
 from checkout import Checkout
 from command_table import LIVE
 from eclectus_e2e.paths import MANIFESTS
+from eclectus_e2e.testbed.command import address_of_this_machine
 from eclectus_e2e.testbed.launch import process_identity
 from eclectus_e2e.testbed.processes import wait_for
 from page_commands import blocks_of, pages
@@ -22,6 +23,8 @@ EXPECTED = {
     "kubectl eclectus speeds": r"node-\d\d +\d",
     "make down": r"stopped: operator, eclectus, kubelet",
 }
+# What `kubectl eclectus ui` asks for too.
+ASKED_OF_THE_LEADER = "kubectl get nodespeeds.visibility.eclectus.dev"
 
 
 def first_commands() -> dict[str, list[str]]:
@@ -50,6 +53,9 @@ def test_the_five_commands_work(checkout: Checkout) -> None:
         for command in sorted(LIVE - {"make up", "make down"}):
             ended = checkout.shell(f"source build/cluster/env && {command}")
             assert ended.returncode == 0, ended.stderr
+        if address_of_this_machine():
+            ended = checkout.shell(f"source build/cluster/env && {ASKED_OF_THE_LEADER}")
+            assert (ended.returncode, "node-01" in ended.stdout) == (0, True), ended.stderr
         pids = checkout.pids()
         assert {"eclectus", "operator", "kubelet", "etcd"} < pids.keys()
         again = checkout.shell("make up")

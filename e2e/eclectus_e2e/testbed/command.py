@@ -9,20 +9,24 @@ from typing import Any
 
 import yaml
 
+from eclectus.api.names import VISIBILITY_API
+from eclectus.live.visibility import own_address
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import CHART, CLUSTER_DIRECTORY
 from eclectus_e2e.progress import Progress
 from eclectus_e2e.testbed import clusters, helm, product
 from eclectus_e2e.testbed.clusters import Cluster
+from eclectus_e2e.testbed.controlplane.endpoint import free_ports
 from eclectus_e2e.testbed.controlplane.plane import (
     ControlPlane,
     PlaneOptions,
     environment_text,
     stop_recorded,
 )
+from eclectus_e2e.testbed.kubectl import Kubectl
 from eclectus_e2e.testbed.kubelet import handle
 from eclectus_e2e.testbed.kubelet.nodes import DEFAULT_SEED, default_nodes, read_nodes
-from eclectus_e2e.testbed.processes import Process, recorded
+from eclectus_e2e.testbed.processes import Process, recorded, wait_for
 from eclectus_e2e.testbed.realnodes.command import end_real, real_processes, start_real
 
 ENVIRONMENT_FILE = CLUSTER_DIRECTORY / "env"
@@ -32,6 +36,8 @@ REAL = "real"
 TOKEN_SECONDS = 7 * 24 * 3600  # as long as the control plane's certificates are valid
 # The default of 60 s would let somebody who tries `kubectl eclectus speeds` wait.
 PROFILES_INTERVAL = "5s"
+VISIBLE_SECONDS = 30.0  # until the API server knows that the scheduler answers
+ELSEWHERE = "198.51.100.1"  # no machine has this address (RFC 5737)
 
 
 def up(arguments: list[str]) -> int:
@@ -118,11 +124,44 @@ def _start_eclectus(cluster: Cluster, profile: str | None) -> None:
     is_existing = clusters.choice() == "existing"
     if is_existing:
         values["crds"] = {"keep": False}  # `down` leaves nothing
-    installed = product.install(cluster.kubeconfig, CLUSTER_DIRECTORY, values, TOKEN_SECONDS)
+    shown = visible(values, address_of_this_machine()) if isinstance(cluster, ControlPlane) else values
+    installed = product.install(cluster.kubeconfig, CLUSTER_DIRECTORY, shown, TOKEN_SECONDS)
     if is_existing:
         RELEASE_FILE.write_text(str(cluster.kubeconfig))
     product.start_scheduler(installed, dies_with_caller=False, change=_store_profiles_often)
     product.start_operator(installed, dies_with_caller=False)
+    if isinstance(cluster, ControlPlane) and "visibility" in shown:
+        # Until then kubectl complains about the API with each command.
+        kubectl = Kubectl(cluster.binaries, cluster.kubeconfig)
+        wait_for(lambda: _answers(kubectl, f"/apis/{VISIBILITY_API}"), VISIBLE_SECONDS)
+
+
+def visible(values: dict[str, Any], address: str) -> dict[str, Any]:
+    """The values with explanations through the API server, which reaches the scheduler at this address.
+
+    They are as before without one: an EndpointSlice takes no address of loopback.
+    """
+    if not address:
+        return values
+    (port,) = free_ports(1)
+    where = {"address": address, "advertiseAddress": address, "port": port}
+    config = {**values.get("config", {}), "visibility": where}
+    return {**values, "config": config, "visibility": {"enabled": True}}
+
+
+def address_of_this_machine() -> str:
+    """An address of it beside loopback; empty where it has none. Nothing is sent."""
+    try:
+        return own_address(f"https://{ELSEWHERE}")
+    except OSError:
+        return ""
+
+
+def _answers(kubectl: Kubectl, path: str) -> bool:
+    try:
+        return bool(kubectl("get", "--raw", path))
+    except UsageError:
+        return False
 
 
 def values_of(profile: str | None) -> dict[str, Any]:

@@ -222,7 +222,7 @@ class Queue extends Panel {
       ["Waits", (pod) => pod.age, "number"],
       ["Ahead", (pod) => text(pod.ahead), "number"],
       ["Priority", (pod) => text(pod.priority), "number"],
-      ...(found.items.some((pod) => pod.group) ? [["Group", (pod) => text(pod.group)]] : []),
+      ...(found.items.some((pod) => pod.group) ? [["Group", (pod) => text(pod.group), "long"]] : []),
       ["Why", (pod) => pod.reason, "reason"],
     ];
     const rows = table("Pods that wait", columns, found.items, (pod) => key(pod) === this.chosen);
@@ -477,6 +477,12 @@ class Jobs extends Panel {
   }
 }
 
+/** In a sentence or two how far a job is. */
+function standing({ state, tasks, message }) {
+  const more = state === "Succeeded" || !message ? "" : ` ${message}`;
+  return `${state}: ${tasks.succeeded} of ${tasks.all} tasks have succeeded.${more}`;
+}
+
 const NOT_IN_THE_API =
   "What the API does not have: when pods that are gone have run, and what was lent and borrowed at each moment " +
   "of the past. The sums of it are in the table of the plan.";
@@ -494,7 +500,7 @@ function jobParts(job, width) {
     ["Why", (each) => text(each.why.join("; ")), "reason"],
   ];
   return [
-    el("p", {}, `${job.state}: ${job.tasks.succeeded} of ${job.tasks.all} tasks have succeeded. ${job.message}`),
+    el("p", {}, standing(job)),
     ...job.notes.map((each) => el("p", { class: "note" }, each)),
     el("h4", {}, "Graph"),
     el("p", { class: "says" }, "Which stage waits for which: an arrow leads from a stage to those that need it."),
