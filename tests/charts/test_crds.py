@@ -3,6 +3,7 @@
 import pytest
 import yaml
 
+from eclectus.api.dag_job import MAX_RETRIES, MAX_RETRY
 from eclectus_e2e.paths import CHART
 from eclectus_e2e.testbed.chart import render
 
@@ -56,10 +57,17 @@ def test_a_moment_that_may_be_in_the_future_is_a_column_of_text():
 
 
 def test_a_dag_job_that_has_ended_stays_so_whatever_is_written_late():
-    status = _dag_job()["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
-    (rule,) = status["conditions"]["x-kubernetes-validations"]
+    status = _dag_job()["schema"]["openAPIV3Schema"]["properties"]["status"]
+    (rule,) = status["x-kubernetes-validations"]
     assert "oldSelf" in rule["rule"]
-    assert rule["message"] == "a job that has succeeded or failed stays so"
+    assert rule["message"].startswith("a job that has succeeded or failed stays so, unless")
+
+
+def test_the_numbers_of_failures_of_a_job_that_is_retried_have_room_in_its_status():
+    properties = _dag_job()["schema"]["openAPIV3Schema"]["properties"]
+    assert properties["spec"]["properties"]["retry"]["maximum"] == MAX_RETRY
+    stage = properties["status"]["properties"]["stages"]["items"]["properties"]
+    assert stage["failedTasks"]["maxItems"] == (MAX_RETRIES + 1) * (MAX_RETRY + 1)
 
 
 def test_the_metadata_of_a_template_are_accepted_as_go_programs_write_them():

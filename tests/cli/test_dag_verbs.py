@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from eclectus.api.names import ATTEMPT_LABEL, STAGE_LABEL, TASK_INDEX_LABEL
 from eclectus.cli import dag_verbs
-from eclectus.cli.dag_verbs import NO_LOG, in_order
+from eclectus.cli.dag_verbs import NO_LOG, in_order, next_retry
 from eclectus.cli.main import program
 from eclectus.kubeclient.api_errors import MissingError, RejectedError
 
@@ -170,10 +170,42 @@ def test_a_job_named_like_a_verb_is_shown_after_two_dashes(kubeconfig):
 
 def test_the_help_has_the_verbs():
     lines = CliRunner().invoke(program, ["dag", "--help"]).output.partition("Verbs:")[2].splitlines()
-    assert [line.split()[0] for line in lines if line.strip()] == [
-        "suspend",
-        "resume",
-        "cancel",
-        "logs",
-        "from-job",
-    ]
+    verbs = ["suspend", "resume", "retry", "cancel", "logs", "from-job"]
+    assert [line.split()[0] for line in lines if line.strip()] == verbs
+
+
+def failed_job(*, reason="RetriesExceeded", retry=0, taken_up=0, kind="Failed"):
+    failed = {"type": kind, "status": "True", "reason": reason, "message": "why"}
+    status = {"conditions": [failed], "retry": taken_up, "tasks": "3/4"}
+    return {"metadata": {"resourceVersion": "7"}, "spec": {"retry": retry}, "status": status}
+
+
+def test_a_failed_job_is_retried_as_it_was_read(server, kubeconfig):
+    server.jobs["etl"] = failed_job()
+    result = run(kubeconfig, "retry", "etl")
+    assert result.output == "dagjob etl: runs again, with the 3/4 tasks that have succeeded\n"
+    assert server.asked[-1][2] == {"metadata": {"resourceVersion": "7"}, "spec": {"retry": 1}}
+
+
+@pytest.mark.parametrize(
+    ("job", "why"),
+    [
+        ({"spec": {}}, "has not failed"),
+        (failed_job(kind="Ready"), "has not failed"),
+        (failed_job(kind="Succeeded"), "has succeeded"),
+        (failed_job(retry=1), "is to run again already"),
+        (failed_job(reason="InvalidSpec"), "can never run, so make a new job: why"),
+        (failed_job(retry=20, taken_up=20), "was retried 20 times"),
+    ],
+)
+def test_what_cannot_be_retried_is_refused_and_stays(server, kubeconfig, job, why):
+    server.jobs["etl"] = job
+    result = run(kubeconfig, "retry", "etl")
+    assert result.exit_code == 1
+    assert f"error: DagJob etl: {why}" in result.output
+    assert [method for method, *_ in server.asked] == ["GET"]
+
+
+def test_a_retry_counts_from_that_which_was_taken_up():
+    """The spec may have been replaced by one without the number."""
+    assert next_retry(failed_job(retry=0, taken_up=2)) == 3

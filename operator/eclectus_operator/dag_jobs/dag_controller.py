@@ -116,7 +116,7 @@ class DagController:
             return True  # its sync reports it
         history.note(job)
         self._jobs.setdefault(key_of(job), KnownJob()).phase = job.phase
-        if not job.status.has_finished or self._listed_at < 0.0:
+        if not job.status.has_finished or job.is_retried or self._listed_at < 0.0:
             return True  # an operator before this one may have ended without deleting its pods
         expiry = job_status.expiry(job)
         return expiry is not None and expiry <= self._context.now()

@@ -84,6 +84,7 @@ def status(job: DagJob, seen: Observed) -> DagJobStatus:
         conditions=conditions,
         start_time=start,
         completion_time=now if has_finished else old.completion_time,
+        retry=job.spec.retry,
         checked_stages=seen.checked if start is None or old.checked_stages is not None else None,
     )
     if not seen.tasks:
@@ -91,6 +92,27 @@ def status(job: DagJob, seen: Observed) -> DagJobStatus:
     stages = tuple(_stage(seen.tasks[stage.name], seen.estimates) for stage in job.spec.stages)
     done, total = sum(each.succeeded for each in stages), sum(stage.tasks for stage in job.spec.stages)
     return replace(found, stages=stages, tasks=f"{done}/{total}")
+
+
+def retried(job: DagJob, now: float) -> StatusUpdate:
+    """The status of a job that has failed and runs again: as at its first start, with what has succeeded.
+
+    The times of the run before and its plan are taken back, so that its deadlines count anew.
+    """
+    old, conditions = job.status, job.status.conditions
+    number, message = job.spec.retry, "what has not succeeded runs again"
+    back = Condition(dag_job.FAILED, "False", "Retried", time_text(now), message, job.metadata.generation)
+    found = replace(
+        old,
+        conditions=common.with_condition(conditions, back),
+        start_time=None,
+        completion_time=None,
+        retry=number,
+        plan=None,
+    )
+    content = {**convert.written(found), "startTime": None, "completionTime": None, "plan": None}
+    patch = {"metadata": {"resourceVersion": job.metadata.resource_version}, "status": content}
+    return StatusUpdate(found, True, patch, None)
 
 
 def end_reason(status: DagJobStatus) -> str:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
-from eclectus.api.dag_job import DagJob, DagJobStatus, Phase, Stage
+from eclectus.api.dag_job import INVALID_SPEC, DagJob, DagJobStatus, Phase, Stage
 from eclectus.api.names import API_VERSION, DAG_JOB_LABEL, DAG_JOBS
 from eclectus.kube import objects as kube
 from eclectus.kubeclient import api_errors
@@ -137,6 +137,7 @@ async def sync_job(
         return None
     if job.metadata.deletion_timestamp:
         return None  # Kubernetes deletes its pods
+    job = structs.replace(job, spec=job.spec.with_retry)
     if known.memory is None or known.memory.uid != job.metadata.uid:
         known.memory = JobMemory(job.metadata.uid)
     sync = JobSync(context, job, known.memory, quotas, pools)
@@ -159,6 +160,8 @@ class JobSync(Sync):
 
     async def run(self, history: History) -> None:
         """Carry out what is to be done. Raises ApiError, ShapeError."""
+        if self.job.is_retried:
+            await self._run_again()
         self.pods = self.memory.by_our_clock(await self._list_pods(), self.now)
         timed = [pod for pod in self.pods if pod.stage_until is not None]
         if timed:
@@ -244,7 +247,7 @@ class JobSync(Sync):
         """Why the job can never run; None if it can."""
         job, memory = self.job, self.memory
         if graph.problems:
-            return Problem("InvalidSpec", "; ".join(graph.problems), is_final=True)
+            return Problem(INVALID_SPEC, "; ".join(graph.problems), is_final=True)
         if job.status.start_time:
             memory.checked = len(job.spec.stages)
         memory.checked = max(memory.checked, job.status.checked_stages or 0)
@@ -282,15 +285,25 @@ class JobSync(Sync):
         if self.now < due and not update.is_urgent:
             self.wake_by(due)
             return update
-        path = f"{job_path(key_of(self.job))}/status"
+        await self._write(update)
+        if update.status.has_finished:
+            self.context.metrics.job_ended(job_status.end_reason(update.status))
+        return update
+
+    async def _write(self, update: StatusUpdate) -> None:
+        """Write a status, then events of its conditions."""
+        old, path = self.job.status, f"{job_path(key_of(self.job))}/status"
         answer = await self.context.api.send("PATCH", path, update.patch)
         meta = structs.replace(self.job.metadata, resource_version=answer["metadata"]["resourceVersion"])
         self.job = structs.replace(self.job, metadata=meta, status=update.status)
         self.memory.status, self.memory.written_at = None, self.now
-        if update.status.has_finished:
-            self.context.metrics.job_ended(job_status.end_reason(update.status))
         await self._report_conditions(old)
-        return update
+
+    async def _run_again(self) -> None:
+        """Take up the retry of a job that has failed; what was remembered of its last run counts no more."""
+        await self._write(job_status.retried(self.job, self.now))
+        self.memory.refusals.clear()
+        self.memory.slow_nodes.clear()
 
     async def _report_conditions(self, old: DagJobStatus) -> None:
         """Write events of the conditions that have changed, but for those of a start without a problem."""
@@ -299,9 +312,8 @@ class JobSync(Sync):
             is_new = before.get(each.type) != (each.status, each.reason) and each.reason not in said
             if is_new and (before or each.reason != "Accepted") and each.reason != "Finished":
                 said.add(each.reason)
-                is_good = each.type not in ("Failed", "PoolRefused") and (
-                    each.type != "Ready" or each.status == "True"
-                )
+                is_bad = each.type in ("Failed", "PoolRefused") and each.status == "True"
+                is_good = not is_bad and (each.type != "Ready" or each.status == "True")
                 await self._record(each.reason, each.message, is_warning=not is_good)
 
     async def _record(self, reason: str, note: str, *, is_warning: bool = True) -> None:

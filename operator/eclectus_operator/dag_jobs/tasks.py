@@ -6,7 +6,8 @@
     not          one runs or waits                goes on; if two do, the later one is obsolete
     not          one runs that failed before      waits until that is deleted: etcd was restored
     not          one is being deleted             waits until that is gone, or overdue by a minute
-    not          the last one failed by itself    runs again after a back-off, or has failed for good
+    not          the last one failed by itself    runs again after a back-off, or has failed for good;
+                                                  at once if that was before the job began
     not          the last one was preempted,      runs again at once; that does not count as a failure
                  evicted or lost with its node
     not          its node refused the last one    runs again after a back-off; that is no failure either
@@ -38,6 +39,7 @@ from heapq import nsmallest
 from itertools import groupby
 from statistics import median
 
+from eclectus.api.common import time_seconds
 from eclectus.api.dag_job import DagJob, FailedTasks, Stage, StageStatus
 from eclectus.kube.cluster_objects import COSCHEDULING_LABEL
 from eclectus.maths.copies import NO_POD, Attempt, Doing, Step, next_step
@@ -154,6 +156,8 @@ def assess_job(
     may make copies in the job's namespace.
     """
     known, by_stage = {each.name: each for each in recorded}, dict[str, list[TaskPod]]()
+    start = job.status.start_time
+    began = now if start is None else time_seconds(start)
     for pod in pods:
         by_stage.setdefault(pod.stage, []).append(pod)
     found, readers = dict[str, Tasks](), _readers(job)
@@ -161,7 +165,7 @@ def assess_job(
         needed = any(not found[reader].is_complete for reader in readers.get(stage.name, ()))
         status, own = known.get(stage.name, StageStatus(stage.name)), by_stage.get(stage.name, ())
         rules = CopyRules(may_copy and job.spec.is_speculative(stage), not job.spec.suspend)
-        found[stage.name] = assess(stage, status, own, now, outputs_needed=needed, rules=rules)
+        found[stage.name] = assess(stage, status, own, now, outputs_needed=needed, rules=rules, began=began)
     return found
 
 
@@ -173,11 +177,13 @@ def assess(
     *,
     outputs_needed: bool = False,
     rules: CopyRules = CopyRules(),
+    began: float = 0.0,
 ) -> Tasks:
     """The tasks of a stage; `pods`: of this stage.
 
     `outputs_needed`: a stage that has not finished reads what the pods of this one have left on their
-    nodes, so that a task whose pod is gone has not succeeded any more.
+    nodes, so that a task whose pod is gone has not succeeded any more. `began`: when the job was started, or
+    started again after it had failed.
     """
     by_task: dict[int, list[TaskPod]] = {}
     for pod in pods:
@@ -186,7 +192,7 @@ def assess(
     seen = {index for index, own in by_task.items() if any(pod.has_succeeded for pod in own)}
     completed = parse_indexes(recorded.completed_indexes, stage.tasks)
     succeeded = frozenset(seen if outputs_needed else completed | seen)
-    found = _Found()
+    found = _Found(began)
     for index, own in by_task.items():
         found.add(index, own, failures.get(index, 0), rules, now, has_succeeded=index in succeeded)
     run = _median_run(by_task.values()) or recorded.run_seconds
@@ -201,6 +207,7 @@ def assess(
 class _Found:
     """What `Tasks` has of each task."""
 
+    began: float
     active: dict[int, TaskPod] = field(default_factory=dict)
     obsolete: list[TaskPod] = field(default_factory=list)
     not_before: dict[int, float] = field(default_factory=dict)
@@ -234,7 +241,7 @@ class _Found:
         self.obsolete.extend([*others, *refused[:-MOST_REFUSED]])  # the last ones tell how long to wait
         if first is not None:
             self.active[index] = first
-        elif not has_succeeded and (until := _not_before(own, now)) > now:
+        elif not has_succeeded and (until := _not_before(own, now, self.began)) > now:
             self.not_before[index] = until
 
 
@@ -429,13 +436,15 @@ def _active(
     return (alive[0], alive[1:]) if goes_on else (None, alive)
 
 
-def _not_before(own: Sequence[TaskPod], now: float) -> float:
-    """When a task without an active pod may run again."""
+def _not_before(own: Sequence[TaskPod], now: float, began: float) -> float:
+    """When a task without an active pod may run again. What ended before its job began has no back-off."""
     until, refusals = 0.0, sum(pod.is_refused for pod in own if not pod.copy_of)
     for pod in own:
         if not pod.has_ended:
             until = max(until, (now if pod.deletion is None else pod.deletion) + OVERDUE_SECONDS)
-        if (pod.has_failed or pod.is_refused) and pod.ended is not None and not pod.copy_of:
+        if pod.ended is None or pod.ended < began or pod.copy_of:
+            continue
+        if pod.has_failed or pod.is_refused:
             times = pod.attempt if pod.has_failed else refusals - 1
             until = max(until, pod.ended + min(BACKOFF_SECONDS * 2.0**times, MOST_BACKOFF_SECONDS))
     return until

@@ -4,10 +4,13 @@ The types follow the definition in the chart's files/crds field by field, in cam
 makes the pods and writes the status, but for `plan`, which the scheduler alone writes.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from eclectus.api.common import Condition, ObjectMeta
 
@@ -15,6 +18,7 @@ MAX_STAGES = 200
 MAX_TASKS = 10_000  # of a stage
 MAX_TASKS_OF_JOB = 100_000  # at most that many numbers in a status, so that it fits into etcd's 1.5 MB
 MAX_RETRIES = 20
+MAX_RETRY = 20  # of a job
 JOB_NAME_CHARACTERS, STAGE_NAME_CHARACTERS = 63, 40  # both are label values and part of the pods' names
 
 EstimateSource = Literal["declared", "history", "unknown"]
@@ -76,7 +80,10 @@ class PodDeadlines(Struct, frozen=True, rename="camel"):
 
 
 class DagJobSpec(Struct, frozen=True, rename="camel"):
-    """What to run, with which share of which pool."""
+    """What to run, with which share of which pool.
+
+    `retry`: how often the job as a whole may fail and run again, which its user asks for each time.
+    """
 
     stages: tuple[Stage, ...]
     pool: str = ""
@@ -87,6 +94,14 @@ class DagJobSpec(Struct, frozen=True, rename="camel"):
     ttl_seconds_after_finished: int | None = None
     speculative: bool = False
     pod_deadlines: PodDeadlines = PodDeadlines()
+    retry: int = 0
+
+    @property
+    def with_retry(self) -> DagJobSpec:
+        """The same with as many retries of each task as it has with those of the job, each as at first."""
+        times = self.retry + 1
+        stages = (replace(each, retries=(each.retries + 1) * times - 1) for each in self.stages)
+        return replace(self, stages=tuple(stages)) if self.retry else self
 
     def is_speculative(self, stage: Stage) -> bool:
         """Whether tasks of the stage that straggle may get a copy."""
@@ -145,6 +160,7 @@ class DagJobStatus(Struct, frozen=True, rename="camel"):
     # Of how many stages, in their order, the API server has accepted a pod in a dry run; None for a job that
     # started in its first sync.
     checked_stages: int | None = None
+    retry: int = 0  # that of the spec which was taken up last
     tasks: str = ""  # succeeded and all, as `12/40`
     stages: tuple[StageStatus, ...] = ()
     plan: PlanStatus | None = None
@@ -155,7 +171,7 @@ class DagJobStatus(Struct, frozen=True, rename="camel"):
 
     @property
     def has_finished(self) -> bool:
-        """Whether the job has succeeded or failed: neither is ever taken back."""
+        """Whether the job has succeeded or failed: only a retry takes a failure back."""
         return any(each.type in FINISHED and each.status == "True" for each in self.conditions)
 
 
@@ -165,6 +181,12 @@ class DagJob(Struct, frozen=True):
     metadata: DagJobMeta
     spec: DagJobSpec
     status: DagJobStatus = DagJobStatus()
+
+    @property
+    def is_retried(self) -> bool:
+        """Whether it has failed and is to run again."""
+        failed = self.status.condition(FAILED)
+        return failed is not None and failed.status == "True" and self.spec.retry > self.status.retry
 
     @property
     def phase(self) -> Phase:
@@ -180,3 +202,4 @@ class DagJob(Struct, frozen=True):
 READY, SUCCEEDED, FAILED, SUSPENDED = "Ready", "Succeeded", "Failed", "Suspended"  # types of conditions
 POOL_REFUSED = "PoolRefused"  # likewise; there only while it holds
 FINISHED = (SUCCEEDED, FAILED)
+INVALID_SPEC = "InvalidSpec"  # a reason of Failed: the job could never run, and its stages cannot be changed

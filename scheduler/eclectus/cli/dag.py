@@ -44,6 +44,7 @@ class _Dag(WithVerbs):
     verbs: ClassVar = {
         "suspend": "dag_verbs:suspend",
         "resume": "dag_verbs:resume",
+        "retry": "dag_verbs:retry",
         "cancel": "dag_verbs:cancel",
         "logs": "dag_verbs:logs",
         "from-job": "dag_from_job:from_job",

@@ -1,4 +1,4 @@
-"""`eclectus dag suspend`, `resume`, `cancel` and `logs`: changes of DAG jobs, and their pods' logs."""
+"""`eclectus dag suspend`, `resume`, `retry`, `cancel`, `logs`: changes of DAG jobs, and their pods' logs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from eclectus.api.dag_job import FAILED, INVALID_SPEC, MAX_RETRY, SUCCEEDED
 from eclectus.api.names import (
     API_VERSION,
     ATTEMPT_LABEL,
@@ -67,6 +68,22 @@ def resume(names: Sequence[str], namespace: str | None, kubeconfig: Path | None,
     _change(
         names, namespace, kubeconfig, context, lambda api, path: _set_suspended(api, path, is_to_be=False)
     )
+
+
+@click.command()
+@_of_jobs
+def retry(names: Sequence[str], namespace: str | None, kubeconfig: Path | None, context: str | None) -> None:
+    """Run jobs that have failed again, from what has not succeeded.
+
+    Tasks that have succeeded do not run again. Each other one may fail as often as at first, at once and
+    without a back-off for its last failure, and deadlineSeconds begins anew. A job that has not failed is
+    refused.
+
+    \b
+    Permissions of the caller, in the namespace:
+      get, patch dagjobs.eclectus.dev
+    """
+    _change(names, namespace, kubeconfig, context, _retried)
 
 
 @click.command()
@@ -163,6 +180,33 @@ async def _set_suspended(api: ObjectApi, path: str, *, is_to_be: bool) -> str:
     return "suspended" if is_to_be else "resumed"
 
 
+async def _retried(api: ObjectApi, path: str) -> str:
+    """Ask for a retry, of the job as it was read: it must not have been asked for meanwhile."""
+    found = await api.send("GET", path)
+    number = next_retry(found)
+    version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+    await api.send("PATCH", path, {"metadata": version, "spec": {"retry": number}})
+    done = found["status"].get("tasks")
+    return f"runs again, with the {done} tasks that have succeeded" if done else "runs again"
+
+
+def next_retry(job: Object) -> int:
+    """The number of the retry to ask for. Raises click.ClickException for a job that cannot be retried."""
+    status, spec = job.get("status") or {}, job["spec"]
+    holding = {each["type"]: each for each in status.get("conditions") or () if each["status"] == "True"}
+    asked, taken_up = int(spec.get("retry") or 0), int(status.get("retry") or 0)
+    failed = holding.get(FAILED)
+    if failed is None:
+        raise click.ClickException("has succeeded" if SUCCEEDED in holding else "has not failed")
+    if asked > taken_up:
+        raise click.ClickException("is to run again already: the operator has not taken that up yet")
+    if failed["reason"] == INVALID_SPEC:
+        raise click.ClickException(f"can never run, so make a new job: {failed.get('message', '')}")
+    if taken_up >= MAX_RETRY:
+        raise click.ClickException(f"was retried {taken_up} times, which is the most: make a new job")
+    return taken_up + 1
+
+
 async def _cancelled(api: ObjectApi, path: str) -> str:
     await api.send("DELETE", path, query={"propagationPolicy": "Background"})
     return "cancelled"
@@ -172,7 +216,7 @@ def _change(
     names: Sequence[str], namespace: str | None, kubeconfig: Path | None, context: str | None, change: Change
 ) -> None:
     """Change each job. One that does not exist, or may not be changed, stops no other; exit code 1."""
-    from eclectus.kubeclient.api_errors import MissingError, RejectedError
+    from eclectus.kubeclient.api_errors import ConflictError, MissingError, RejectedError
     from eclectus.kubeclient.client import ObjectApi
 
     where = namespace or cluster_commands.default_namespace(kubeconfig, context)
@@ -185,7 +229,9 @@ def _change(
                 done = await change(ObjectApi(client), path)
             except MissingError:
                 failed.append(f"there is no DagJob {name!r} in namespace {where}")
-            except RejectedError as error:
+            except ConflictError:
+                failed.append(f"DagJob {name}: was changed by somebody else just now: try again")
+            except (RejectedError, click.ClickException) as error:
                 failed.append(f"DagJob {name}: {error.message}")
             else:
                 click.echo(f"dagjob {name}: {done}")

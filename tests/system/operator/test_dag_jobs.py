@@ -162,6 +162,28 @@ def test_suspended_resumed_and_cancelled_by_the_command(admin, plane, operator):
     wait("nothing is left", lambda: not admin.pods())
 
 
+def test_a_failed_job_is_retried_by_the_command_and_keeps_what_has_succeeded(admin, plane, operator):
+    def retry():
+        place = ["-n", admin.namespace, "--kubeconfig", str(plane.kubeconfig)]
+        return CliRunner().invoke(program, ["dag", "retry", "job", *place]).output
+
+    def of_b():
+        return [name for name in running(admin) if name.startswith("job-b-")]
+
+    submit(admin, "job", work("a"), work("b", "a", seconds=600, retries=0))
+    wait("b runs", of_b)
+    assert retry() == "error: DagJob job: has not failed\n"
+    report(admin, of_b()[0], "Failed", 1)
+    wait("it has failed", lambda: condition(admin, "job", "Failed").get("status") == "True")
+    assert retry() == "dagjob job: runs again, with the 1/2 tasks that have succeeded\n"
+    wait("b runs again", of_b)
+    assert condition(admin, "job", "Failed")["reason"] == "Retried"
+    report(admin, of_b()[0], "Succeeded", 0)
+    wait_succeeded(admin, "job")
+    assert admin.phases() == {"Failed": 1, "Succeeded": 2}, "a ran once"
+    assert retry() == "error: DagJob job: has succeeded\n"
+
+
 @pytest.mark.parametrize("policy", ["Foreground", "Background"])
 def test_a_deleted_job_leaves_no_pod(admin, operator, policy):
     name = policy.lower()
