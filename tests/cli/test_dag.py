@@ -270,6 +270,7 @@ def test_the_namespace_is_the_contexts_or_the_given_one_or_all(cluster, kubeconf
 
 def test_the_error_of_an_unknown_name_has_the_nearest_one(cluster, kubeconfig):
     assert "did you mean 'etl'?" in output(kubeconfig, "elt", code=2)
+    assert "did you mean 'suspend'?" in output(kubeconfig, "suspnd", code=2), "a verb without what it is for"
     cluster.jobs = []
     assert "there is no DagJob 'elt' in namespace mine; there is none" in output(kubeconfig, "elt", code=2)
     assert output(kubeconfig) == "there is no DagJob in namespace mine\n"

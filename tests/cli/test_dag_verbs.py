@@ -21,12 +21,15 @@ class Server:
 
     def __init__(self):
         self.jobs = {"etl": {"spec": {}}}
-        self.logs, self.asked, self.forbidden = {}, [], False
+        self.logs, self.asked, self.forbidden, self.is_listed = {}, [], False, True
 
     async def send(self, method, path, body=None, *, query=None, **_):
         self.asked.append((method, path, body or query))
         name = path.removeprefix(JOBS)
-        if self.forbidden:
+        if f"{path}/" == JOBS and self.is_listed:
+            items = [{"metadata": {"name": each}} for each in self.jobs]
+            return json.dumps({"metadata": {}, "items": items}).encode()
+        if self.forbidden or f"{path}/" == JOBS:
             raise RejectedError(f"{method} {path}", 403, "you may not")
         if name not in self.jobs:
             raise MissingError(f"{method} {path}", 404, "not found")
@@ -78,7 +81,27 @@ def test_a_job_that_does_not_exist_stops_no_other(server, kubeconfig):
     result = run(kubeconfig, "suspend", "elt", "etl")
     assert result.exit_code == 1
     assert result.stdout == "dagjob etl: suspended\n"
+    assert result.stderr == "error: there is no DagJob 'elt' in namespace mine; did you mean 'etl'?\n"
+
+
+def test_a_job_is_not_suggested_to_who_may_not_list_them(server, kubeconfig):
+    server.is_listed = False
+    result = run(kubeconfig, "suspend", "elt")
     assert result.stderr == "error: there is no DagJob 'elt' in namespace mine\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["dag", "suspnd", "etl"], "Got unexpected extra argument (etl); did you mean 'suspend'?"),
+        (["pools", "imprt", "x.yaml"], "Got unexpected extra argument (x.yaml); did you mean 'import'?"),
+        (["dag", "diamond", "etl"], "Got unexpected extra argument (etl)\n"),
+    ],
+)
+def test_a_misspelled_verb_is_told(words, said):
+    result = CliRunner().invoke(program, words)
+    assert result.exit_code == 2
+    assert said in result.output
 
 
 def test_who_may_not_is_shown_the_reason(server, kubeconfig):
@@ -97,8 +120,10 @@ def pod(stage, task, attempt=0):
 def pods(server, monkeypatch):
     found = [pod("sum", 0), pod("read", 10), pod("read", 2, 1), pod("read", 2)]
 
-    async def list_objects(api, path, selectors=None):
+    async def list_objects(api, path, selectors=None, *, metadata_only=False):
         server.asked.append(("LIST", path, selectors))
+        if metadata_only:
+            return [{"metadata": {"name": each}} for each in server.jobs]
         return found
 
     monkeypatch.setattr("eclectus.kubeclient.client.list_objects", list_objects)
@@ -145,9 +170,14 @@ def test_a_pod_that_is_gone_does_not_stop_the_others(server, pods, kubeconfig, m
 
 def test_a_job_without_pods_is_an_error(server, pods, kubeconfig):
     pods.clear()
-    result = run(kubeconfig, "logs", "etl", "--stage", "read")
-    problem = "Error: DagJob etl in namespace mine has no pod of stage read\n"
-    assert (result.exit_code, result.stderr) == (1, problem)
+    server.jobs["etl"]["spec"]["stages"] = [{"name": "read"}, {"name": "sum"}]
+    for job, stage, problem in (
+        ("etl", "read", "DagJob etl in namespace mine has no pod of stage read"),
+        ("etl", "raed", "DagJob etl in namespace mine has no pod of stage raed; did you mean 'read'?"),
+        ("elt", "read", "there is no DagJob 'elt' in namespace mine; did you mean 'etl'?"),
+    ):
+        result = run(kubeconfig, "logs", job, "--stage", stage)
+        assert (result.exit_code, result.stderr) == (1, f"Error: {problem}\n")
 
 
 def test_of_very_many_pods_the_first_are_shown_and_the_rest_counted(server, pods, kubeconfig, monkeypatch):

@@ -157,6 +157,10 @@ def test_another_namespace(tape: Path) -> None:
     [
         (["big", "--from", "TAPE"], "'big' is none of pod/NAME, node/NAME, job/NAME"),
         (["service/x", "--from", "TAPE"], "'service/x' is none of pod/NAME, node/NAME, job/NAME"),
+        (
+            ["nod/x", "--from", "TAPE"],
+            "'nod/x' is none of pod/NAME, node/NAME, job/NAME; did you mean 'node'?",
+        ),
         (["pod/", "--from", "TAPE"], "'pod/' is none of pod/NAME, node/NAME, job/NAME"),
         (["pod/a/b", "--from", "TAPE"], "'pod/a/b' is none of pod/NAME, node/NAME, job/NAME"),
         (["pod/big", "--from", "TAPE", "--at", "soon"], "'soon' is neither seconds after the first step nor"),

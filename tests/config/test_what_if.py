@@ -63,6 +63,8 @@ def test_the_defaults_of_a_pod_without_requests_stay() -> None:
         ("node=,cordon=true", "node=: a name is missing"),
         ("node=n,colour=red", "colour=red: unknown; known are: taint+=, taint-=, label+=, label-=, cordon="),
         ("node=n,request.cpu=1", "request.cpu=1: unknown; known are: taint+="),
+        ("node=n,cordn=true", "cordn=true: unknown; did you mean 'cordon'?"),
+        ("nod=n,cordon=true", "nod=n: unknown; did you mean 'node'?"),
         (
             "colour=red",
             "known are: request.RESOURCE=, selector-=, toleration+=, priority=; what is not about",

@@ -28,7 +28,7 @@ from eclectus.cli.verbs import WithVerbs
 from eclectus.kube.requests import FieldError, thousandths
 from eclectus.kube.stage_order import topological
 from eclectus.model.job import longest_paths
-from eclectus.model.printed import ABSENT, nearest, shortened, span
+from eclectus.model.printed import ABSENT, nearest, shortened, span, spelling
 
 if TYPE_CHECKING:
     from eclectus.kubeclient.client import ApiClient
@@ -117,7 +117,8 @@ def formatted(found: Sequence[Row], namespace: str, name: str, output: Output) -
     where = f"in namespace {namespace}" if namespace else "in any namespace"
     if name and not shown:
         known = [row["name"] for row in found]
-        hint = nearest(name, known) if known else "there is none"
+        verb = spelling(name, list(_Dag.verbs))
+        hint = verb or (nearest(name, known) if known else "there is none")
         raise click.UsageError(f"there is no DagJob {name!r} {where}; {hint}")
     if output in ("json", "yaml"):
         return structured(shown, output)

@@ -18,6 +18,7 @@ from eclectus.api.names import (
     TASK_INDEX_LABEL,
 )
 from eclectus.cli import cluster_commands
+from eclectus.model.printed import nearest, spelling
 
 if TYPE_CHECKING:
     from eclectus.kubeclient.client import ApiClient, ObjectApi
@@ -138,8 +139,7 @@ def logs(
         listing = list_objects(ObjectApi(client), path, {"labelSelector": selector})
         pods = in_order(await cluster_commands.awaited(listing, "listing the pods"))
         if not pods:
-            of_stage = f" of stage {stage}" if stage else ""
-            raise click.ClickException(f"DagJob {name} in namespace {where} has no pod{of_stage}")
+            raise click.ClickException(await _no_pod(ObjectApi(client), where, name, stage))
         for pod in pods[:PODS_MOST]:
             its_name = pod["metadata"]["name"]
             query = {"tailLines": str(tail), "limitBytes": str(BYTES_MOST)}
@@ -156,6 +156,41 @@ def logs(
             click.echo(f"note: {rest} more pods: choose a stage by --stage, or use kubectl logs", err=True)
 
     _run(kubeconfig, context, read)
+
+
+def _jobs_path(namespace: str) -> str:
+    return f"/apis/{API_VERSION}/namespaces/{namespace}/{DAG_JOBS}"
+
+
+async def _no_pod(api: ObjectApi, namespace: str, name: str, stage: str | None) -> str:
+    """Why a job has no logs: with the nearest spelling, if the job or its stage is misspelled."""
+    from eclectus.kubeclient.api_errors import MissingError, RejectedError
+
+    jobs = _jobs_path(namespace)
+    of_stage, hint = f" of stage {stage}" if stage else "", ""
+    try:
+        job = await api.send("GET", f"{jobs}/{name}")
+        stages = [each["name"] for each in job["spec"]["stages"]]
+        if stage and stage not in stages:
+            hint = f"; {nearest(stage, stages)}"
+    except MissingError:
+        return f"there is no DagJob {name!r} in namespace {namespace}{await _near(api, jobs, name)}"
+    except RejectedError:  # pods may be all that the caller may read
+        pass
+    return f"DagJob {name} in namespace {namespace} has no pod{of_stage}{hint}"
+
+
+async def _near(api: ObjectApi, path: str, name: str) -> str:
+    """`; did you mean …` of the objects that exist; empty where none is near, or they may not be listed."""
+    from eclectus.kubeclient.api_errors import ApiError
+    from eclectus.kubeclient.client import list_objects
+
+    try:
+        listed = await list_objects(api, path, metadata_only=True)
+    except ApiError:
+        return ""
+    hint = spelling(name, [each["metadata"]["name"] for each in listed])
+    return f"; {hint}" if hint else ""
 
 
 def in_order(pods: Iterable[Object]) -> list[Object]:
@@ -220,15 +255,16 @@ def _change(
     from eclectus.kubeclient.client import ObjectApi
 
     where = namespace or cluster_commands.default_namespace(kubeconfig, context)
-    failed = list[str]()
+    jobs, failed = _jobs_path(where), list[str]()
 
     async def change_all(client: ApiClient) -> None:
         for name in names:
-            path = f"/apis/{API_VERSION}/namespaces/{where}/{DAG_JOBS}/{name}"
+            path = f"{jobs}/{name}"
             try:
                 done = await change(ObjectApi(client), path)
             except MissingError:
-                failed.append(f"there is no DagJob {name!r} in namespace {where}")
+                near = await _near(ObjectApi(client), jobs, name)
+                failed.append(f"there is no DagJob {name!r} in namespace {where}{near}")
             except ConflictError:
                 failed.append(f"DagJob {name}: was changed by somebody else just now: try again")
             except (RejectedError, click.ClickException) as error:

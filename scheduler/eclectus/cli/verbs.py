@@ -9,6 +9,8 @@ from typing import Any, ClassVar, cast
 import click
 from typing_extensions import override
 
+from eclectus.model.printed import spelling
+
 
 class WithVerbs(click.Command):
     """A command whose first word may be one of its verbs, which are commands of their own.
@@ -26,7 +28,17 @@ class WithVerbs(click.Command):
         if args and args[0] in self.verbs:
             verb = self.verb(args[0])
             return verb.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
+        words = tuple(args)  # which the parser takes
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.NoSuchOption:
+            raise
+        except click.UsageError as error:
+            # A verb with what follows it reads as a name with too many words behind it.
+            hint = spelling(words[0], list(self.verbs)) if words else ""
+            if not hint:
+                raise
+            raise click.UsageError(f"{error.message}; {hint}", error.ctx) from None
 
     @classmethod
     def verb(cls, name: str) -> click.Command:

@@ -20,7 +20,7 @@ from eclectus.explain import what_if
 from eclectus.kube.requests import FieldError, amounts, counted, parsed
 from eclectus.model.errors import QuestionError
 from eclectus.model.objects import Amounts, Node, Taint, Task, Toleration, amount_of
-from eclectus.model.printed import nearest
+from eclectus.model.printed import nearest, spelling
 from eclectus.policies import table
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
@@ -258,7 +258,8 @@ def _edits(known: Mapping[str, Callable[[Item], EditT]], items: Iterable[Item]) 
         if each.key not in known:
             subjects = ", ".join(f"{key}=" for key in SUBJECTS)
             others = f"; what is not about the pod begins with {subjects}" if known is TASK_ITEMS else ""
-            raise QuestionError(f"{each}: unknown; {_known(known)}{others}")
+            near = spelling(each.key, [*known, *(SUBJECTS if known is TASK_ITEMS else ())])
+            raise QuestionError(f"{each}: unknown; {near or _known(known) + others}")
         found.append(known[each.key](each))
     return tuple(found)
 

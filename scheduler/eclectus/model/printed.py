@@ -19,6 +19,14 @@ def shortened(text: str, *, wide: bool = False) -> str:
     return text if wide or len(text) <= MESSAGE_CHARACTERS else text[: MESSAGE_CHARACTERS - 1] + "…"
 
 
+def spelling(name: str, known: Sequence[str]) -> str:
+    """`did you mean 'x'?` of the nearest name that is known; empty if none is near."""
+    from difflib import get_close_matches  # what is spelled right does not need it
+
+    close = get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"did you mean {close[0]!r}?" if close else ""
+
+
 def nearest(name: object, known: list[str], outside: Sequence[str] = (), where: str = "") -> str:
     """The end of an error message: the nearest known spelling, or all known names.
 

@@ -38,6 +38,7 @@ from eclectus.kubeclient.api_errors import ApiError, MissingError, RejectedError
 from eclectus.kubeclient.election import LeaderServer, leader_server, lease_from
 from eclectus.model.errors import QuestionError
 from eclectus.model.explanation import AS_POLICY, WHAT_IF
+from eclectus.model.printed import spelling
 
 if TYPE_CHECKING:
     import aiohttp
@@ -70,10 +71,12 @@ class Target(NamedTuple):
 
 def target_of(text: str, namespace: str) -> Target:
     """The target that a user has spelled. Raises click.UsageError."""
-    spelling, slash, name = text.partition("/")
-    kind = next((kind for kind, known in SPELLINGS.items() if spelling in known), None)
+    kind_text, slash, name = text.partition("/")
+    kind = next((kind for kind, known in SPELLINGS.items() if kind_text in known), None)
     if kind is None or not slash or not name or "/" in name:
-        raise click.UsageError(f"{text!r} is none of pod/NAME, node/NAME, job/NAME")
+        known = [one for spellings in SPELLINGS.values() for one in spellings]
+        near = spelling(kind_text, known) if kind is None and slash else ""
+        raise click.UsageError(f"{text!r} is none of pod/NAME, node/NAME, job/NAME{near and '; '}{near}")
     return Target(kind, name, "" if kind == "node" else namespace)
 
 
