@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import uvloop
 
@@ -35,6 +36,14 @@ class Sizes:
     pods: int
     pairs: int
     stream_seconds: float
+    place: str | None = None  # Eclectus' policy; None: the chart's
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Values of the chart's `config`."""
+        if self.place is None:
+            return {}
+        return {"profiles": [{"schedulerName": "eclectus", "place": {"policy": self.place}}]}
 
 
 @dataclass(frozen=True)
@@ -81,11 +90,19 @@ async def with_nodes(count: int, plane: ControlPlane, progress: Progress) -> Asy
 
 async def _profile(sizes: Sizes, plane: ControlPlane, progress: Progress, file: Path) -> None:
     async with with_nodes(sizes.nodes, plane, progress) as load:
-        await _drain(load, eclectus(plane, file), plane_pids(plane), sizes.pods, pair=0, progress=progress)
+        await _drain(
+            load,
+            eclectus(plane, file, sizes.config),
+            plane_pids(plane),
+            sizes.pods,
+            pair=0,
+            progress=progress,
+        )
 
 
 async def _run(sizes: Sizes, plane: ControlPlane, progress: Progress) -> Result:
-    schedulers, pids = (kube_scheduler(plane), eclectus(plane)), plane_pids(plane)
+    schedulers = (kube_scheduler(plane), eclectus(plane, config=sizes.config))
+    pids = plane_pids(plane)
     result = Result([], [])
     async with with_nodes(sizes.nodes, plane, progress) as load:
         for pair, scheduler in alternating(schedulers, sizes.pairs):

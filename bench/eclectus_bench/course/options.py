@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 
+from eclectus.policies.table import PLACE
 from eclectus_bench.course.sizes import FULL, QUICK, Course
 from eclectus_bench.workloads.table import WORKLOADS, Workload
 
@@ -49,6 +50,9 @@ def parse(description: str | None, arguments: Sequence[str]) -> argparse.Namespa
         f"of starved {FULL.starved.pairs}, of tenants {FULL.tenants.pairs}",
     )
     parser.add_argument(
+        "--place", choices=list(PLACE), metavar="POLICY", help="Eclectus' place in the match: the chart's"
+    )
+    parser.add_argument(
         "--rows",
         type=_workloads,
         default=WORKLOADS,
@@ -71,7 +75,7 @@ def course_of(options: argparse.Namespace) -> Course:
     return replace(
         base,
         tasks=options.tasks or base.tasks,
-        match=replace(base.match, **given),
+        match=replace(base.match, **given, place=options.place),
         starved=replace(base.starved, pairs=options.pairs or base.starved.pairs),
         workloads=replace(base.workloads, **given),
         pools=replace(base.pools, **given),
