@@ -257,10 +257,27 @@ class Scheduler:
         """Host and port of its health checks and metrics."""
         return str(self.lines("serving")[-1]["address"])
 
+    def solver_pids(self) -> list[int]:
+        """The process of the flow solver that it has started; empty while there is none."""
+        return [pid for pid in children(self.pid) if b"eclectus.solver" in _command(pid)]
+
     def learned(self) -> dict[str, float]:
         """Node -> learned rate, in tasks per second and slot; of a cluster whose rates are one page."""
         cells = requests.get(f"http://{self.address}/speeds", timeout=60).json()["items"]
         return {cell["node"]: cell["rate"] for cell in cells}
+
+
+def children(parent: int) -> list[int]:
+    """The ids of a process's children."""
+    return [int(each) for each in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+
+
+def _command(pid: int) -> bytes:
+    """The command line of a process; empty once it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def _record(line: str) -> Any:

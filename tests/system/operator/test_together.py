@@ -12,9 +12,7 @@ import json
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -162,23 +160,8 @@ class Killer:
         self._operator.start()
 
     def _kill_solver(self) -> None:
-        found: list[int] = []
-        wait("a solver runs", lambda: found.extend(solvers(self._scheduler.pid)) or found)
-        os.kill(found[0], signal.SIGKILL)
-
-
-def solvers(parent: int) -> Iterator[int]:
-    """The processes of the solver that this scheduler has started."""
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields, command = (
-                file.read_text().rpartition(")")[2].split(),
-                (file.parent / "cmdline").read_bytes(),
-            )
-        except OSError:  # it has ended meanwhile
-            continue
-        if int(fields[1]) == parent and b"eclectus.solver" in command:
-            yield int(file.parent.name)
+        wait("a solver runs", self._scheduler.solver_pids)
+        os.kill(self._scheduler.solver_pids()[0], signal.SIGKILL)
 
 
 def play(admin: Admin, kubelets: Any, killer: Killer) -> None:
