@@ -26,7 +26,7 @@ from eclectus_e2e.testbed.controlplane.build import binaries
 NO_TESTS = 5  # pytest's exit code when the selection is empty
 # A test file shares its fixtures, among them a control plane, so it stays in one process.
 BY_FILE = ("--numprocesses=2", "--dist=loadfile", "--durations=10")
-BY_TEST = ("--numprocesses=auto", "--dist=worksteal")
+BY_TEST = ("--numprocesses=auto", "--dist=worksteal", "--durations=25")
 
 
 @dataclass(frozen=True)
