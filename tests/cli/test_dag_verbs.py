@@ -98,7 +98,7 @@ def test_a_job_is_not_suggested_to_who_may_not_list_them(server, kubeconfig):
         (["dag", "diamond", "etl"], "Got unexpected extra argument (etl)\n"),
     ],
 )
-def test_a_misspelled_verb_is_told(words, said):
+def test_the_error_of_a_misspelled_verb_has_the_nearest_one(words, said):
     result = CliRunner().invoke(program, words)
     assert result.exit_code == 2
     assert said in result.output

@@ -1,9 +1,12 @@
 import asyncio
 import base64
 import json
+import os
 import ssl
 import sys
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import yaml
@@ -258,7 +261,15 @@ def test_in_a_pod_the_service_account_is_used(tmp_path, monkeypatch, certificate
         in_cluster(tmp_path / "nowhere")
 
 
-def test_a_client_certificate_is_loaded_and_a_broken_one_is_named(tmp_path, certificates):
+@pytest.mark.parametrize("has_memory_files", [True, False])
+def test_a_client_certificate_is_loaded_and_a_broken_one_is_named(
+    tmp_path, certificates, monkeypatch, has_memory_files
+):
+    on_disk = []
+    if not has_memory_files:
+        monkeypatch.delattr(os, "memfd_create", raising=False)
+    named = tempfile.NamedTemporaryFile
+    monkeypatch.setattr(tempfile, "NamedTemporaryFile", lambda: on_disk.append(named()) or on_disk[-1])
     cluster = {"server": "https://10.0.0.1", "certificate-authority-data": base64_of(certificates.authority)}
     pair = {
         "client-certificate-data": base64_of(certificates.good),
@@ -273,6 +284,8 @@ def test_a_client_certificate_is_loaded_and_a_broken_one_is_named(tmp_path, cert
     }
     with pytest.raises(CredentialsError, match="certificate and its key"):
         load(kubeconfig(tmp_path / "k", cluster, broken))
+    assert len(on_disk) == (0 if has_memory_files else 2), "a key is on no disk where that can be"
+    assert not any(Path(each.name).exists() for each in on_disk)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ import binascii
 import logging
 import os
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -351,15 +352,31 @@ def trusting(authority: bytes, certificate: bytes, where: str) -> ssl.SSLContext
 
 def load_certificate(context: ssl.SSLContext, pem: bytes, where: str) -> None:
     """Authenticate with this certificate and its key, as client or as server. Raises CredentialsError."""
-    import tempfile  # and with it four formats of compression; no pod's ServiceAccount needs it
-
-    # Python reads certificates from files only; this one is gone before anything else happens.
-    with tempfile.NamedTemporaryFile() as temporary:  # mode 0600
-        temporary.write(pem)
-        temporary.flush()
+    with _file_with(pem) as name:
         try:
             # An empty password: for an encrypted key OpenSSL would ask on the terminal.
-            context.load_cert_chain(temporary.name, password="")
+            context.load_cert_chain(name, password="")
         except (OSError, ssl.SSLError) as error:
             problem = f"the certificate and its key cannot be read: {error}"
             raise CredentialsError(f"{where}: {problem}") from error
+
+
+@contextmanager
+def _file_with(content: bytes) -> Iterator[str]:
+    """The name of a file with this content, which is gone after the block: Python reads keys from files only.
+
+    Where Linux allows it the file is in memory: no key is on a disk, and the module `tempfile`, with the four
+    formats of compression that it imports, is not needed.
+    """
+    with ExitStack() as stack:
+        try:
+            file: Any = stack.enter_context(os.fdopen(os.memfd_create("certificate"), "wb"))
+            name = f"/proc/self/fd/{file.fileno()}"
+        except (AttributeError, OSError):
+            from tempfile import NamedTemporaryFile
+
+            file = stack.enter_context(NamedTemporaryFile())  # mode 0600
+            name = file.name
+        file.write(content)
+        file.flush()
+        yield name
