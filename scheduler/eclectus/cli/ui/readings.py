@@ -24,6 +24,7 @@ from eclectus.cli.dag import NO_PLAN, amounts_text, rows, when
 from eclectus.cli.explain.command import formatted
 from eclectus.cli.explain.explained_text import STATES, quantity
 from eclectus.cli.explain.transport import Asked, Target
+from eclectus.cli.output import count
 from eclectus.cli.ui.job_times import bars, seconds_to
 from eclectus.cli.ui.problems import in_words
 from eclectus.kubeclient.api_errors import ApiError
@@ -237,7 +238,7 @@ def job_summary(row: Object, now: datetime) -> Object:
 
 def plan(row: Object, now: datetime) -> list[tuple[str, str]]:
     """What the scheduler plans for a job: names with what they have."""
-    moved = f"{row['slips']} times, {span(row['slipSeconds'])}" if row["slips"] else ABSENT
+    moved = f"{count(row['slips'], 'time')}, {span(row['slipSeconds'])}" if row["slips"] else ABSENT
     facts: Iterable[tuple[str, str]] = (
         ("Share: what it is entitled to", amounts_text(row["share"])),
         ("Lent now, of its share to other jobs", amounts_text(row["lent"])),
