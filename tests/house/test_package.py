@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hatchling.builders.wheel import WheelBuilder
 
 import eclectus
+from eclectus.cli.ui.server import FILES
 from eclectus_e2e.paths import CHART, CHECKOUT
 
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
@@ -45,6 +47,12 @@ def test_version_is_the_same_everywhere():
     version = PROJECT["project"]["version"]
     assert (eclectus.__version__, chart["appVersion"]) == (version, version)
     assert re.search(rf"^## \[(Unreleased|{re.escape(version)})\]", changelog, flags=re.MULTILINE)
+
+
+def test_the_wheel_has_the_files_of_the_page():
+    included = {each.distribution_path for each in WheelBuilder(str(CHECKOUT)).recurse_included_files()}
+    assert {f"eclectus/cli/ui/static/{name}" for name, _ in FILES.values()} <= included
+    assert "eclectus/cli/ui/server.py" in included
 
 
 def test_the_licence_file_is_the_declared_one():

@@ -17,6 +17,8 @@ pytestmark = [
 ]
 TOKEN = "t" * 20
 CHANGED = "document.dispatchEvent(new Event('visibilitychange'));"  # upon which a page that is seen asks
+SEEN = "Object.defineProperty(document, 'hidden', {value: %s, configurable: true}); " + CHANGED
+PLANNED = "planned = []; setTimeout = (act) => planned.push(act);"  # instead of waiting
 
 
 @asynccontextmanager
@@ -171,6 +173,33 @@ def test_the_page_is_used_by_keys_alone(tmp_path):
             assert "none" not in await page.value("getComputedStyle(document.activeElement).outlineStyle")
             await page.press("Enter")
             await page.until(has("#queue article pre", "web-00000"))
+            await page.press("Tab")
+            assert await page.value(focused) == "close", "the keyboard goes on in what was opened"
+            await page.press("Enter")
+            await page.until(f"({focused}) === 'shop/web-00000'")
+
+    asyncio.run(play())
+
+
+def test_what_is_read_stays_where_it_is_when_it_is_drawn_again(tmp_path):
+    async def play():
+        async with visited(tmp_path, width=375) as (page, upstream):
+            await page.click('nav a[href="#jobs"]')
+            await page.click(row("shop/diamond"))
+            await page.until(shown("#jobs article svg rect.ran"))
+            await page.value("document.querySelector('[data-key=gantt]').scrollTo(50, 0)")
+            await page.value("old = document.querySelector('#jobs svg')")
+            await page.value(CHANGED)
+            await page.until("!old.isConnected")
+            assert await page.value("document.querySelector('[data-key=gantt]').scrollLeft") == 50
+            # A text that is marked is not drawn anew.
+            await page.value(
+                "old = document.querySelector('#jobs dl'); getSelection().selectAllChildren(old)"
+            )
+            asked = len(upstream.asked)
+            await page.value(PLANNED + CHANGED)
+            await page.until("planned.length === 1")
+            assert (len(upstream.asked) > asked, await page.value("old.isConnected")) == (True, True)
 
     asyncio.run(play())
 
@@ -198,10 +227,6 @@ def test_dark_is_dark(tmp_path):
             return light, await page.value(ground)
 
     assert asyncio.run(play()) == ("rgb(255, 255, 255)", "rgb(20, 23, 27)")
-
-
-SEEN = "Object.defineProperty(document, 'hidden', {value: %s, configurable: true}); " + CHANGED
-PLANNED = "planned = []; setTimeout = (act) => planned.push(act);"  # instead of waiting
 
 
 def test_a_page_that_cannot_be_seen_asks_nothing(tmp_path):

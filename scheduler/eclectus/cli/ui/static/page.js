@@ -68,13 +68,17 @@ const el = (tag, attributes = {}, ...children) => filled(document.createElement(
 const svg = (tag, attributes = {}, ...children) =>
   filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
-/** Replace what is in a container; who has the focus keeps it where it is still there. */
+/** What is named so in a container, by its data-key. */
+const keyed = (container, key) => container.querySelector(`[data-key="${CSS.escape(key)}"]`);
+
+/** Replace what is in a container; the focus and what is scrolled sideways stay, where they are still there. */
 function replace(container, ...children) {
   const focused = container.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
+  const scrolled = [...container.querySelectorAll("[data-key]")].filter((each) => each.scrollLeft > 0);
+  const places = scrolled.map((each) => [each.dataset.key, each.scrollLeft]);
   container.replaceChildren(...children.filter((each) => each != null));
-  if (focused !== undefined) {
-    container.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
-  }
+  if (focused !== undefined) keyed(container, focused)?.focus({ preventScroll: true });
+  for (const [key, left] of places) keyed(container, key)?.scrollTo({ left, behavior: "instant" });
 }
 
 /** A button that looks like a link, in a row. */
@@ -100,14 +104,14 @@ function table(caption, columns, rows, chosen = () => false) {
 }
 
 /** An explanation as the command prints it; a line with a name before its words is wrapped behind that name. */
-function printed(words) {
+function printed(words, key) {
   const lines = words.split("\n").map((line) => {
     const name = line.match(/^\S[^:]{0,20}: +/)?.[0].length;
     const shown = el("span", { class: name ? "words" : null }, line);
     if (name) Object.assign(shown.style, { paddingLeft: `${name}ch`, textIndent: `-${name}ch` });
     return shown;
   });
-  return el("pre", { tabindex: 0 }, ...lines);
+  return el("pre", { tabindex: 0, "data-key": key }, ...lines);
 }
 
 const text = (value) => (value == null || value === "" ? "-" : String(value));
@@ -162,7 +166,8 @@ class Panel {
 
   /** Show what a person has chosen, with a button that closes it. */
   open(...children) {
-    const close = el("button", { class: "close", type: "button", onclick: () => this.close() }, "Close");
+    const act = () => this.close();
+    const close = el("button", { class: "close", type: "button", "data-key": "close", onclick: act }, "Close");
     replace(this.detail, close, ...children);
     this.detail.hidden = false;
   }
@@ -171,15 +176,22 @@ class Panel {
     this.detail.hidden = true;
     const key = this.chosen;
     this.chosen = null;
-    this.list.querySelector(`[data-key="${CSS.escape(key ?? "")}"]`)?.focus();
+    keyed(this.list, key ?? "")?.focus();
     show(true);
+  }
+
+  /** Open the detail for a person who has chosen it: there the keyboard goes on, and it is scrolled to. */
+  choice(key, title) {
+    this.chosen = key;
+    this.open(el("h3", {}, title), el("p", { class: "note" }, "Asking …"));
+    this.detail.focus({ preventScroll: true });
+    const isBelow = this.detail.getBoundingClientRect().top > innerHeight / 2;
+    if (isBelow || matchMedia("(max-width: 1099px)").matches) this.detail.scrollIntoView({ block: "start" });
   }
 
   /** Open the detail with what `make` returns, or with what is wrong. Of two questions the later one counts. */
   async explain(key, title, make) {
-    this.chosen = key;
-    this.open(el("h3", {}, title), el("p", { class: "note" }, "Asking …"));
-    if (matchMedia("(max-width: 1099px)").matches) this.detail.scrollIntoView({ block: "start" });
+    this.choice(key, title);
     let parts;
     try {
       parts = await make();
@@ -232,7 +244,7 @@ class Queue extends Panel {
   choose(place, name) {
     const make = async () => {
       const found = await ask("pod", { namespace: place, name });
-      return [printed(found.text), this.again(place, name), ...whatIf(place, name)];
+      return [printed(found.text, "explanation"), this.again(place, name), ...whatIf(place, name)];
     };
     this.explain(`${place}/${name}`, `Pod ${place}/${name}`, make);
   }
@@ -255,7 +267,7 @@ function whatIf(place, name) {
     replace(answer, el("p", { class: "note" }, "Asking …"));
     try {
       const body = { namespace: place, name, changes: changes.value.split("\n"), asPolicy: policy.value.trim() };
-      replace(answer, printed((await ask("what-if", {}, body)).text));
+      replace(answer, printed((await ask("what-if", {}, body)).text, "answer"));
     } catch (problem) {
       replace(answer, el("p", { role: "alert" }, problem.message));
     }
@@ -340,7 +352,7 @@ class Nodes extends Panel {
       return [
         el("p", { class: "note" }, "What runs there holds, what is planned for pods that wait for it, and what is free."),
         table(`Resources of ${name}`, columns, resources),
-        printed(found.text),
+        printed(found.text, "explanation"),
       ];
     };
     this.explain(name, `Node ${name}`, make);
@@ -469,11 +481,9 @@ class Jobs extends Panel {
     replace(this.list, rows, this.pages.buttons(found, "job"), ...notes);
   }
 
-  async choose(key) {
-    this.chosen = key;
-    this.open(el("h3", {}, `DAG job ${key}`), el("p", { class: "note" }, "Asking …"));
-    await show(true);
-    this.detail.scrollIntoView({ block: "start" });
+  choose(key) {
+    this.choice(key, `DAG job ${key}`);
+    show(true);
   }
 }
 
@@ -504,18 +514,18 @@ function jobParts(job, width) {
     ...job.notes.map((each) => el("p", { class: "note" }, each)),
     el("h4", {}, "Graph"),
     el("p", { class: "says" }, "Which stage waits for which: an arrow leads from a stage to those that need it."),
-    el("div", { class: "scroll", tabindex: 0 }, graph(job.stages)),
+    el("div", { class: "scroll", tabindex: 0, "data-key": "graph" }, graph(job.stages)),
     el("h4", {}, "Gantt chart"),
     el("p", { class: "says" }, "When the stages have run, and when what is left of them would run by the estimates alone, all tasks of a stage at once."),
     el("p", { class: "key" }, "Filled: has run, or runs. Dashed: estimated. Triangle: due, its next task must start then for the deadline. Red line: the deadline."),
-    el("div", { class: "scroll", tabindex: 0 }, gantt(job, width)),
+    el("div", { class: "scroll", tabindex: 0, "data-key": "gantt" }, gantt(job, width)),
     el("h4", {}, "Plan"),
     el("p", { class: "says" }, "What the scheduler plans for the job: its share, and what is lent and borrowed."),
     el("dl", {}, ...facts),
     el("h4", {}, "Stages"),
     table("Stages", columns, job.stages),
     el("h4", {}, "Why its pods wait"),
-    printed(job.why),
+    printed(job.why, "why"),
     el("p", { class: "note" }, NOT_IN_THE_API),
   ];
 }
@@ -697,7 +707,7 @@ async function show(isWanted = false) {
   try {
     const draw = await panel.load();
     if (mine !== turn) return;
-    draw();
+    if (isWanted || !isSelecting(panel.root)) draw();
     tell("");
     byId("asked").textContent = `As of ${new Date().toLocaleTimeString()}; asked again every ${SECONDS} seconds while this page can be seen.`;
   } catch (problem) {
@@ -708,6 +718,12 @@ async function show(isWanted = false) {
     pause = problem.status === 401 ? Infinity : SECONDS_AFTER_PROBLEM;
   }
   if (pause < Infinity) timer = setTimeout(show, 1000 * pause);
+}
+
+/** Whether a person has marked a text in an element, perhaps to copy it: drawing it anew would unmark it. */
+function isSelecting(element) {
+  const marked = getSelection();
+  return !marked.isCollapsed && element.contains(marked.anchorNode);
 }
 
 function tell(problem) {
