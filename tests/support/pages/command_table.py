@@ -98,6 +98,7 @@ NOT_RUN = {
     'make demo DEMO="--pairs 1"': "a part of `make demo`",
     "make carbyne CARBYNE=*": "a part of `make carbyne`; tests/bench/test_carbyne.py runs a short one",
     "make demo DEMO=dags": "a part of `make demo-full`",
+    'make demo DEMO="data --seconds 40"': "a shorter `make demo DEMO=data`",
     "make demo DEMO=data": "tests/e2e/demo/test_live.py runs a short one",
     "make demo DEMO=scarce": "tests/e2e/demo/test_live.py runs a short one",
     "make demo DEMO=perturbations": "a part of `make demo-full`",
