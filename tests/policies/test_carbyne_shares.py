@@ -112,12 +112,12 @@ def test_a_job_lends_while_another_wants_room() -> None:
     other, pod = of_one_task(1)
     run.binds(JobSeen(lender), other)
     run.binds()
-    assert run.planner.jobs["uid-lender"].lends
+    assert run.planner.jobs["uid-lender"].lent_room.is_all
     assert run.binds(pod) == ["job-0"]
-    assert not run.planner.jobs["uid-lender"].lends, "nobody has use for it"
+    assert not run.planner.jobs["uid-lender"].lent_room.is_all, "nobody has use for it"
     run.binds()
     run.binds(BindRefused("uid-job-0", "n", "Conflict"))
-    assert run.planner.jobs["uid-lender"].lends
+    assert run.planner.jobs["uid-lender"].lent_room.is_all
 
 
 def test_a_bind_of_a_pod_counts_the_pods_of_its_own_namespace_only(monkeypatch: pytest.MonkeyPatch) -> None:

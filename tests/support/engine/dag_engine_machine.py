@@ -85,5 +85,12 @@ class DagEngineMachine(EngineMachine):
         assert len(self.reserved_for()) <= max(len(self.engine._state.cluster) // 10, 1)
 
     @invariant()
+    def no_job_lends_more_than_is_free(self) -> None:
+        for job in self._order()._planner.jobs.values():
+            if lent := job.lent_room.amounts:
+                assert job.lent_room.is_drawn
+                assert all(amount <= free for amount, free in zip(lent, job.free, strict=True))
+
+    @invariant()
     def the_counts_of_jobs_match_the_delivered_events(self) -> None:
         invariants.the_counts_of_jobs_match_the_delivered_events(self.engine, self.server.delivered)

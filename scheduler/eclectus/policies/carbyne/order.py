@@ -30,9 +30,11 @@ Departures:
 - nothing is preempted: with `overhang: free`, as in the paper, a job may end later than in its share, by up
   to one longest task for each of its tasks that become due. With `bounded` no start before its time may delay
   what plans have booked (`bookings`, which has the theorem), and a plan goes on unless a new one is as good.
-- a job that does not lend starts what its share holds in the order of latest starts: the order of its plan.
-- a job is planned again when one of its tasks has ended or failed, or its share has changed by a twentieth;
-  P(altruism) is drawn then. The paper does so for every job at every event.
+- what a job keeps of its share it fills in the order of latest starts: the order of its plan.
+- a job is planned again when one of its tasks has ended or failed, or its share has changed by a twentieth.
+  The paper does so for every job at every event.
+- P(altruism) is drawn for the room that has become free, and only where a task could start in it; the paper's
+  draw at each event is for the whole job (`lent_room`).
 - a job that is alone, or of which a run time is unknown, lends nothing.
 - a job with `altruism: 0` still gets what is left over, so it is DRF only with `leftover: none`.
 - tasks that are due are not packed: the job that uses the least part of its share is first, and of its tasks
@@ -69,13 +71,13 @@ from eclectus.model.objects import Task
 from eclectus.model.settings import setting
 from eclectus.policies.carbyne.bookings import FOREVER, Booking
 from eclectus.policies.carbyne.leftover import LeftOver
+from eclectus.policies.carbyne.paces import node_paces
 from eclectus.policies.carbyne.planned_job import (
     PROBES,
     PlannedJob,
     Vector,
     account_of,
     fits_beside,
-    node_paces,
     path_of,
     size_of,
     time_left,
@@ -383,8 +385,8 @@ class Carbyne(JobPlanner):
         if self.overhang == "bounded":
             is_due, free_at = self._is_due_beside(group, job, at, is_due=is_due)
         if is_due:
-            # What is due of a job that lends must start now: larger tasks first, they are harder to place.
-            latest_start = -inf if job.lends else job.latest_start(at)
+            # What is due of a job that lends all must start now, the largest task, hardest to place, first.
+            latest_start = -inf if job.lent_room.is_all else job.latest_start(at)
             used = used_part(job.usage, job.share)
             return (*self._first(head), DUE, *self._later(head), used, latest_start, -job.sizes[at])
         if self.leftover == "none":

@@ -1,13 +1,7 @@
-"""How long tasks are expected to run: their estimates, over the mean pace of the nodes that may run them.
-
-An estimate is the run time at mean speed: with learned speeds it is work, and not seconds. Where a task will
-run is not known when its job is planned, and a share is a part of all nodes alike. So the pace of a stage is
-the mean rate of the nodes that may run it, what background load leaves of each, over the mean rate of all.
-Rates themselves would not do: they are tasks a second, so they have the length of the tasks in them.
-"""
+"""One DAG job in its share: its plan, what of it is due and what it lends; and the shares of all."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import inf, log2, sqrt
@@ -22,13 +16,13 @@ from eclectus.accounts.group_shares import GroupShares
 from eclectus.accounts.known_jobs import KnownJob, StageCounts
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import PODS
-from eclectus.framework import Amounts, Task, TaskClass, View
+from eclectus.framework import Amounts, Task
 from eclectus.maths.dag_plan import WAVES_MOST, Chunk, Deadline, Plan, StageLeft, planned
 from eclectus.maths.fair_shares import Path, hierarchical_shares, pool_tree
 from eclectus.maths.numbers import Floats
 from eclectus.maths.stage_rank_rules import StageOrder
-from eclectus.model.job import JobStage
 from eclectus.policies.carbyne.bookings import FOREVER, SAME, Booking, Bookings
+from eclectus.policies.carbyne.lent_room import LentRoom
 
 # The shares of DAG jobs and of the pods beside them, and amounts by resource in one order.
 
@@ -179,37 +173,6 @@ class PlainPods:
         return found
 
 
-PACE_SECONDS = 60.0  # for which a mean pace is good
-
-
-class Paces:
-    """The mean pace of each class of tasks, remembered for a while; 1 is that of a node of mean speed."""
-
-    def __init__(self) -> None:
-        self._known: dict[Hashable, tuple[float, float]] = {}  # by class: until when, seconds, and pace
-
-    def expected_seconds(self, view: View, stage: JobStage) -> float | None:
-        """For how long a task of this stage is expected to hold its room; None if its estimate is unknown."""
-        if stage.seconds is None:
-            return None
-        key = (stage.spec, stage.workload)
-        until, pace = self._known.get(key, (-inf, 1.0))
-        if until <= view.now:
-            task_class, pace = view.classes.current(*key), 1.0
-            if task_class.feasible_count:  # a learner that has seen no node has no rates
-                pace = float(node_paces(view, task_class)[task_class.feasible].mean())
-            self._known[key] = (view.now + PACE_SECONDS, pace)
-        run_seconds = stage.seconds / pace if pace > 0.0 else stage.seconds
-        return run_seconds + view.learn.turnaround(stage.workload)
-
-
-def node_paces(view: View, task_class: TaskClass) -> NDArray[np.float64]:
-    """The pace of every node for a class that is feasible somewhere; shape [capacity]."""
-    rate = view.speeds(task_class).rate
-    of_all = float(rate[view.cluster.present].mean())
-    return rate * task_class.background_free / of_all if of_all > 0.0 else np.ones_like(rate)
-
-
 # One DAG job in its share: its plan, its deadline, what of it is due, and what it leaves to others.
 
 RESIDUAL = 0.1  # of its estimate, for a running task that has exceeded it
@@ -247,7 +210,7 @@ class PlannedJob:
         self.claims: tuple[object, ...] = ()  # what of it they follow then
         self._stage_order = stage_order
         self._ranks: Sequence[float] | None = None  # of its stages, since its first plan: they may cost much
-        self.lends = False  # whether only what is due goes before the tasks of others
+        self.lent_room = LentRoom()
         self.lends_gains = True  # the time that it has gained with room of others, too
         self.counts = self.count()
         # What `remaining` has found, after the counts and the seconds that it is for.
@@ -369,12 +332,12 @@ class PlannedJob:
         return now - self._planned_at + (late if self.lends_gains else max(late, 0.0))
 
     def due(self, at: int, now: float) -> int:
-        """How many tasks of a stage are to start now: those whose latest start has come, or all if it does
-        not lend."""
+        """How many tasks of a stage are to start now: those whose latest start has come, or all if it keeps
+        room for one."""
         to_start = self.counts[at].to_start
         if not self.known.is_ready(self.known.stages[at]):
             return 0
-        if not self.lends or self.plan is None:
+        if self.plan is None or self.keeps_room_for(at):
             return to_start
         if now >= self._dues_until:
             self._dues, self._dues_until = self.plan.due(self._elapsed(now)), self.next_start(now)
@@ -490,10 +453,31 @@ class PlannedJob:
 
         A first may exceed the share if the job may.
         """
-        demand, usage = self.demands[at], self.usage
+        usage = self.usage
         if held:
             usage = tuple(all_ - own for all_, own in zip(usage, held, strict=True))
-        return (self.may_exceed and not any(usage)) or fits_beside(demand, usage, self.share)
+        return self._holds(at, usage)
+
+    def _holds(self, at: int, usage: Vector) -> bool:
+        return (self.may_exceed and not any(usage)) or fits_beside(self.demands[at], usage, self.share)
+
+    def keeps_room_for(self, at: int) -> bool:
+        """Whether its share holds one more task of a stage beside what it uses and what it has lent."""
+        lent = self.lent_room.amounts
+        return lent is not None and self._holds(at, added(self.usage, lent) if lent else self.usage)
+
+    @property
+    def keeps_room(self) -> bool:
+        """Whether a task that waits could start in what it has not lent."""
+        return not self.known.job.suspended and any(
+            stage.waiting and self.known.is_ready(stage) and self.keeps_room_for(at)
+            for at, stage in enumerate(self.known.stages)
+        )
+
+    @property
+    def free(self) -> Vector:
+        """What it does not use of its share."""
+        return tuple(max(share - used, 0.0) for share, used in zip(self.share, self.usage, strict=True))
 
     def largest_demand(self) -> Vector:
         """Of each resource, the most that one of its tasks requests that are still to start."""

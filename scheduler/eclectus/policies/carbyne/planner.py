@@ -20,10 +20,10 @@ from eclectus.cluster.due_times import DueTimes
 from eclectus.framework import ChangeLog, JobPlan, Task, View
 from eclectus.maths.stage_rank_rules import StageOrder
 from eclectus.policies.carbyne.bookings import FOREVER, Booking, Bookings
+from eclectus.policies.carbyne.paces import Paces
 from eclectus.policies.carbyne.planned_job import (
     POOL,
     Offered,
-    Paces,
     PlainPods,
     PlannedJob,
     added,
@@ -121,6 +121,7 @@ class Planner:
         self._unplanned: dict[str, bool] = {}  # uid -> whether work was lost, of jobs to be planned anew
         self._step: View | None = None
         self._stages_taken = self._stages_planned = self._shared = 0  # in this step
+        self._drawn: set[str] = set()  # uids of jobs that have drawn in this step
 
     @property
     def is_behind(self) -> bool:
@@ -140,6 +141,7 @@ class Planner:
         self.now = view.now
         if view is not self._step:
             self._step, self._stages_taken, self._stages_planned, self._shared = view, 0, 0, 0
+            self._drawn.clear()
         for uid in self._next_starts.take_due(view.now):
             self._book(view, uid, self.jobs[uid])
             self._has_changed(uid, self.jobs[uid])
@@ -166,13 +168,16 @@ class Planner:
 
     def _measure(self, view: View) -> None:
         """Nodes have changed: all amounts are measured anew."""
+        resources = self.offered.resources
         self.offered, self._is_stale, self.by_pool = offered_by(view.cluster), True, None
         kept, self.jobs, self._wanting, self._ends_differ = self.jobs, {}, set(), True
         self.bookings = Bookings(self.offered.capacity)
         for uid, before in kept.items():
             if uid in view.jobs:
                 job = self.jobs[uid] = self._new(view.jobs[uid])
-                job.deadline, job.lends = before.deadline, before.lends
+                job.deadline, job.lent_room = before.deadline, before.lent_room
+                if resources != self.offered.resources:
+                    job.lent_room.take_back()
         self._paces = Paces()
         self._next_starts = DueTimes()
 
@@ -208,6 +213,7 @@ class Planner:
         for uid in sorted({*taken, *planned}):
             if (job := self.jobs.get(uid)) is not None:
                 self._book(view, uid, job)
+                self._draw(view, uid, job)
                 self._has_changed(uid, job)
                 self.changed_plans.record(uid)
 
@@ -289,15 +295,15 @@ class Planner:
             self.by_pool = None
             self._touched.clear()
             return ()
-        is_drawn_for_all = self.by_pool is None or not self._kept_rivals
+        concerns_all = self.by_pool is None or not self._kept_rivals
         uids, paths = self._set_shares(view)
         for uid in uids:
             self.changes.record(self.jobs[uid].path)
         for path in paths:
             self.changes.record(path)
             self._book_plain(path)
-        for uid in self.jobs if is_drawn_for_all else uids:
-            self._draw(view, uid, self.jobs[uid])
+        for uid in self.jobs if concerns_all else uids:
+            self._set_altruism(view, uid, self.jobs[uid])
         for uid in uids:
             if self.jobs[uid].plan is None:  # then it claims its share
                 self._book(view, uid, self.jobs[uid])
@@ -326,7 +332,7 @@ class Planner:
         job.replan(view.now, view.placed.held_since, work_lost=work_lost, beside=bookings)
         self._book(view, uid, job)
         self._has_new_claims = True  # they take its run times, and its deadline has changed
-        self._draw(view, uid, job)
+        self._set_altruism(view, uid, job)
 
     def _choose_last(self) -> None:
         """When all work ends is up to the jobs that end last: what they have gained, they keep."""
@@ -340,17 +346,28 @@ class Planner:
                 job.let_lend_gains(lends=it_lends)
                 self._has_changed(uid, job)
 
-    def _draw(self, view: View, uid: str, job: PlannedJob) -> None:
-        """Whether the job lends until it is planned anew: one draw for each event that concerns it."""
+    def _set_altruism(self, view: View, uid: str, job: PlannedJob) -> None:
+        """With which probability the job lends, until its share or its plan is made anew."""
         level = job.known.job.altruism * self._altruism
         if self.by_pool is not None:
             level *= altruism_of(view.pools, job.pool)
         has_rival = bool(self.plain.waiting) or len(self._wanting) > (uid in self._wanting)
         may_lend = job.plan is not None and has_rival
-        lends = may_lend and (level >= 1.0 or (level > 0.0 and view.rng.random() < level))
-        if lends != job.lends:
-            job.lends = lends
+        if job.lent_room.set_altruism(level if may_lend else 0.0):
             self.changes.record(job.path)
+        self._draw(view, uid, job)
+
+    def _draw(self, view: View, uid: str, job: PlannedJob) -> None:
+        """Let chance decide whether the job lends what is free of its share: once in a step."""
+        room = job.lent_room
+        if not room.is_drawn:
+            return
+        room.keep_within(job.free)
+        if uid not in self._drawn and job.keeps_room:
+            self._drawn.add(uid)
+            if view.rng.random() < room.altruism:
+                room.lend(job.free)
+                self.changes.record(job.path)
 
     def _book(self, view: View, uid: str, job: PlannedJob) -> None:
         if self._is_bounded:
