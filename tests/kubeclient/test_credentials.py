@@ -233,7 +233,8 @@ def test_certificates_of_a_plugins_cluster_are_read_again_too(tmp_path, certific
     assert credentials.endpoint.tls.cert_store_stats()["x509_ca"] == 2
 
 
-def test_an_exec_plugin_is_run_by_the_package(tmp_path):
+def test_an_exec_plugin_is_run_without_the_package(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "kubernetes", None)
     user = {"exec": plugin_with_a_token(tmp_path)}
     file = kubeconfig(tmp_path / "k", {"server": "http://127.0.0.1:1"}, user)
     assert load(file).headers == {"Authorization": "Bearer p"}

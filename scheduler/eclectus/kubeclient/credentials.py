@@ -1,7 +1,7 @@
 """The address of the API server, how to trust it, and how the client authenticates.
 
-`load` reads ServiceAccounts and plain kubeconfigs itself. It imports the `kubernetes` package only for exec
-plugins, OIDC and several files in $KUBECONFIG, because the import takes a second of CPU, a third of a
+`load` reads ServiceAccounts and kubeconfigs itself, and runs exec plugins. It imports the `kubernetes`
+package only for OIDC and several files in $KUBECONFIG, because the import takes a second of CPU, a third of a
 scheduler's start, and 20 MB. The operator has its own source of credentials.
 """
 
@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -27,6 +27,9 @@ from msgspec.structs import replace
 from eclectus.kubeclient.addresses import is_loopback
 from eclectus.kubeclient.api_errors import CredentialsError
 from eclectus.kubeclient.timing import TroubleLog
+
+if TYPE_CHECKING:
+    from eclectus.kubeclient.exec_plugin import ExecPlugin
 
 _UNVERIFIED = (
     "sets insecure-skip-tls-verify, so anybody could answer for the API server: put the cluster's CA into "
@@ -182,7 +185,6 @@ def read_file(file: Path, problem: str) -> bytes:
 # -- ServiceAccounts and kubeconfigs without the `kubernetes` package --------------------------------
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-_PLUGINS = ("exec", "auth-provider")
 
 
 def in_cluster(folder: Path = SERVICE_ACCOUNT) -> Credentials:
@@ -205,9 +207,10 @@ def _read_kubeconfig(file: Path, context: str | None) -> Credentials | None:
     chosen = _context(document, file, context)
     cluster = _named(document, "clusters", "cluster", chosen.get("cluster"), file)
     user = _named(document, "users", "user", chosen["user"], file) if chosen.get("user") else {}
-    if any(user.get(plugin) for plugin in _PLUGINS):
+    if user.get("auth-provider"):
         return None
-    (token, by), tls = _token(user, file), _cluster_tls(cluster, user, file)
+    plugin = _plugin(user["exec"], cluster, file) if user.get("exec") else None
+    (token, by), tls = _token(user, file, plugin), _cluster_tls(cluster, user, file, plugin)
     url = str(cluster.get("server") or "").rstrip("/")
     proxy = _proxy(url, cluster.get("proxy-url") or None)
     endpoint = Endpoint(url, None if tls is None else tls(), cluster.get("tls-server-name") or None, proxy)
@@ -256,8 +259,25 @@ def _named(document: dict[str, Any], kind: str, key: str, name: object, file: Pa
     raise CredentialsError(f"{file}: the context names {key} {name!r}, which is not among its {kind}")
 
 
-def _token(user: dict[str, Any], file: Path) -> tuple[Callable[[], str], str]:
+def _plugin(config: dict[str, Any], cluster: dict[str, Any], file: Path) -> ExecPlugin:
+    """The exec plugin of a user; if it asks for the cluster, with what the API of plugins has of that."""
+    from eclectus.kubeclient.exec_plugin import ExecPlugin
+
+    if not config.get("provideClusterInfo"):
+        return ExecPlugin(config, file, None)
+    info = {key: cluster[key] for key in ("server", "tls-server-name", "proxy-url") if cluster.get(key)}
+    if authority := _pem(cluster, "certificate-authority", file):
+        info["certificate-authority-data"] = base64.b64encode(authority).decode()
+    for each in cluster.get("extensions") or ():
+        if each.get("name") == "client.authentication.k8s.io/exec":
+            info["config"] = each.get("extension")
+    return ExecPlugin(config, file, info)
+
+
+def _token(user: dict[str, Any], file: Path, plugin: ExecPlugin | None) -> tuple[Callable[[], str], str]:
     """What reads the token (empty: none), and the words for how the client authenticates."""
+    if plugin is not None:
+        return lambda: plugin.current().token, f"the login of {file}"
     if user.get("tokenFile"):
         path = file.parent / str(user["tokenFile"])
         return _file_token(path), f"the token in {path}"
@@ -285,7 +305,7 @@ def _file_token(path: Path) -> Callable[[], str]:
 
 
 def _cluster_tls(
-    cluster: dict[str, Any], user: dict[str, Any], file: Path
+    cluster: dict[str, Any], user: dict[str, Any], file: Path, plugin: ExecPlugin | None
 ) -> Callable[[], ssl.SSLContext] | None:
     server = str(cluster.get("server") or "")
     if not server.startswith(("http://", "https://")):
@@ -296,8 +316,11 @@ def _cluster_tls(
         raise CredentialsError(f"{file}: {_UNVERIFIED}")
 
     def read() -> tuple[bytes, bytes]:
+        authority = _pem(cluster, "certificate-authority", file)
+        if plugin is not None:
+            return authority, plugin.current().pem
         certificate, key = _pem(user, "client-certificate", file), _pem(user, "client-key", file)
-        return _pem(cluster, "certificate-authority", file), certificate and certificate + b"\n" + key
+        return authority, certificate and certificate + b"\n" + key
 
     return TlsContext(read, lambda found: trusting(*found, str(file)))
 
