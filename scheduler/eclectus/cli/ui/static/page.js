@@ -233,8 +233,8 @@ class Queue extends Panel {
       ["State", (pod) => el("span", { title: pod.means }, pod.state)],
       ["Waits", (pod) => pod.age, "number"],
       ["Ahead", (pod) => text(pod.ahead), "number"],
-      ["Priority", (pod) => text(pod.priority), "number"],
-      ...(found.items.some((pod) => pod.group) ? [["Group", (pod) => text(pod.group), "long"]] : []),
+      ["Priority", (pod) => text(pod.priority), "number spare"],
+      ...(found.items.some((pod) => pod.group) ? [["Group", (pod) => text(pod.group), "long spare"]] : []),
       ["Why", (pod) => pod.reason, "reason"],
     ];
     const rows = table("Pods that wait", columns, found.items, (pod) => key(pod) === this.chosen);
