@@ -141,9 +141,9 @@ def test_without_the_extra_for_clusters_a_command_says_which_to_install(tmp_path
     assert done.stderr == f"error: {problem}\n"
 
 
-def test_a_kubeconfig_that_logs_in_by_a_plugin_says_which_extra_reads_it(tmp_path):
-    plugin = "exec: {apiVersion: client.authentication.k8s.io/v1, command: login, interactiveMode: Never}"
-    (tmp_path / "kubeconfig").write_text(CONFIG.replace("token: t", plugin))
+def test_a_kubeconfig_that_logs_in_by_oidc_says_which_extra_reads_it(tmp_path):
+    provider = "auth-provider: {name: oidc}"
+    (tmp_path / "kubeconfig").write_text(CONFIG.replace("token: t", provider))
     code = "import sys; sys.modules['kubernetes'] = None; from eclectus.cli.main import main; main()"
     run = [sys.executable, "-c", code, "pending", "--kubeconfig", str(tmp_path / "kubeconfig")]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
