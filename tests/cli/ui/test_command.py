@@ -8,7 +8,9 @@ import sys
 from contextlib import closing
 from http.client import HTTPConnection
 
-PROGRAM = [sys.executable, "-c", "from eclectus.cli.main import main; main()", "ui"]
+# A process that a script has started in the background ignores SIGINT, and so do those that it starts.
+HEARS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+PROGRAM = [sys.executable, "-c", f"{HEARS}; from eclectus.cli.main import main; main()", "ui"]
 
 
 def test_the_url_that_is_printed_leads_to_the_page_until_ctrl_c(kubeconfig):

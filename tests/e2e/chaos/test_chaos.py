@@ -380,7 +380,7 @@ def test_a_pod_of_a_task_beside_one_that_has_succeeded_is_seen(monkeypatch):
 def test_a_second_pod_of_a_task_that_runs_is_seen(monkeypatch):
     none = lambda own, failures, has_succeeded: (None, [])  # noqa: E731
     monkeypatch.setattr(task_pods.NewPod, "name", property(lambda pod: f"p-{pod.index}-{len(pod.others)}"))
-    monkeypatch.setattr(tasks, "_not_before", lambda own, now: 0.0)
+    monkeypatch.setattr(tasks, "_not_before", lambda own, now, began: 0.0)
     broken = broken_by(monkeypatch, tasks, "_active", none, story(*MANY_JOBS[:1]))
     assert "is created, and another pod of its task has not ended" in broken
 
@@ -396,7 +396,7 @@ def test_a_dag_job_that_is_stuck_is_seen(monkeypatch):
     # Not drawn: which tasks fail would be another with each request that is sent before.
     monkeypatch.setattr(Tenants, "_drawn_job", lambda *_: job)
     assert play(story(*MANY_JOBS[:1])).counts["DagJobs that have failed"] == 1
-    never = lambda own, now: float("inf") if own else 0.0  # noqa: E731
+    never = lambda own, now, began: float("inf") if own else 0.0  # noqa: E731
     assert "has not ended" in broken_by(monkeypatch, tasks, "_not_before", never, story(*MANY_JOBS[:1]))
 
 
