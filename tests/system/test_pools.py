@@ -203,13 +203,14 @@ def test_schedulers_that_are_killed_while_room_is_taken_back_evict_nobody_for_no
         admin.create(pods(name, 3))
 
         def is_begun(name: str = name, at: int = at) -> bool:
-            """A node is held for a pod; or, every second time, a pod of b is to go."""
+            """A node is held for a pod; or, every second time, a pod of b is to go. Or all of it is over."""
             found = admin.pods()
             if at % 2:
                 gone = sum("deletionTimestamp" in each["metadata"] for each in found.values())
                 return gone > 0 or CORES - len([each for each in found if each.startswith("b-")]) > 2 * at
             mine = [each for pod_name, each in found.items() if pod_name.startswith(f"{name}-")]
-            return any(each["status"].get("nominatedNodeName") for each in mine)
+            started = sum("nodeName" in each["spec"] for each in mine)
+            return started == 2 or any(each["status"].get("nominatedNodeName") for each in mine)
 
         wait(f"{name} takes its minimum back", is_begun, every=0.01)
         leader.kill()
