@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,17 @@ class Part:
 
     changes: tuple[str, ...]
     seeds: int
+
+
+def parser_of(command: str, about: str | None) -> argparse.ArgumentParser:
+    """The options that the commands of all such pages have."""
+    parser = argparse.ArgumentParser(prog=command, description=about)
+    parser.add_argument("--quick", action="store_true", help="two short runs of each, to check that it runs")
+    parser.add_argument("--seeds", type=int, default=10, help="runs of each profile (default: %(default)s)")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: %(default)s)"
+    )
+    return parser
 
 
 def measure(scenario: str, parts: Sequence[Part], jobs: int, say: Callable[[str], None]) -> list[Runs]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from eclectus import __version__
 from eclectus.sim.base.results import CopiesResult, RunResult
-from eclectus_bench.profiles import Part, Runs, cell, measure
+from eclectus_bench.profiles import Part, Runs, cell, measure, parser_of
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
 
@@ -176,14 +174,9 @@ FILE = CHECKOUT / "docs" / "results" / "stragglers.md"
 
 def main(arguments: Sequence[str] = ()) -> int:
     """Measure, print and write; a short version (`--quick`) is printed alone."""
-    parser = argparse.ArgumentParser(prog="make stragglers", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="two short runs of each, to check that it runs")
+    parser = parser_of("make stragglers", __doc__)
     parser.add_argument("--loads", action="store_true", help="no broken assumptions: a third of the time")
-    parser.add_argument("--seeds", type=int, default=10, help="runs of each profile (default: %(default)s)")
     parser.add_argument("--tasks", type=int, default=1000, help="tasks of a run (default: %(default)s)")
-    parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: %(default)s)"
-    )
     options = parser.parse_args(arguments)
     seeds, tasks = (2, 200) if options.quick else (options.seeds, options.tasks)
     with Progress("stragglers", expected="a minute" if options.quick else "10 minutes") as progress:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +9,7 @@ from statistics import fmean
 
 from eclectus import __version__
 from eclectus.sim.base.results import PoolResult, PoolsResult, RunResult
-from eclectus_bench.profiles import Part, Runs, cell, measure
+from eclectus_bench.profiles import Part, Runs, cell, measure, parser_of
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
 
@@ -120,12 +118,7 @@ FILE = CHECKOUT / "docs" / "results" / "tenants.md"
 
 def main(arguments: Sequence[str] = ()) -> int:
     """Measure and write; a short version (`--quick`) is printed instead."""
-    parser = argparse.ArgumentParser(prog="make tenants", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="two short runs of each, to check that it runs")
-    parser.add_argument("--seeds", type=int, default=10, help="runs of each profile (default: %(default)s)")
-    parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: %(default)s)"
-    )
+    parser = parser_of("make tenants", __doc__)
     options = parser.parse_args(arguments)
     seeds, horizon = (2, 90.0) if options.quick else (options.seeds, 300.0)
     with Progress("tenants", expected="half a minute" if options.quick else "4 minutes") as progress:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +10,7 @@ from statistics import fmean
 from eclectus import __version__
 from eclectus.maths.student import half_width
 from eclectus.sim.base.results import RunResult
-from eclectus_bench.profiles import Part, Runs, cell, measure
+from eclectus_bench.profiles import Part, Runs, cell, measure, parser_of
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
 
@@ -136,13 +134,8 @@ FILE = CHECKOUT / "docs" / "results" / "together.md"
 
 def main(arguments: Sequence[str] = ()) -> int:
     """Measure, print and write; a short version (`--quick`) is printed alone."""
-    parser = argparse.ArgumentParser(prog="make together", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="two short runs of each, to check that it runs")
-    parser.add_argument("--seeds", type=int, default=10, help="runs of each profile (default: %(default)s)")
+    parser = parser_of("make together", __doc__)
     parser.add_argument("--tasks", type=int, default=2000, help="tasks of a run (default: %(default)s)")
-    parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: %(default)s)"
-    )
     options = parser.parse_args(arguments)
     seeds, tasks = (2, 300) if options.quick else (options.seeds, options.tasks)
     with Progress("together", expected="a minute" if options.quick else "10 minutes") as progress:
