@@ -35,6 +35,7 @@ def test_a_row_has_the_ratios_of_runs_with_the_same_seed():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # five minutes on two idle cores
 def test_readme_quotes_what_the_command_prints(capsys):
     held_out.main([])
     printed = set(re.findall(r"\d+\.\d\d ±\d+\.\d\d", capsys.readouterr().out))
