@@ -65,7 +65,7 @@ bench: venv ## cost of a decision and of a simulated task, eleven workloads besi
 phoenix: venv ## write docs/results/phoenix.md, what constraints cost by policy: 25 minutes on two idle cores (PHOENIX=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.phoenix.report $(PHOENIX)
 
-tenants: venv ## write docs/results/tenants.md, what three tenants get by profile: 4 minutes on two idle cores (TENANTS=--quick: 1)
+tenants: venv ## print and write docs/results/tenants.md, what three tenants get by profile: 4 minutes on two idle cores (TENANTS=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.tenants $(TENANTS)
 
 stragglers: venv ## print and write docs/results/stragglers.md, what copies gain and cost by rule: 10 minutes on two idle cores (STRAGGLERS=--quick: 1)

@@ -67,6 +67,14 @@ def _by_profile(results: Iterator[RunResult | RunFailure]) -> Runs:
     return found
 
 
+def publish(text: str, file: Path, *, is_short: bool) -> None:
+    """Print a page, and write it unless it is of a short version."""
+    print(text)
+    if not is_short:
+        file.write_text(text, encoding="utf-8")
+        print(f"written: {file}")
+
+
 def cell(values: Sequence[float | None], places: int) -> str:
     """The mean and half of Student's 95 % interval of the values that are known; empty if none is."""
     known = [value for value in values if value is not None]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from eclectus import __version__
 from eclectus.sim.base.results import CopiesResult, RunResult
-from eclectus_bench.profiles import Part, Runs, cell, measure, parser_of
+from eclectus_bench.profiles import Part, Runs, cell, measure, parser_of, publish
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
 
@@ -185,10 +185,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     by_load = dict(zip(LOADS, found[: len(LOADS)], strict=True))
     broken = dict(zip(BROKEN, found[len(LOADS) :], strict=False))  # none of them with --loads
     text = page(Facts(__version__, seeds, tasks // 10), by_load, broken)
-    print(text)
-    if not options.quick:
-        FILE.write_text(text, encoding="utf-8")
-        print(f"written: {FILE}")
+    publish(text, FILE, is_short=options.quick)
     return 0
 
 

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from eclectus import __version__
 from eclectus.sim.base.results import PoolResult, PoolsResult, RunResult
-from eclectus_bench.profiles import Part, Runs, cell, measure, parser_of
+from eclectus_bench.profiles import Part, Runs, cell, measure, parser_of, publish
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
 
@@ -117,18 +117,14 @@ FILE = CHECKOUT / "docs" / "results" / "tenants.md"
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """Measure and write; a short version (`--quick`) is printed instead."""
+    """Measure, print and write; a short version (`--quick`) is printed alone."""
     parser = parser_of("make tenants", __doc__)
     options = parser.parse_args(arguments)
     seeds, horizon = (2, 90.0) if options.quick else (options.seeds, 300.0)
     with Progress("tenants", expected="half a minute" if options.quick else "4 minutes") as progress:
         (runs,) = measure(SCENARIO, [part(seeds, horizon)], options.jobs, progress.update)
     text = page(Facts(__version__, seeds), runs)
-    if options.quick:
-        print(text)
-    else:
-        FILE.write_text(text, encoding="utf-8")
-        print(f"written: {FILE}")
+    publish(text, FILE, is_short=options.quick)
     return 0
 
 

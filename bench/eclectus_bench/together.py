@@ -10,7 +10,7 @@ from statistics import fmean
 from eclectus import __version__
 from eclectus.maths.student import half_width
 from eclectus.sim.base.results import RunResult
-from eclectus_bench.profiles import Part, Runs, cell, measure, parser_of
+from eclectus_bench.profiles import Part, Runs, cell, measure, parser_of, publish
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
 
@@ -42,10 +42,12 @@ class Feature:
     figure: str
     read: Callable[[RunResult], float]
     places: int
+    more_is_better: bool = False
 
     def brings(self, run: RunResult, none: RunResult) -> float:
-        """How far its figure is from that without any feature, for the same seed."""
-        return abs(self.read(run) - self.read(none))
+        """By how much its figure is better than without any feature, for the same seed; negative if worse."""
+        more = self.read(run) - self.read(none)
+        return more if self.more_is_better else -more
 
 
 def _located(run: RunResult) -> float:
@@ -71,7 +73,7 @@ FEATURES = (
         lambda run: run.groups["class"]["batch"].jobs.p99,
         0,
     ),
-    Feature("waits for data", "delay", ("all",), "starts at the data, %", _located, 1),
+    Feature("waits for data", "delay", ("all",), "starts at the data, %", _located, 1, True),
 )
 
 
@@ -142,10 +144,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         part = Part((f"measure.tasks={tasks}",), seeds)
         (runs,) = measure(SCENARIO, [part], options.jobs, progress.update)
     text = page(Facts(__version__, seeds, tasks), runs)
-    print(text)
-    if not options.quick:
-        FILE.write_text(text, encoding="utf-8")
-        print(f"written: {FILE}")
+    publish(text, FILE, is_short=options.quick)
     return 0
 
 

@@ -45,7 +45,7 @@ PURE = Stage("pure", "not live and not slow", BY_TEST, 13)
 CONTROL_PLANE = Stage("control plane", "live and not alone", BY_FILE, 19, is_live=True)
 ALONE = Stage("alone", "live and alone and not slow", ("--durations=10",), 9, is_live=True)
 SLOW = Stage("slow", "slow and not live and not alone", BY_TEST, 25)
-LONG_LIVE = Stage("long live", "live and alone and slow", (), 15, is_live=True)
+LONG_LIVE = Stage("long live", "live and alone and slow", (), 18, is_live=True)
 COMMANDS = Stage("commands of pages", "slow and alone and not live", (), 180)
 
 COURSES = {

@@ -8,8 +8,8 @@ import pytest
 from demo_runs import EPOCH, arrival, entry, run
 from eclectus_bench.experiments.data import (
     COPIES,
-    DEAR,
     NODES,
+    TWICE,
     _aims,
     compared,
     data_plan,
@@ -25,7 +25,7 @@ OPTIONS = Namespace(loads=[0.5], pairs=2, seconds=10.0, seed=1)
 
 
 def test_each_pod_has_its_data_on_nodes_of_its_own_and_pairs_differ():
-    plan = data_plan(OPTIONS, DEAR)
+    plan = data_plan(OPTIONS, TWICE)
     first, other = (plan.arrivals(plan.levels[0], pair) for pair in (0, 1))
     names = {node.name for node in plan.nodes}
     assert len(names) == NODES
@@ -66,9 +66,9 @@ def test_starts_at_the_data_are_counted_and_means_compared_within_pairs():
     assert found.ratio.mean == pytest.approx((0.5 * 0.75) ** 0.5)
     assert found.ratio.pairs == 2
     assert found.wait[DELAY].mean == pytest.approx(1.0)
-    plan = data_plan(OPTIONS, DEAR)
+    plan = data_plan(OPTIONS, TWICE)
     report = data_report(plan, [replace(one, entries=[]) for one in RUNS])
-    assert (report.remote, report.compared["0.5"].ratio.pairs, report.sound) == (DEAR, 0, False)
+    assert (report.remote, report.compared["0.5"].ratio.pairs, report.sound) == (TWICE, 0, False)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,16 @@ def test_what_a_feature_brings_beside_others_is_over_what_it_brings_alone_with_t
     assert any(line.startswith("| waits for data |") and line.endswith("|  | 1.00 ±0.00 |") for line in lines)
 
 
+def test_what_is_worse_beside_others_brings_less_than_nothing() -> None:
+    plain = scenario(measure={"tasks": 60, "groups": ["class"]})
+    any_run = run(plain, plain.profiles[0], 1)
+    none, alone, worse = (
+        of(any_run, *each) for each in ((9.0, 600.0, 0.4), (4.0, 300.0, 0.7), (19.0, 900.0, 0.1))
+    )
+    for feature in FEATURES:
+        assert feature.brings(alone, none) > 0 > feature.brings(worse, none)
+
+
 @pytest.mark.long
 def test_everything_at_once_is_measured() -> None:
     (runs,) = measure(SCENARIO, [Part(("measure.tasks=60",), 1)], jobs=1, say=str)

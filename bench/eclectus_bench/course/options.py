@@ -50,7 +50,10 @@ def parse(description: str | None, arguments: Sequence[str]) -> argparse.Namespa
         f"of starved {FULL.starved.pairs}, of tenants {FULL.tenants.pairs}",
     )
     parser.add_argument(
-        "--place", choices=list(PLACE), metavar="POLICY", help="Eclectus' place in the match: the chart's"
+        "--place",
+        choices=list(PLACE),
+        metavar="POLICY",
+        help="place policy of Eclectus in the match (default: the chart's)",
     )
     parser.add_argument(
         "--rows",

@@ -31,7 +31,7 @@ from eclectus_e2e.pairs import EQUAL, LEAST_PAIRS, WON, Interval, mean_interval,
 from eclectus_e2e.testbed.kubelet.nodes import ALLOCATABLE, NodeSpec
 
 NODES, COPIES = 30, 3
-DEAR = 2.0  # times as long a pod takes without its input beside it
+TWICE = 2.0  # times as long a pod takes without its input beside it
 MIX = Mix([WorkClass("scan", 1.0, 1000, 4.0, 9.0)])
 LOCATED, SLOWER = 0.9, 1.05  # aims: at least so many starts at the data; at most so much of the mean without
 
@@ -40,7 +40,7 @@ LOCATED, SLOWER = 0.9, 1.05  # aims: at least so many starts at the data; at mos
 class DataPlan(StreamPlan):
     """The plan of pods with data; load 1 is what the nodes do if each pod runs beside its data."""
 
-    remote: float = DEAR
+    remote: float = TWICE
 
     def arrivals(self, level: LoadLevel, pair: int) -> list[Arrival]:
         """The pods of one pair; each has its data on nodes drawn uniformly."""
@@ -185,14 +185,18 @@ def draw(report: DataReport, runs: Sequence[Run], file: Path) -> None:
         axes.legend(frameon=False)
 
 
-def dear(options: argparse.Namespace) -> Experiment[StreamPlan, Environment, list[Run], DataReport]:
+def slower_elsewhere(
+    options: argparse.Namespace,
+) -> Experiment[StreamPlan, Environment, list[Run], DataReport]:
     """A pod takes twice as long without its input beside it."""
-    return data_experiment(data_plan(options, DEAR), "data", keep=False)
+    return data_experiment(data_plan(options, TWICE), "data", keep=False)
 
 
-def cheap(options: argparse.Namespace) -> Experiment[StreamPlan, Environment, list[Run], DataReport]:
+def equal_everywhere(
+    options: argparse.Namespace,
+) -> Experiment[StreamPlan, Environment, list[Run], DataReport]:
     """A pod takes as long everywhere: nothing is to be waited for."""
-    return data_experiment(data_plan(options, 1.0), "data-cheap", keep=options.keep)
+    return data_experiment(data_plan(options, 1.0), "data-equal", keep=options.keep)
 
 
 def data_experiment(

@@ -6,7 +6,7 @@ from argparse import Namespace
 import pytest
 from rich.console import Console
 
-from eclectus_bench.experiments.data import DEAR, data_experiment, data_plan
+from eclectus_bench.experiments.data import TWICE, data_experiment, data_plan
 from eclectus_e2e.demo import command
 from eclectus_e2e.demo.command import demo
 from eclectus_e2e.demo.experiment import run_experiment
@@ -74,7 +74,7 @@ def test_batches_run_on_their_scarce_nodes_alone(tmp_path, monkeypatch, capsys):
 
 def test_pods_start_beside_their_data_where_they_wait_for_it(tmp_path, capsys):
     options = Namespace(loads=[0.3], pairs=1, seconds=6.0, seed=1)
-    report = run_experiment(data_experiment(data_plan(options, DEAR), "data"), tmp_path, Console(width=120))
+    report = run_experiment(data_experiment(data_plan(options, TWICE), "data"), tmp_path, Console(width=120))
     assert report.sound
     found = report.compared["0.3"].located
     assert found[DELAY].mean > 0.9
