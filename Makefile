@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet
 .DEFAULT_GOAL := help
-.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles held-out report lint bench phoenix tenants stragglers together carbyne soak e2e e2e-upstream conformance differential chaos pressure versions images lock audit manifests clean
+.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles held-out report lint bench rosella phoenix tenants stragglers together carbyne soak e2e e2e-upstream conformance differential chaos pressure versions images lock audit manifests clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -61,6 +61,9 @@ lint: venv ## format, rules, types, import contracts; and a hint about long file
 
 bench: venv ## cost of a decision and of a simulated task, eleven workloads beside kube-scheduler: 90 minutes on two idle cores (BENCH=--quick: 3)
 	@$(BIN)/python -m eclectus_bench $(BENCH)
+
+rosella: venv ## print and write docs/results/rosella.md, Rosella's paper beside Sparrow, and its two laws: 15 minutes on two idle cores (ROSELLA=--quick: 1)
+	@$(BIN)/python -m eclectus_bench.rosella.report $(ROSELLA)
 
 phoenix: venv ## write docs/results/phoenix.md, what constraints cost by policy: 25 minutes on two idle cores (PHOENIX=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.phoenix.report $(PHOENIX)

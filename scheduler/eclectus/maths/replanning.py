@@ -21,7 +21,7 @@ load u = lambda / M, and a task that joins them delays others in proportion to 1
 
 c below 1 bounds theta by 1 / (1 - c) = 6.7. The less the faster nodes suffice for what arrives, the sooner a
 node is taken. theta is rounded to a power of `STEP`, so that a ranking for one theta can be used for a while.
-(Taking the node at once where u >= 1, as theory has it, had the worse mean: docs/results/rosella.md.)
+(Taking the node at once where u >= 1, as theory has it, had the worse mean: docs/results/rosella-rules.md.)
 """
 
 from functools import lru_cache

@@ -1,0 +1,1 @@
+"""`make rosella`: what Rosella's paper claims, measured in the simulator, as docs/results/rosella.md."""
