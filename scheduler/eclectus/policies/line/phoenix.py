@@ -9,10 +9,11 @@ with `place: {policy: eagle}`.
 
 The order takes from some what it gives to others: pods without constraints wait longer.
 
-The paper's formulas and thresholds are not public. What is chosen here, beside the departures of `srpt`:
+Departures, beside those of `srpt`. The paper's formulas and thresholds are not public, so these are chosen:
 - ratios are those of whole sets of constraints (`maths/scarcity.py`), smoothed over heartbeats;
 - pods without constraints have the ratio 0;
-- messages take no time, so ratios are those of the last heartbeat at every node.
+- messages take no time, so ratios are those of the last heartbeat at every node;
+- the paper's estimate of waits decides nothing here, and soft constraints are not negotiated in queues.
 """
 
 from collections.abc import Mapping

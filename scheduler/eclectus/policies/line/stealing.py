@@ -8,6 +8,8 @@ running. Node queues themselves are first in, first out.
 Departures:
 - on nodes of several slots a node steals when it runs nothing but services, because a single free slot is
   filled by the node's own queue;
+- a node steals when it becomes idle and its queue is empty, from queues that the engine keeps: messages take
+  no time;
 - a node takes only reservations whose tasks it may run, since here tasks have constraints.
 """
 

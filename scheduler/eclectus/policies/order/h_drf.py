@@ -6,6 +6,7 @@ over its weight is next. Adding up shares along a tree, and comparing each child
 siblings that need different resources: what a job holds of CPUs would keep its sibling from GPUs.
 
 Departures:
+- the tree has two levels, where the paper's may have any number; `pools` has more.
 - the paper scales the children of a node to the least of them before it adds them up, and leaves out what is
   saturated. Here namespaces are compared by their share of one resource, the dominant one of the pod that is
   next. So what is saturated has no part, since no pod that needs it is next; and a job that once got much

@@ -7,6 +7,7 @@ use all nodes, long ones the long partition. DLWL, which stands for Yaq-d in the
 each heartbeat only; in between it adds what it has placed and does not see tasks end.
 
 Departures:
+- a task is long by its own estimate, and short without one; in the paper a job is, by the mean of its tasks;
 - one heartbeat updates all nodes; its jitter is uniform, not a whole number of seconds;
 - the wait for a class of tasks that was not placed since the last heartbeat is computed when such a task
   arrives, so that waits are kept only for classes in use;

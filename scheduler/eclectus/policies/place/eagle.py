@@ -11,9 +11,10 @@ A short task never waits behind a long one, with one exception: a short job whos
 nodes of the short partition, while all others have long tasks.
 
 Departures:
-- messages take no time, so the bit vector is never outdated (IdealEagle in the paper) and the second round is
-  never rejected. Nodes without long tasks are therefore used up first, and the short partition only if there
-  is none;
+- a task is long by its own estimate, and short without one; in the paper a job is, by the mean of its tasks;
+- the engine keeps the node queues, and messages take no time, so the bit vector is never outdated (IdealEagle
+  in the paper) and the second round is never rejected. Nodes without long tasks are therefore used up first,
+  and the short partition only if there is none;
 - the paper has no constraints. Here all probes of a job go to nodes that may run it; if these are no more
   than its probes, each gets one, which is enough since reservations stay.
 """

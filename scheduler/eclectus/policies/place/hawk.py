@@ -5,6 +5,8 @@ the node queue of least estimated wait in the long partition. A short job puts r
 the whole cluster, as in Sparrow. The third part of Hawk, task stealing, is `line: {policy: stealing}`.
 
 Departures:
+- a task is long by its own estimate, and short without one; in the paper a job is, by the mean of its tasks;
+- the engine keeps the node queues, where the paper has a daemon on each node, so messages take no time;
 - the central part estimates waits from long tasks alone, as the published simulator does;
 - the published simulator draws with replacement; where constraints leave no more nodes than reservations,
   here each of them gets its share.

@@ -1,11 +1,13 @@
 """Join-Idle-Queue (JIQ): an idle node if there is one, else a random node.
 
 Lu, Xie, Kliot, Geller, Larus, Greenberg, "Join-Idle-Queue: A novel load balancing algorithm for dynamically
-scalable web services", Performance 2011, with one dispatcher. Idle nodes are known to the dispatcher; a task
-goes to one of them. Neither speeds nor queue lengths are used.
+scalable web services", Performance 2011. Idle nodes are known to the dispatcher; a task goes to one of them.
+Neither speeds nor queue lengths are used.
 
-Departure: idle means that the node has room for the task, so a node of several slots counts as idle until it
-is full. The idle node is drawn uniformly, as in the paper's JIQ-Random.
+Departures:
+- there is one dispatcher, which knows all idle nodes. The paper has many, each with a queue of its own of
+  idle nodes, which an idle node joins at random (JIQ-Random);
+- idle means that the node has room for the task, so a node of several slots counts as idle until it is full.
 """
 
 from collections.abc import Iterator

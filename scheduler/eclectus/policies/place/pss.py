@@ -3,7 +3,10 @@
 A baseline of Wu, Liu, "Rosella", 2020 (section on proportional sampling): node i is drawn with probability
 mu_i over the sum of all mu, and the task joins its queue. With exact rates it is stable for every load below
 1; with a relative error of e in the rates it is stable up to a load of (1 - e) / (1 + e), where two choices
-still are stable. No departures.
+still are stable.
+
+Departure: mu_i is the rate of one slot of the node, for the task's workload. So nodes of unequal slots get as
+much work for each node, and not for each slot, where the paper's workers run one task at a time.
 """
 
 from collections.abc import Iterator

@@ -11,6 +11,8 @@ Departures:
   messages;
 - the reservations of a job with constraints are drawn from the nodes that may run it, for all its tasks
   together, where the paper samples for each task;
+- a node serves its queue in order of arrival; the paper's may have queues by priority or by user, in fair
+  shares;
 - tasks of one job that arrive at different times are sampled separately, because the size of the job is not
   known in advance.
 """

@@ -8,6 +8,8 @@ remaining work, so that both have the same weight. The pair of task and machine 
 placed next, until nothing fits.
 
 Departures:
+- a demand is what the pod requests, of whatever resources nodes offer. The paper's is the measured peak use
+  of processor, memory, disk and network, and a task that reads from elsewhere needs room there too.
 - the paper scores tasks for one machine when it has freed resources. Here all machines with room are compared
   for each placement, and e is computed over the candidates at hand, because one scheduling cycle may see many
   changed nodes.

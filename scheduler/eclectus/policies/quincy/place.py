@@ -8,6 +8,7 @@ that a solver that is away costs quality and no time.
 
 M. Isard and others, "Quincy: Fair Scheduling for Distributed Computing Clusters", SOSP 2009; I. Gog and
 others, "Firmament: Fast, Centralized Cluster Scheduling at Scale", OSDI 2016. Departures:
+- costs are run times, numbers of pods or bandwidth, by model (costs/). Quincy's are bytes to be moved.
 - running pods stay where they are. The paper's running arcs, by which a round may also end or move a pod, are
   left out: in Kubernetes a pod that is moved begins anew.
 - pods have vectors of requests, a network has slots. A node has as many slots for a class as pods of it fit

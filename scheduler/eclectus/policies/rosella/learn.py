@@ -14,7 +14,13 @@ node. docs/rosella.md describes the learner with its formulas. Departures from t
   (maths/turnaround.py); not with `mode: paper`;
 - each namespace learns from its own tasks, and from others no more than a bounded prior (namespaces.py);
 - unknown is not dead: a node without samples counts as typical, and a silent node is dead only if tasks run
-  there and do not end (failure_detector.py).
+  there and do not end (failure_detector.py);
+- formulas of arrivals, window, cut-off and probes are corrected, where the paper's have a wrong sign, unit or
+  distribution (maths/load.py). S, the number of arrivals by which lambda is estimated, is fixed: 1,000, and
+  100 for what must follow changes. mu_bar is measured, unless `capacity` states it. The factor 1 - eps of
+  rates is left out: it changes no draw;
+- benchmarks run only where an admin has asked for them by NodeProbes, with a command that these name. The
+  paper's are copies of recent requests, and are sent always.
 
 `mode: paper` disables the cap, ageing, alarms and the matrix. The corrections of the paper's formulas stay
 (docs/rosella.md), as does that unknown is not dead, and a weak prior, without which a single sample would
@@ -163,7 +169,7 @@ class RosellaLearn(Learn):
         0.5,
         "effective rate of a node for a workload that it has never run, as a share of the expected rate",
         why="where workloads rank nodes differently, every node would otherwise be tried for each, and a "
-        "trial may run long; where they do not, a half costs little (docs/results/rosella.md)",
+        "trial may run long; where they do not, a half costs little (docs/results/rosella-rules.md)",
         least=0.05,
         most=1,
     )

@@ -19,6 +19,7 @@ modes, chosen by `view`:
   `line: {policy: rosella}` (rosella/line.py). In the paper a task stays where it was sent;
 - a node has many slots and tasks differ in size, so queue lengths are counted in slots of the task's class.
   Also with `mode: paper`; with one slot they are the paper's;
+- draws are in proportion to the rate of one of a node's slots, not of all. Also with `mode: paper`;
 - ties, which the paper does not specify, go to the faster node. Also with `mode: paper`;
 - preferences of pods, which the paper does not have, make a node count as slower. Also with `mode: paper`;
 - so does, with re-planning, that a node is needed by tasks that can run on few (costs.py); from Phoenix;
