@@ -77,7 +77,7 @@ stragglers: venv ## print and write docs/results/stragglers.md, what copies gain
 together: venv ## print and write docs/results/together.md, what each feature brings alone and beside the others: 10 minutes on two idle cores (TOGETHER=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.together $(TOGETHER)
 
-carbyne: venv ## write docs/results/carbyne.md, jobs with stages by order: 50 minutes on two idle cores (CARBYNE=--quick: 2)
+carbyne: venv ## write docs/results/carbyne.md, jobs with stages by order: 65 minutes on two idle cores (CARBYNE=--quick: 2)
 	@$(BIN)/python -m eclectus_bench.carbyne.report $(CARBYNE)
 
 soak: venv ## memory, steps, Leases and errors on 15,000 nodes with 120,000 pods: 20 minutes and up to 10 to build the cluster (SOAK=--quick: 1)

@@ -45,6 +45,15 @@ def test_every_section_can_be_read_and_its_load_is_found(
     assert 0.1 < load_at_rate_1(scenario_text(section)) < 1000
 
 
+def test_wrong_demands_change_what_tasks_request_and_not_how_many_arrive() -> None:
+    section = next(each for each in SECTIONS if each.name == "demands")
+    changed = dict(zip((case.what for case in section.cases), section.cases, strict=True))
+    assert (
+        changed["+25%"].changes[0].startswith("workload.dags.mix=[{requests: {cpu: 1250m, memory: 2560Mi}}, ")
+    )
+    assert {case.load for case in section.cases} == {0.95}
+
+
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ECLECTUS_DATA", str(tmp_path))
     assert "set ECLECTUS_DATA" in missing(SECTIONS[0].jobs.files)
@@ -169,3 +178,5 @@ def test_a_section_is_measured(section: Section, monkeypatch: pytest.MonkeyPatch
     rows = list(rows_of(run_section(small, Size(jobs=10, seeds=1), 1, said.append)))
     assert [row.contestant for row in rows] == list(section.contestants)
     assert all(row.figures["mean, s"] is not None for row in rows)
+    if section.name in ("tpch", "overload"):
+        assert any(row.figures["Jain"] is not None for row in rows), "no window that two jobs fill"

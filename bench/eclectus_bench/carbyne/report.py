@@ -23,6 +23,7 @@ from eclectus_bench.carbyne.cases import (
     REFERENCE,
     SCALE,
     SECTIONS,
+    WINDOW,
     Section,
     missing,
 )
@@ -151,12 +152,12 @@ shortest. The true run time of a task is the mean of its stage.
 `factor` is the mean response time of jobs under `drf` over that here, with the same jobs: above 1 is better.
 `p50` and `p95` are of the factors of single jobs, `worst` is the least of a run, `below 0.8` the share of
 jobs that take more than 1.25 times as long as under `drf`. `makespan` is over that of `drf`: below 1 is
-better. Jain's index and `x alone` (time over that on 1/N of the cluster) are defined with
-[the simulator](../simulator.md#jobs-that-are-graphs-of-stages). Means over runs ± half of Student's 95 %
-interval; **bold** is worse than `drf` by more than the interval."""
+better. Jain's index, here in windows of {WINDOW}, and `x alone` (time over that on 1/N of the cluster) are
+defined with [the simulator](../simulator.md#jobs-that-are-graphs-of-stages). Means over runs ± half of
+Student's 95 % interval; **bold** is worse than `drf` by more than the interval."""
 
 COLUMNS = ("mean, s", "factor", "p50", "p95", "below 0.8, %", "worst", "makespan", "Jain", "x alone", "slips")
-MAY_LACK = frozenset({"Jain", "slips"})  # Jain's index: runs shorter than two of its windows
+MAY_LACK = frozenset({"Jain", "slips"})  # Jain's index: no window that two jobs fill
 BETTER_BELOW_1 = frozenset({"makespan"})
 
 
@@ -243,7 +244,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     began = _clocks()
     tables: list[tuple[Section, list[Row]]] = []
     left_out = {each.name: each.title for each in SECTIONS}
-    expected = "two minutes" if options.quick else "50 minutes on two idle cores"
+    expected = "two minutes" if options.quick else "65 minutes on two idle cores"
     text = ""
     with Progress("carbyne", expected=expected) as progress:
         for section in SECTIONS:

@@ -18,7 +18,7 @@ from eclectus.sim.base.work import WorkClass
 from eclectus.sim.report.compare import compare_jobs
 from eclectus.sim.runs import RunSpec, StopRequest, run_batch
 from eclectus.sim.scenario import Scenario, parse
-from eclectus_bench.carbyne.cases import BASELINE, CORES, MACHINES, Case, Section, folder
+from eclectus_bench.carbyne.cases import BASELINE, CORES, MACHINES, WINDOW, Case, Section, folder
 
 Runs = dict[str, dict[str, list[RunResult]]]
 """Case -> contestant -> its runs in the order of the seeds."""
@@ -94,7 +94,7 @@ def loads(scenario: Scenario) -> Mapping[str, float]:
 def scenario_text(section: Section) -> str:
     """The scenario of the section; its files are relative to the folder of data sets."""
     dags = yaml.safe_load(f"{{{section.jobs.settings}}}")
-    dags["classes"] = section.classes
+    dags |= {"classes": section.classes, "fairnessWindow": WINDOW}
     dags |= dict(zip(("file", "graphs"), section.jobs.files, strict=False))
     machine = {"resources": {"cpu": CORES, "memory": "128Gi"}}
     mean = fmean(section.speeds or (1,))  # estimates are of speed 1, and meant as those of mean speed

@@ -16,9 +16,9 @@ from eclectus.model.events import Event, JobGone, JobSeen
 from eclectus.model.job import JobPlan
 from eclectus.model.objects import Node
 from eclectus.sim.base.machine import TaskRun
-from eclectus.sim.base.work import Arrival, Dag, WorkClass, build_dag
+from eclectus.sim.base.work import WINDOW_SECONDS, Arrival, Dag, WorkClass, build_dag
 from eclectus.sim.world.cluster import Failures
-from eclectus.sim.world.dag_record import WINDOW_SECONDS, DagRecord, jain_index, seconds_alone
+from eclectus.sim.world.dag_record import DagRecord, jain_index, seconds_alone
 from eclectus.sim.world.jobs import History, StagedJobs, StageTaskRun
 from short_scenarios import scenario
 from staged_jobs import DIAMOND, Stage, drafts, job, written
@@ -217,9 +217,10 @@ def test_alone_is_never_below_the_bounds_nor_above_graham_s(
 # -- the record of shares ----------------------------------------------------------------------------
 
 
-def test_shares_are_integrated_and_compared_in_windows() -> None:
+@pytest.mark.parametrize(("window", "windows"), [(WINDOW_SECONDS, 1), (WINDOW_SECONDS / 6, 11)])
+def test_shares_are_integrated_and_compared_in_windows(window: float, windows: int) -> None:
     """Two jobs on ten cores: one holds six of them and the other two, and both have more to do."""
-    record, graph = DagRecord([NODE]), dag(("a", 8, 60.0, ""))
+    record, graph = DagRecord([NODE], window), dag(("a", 8, 60.0, ""))
     for number in (0, 1):
         record.arrive(number, graph, sizes_of(graph), True, 0.0)
         record.submit(number, 8, 0.0)
@@ -236,7 +237,7 @@ def test_shares_are_integrated_and_compared_in_windows() -> None:
     for each in (*runs[0], *runs[1]):
         record.end(each, end)
     found = record.result()
-    assert found.windows == 1  # the first begins before the jobs have any task
+    assert found.windows == windows  # the first begins before the jobs have any task
     assert found.fairness == pytest.approx(jain_index([6, 2])) == pytest.approx(0.8)
     assert found.above_share == pytest.approx(0.1 * end)  # six tenths where a half is due
     assert found.below_share == pytest.approx(0.3 * end)

@@ -43,7 +43,7 @@ SLOW = {
     "make bench": 60,
     "make bench BENCH='--only simulator --tasks 100000'": 3,
     "make bench BENCH=--quick": 6,
-    "make carbyne": 60,
+    "make carbyne": 80,
     "make compare": 55,
     "make demo": 22,
     "make demo DEMO=--quick": 2,

@@ -126,7 +126,7 @@ class DagResult(Struct, frozen=True):
     jobs: list[DagJob]  # in the order of their ends
     fairness: float | None  # Jain's index of received over entitled share, mean over windows; null: no window
     fairness_least: float | None  # of all windows
-    windows: int  # of 60 s in which at least two jobs had tasks waiting all the time
+    windows: int  # in which at least two jobs had tasks waiting all the time
     below_share: NonNegative  # share-seconds below what waiting jobs were entitled to
     above_share: NonNegative  # share-seconds above what jobs were entitled to
     lost: int  # attempts of tasks that failed, or were lost with their machine

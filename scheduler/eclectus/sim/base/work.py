@@ -97,12 +97,16 @@ class Arrival(Struct, frozen=True, gc=False):
     estimates: tuple[float | None, ...] | None = None  # with a dag: of each stage; None: its true mean
 
 
+WINDOW_SECONDS = 60.0  # as in Carbyne's evaluation (OSDI 2016)
+
+
 @dataclass(frozen=True, slots=True)
 class StageRules:
-    """What happens to tasks of stages beside their work, and where their estimates come from."""
+    """What happens to tasks of stages beside their work, where estimates come from, what is measured."""
 
     history_runs: int = 0  # estimates are medians of so many last runs of the stage; 0: of the arrival
     failure_probability: float = 0.0  # of each attempt of a task
+    window_seconds: float = WINDOW_SECONDS  # of Jain's index
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from eclectus.sim.base.files import read_data
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.random_draws import SizeDistribution, endless_draws, stream
 from eclectus.sim.base.work import (
+    WINDOW_SECONDS,
     Arrival,
     ArrivalPlan,
     Classes,
@@ -281,6 +282,13 @@ class Dags(Workload):
     failures: float = setting(
         0.0, "probability that an attempt of a task fails; it is made again", least=0, most=0.9
     )
+    fairness_window: float = setting(
+        WINDOW_SECONDS,
+        "length of the windows of Jain's index; in each jobs count that have tasks waiting all the time",
+        why="as in Carbyne's evaluation; jobs that are shorter fill only shorter ones",
+        unit="s",
+        least=0.001,
+    )
     tasks: TaskNeeds | None = setting(None, "tpch, alibaba: what every task requests")
     mix: tuple[TaskNeeds, ...] = setting(
         (), "tpch, alibaba, instead of tasks: each stage requests one of these, the same in all runs"
@@ -335,7 +343,7 @@ class Dags(Workload):
             tasks_a_second=rate * counts.total(),
             tasks=counts.total() if ends else None,
             measured=range(counts.total()) if self.arrivals == "together" else None,
-            stages=StageRules(self.estimates.history_runs, self.failures),
+            stages=StageRules(self.estimates.history_runs, self.failures, self.fairness_window),
             arrivals=partial(self._arrivals, tuple(jobs), jobs_a_second, relative_sizes),
         )
 

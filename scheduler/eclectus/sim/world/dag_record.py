@@ -2,7 +2,7 @@
 
 A job is entitled to 1/N of the cluster, N being the number of jobs at that moment. It receives its dominant
 share: the largest share of a resource of all machines that its running tasks hold (Ghodsi and others,
-NSDI 2011). Jain's index is that of received over entitled in windows of a minute, over the jobs that have
+NSDI 2011). Jain's index is that of received over entitled in windows of equal length, over the jobs that have
 waiting tasks from the beginning to the end of a window: for others, holding little is no loss. The yardstick
 of a job's response is the time that it would take on a part of the cluster that it has to itself.
 
@@ -20,7 +20,7 @@ from eclectus.model.job import JobPlan
 from eclectus.model.objects import Node
 from eclectus.sim.base.machine import TaskRun
 from eclectus.sim.base.results import DagJob, DagResult
-from eclectus.sim.base.work import Dag, Stage
+from eclectus.sim.base.work import WINDOW_SECONDS, Dag, Stage
 
 CLOSE = 1e-9  # relative: shares are fractions of amounts
 
@@ -70,9 +70,6 @@ def _take(stage: Stage, free: dict[str, float], times: int) -> None:
             free[name] -= times * amount
 
 
-WINDOW_SECONDS = 60.0  # as in Carbyne's evaluation (OSDI 2016)
-
-
 class _Job(Struct):
     """A job that has not ended."""
 
@@ -93,8 +90,9 @@ class _Job(Struct):
 class DagRecord:
     """The record of one run; `StagedJobs` calls it at every change, in order of time."""
 
-    def __init__(self, nodes: Iterable[Node]) -> None:
+    def __init__(self, nodes: Iterable[Node], window_seconds: float = WINDOW_SECONDS) -> None:
         """`nodes`: all, as they are at first; what fails later does not change what jobs are entitled to."""
+        self._window_seconds = window_seconds
         self._capacity: Counter[str] = Counter()
         for node in nodes:
             self._capacity.update(dict(node.allocatable))
@@ -181,7 +179,7 @@ class DagRecord:
             self._settle_all()
             self._close_window()
             # Without jobs, no window has anything to show: the next one begins now.
-            self._window_end = (self._window_end if self._jobs else now) + WINDOW_SECONDS
+            self._window_end = (self._window_end if self._jobs else now) + self._window_seconds
         self._integrate(now)
 
     def _integrate(self, at: float) -> None:

@@ -44,8 +44,9 @@ from eclectus.model.printed import nearest
 from eclectus.model.settings import REQUIRED, setting
 from eclectus.sim.base.machine import TaskRun
 from eclectus.sim.base.results import PoolResult, PoolsResult
+from eclectus.sim.base.work import WINDOW_SECONDS
 from eclectus.sim.world.cluster import check_distinct, read_amounts
-from eclectus.sim.world.dag_record import WINDOW_SECONDS, jain_index
+from eclectus.sim.world.dag_record import jain_index
 from eclectus.sim.world.run_record import Histogram, RunRecord, times_of
 
 ALL_NAMESPACES: Selector = ()

@@ -117,7 +117,8 @@ class World:
         self.on_step: Callable[[float, Sequence[Event], Sequence[Command]], None] | None = None
         self.on_perturbation: Callable[[], None] | None = None  # called after true speeds have changed
         self._arrivals = enumerate(record.until_measured(arrivals))
-        self.dags = DagRecord(machine.node for machine in machines.values())
+        nodes = (machine.node for machine in machines.values())
+        self.dags = DagRecord(nodes, stages.window_seconds)
         # Without delay a pod's start carries no news beside the result of its bind, except to some learners.
         self._shows_starts = hop_seconds > 0 or bool(engine.needs.keys() & {"start times", "budgets"})
         self._judge = Judge()
