@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from eclectus import __version__
+from eclectus.maths.load import error_aimed
 from eclectus_bench.processes import in_processes
 from eclectus_bench.profiles import Runs, cell, measure, parser_of, publish
 from eclectus_bench.rosella import learning, queues
@@ -158,7 +159,7 @@ def learning_lines(times: Times) -> Iterator[str]:
             f"{nodes} | {load:g} | {window:,} | {window / load:,.0f}",
             cell([times[case].times for case in cases], 0),
             cell([100 * times[case].error for case in cases], 1),
-            f"{100 * learning.error_aimed(load):.0f}",
+            f"{100 * error_aimed(load):.0f}",
         ]
         yield f"| `{learner}` | {' | '.join(cells)} |"
     yield "\n| exponent | by the paper's window | `paper` | `eclectus` |\n|---|---:|---:|---:|"
