@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet
 .DEFAULT_GOAL := help
-.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles held-out report lint bench rosella phoenix tenants stragglers together carbyne soak e2e e2e-upstream conformance differential chaos pressure versions images lock audit manifests clean
+.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles held-out report lint bench rosella phoenix tenants stragglers together carbyne soak e2e e2e-upstream conformance differential chaos pressure versions images release lock audit manifests clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -110,10 +110,14 @@ manifests: venv ## write the derived files: manifests/, docs/reference/, the cha
 images: venv ## build the images without Docker, as archives in build/images/ (as root, on Debian or Ubuntu)
 	@$(BIN)/python -m eclectus_hack images $(IMAGES)
 
+release: venv ## rehearse a release in build/release (as root, with images): 10 minutes, the first time 30 (RELEASE="--registry localhost:5000")
+	@$(BIN)/python -m eclectus_hack release $(RELEASE)
+
 lock: venv ## resolve the newest allowed versions into requirements/
 	$(BIN)/pip install --quiet uv
 	$(COMPILE) pyproject.toml --extra live --extra cli --extra load --extra operator --group dev --upgrade -o requirements/dev.lock
 	$(COMPILE) pyproject.toml --extra live --extra load -c requirements/dev.lock -o requirements/live.lock
+	$(COMPILE) pyproject.toml --extra cli --no-emit-package numpy -c requirements/dev.lock -o requirements/cli.lock
 	$(COMPILE) pyproject.toml --extra operator -c requirements/dev.lock -o requirements/operator.lock
 	echo hatchling | $(COMPILE) - -c requirements/dev.lock -o requirements/build.lock
 	echo 'ortools>=9.15,<9.16' | $(COMPILE) - --no-deps -o requirements/flow.lock # as the extra `flow`

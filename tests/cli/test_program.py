@@ -151,6 +151,14 @@ def test_a_kubeconfig_that_logs_in_by_oidc_says_which_extra_reads_it(tmp_path):
     assert (done.returncode, done.stderr) == (1, f"error: {problem}\n")
 
 
+def test_without_numpy_as_in_krews_plugin_a_command_that_needs_it_says_so():
+    code = "import sys; sys.modules['numpy'] = None; from eclectus.cli.main import main; main()"
+    run = [sys.executable, "-c", code, "policies"]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: this command needs the package numpy, which the plugin of krew")
+
+
 def test_a_package_that_no_extra_has_is_a_defect():
     with pytest.raises(ModuleNotFoundError):
         main_module._extra_for(ModuleNotFoundError(name="eclectus.nothing"))

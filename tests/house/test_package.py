@@ -83,5 +83,9 @@ def test_images_and_tests_use_the_same_package_versions():
     assert {"aiohttp", "kopf", "msgspec"} <= operator.keys()
     assert live.items() <= dev.items()
     assert operator.items() <= dev.items()
+    plugin = locked("cli.lock")
+    assert {"aiohttp", "click", "kubernetes", "msgspec"} <= plugin.keys()
+    assert "numpy" not in plugin, "eclectus_hack.release.kubectl_plugin says why"
+    assert plugin.items() <= dev.items()
     assert not live.keys() & {"pytest", "mypy", "helm-python-sdk", "kopf", "kubernetes"}
     assert not operator.keys() & {"pytest", "mypy", "helm-python-sdk", "kubernetes"}

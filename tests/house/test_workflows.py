@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from eclectus_e2e.paths import CHECKOUT
+from eclectus_hack.release.command import release
 
 WORKFLOWS = sorted((CHECKOUT / ".github" / "workflows").glob("*.yaml"))
 TARGETS = set(re.findall(r"^([a-z0-9-]+):", (CHECKOUT / "Makefile").read_text(), flags=re.MULTILINE))
@@ -17,11 +18,29 @@ def steps(path):
     return [step for job in jobs.values() for step in job["steps"]]
 
 
+# A release is published, its images are pushed, and both are signed with the workflow's identity.
+WRITES = {"release.yaml": {"contents": "write", "packages": "write", "id-token": "write"}}
+
+
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_a_workflow_has_read_permission_only(path):
+def test_a_workflow_has_read_permission_only_but_for_a_release(path):
     workflow = yaml.safe_load(path.read_text())
     assert workflow["permissions"] == {"contents": "read"}
-    assert all("permissions" not in job and job["timeout-minutes"] <= 45 for job in workflow["jobs"].values())
+    jobs = workflow["jobs"].values()
+    assert all(
+        job.get("permissions") == WRITES.get(path.name) and job["timeout-minutes"] <= 45 for job in jobs
+    )
+
+
+def test_only_a_tag_starts_a_release_and_it_calls_what_is_rehearsed(capsys):
+    (path,) = (each for each in WORKFLOWS if each.name == "release.yaml")
+    # YAML 1.1 reads the key `on` as true.
+    assert yaml.safe_load(path.read_text())[True] == {"push": {"tags": ["v*"]}}
+    (called,) = re.findall(r'make release .*?RELEASE="([^"]*)"', path.read_text(), flags=re.DOTALL)
+    with pytest.raises(SystemExit):
+        release(["--help"])
+    options = set(re.findall(r"--[a-z]+", called))
+    assert options == set(re.findall(r"--[a-z]+", capsys.readouterr().out)) - {"--help"}
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)

@@ -148,8 +148,10 @@ def complete_for_kubectl() -> None:
 
 
 def _extra_for(error: ModuleNotFoundError) -> str:
-    """Which extra has the package that is missing. Raises the error again for a package of none."""
+    """What brings the package that is missing. Raises the error again for a package of ours."""
     package = (error.name or "").partition(".")[0]
+    if package == "numpy":
+        return "this command needs the package numpy, which the plugin of krew leaves out: pip brings both"
     extra = next((name for name, packages in EXTRAS.items() if package in packages), None)
     if extra is None:
         raise error

@@ -10,7 +10,7 @@ import pytest
 
 from eclectus_e2e.errors import BuildError, MachineError, UsageError
 from eclectus_e2e.paths import CHECKOUT, IMAGES
-from eclectus_e2e.testbed.images import archives, layers, shell, tarball
+from eclectus_e2e.testbed.images import architectures, archives, debian, layers, python, shell, tarball
 from eclectus_e2e.testbed.images.contents import contents, parse
 from eclectus_hack import dockerfiles
 
@@ -28,7 +28,7 @@ def small(tmp_path):
 
 def image_of(tree, tar):
     layer = layers.Layer(tar, layers.pack(tree, tar))
-    return tarball.ImageArchive("example/image:1", [layer], {"Entrypoint": ["/file"]})
+    return tarball.ImageArchive("example/image:1", [layer], {"Entrypoint": ["/file"]}, "amd64")
 
 
 def test_every_file_that_the_list_names_exists():
@@ -169,6 +169,50 @@ def test_an_unmet_requirement_is_named_with_what_to_do(monkeypatch):
     assert "needs root" in archives.unmet_requirement()
     with pytest.raises(MachineError, match="needs root"):
         archives.archive("unit")
+
+
+def test_another_architecture_needs_a_kernel_that_runs_its_programs(monkeypatch, tmp_path):
+    monkeypatch.setattr(architectures, "own_architecture", lambda: "amd64")
+    monkeypatch.setattr(architectures, "SYSTEM_PATH", str(tmp_path))
+    install = "apt-get install arch-test binfmt-support qemu-user-static"
+    assert install in architectures.why_not_runnable("arm64")
+    program = tmp_path / "arch-test"
+    program.write_text('#!/bin/sh\necho "$1: not supported"\nexit 1\n')
+    program.chmod(0o755)
+    reason = architectures.why_not_runnable("arm64")
+    assert "(arm64: not supported)" in reason
+    assert install in reason
+    program.write_text("#!/bin/sh\n")
+    assert architectures.why_not_runnable("arm64") is None
+    program.unlink()
+    assert architectures.why_not_runnable("amd64") is None
+    monkeypatch.setattr(architectures, "own_architecture", lambda: "riscv64")
+    assert architectures.why_not_runnable("riscv64") == (
+        "images are built for amd64 and arm64; this machine has riscv64"
+    )
+
+
+@pytest.mark.parametrize(
+    ("distribution", "architecture", "mirror"),
+    [
+        ("debian", "arm64", "http://mirror/debian"),
+        ("ubuntu", "amd64", "http://mirror/debian"),
+        ("ubuntu", "arm64", "http://ports.ubuntu.com/ubuntu-ports"),
+    ],
+)
+def test_packages_come_from_the_machines_mirror_if_it_has_the_architecture(
+    monkeypatch, distribution, architecture, mirror
+):
+    monkeypatch.setattr(debian, "own_architecture", lambda: "amd64")
+    monkeypatch.setattr(debian.platform, "freedesktop_os_release", lambda: {"ID": distribution})
+    monkeypatch.setattr(debian, "run", lambda *_: "http://mirror/debian\nhttp://other\n")
+    assert debian._mirror("bookworm", architecture) == mirror
+
+
+def test_wheels_for_an_image_run_on_the_oldest_release_that_it_may_have():
+    found = python.linux_platforms("arm64")
+    assert found[0] == "manylinux_2_36_aarch64"
+    assert found[-2:] == ["manylinux_2_17_aarch64", "manylinux2014_aarch64"]
 
 
 def test_an_unknown_image_is_an_error_that_lists_the_images():

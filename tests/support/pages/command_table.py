@@ -111,6 +111,7 @@ NOT_RUN = {
     "make versions MINOR=*": "a part of `make versions`",
     "make e2e-upstream UPSTREAM=*": "`make e2e-upstream` with another scheduler, for comparison",
     "make images*": "needs root and Debian packages; tests/e2e/testbed/test_images_live.py builds them",
+    "make release*": "needs root and Debian packages; tests/system/test_release.py does the same",
     "make lint": ".ci/run runs it before the tests",
     "make phoenix PHOENIX=*": "a part of `make phoenix`; tests/bench/test_phoenix.py runs a short one",
     "make soak SOAK=*": "`make soak` with other sizes; tests/bench/test_soak.py runs the quick one",

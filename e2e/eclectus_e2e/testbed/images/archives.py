@@ -1,22 +1,21 @@
 """Builds images without Docker: their names, layers, and archives in `build/images/`."""
 
 import os
-import platform
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import eclectus
 from eclectus_e2e.errors import MachineError, UsageError
 from eclectus_e2e.paths import CHECKOUT, SYSTEM_PATH
+from eclectus_e2e.testbed.images.architectures import own_architecture, why_not_runnable
 from eclectus_e2e.testbed.images.contents import Image, contents
 from eclectus_e2e.testbed.images.debian import base_layer
-from eclectus_e2e.testbed.images.layers import Layer
 from eclectus_e2e.testbed.images.pause_and_busybox import busybox_layer, pause_layer
 from eclectus_e2e.testbed.images.python import VENV, application_layer, dependencies_layer, files_layer
-from eclectus_e2e.testbed.images.tarball import ARCHITECTURES, ImageArchive, write
+from eclectus_e2e.testbed.images.tarball import ImageArchive, write
 from eclectus_e2e.testbed.locks import file_lock
 
 FOLDER = CHECKOUT / "build" / "images"
@@ -30,12 +29,10 @@ def references() -> Mapping[str, str]:
     return {**listed, "pause": "registry.k8s.io/pause:3.10", "busybox": "docker.io/library/busybox:static"}
 
 
-def unmet_requirement() -> str | None:
+def unmet_requirement(architecture: str = "") -> str | None:
     """The first requirement for building images that this machine does not meet; None when it meets all."""
     if os.geteuid() != 0:
         return "building images without Docker needs root, for debootstrap and chroot"
-    if platform.machine() not in ARCHITECTURES:
-        return f"images are built for {' and '.join(ARCHITECTURES)}; this machine has {platform.machine()}"
     missing = [
         package for program, package in PROGRAMS.items() if not shutil.which(program, path=SYSTEM_PATH)
     ]
@@ -43,7 +40,7 @@ def unmet_requirement() -> str | None:
         return f"building images without Docker needs `apt-get install {' '.join(missing)}`"
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
         return "building images without Docker needs CAP_SYS_ADMIN, to mount; root does not have it here"
-    return None
+    return why_not_runnable(architecture or own_architecture())
 
 
 def archive(name: str) -> Path:
@@ -55,11 +52,11 @@ def archive(name: str) -> Path:
         raise UsageError(f"unknown image {name!r}; choose from {', '.join(references())}")
     if reason := unmet_requirement():
         raise MachineError(reason)
-    layers, config = _UTILITY_IMAGES[name]() if name in _UTILITY_IMAGES else _listed_image(name)
+    image = _utility_image(name) if name in _UTILITY_IMAGES else listed_image(name, own_architecture())
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{name}.tar"
     with file_lock(FOLDER / "lock", "an image"):
-        write(ImageArchive(references()[name], layers, config), path)
+        write(image, path)
     return path
 
 
@@ -74,13 +71,21 @@ def container_settings(image: Image) -> Mapping[str, Any]:
     }
 
 
-def _listed_image(name: str) -> tuple[Sequence[Layer], Mapping[str, Any]]:
+def listed_image(name: str, architecture: str) -> ImageArchive:
+    """An image of the list for an architecture; missing layers are built. Raises BuildError."""
     image = contents().images[name]
     if image.lock:
-        layers = [base_layer(), dependencies_layer(image), application_layer(image)]
+        # What the wheel contains is the same for every architecture.
+        above = [dependencies_layer(image, architecture), application_layer(image)]
     else:
-        layers = [base_layer(), files_layer(name, image)]
-    return layers, container_settings(image)
+        above = [files_layer(name, image)]
+    layers = [base_layer(architecture), *above]
+    return ImageArchive(references()[name], layers, container_settings(image), architecture)
+
+
+def _utility_image(name: str) -> ImageArchive:
+    layers, config = _UTILITY_IMAGES[name]()
+    return ImageArchive(references()[name], layers, config, own_architecture())
 
 
 # For real nodes: containerd starts `pause` in every pod; pods of tests run `busybox`.

@@ -1,6 +1,7 @@
 """The base layer: Debian with Python, installed by debootstrap.
 
 The release is the machine's own, from the mirror that its apt uses, which is known to be reachable.
+For another architecture the kernel runs the programs of its packages by QEMU.
 """
 
 import platform
@@ -8,6 +9,7 @@ import shutil
 from pathlib import Path
 
 from eclectus_e2e.errors import BuildError
+from eclectus_e2e.testbed.images.architectures import own_architecture
 from eclectus_e2e.testbed.images.layers import Layer, cached
 from eclectus_e2e.testbed.images.shell import run, run_inside
 
@@ -19,13 +21,19 @@ DROPPED = (
     *(f"var/{name}" for name in ("cache", "lib/apt", "log")),
     *(f"etc/{name}" for name in ("hostname", "resolv.conf", "shadow", "shadow-")),
 )
+# Ubuntu's mirrors have amd64 alone, and its ports all others.
+UBUNTU = {"amd64": "http://archive.ubuntu.com/ubuntu", "arm64": "http://ports.ubuntu.com/ubuntu-ports"}
 
 
-def base_layer() -> Layer:
-    """Debian with Python; the first build takes up to three minutes. Needs root and CAP_SYS_ADMIN."""
+def base_layer(architecture: str = "") -> Layer:
+    """Debian with Python, of this machine's architecture by default. Needs root and CAP_SYS_ADMIN.
+
+    The first build takes up to three minutes, and several times as long for another architecture.
+    """
     release = platform.freedesktop_os_release()["VERSION_CODENAME"]
-    key = [Path(__file__).read_bytes(), release.encode(), platform.machine().encode()]
-    return cached("debian", key, lambda tree: _fill(tree, release))
+    architecture = architecture or own_architecture()
+    key = [Path(__file__).read_bytes(), release.encode(), architecture.encode()]
+    return cached(f"debian-{architecture}", key, lambda tree: _fill(tree, release, architecture))
 
 
 def python_name(root: Path) -> str:
@@ -45,11 +53,10 @@ def compile_inside(root: Path, folder: str) -> None:
     run_inside(root, *command.split())
 
 
-def _fill(tree: Path, release: str) -> None:
-    include = f"--include={','.join(PACKAGES)}"
+def _fill(tree: Path, release: str, architecture: str) -> None:
+    options = (f"--arch={architecture}", "--variant=minbase", f"--include={','.join(PACKAGES)}")
     # In a mount namespace, so that its mounts of /proc and /sys always end with it.
-    command = ("unshare", "--mount", "debootstrap", "--variant=minbase", include)
-    run(*command, release, tree, _mirror(release))
+    run("unshare", "--mount", "debootstrap", *options, release, tree, _mirror(release, architecture))
     compile_inside(tree, f"/usr/lib/{python_name(tree)}")
     for name in DROPPED:
         path = tree / name
@@ -58,7 +65,9 @@ def _fill(tree: Path, release: str) -> None:
         shutil.rmtree(device) if device.is_dir() and not device.is_symlink() else device.unlink()
 
 
-def _mirror(release: str) -> str:
+def _mirror(release: str, architecture: str) -> str:
+    if platform.freedesktop_os_release()["ID"] == "ubuntu" and architecture != own_architecture():
+        return UBUNTU[architecture]
     found = run(
         "apt-get",
         "indextargets",

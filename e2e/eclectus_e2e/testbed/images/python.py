@@ -7,7 +7,7 @@ writes would call the machine's Python, so they are replaced.
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import distributions
@@ -15,12 +15,14 @@ from pathlib import Path
 
 from eclectus_e2e.errors import BuildError
 from eclectus_e2e.paths import CHECKOUT
+from eclectus_e2e.testbed.images.architectures import MACHINES, own_architecture
 from eclectus_e2e.testbed.images.contents import Image
 from eclectus_e2e.testbed.images.debian import base_layer, compile_inside, python_name
 from eclectus_e2e.testbed.images.layers import Layer, cached, unpack
 from eclectus_e2e.testbed.images.shell import run
 
 VENV = "/venv"
+GLIBC_MINOR = 36  # of Debian 12, the oldest release with Python 3.11
 PROGRAM = f"""\
 #!{VENV}/bin/python
 import sys
@@ -49,19 +51,37 @@ class Environment:
         """The folder of its programs."""
         return self.folder / "bin"
 
-    def install(self, *arguments: str | Path) -> None:
+    def install(self, architecture: str, *arguments: str | Path) -> None:
         """Install with the machine's pip for this Python; byte code is compiled later."""
-        version = self.python.removeprefix("python")
-        options = ("--python-version", version, "--only-binary=:all:", "--no-compile", "--target", self.site)
-        run(sys.executable, "-m", "pip", "install", "--quiet", *options, *arguments)
+        wanted = wheels_for(self.python.removeprefix("python"), linux_platforms(architecture))
+        options = ("--quiet", "--no-deps", "--no-compile", "--target", self.site)
+        run(sys.executable, "-m", "pip", "install", *options, *wanted, *arguments)
         shutil.rmtree(self.site / "bin", ignore_errors=True)  # scripts that would call the machine's Python
 
 
-def dependencies_layer(image: Image) -> Layer:
+def linux_platforms(architecture: str) -> list[str]:
+    """Platforms of the wheels that run on Debian, the newest C library first (PEP 600)."""
+    machine = MACHINES[architecture]
+    return [f"manylinux_2_{minor}_{machine}" for minor in range(GLIBC_MINOR, 16, -1)] + [
+        f"manylinux2014_{machine}"
+    ]
+
+
+def wheels_for(version: str, platforms: Iterable[str]) -> list[str]:
+    """pip's options for wheels of another Python or platform than its own."""
+    return [
+        "--only-binary=:all:",
+        f"--python-version={version}",
+        *(f"--platform={each}" for each in platforms),
+    ]
+
+
+def dependencies_layer(image: Image, architecture: str) -> Layer:
     """/venv with the locked packages; the first build takes about a minute."""
     lock = CHECKOUT / image.lock
-    key = [_THIS_FILE, base_layer().digest.encode(), lock.read_bytes()]
-    return cached(f"python-{lock.stem}", key, lambda tree: _fill_dependencies(tree, lock))
+    key = [_THIS_FILE, base_layer().digest.encode(), architecture.encode(), lock.read_bytes()]
+    name = f"python-{lock.stem}-{architecture}"
+    return cached(name, key, lambda tree: _fill_dependencies(tree, lock, architecture))
 
 
 def application_layer(image: Image) -> Layer:
@@ -80,9 +100,9 @@ def files_layer(name: str, image: Image) -> Layer:
     return cached(name, [_THIS_FILE, *_source_parts(image)], fill)
 
 
-def _fill_dependencies(tree: Path, lock: Path) -> None:
+def _fill_dependencies(tree: Path, lock: Path, architecture: str) -> None:
     with _environment(tree) as environment:
-        environment.install("--require-hashes", "--requirement", lock)
+        environment.install(architecture, "--require-hashes", "--requirement", lock)
         version = environment.python.removeprefix("python")
         (environment.folder / "pyvenv.cfg").write_text(
             f"home = /usr/bin\ninclude-system-site-packages = false\nversion = {version}\n"
@@ -94,7 +114,7 @@ def _fill_dependencies(tree: Path, lock: Path) -> None:
 
 def _fill_application(tree: Path, image: Image) -> None:
     with _environment(tree) as environment, tempfile.TemporaryDirectory() as scratch:
-        environment.install("--no-deps", "--no-index", _wheel(image, Path(scratch)))
+        environment.install(own_architecture(), "--no-index", _wheel(image, Path(scratch)))
         environment.programs.mkdir()
         for distribution in distributions(path=[str(environment.site)]):
             for entry in distribution.entry_points.select(group="console_scripts"):
@@ -105,7 +125,10 @@ def _fill_application(tree: Path, image: Image) -> None:
 
 @contextmanager
 def _environment(tree: Path) -> Iterator[Environment]:
-    """An empty environment to fill; at the end the image's Python compiles its modules."""
+    """An empty environment to fill; at the end the image's Python compiles its modules.
+
+    Byte code is the same for every architecture, so this machine's base compiles it.
+    """
     with tempfile.TemporaryDirectory(dir=tree.parent) as scratch:
         root = Path(scratch)
         unpack([base_layer()], root)

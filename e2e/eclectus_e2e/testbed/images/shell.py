@@ -11,10 +11,16 @@ from eclectus_e2e.paths import SYSTEM_PATH
 _MAX_OUTPUT_CHARACTERS = 2000  # of a failed program's output in the error
 
 
-def run(*command: str | Path, environment: Mapping[str, str] | None = None) -> str:
-    """Run a program; returns its output. Raises BuildError with the end of the output when it fails."""
+def run(
+    *command: str | Path, environment: Mapping[str, str] | None = None, directory: Path | None = None
+) -> str:
+    """Run a program, in a directory or in the caller's; returns its output.
+
+    Raises BuildError with the end of the output when it fails.
+    """
     ended = subprocess.run(
         command,
+        cwd=directory,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

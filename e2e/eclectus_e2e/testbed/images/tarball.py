@@ -5,7 +5,6 @@ A tar of `manifest.json`, the image's configuration and its layers, each named b
 
 import hashlib
 import json
-import platform
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,17 +13,15 @@ from typing import Any
 
 from eclectus_e2e.testbed.images.layers import Layer, normalized, text_entry
 
-# Machine names of the kernel: names in image configurations.
-ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-
 
 @dataclass(frozen=True)
 class ImageArchive:
-    """An image: its reference, its layers from the lowest up, and its container configuration."""
+    """An image: its reference, its layers from the lowest up, its container configuration, its machine."""
 
     reference: str
     layers: Sequence[Layer]
     config: Mapping[str, Any]
+    architecture: str
 
 
 def write(image: ImageArchive, path: Path) -> None:
@@ -43,18 +40,23 @@ def write(image: ImageArchive, path: Path) -> None:
 
 def archive_texts(image: ImageArchive) -> dict[str, str]:
     """The text files of the archive: the manifest, and the configuration that it refers to."""
-    configuration = json.dumps(
+    configuration = configuration_text(image)
+    name = f"{hashlib.sha256(configuration.encode()).hexdigest()}.json"
+    layers = [_name(each) for each in image.layers]
+    manifest = json.dumps([{"Config": name, "RepoTags": [image.reference], "Layers": layers}])
+    return {"manifest.json": manifest, name: configuration}
+
+
+def configuration_text(image: ImageArchive) -> str:
+    """The image's configuration, as Docker and the OCI define it."""
+    return json.dumps(
         {
-            "architecture": ARCHITECTURES[platform.machine()],
+            "architecture": image.architecture,
             "os": "linux",
             "config": image.config,
             "rootfs": {"type": "layers", "diff_ids": [f"sha256:{each.digest}" for each in image.layers]},
         }
     )
-    name = f"{hashlib.sha256(configuration.encode()).hexdigest()}.json"
-    layers = [_name(each) for each in image.layers]
-    manifest = json.dumps([{"Config": name, "RepoTags": [image.reference], "Layers": layers}])
-    return {"manifest.json": manifest, name: configuration}
 
 
 def _name(layer: Layer) -> str:
