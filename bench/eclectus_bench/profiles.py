@@ -21,10 +21,11 @@ Runs = Mapping[str, Sequence[RunResult]]
 
 @dataclass(frozen=True)
 class Part:
-    """The scenario with these changes, once for each profile and seed."""
+    """The scenario with these changes, once for each profile and seed. `profiles`: some; empty: all."""
 
     changes: tuple[str, ...]
     seeds: int
+    profiles: tuple[str, ...] = ()
 
 
 def parser_of(command: str, about: str | None) -> argparse.ArgumentParser:
@@ -44,7 +45,8 @@ def measure(scenario: str, parts: Sequence[Part], jobs: int, say: Callable[[str]
     specs, tasks = list[list[RunSpec]](), 0
     for part in parts:
         changed = load(path, part.changes)
-        specs.append(list(_specs(path, part, [profile.name for profile in changed.profiles])))
+        names = part.profiles or [profile.name for profile in changed.profiles]
+        specs.append(list(_specs(path, part, names)))
         tasks += changed.tasks * len(specs[-1])
     every = [spec for some in specs for spec in some]
     results = iter(run_batch(every, jobs, lambda done: say(f"{done / tasks:.0%}"), StopRequest()))

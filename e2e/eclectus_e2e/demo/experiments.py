@@ -10,6 +10,7 @@ from eclectus_e2e.demo.experiment import Experiment
 from eclectus_e2e.demo.real.plan import PAIRS
 from eclectus_e2e.demo.schedulers import (
     COMPARED_SCHEDULERS,
+    COPIES_SCHEDULERS,
     DAG_SCHEDULERS,
     DATA_SCHEDULERS,
     DEFAULT_SCHEDULERS,
@@ -97,6 +98,15 @@ CHOICES = {
         pairs=LEAST_PAIRS,
         seconds=80.0,
         schedulers=DATA_SCHEDULERS,
+    ),
+    "stragglers": Choice(
+        command="make demo DEMO=stragglers",
+        minutes="25 min",
+        shows="jobs of which one task in twenty straggles, with and without copies, in alternating pairs",
+        options=frozenset({"seed", "pairs", "quick"}),
+        makers=("eclectus_bench.experiments.stragglers:experiment",),
+        pairs=LEAST_PAIRS,
+        schedulers=COPIES_SCHEDULERS,
     ),
     "dags": Choice(
         command="make demo DEMO=dags",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from eclectus_e2e.demo.schedulers import (
     CARBYNE,
+    COPIES,
     DELAY,
     ECLECTUS,
     ECLECTUS_PHOENIX,
@@ -28,6 +29,7 @@ COLOURS = {  # distinct also with colour blindness
     "eclectus-pot": "#009e73",
     NO_DELAY: "#cc79a7",
     DELAY: "#0072b2",
+    COPIES: "#009e73",
     ECLECTUS_PHOENIX: "#56b4e9",
     CARBYNE: "#0072b2",
     "eclectus-drf": "#009e73",

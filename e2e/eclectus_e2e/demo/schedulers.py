@@ -17,6 +17,7 @@ KUBE_SCHEDULER = "kube-scheduler"
 ECLECTUS_PHOENIX = "eclectus-phoenix"  # prices of scarce nodes, and no speeds
 CARBYNE = "eclectus-carbyne"
 DELAY, NO_DELAY = "eclectus-delay", "eclectus-least-allocated"
+COPIES = "eclectus-late"  # the default is what it is compared with
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ SCHEDULERS = {
     DELAY: SchedulerSpec(
         "eclectus", {"place": {"policy": "least-allocated"}, "hold": {"policy": "delay", "nodeWait": 5}}
     ),
+    COPIES: SchedulerSpec("eclectus", {"speculate": {"policy": "late"}}),
     ECLECTUS_PHOENIX: SchedulerSpec(
         "eclectus", {"place": {"policy": "phoenix"}}, {"learn": {"policy": "none"}}
     ),
@@ -48,11 +50,12 @@ SCHEDULERS = {
 DAG_SCHEDULERS = [CARBYNE, "eclectus-drf", "eclectus-srtf", "eclectus-fifo", KUBE_SCHEDULER]
 SCARCE_SCHEDULERS = [ECLECTUS, ECLECTUS_PHOENIX, KUBE_SCHEDULER]
 DATA_SCHEDULERS = [DELAY, NO_DELAY]
+COPIES_SCHEDULERS = [COPIES, ECLECTUS]
 # Of the comparison, whose pods have no constraints, no jobs and no data.
 COMPARED_SCHEDULERS = [
     name
     for name in SCHEDULERS
-    if name == KUBE_SCHEDULER or name not in (ECLECTUS_PHOENIX, DELAY, *DAG_SCHEDULERS)
+    if name == KUBE_SCHEDULER or name not in (ECLECTUS_PHOENIX, DELAY, COPIES, *DAG_SCHEDULERS)
 ]
 DEFAULT_SCHEDULERS = [ECLECTUS, KUBE_SCHEDULER, "eclectus-uniform"]  # of the stream experiment
 

@@ -93,6 +93,7 @@ WORK_SECONDS = f"e2e.{GROUP}/work-seconds"  # annotation of a pod: its true run 
 REMOTE_FACTOR = (
     f"e2e.{GROUP}/remote-factor"  # annotation of a pod: how much longer it takes without its inputs
 )
+STRAGGLERS = f"e2e.{GROUP}/stragglers"  # annotation of a pod: share of the attempts, their factor, a seed
 ARRIVAL_SECONDS = f"e2e.{GROUP}/arrival-seconds"  # annotation of a pod or job: when it is created
 PROBED_LABEL = f"demo.{GROUP}/probed"
 RESERVED_TAINT = f"demo.{GROUP}/reserved"

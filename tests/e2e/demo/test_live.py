@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from eclectus_bench.experiments.data import TWICE, data_experiment, data_plan
+from eclectus_bench.experiments.stragglers import QUICK_JOBS, straggler_experiment, straggler_plan
 from eclectus_e2e.demo import command
 from eclectus_e2e.demo.command import demo
 from eclectus_e2e.demo.experiment import run_experiment
@@ -81,6 +82,18 @@ def test_pods_start_beside_their_data_where_they_wait_for_it(tmp_path, capsys):
     assert found[NO_DELAY].mean < 0.4
     assert (tmp_path / "data.png").read_bytes().startswith(b"\x89PNG")
     assert "starts at the data" in capsys.readouterr().out
+
+
+def test_jobs_with_and_without_copies_end_and_are_compared(tmp_path, capsys):
+    plan = straggler_plan(seed=1, pairs=1, jobs=QUICK_JOBS)
+    report = run_experiment(straggler_experiment(plan), tmp_path, Console(width=120))
+    assert report.sound
+    late, plain = report.halves
+    assert late.copies > 0
+    assert plain.copies == 0
+    assert 0 < late.job_seconds.mean < plain.job_seconds.mean
+    assert (tmp_path / "stragglers.png").read_bytes().startswith(b"\x89PNG")
+    assert "time of jobs with copies over without" in capsys.readouterr().out
 
 
 @pytest.mark.alone

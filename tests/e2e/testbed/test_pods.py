@@ -9,7 +9,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from eclectus.api.names import INPUTS, REMOTE_FACTOR, WORK_SECONDS
+from eclectus.api.names import (
+    COPY_OF_LABEL,
+    DAG_JOB_LABEL,
+    INPUTS,
+    REMOTE_FACTOR,
+    STRAGGLERS,
+    TASK_INDEX_LABEL,
+    WORK_SECONDS,
+)
 from eclectus_e2e.errors import ApiError
 from eclectus_e2e.testbed.kubelet.api import Api, Change
 from eclectus_e2e.testbed.kubelet.machine import Machine, NodeState
@@ -351,6 +359,30 @@ def test_a_factor_that_is_no_number_is_refused():
     pod = Pod(Metadata("p", annotations={WORK_SECONDS: "3", REMOTE_FACTOR: "-1"}), {"nodeName": "n"})
     with pytest.raises(ValueError, match="remote-factor: '-1' is not a number"):
         pod.work_seconds()
+
+
+def attempt(number, stragglers, **labels):
+    labels = {DAG_JOB_LABEL: "job", TASK_INDEX_LABEL: str(number), **labels}
+    return Metadata(f"p{number}", labels=labels, annotations={WORK_SECONDS: "3", STRAGGLERS: stragglers})
+
+
+def test_a_share_of_the_attempts_straggles_and_a_copy_by_itself():
+    def seconds(seed, **labels):
+        return [Pod(attempt(number, f"0.2 5 {seed}", **labels)).work_seconds() for number in range(500)]
+
+    found, copies = seconds(1), seconds(1, **{COPY_OF_LABEL: "uid"})
+    assert set(found) == {3.0, 15.0}
+    assert found.count(15.0) == pytest.approx(100, abs=30)
+    assert found == seconds(1), "the same jobs once more"
+    assert found != seconds(2)
+    both = sum(one == other == 15.0 for one, other in zip(found, copies, strict=True))
+    assert both == pytest.approx(20, abs=15), "a copy of a straggler is one as seldom as any attempt"
+
+
+@pytest.mark.parametrize("text", ["0.2 5", "0.2 5 1 1", "x 5 1", "0.2 -5 1"])
+def test_stragglers_that_cannot_be_read_are_refused(text):
+    with pytest.raises(ValueError, match=r"stragglers: '.*' is not|could not convert"):
+        Pod(attempt(1, text)).work_seconds()
 
 
 def test_the_operators_benchmark_takes_a_tenth_of_a_second_per_unit():

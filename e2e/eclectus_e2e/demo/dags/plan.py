@@ -22,6 +22,7 @@ JOBS, QUICK_JOBS = 30, 4
 LOAD = 0.8  # work that arrives over what the nodes can do, while jobs arrive
 QUICK_GROUPS = {2.0: 4, 8.0: 4}
 OVERHEAD_SECONDS = 45.0  # of a run: the scheduler's start, and the end of the last jobs
+Json = dict[str, Any]
 CORES = "2"  # of a node: with twice as many, twice as many pods were needed for the same load
 
 
@@ -38,6 +39,10 @@ class DagPlan:
     def mean_speed(self) -> float:
         """Of the nodes: work of one second takes 1 / this on an average node."""
         return sum(node.speed for node in self.nodes) / len(self.nodes)
+
+    def job_object(self, job: Query, scheduler: str) -> Json:
+        """The DagJob that is created for a job."""
+        return dag_job(job, scheduler, self.mean_speed)
 
     def __str__(self) -> str:
         last, pods = self.jobs[-1].at_seconds, sum(job.pods for job in self.jobs)
@@ -72,7 +77,6 @@ def _smaller(node: NodeSpec) -> NodeSpec:
     return replace(node, allocatable={**node.allocatable, "cpu": CORES})
 
 
-Json = dict[str, Any]
 _POD_NAME = re.compile(
     r"(?P<job>query-\d+)-(?P<stage>[a-z]+-\d+)-(?P<number>\d+)-(?P<attempt>\d+)-[-0-9a-z]+"
 )

@@ -11,7 +11,7 @@ import uvloop
 from eclectus.api.dag_job import DagJob
 from eclectus.api.names import API_VERSION, DAG_JOBS
 from eclectus_e2e.demo import schedulers
-from eclectus_e2e.demo.dags.plan import DagPlan, dag_job
+from eclectus_e2e.demo.dags.plan import DagPlan
 from eclectus_e2e.demo.environment import Environment, operator_running
 from eclectus_e2e.demo.schedulers import SCHEDULERS
 from eclectus_e2e.demo.screen import Screen
@@ -49,11 +49,12 @@ def run_all(environment: Environment, plan: DagPlan, screen: Screen) -> list[Dag
     with operator_running(environment):
         for name in plan.schedulers:
             screen.say(f"{name}: {len(plan.jobs)} jobs")
-            runs.append(_run(environment, plan, name, screen))
+            runs.append(run_one(environment, plan, name, screen))
     return runs
 
 
-def _run(environment: Environment, plan: DagPlan, name: str, screen: Screen) -> DagRun:
+def run_one(environment: Environment, plan: DagPlan, name: str, screen: Screen) -> DagRun:
+    """The plan's jobs to one scheduler; what it learned and the jobs are deleted afterwards."""
     environment.kubelet.reset()
     # 1. Start the scheduler, create the jobs and wait for their end.
     with schedulers.running(environment, name):
@@ -80,7 +81,7 @@ async def _send_all(
             await asyncio.sleep(due - time.time())
             sent[job.name] = time.time()
             late_seconds.append(sent[job.name] - due)
-            await api.request("POST", JOBS, dag_job(job, scheduler, plan.mean_speed))
+            await api.request("POST", JOBS, plan.job_object(job, scheduler))
         await showing
     return sent, late_seconds
 

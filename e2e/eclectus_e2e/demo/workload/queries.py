@@ -61,12 +61,17 @@ class Query:
 
 def queries(seed: int, count: int, gap_seconds: float) -> list[Query]:
     """Jobs whose arrivals are a Poisson process with this mean gap; the first comes at once."""
-    gaps, shapes = random.Random(f"{seed} gap"), random.Random(f"{seed} query")
-    found, at = list[Query](), 0.0
-    for number in range(count):
-        found.append(Query(f"query-{number:02d}", at, tuple(_stages(shapes))))
+    shapes = random.Random(f"{seed} query")
+    times = enumerate(arrival_times(seed, count, gap_seconds))
+    return [Query(f"query-{number:02d}", at, tuple(_stages(shapes))) for number, at in times]
+
+
+def arrival_times(seed: int, count: int, gap_seconds: float) -> Iterator[float]:
+    """Seconds of a Poisson process with this mean gap, from 0 on."""
+    gaps, at = random.Random(f"{seed} gap"), 0.0
+    for _ in range(count):
+        yield at
         at += gaps.expovariate(1 / gap_seconds)
-    return found
 
 
 def path_stages(stages: Sequence[Stage]) -> int:

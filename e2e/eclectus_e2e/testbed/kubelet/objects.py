@@ -1,12 +1,25 @@
 """Pods, nodes and Leases as the fake kubelet reads and writes them. No I/O."""
 
+import random
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from eclectus.api.names import CLASS_LABEL, INPUTS, KERNEL_LABEL, REMOTE_FACTOR, WORK_SECONDS
+from eclectus.api.names import (
+    ATTEMPT_LABEL,
+    CLASS_LABEL,
+    COPY_OF_LABEL,
+    DAG_JOB_LABEL,
+    INPUTS,
+    KERNEL_LABEL,
+    REMOTE_FACTOR,
+    STAGE_LABEL,
+    STRAGGLERS,
+    TASK_INDEX_LABEL,
+    WORK_SECONDS,
+)
 from eclectus.kube.data import inputs
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 
@@ -66,12 +79,12 @@ class Pod(msgspec.Struct, frozen=True):
     def work_seconds(self) -> float | None:
         """Seconds of work at speed 1 on its node; None: the pod never ends by itself.
 
-        Raises ValueError for an annotation that is not a number from 0 on.
+        Raises ValueError for an annotation that cannot be read.
         """
         text = self.metadata.annotations.get(WORK_SECONDS)
         if text is None:
             return _benchmark_seconds(self.spec)
-        return self._remote_factor * _number(WORK_SECONDS, text)
+        return self._remote_factor * self._straggler_factor * _number(WORK_SECONDS, text)
 
     @property
     def _remote_factor(self) -> float:
@@ -81,6 +94,23 @@ class Pod(msgspec.Struct, frozen=True):
         if text is None or any(self.node in each.nodes for each in inputs(found.get(INPUTS, "[]"))):
             return 1.0
         return _number(REMOTE_FACTOR, text)
+
+    @property
+    def _straggler_factor(self) -> float:
+        """How much longer this attempt takes than most of its task.
+
+        Drawn for each attempt and for its copy by themselves; the same wherever the same job runs again.
+        """
+        text = self.metadata.annotations.get(STRAGGLERS)
+        if text is None:
+            return 1.0
+        if len(parts := text.split()) != 3:
+            raise ValueError(f"{STRAGGLERS}: {text!r} is not a share, a factor and a seed")
+        share, factor = (_number(STRAGGLERS, part) for part in parts[:2])
+        labels = self.metadata.labels
+        task = [labels.get(name) for name in (DAG_JOB_LABEL, STAGE_LABEL, TASK_INDEX_LABEL, ATTEMPT_LABEL)]
+        drawn = random.Random(f"{parts[2]} {task} {COPY_OF_LABEL in labels}").random()
+        return factor if drawn < share else 1.0
 
 
 def _number(annotation: str, text: str) -> float:
