@@ -1,11 +1,12 @@
 """The command `test`: the tests in stages, each with as many processes as it bears.
 
-    pure            nothing but Python: one process a core
-    control plane   a real API server and etcd a process: two processes, because most of a test is waiting
-    alone           measures speeds or times: one process, nothing beside it
-    slow            long simulations and oracles
-    long live       alone too, and minutes each: changed speeds on real nodes, thousands of pods
-    commands        every long command that a page names, with its defaults: hours
+    pure                nothing but Python: one process a core
+    control plane       a real API server and etcd a process: two processes, because most of a test is waiting
+    alone               measures speeds or times: one process, nothing beside it
+    slow                long simulations and oracles
+    long control plane  on a real API server too, more than half a minute each
+    long live           alone too, and minutes each: changed speeds on real nodes, thousands of pods
+    commands            every long command that a page names, with its defaults: hours
 
 Programs that the tests need are compiled before the stages, because a test's timeout must not include that.
 """
@@ -42,9 +43,10 @@ class Stage:
 
 FAST = Stage("pure", "not live and not slow and not long", BY_TEST, 2)
 PURE = Stage("pure", "not live and not slow", BY_TEST, 13)
-CONTROL_PLANE = Stage("control plane", "live and not alone", BY_FILE, 19, is_live=True)
+CONTROL_PLANE = Stage("control plane", "live and not alone and not slow", BY_FILE, 13, is_live=True)
 ALONE = Stage("alone", "live and alone and not slow", ("--durations=10",), 9, is_live=True)
 SLOW = Stage("slow", "slow and not live and not alone", BY_TEST, 25)
+LONG_CONTROL_PLANE = Stage("long control plane", "live and slow and not alone", BY_FILE, 10, is_live=True)
 LONG_LIVE = Stage("long live", "live and alone and slow", (), 18, is_live=True)
 COMMANDS = Stage("commands of pages", "slow and alone and not live", (), 180)
 
@@ -52,7 +54,7 @@ COURSES = {
     "fast": (FAST,),
     "live": (CONTROL_PLANE, ALONE),
     "all": (PURE, CONTROL_PLANE, ALONE),
-    "slow": (SLOW, LONG_LIVE, COMMANDS),
+    "slow": (SLOW, LONG_CONTROL_PLANE, LONG_LIVE, COMMANDS),
 }
 
 

@@ -96,7 +96,8 @@ def climbed(monkeypatch):
     return climb
 
 
-@pytest.mark.long
+# Half a minute each; what they find is what `make pressure` is for, and each bound has a test of its own.
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_climb_finds_the_attack_that_a_bound_stands_against(attack, climbed):
     found = climbed(*ATTACKS[attack])
