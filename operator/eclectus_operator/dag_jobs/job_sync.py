@@ -34,6 +34,7 @@ from eclectus_operator.dag_jobs.job_copies import JobCopies
 from eclectus_operator.dag_jobs.job_pools import JobPools, asked_pools
 from eclectus_operator.dag_jobs.job_status import Observed, Problem, StatusUpdate, status_update
 from eclectus_operator.dag_jobs.late_pods import LatePods, SlowNodes, note_slow, overdue
+from eclectus_operator.dag_jobs.node_results import inputs_hint
 from eclectus_operator.dag_jobs.quotas import Quotas
 from eclectus_operator.dag_jobs.task_pods import NewPod, TaskPod, factors_text
 from eclectus_operator.dag_jobs.tasks import MOST_WRITES, Tasks, assess_job, next_steps, second_successes
@@ -201,7 +202,10 @@ class JobSync(Sync):
             self.job, tasks, settings.dag_waiting, settings.dag_kept, blocked, first_pods=first
         )
         await self._delete_pods(steps.delete)
-        hints = graph.pod_hints(tasks.values())
+        hints = {
+            name: {**found, **inputs_hint(self.job, tasks[name].stage, tasks)}
+            for name, found in graph.pod_hints(tasks.values()).items()
+        }
         if not self.job.spec.suspend:
             await self._create_pods(seen, steps.create, hints)
         await self._race(tasks, hints)

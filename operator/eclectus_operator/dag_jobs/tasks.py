@@ -452,12 +452,12 @@ def _not_before(own: Sequence[TaskPod], now: float, began: float) -> float:
 
 def _median_run(by_task: Iterable[list[TaskPod]]) -> float | None:
     """The median run time of the pods that have succeeded, one a task, to a thousandth of a second."""
-    winners = (_winner(own) for own in by_task)
+    winners = (winner(own) for own in by_task)
     runs = [pod.run_seconds for pod in winners if pod is not None and pod.run_seconds is not None]
     return round(median(runs), 3) if runs else None
 
 
-def _winner(own: Iterable[TaskPod]) -> TaskPod | None:
+def winner(own: Iterable[TaskPod]) -> TaskPod | None:
     """The first of a task's pods that have succeeded."""
     ended = (pod for pod in own if pod.has_succeeded)
     return min(ended, key=lambda pod: (attempt_of(pod).finished_at, pod.name), default=None)
@@ -473,7 +473,7 @@ def second_successes(pods: Iterable[TaskPod]) -> list[TaskPod]:
         for own in by_task.values()
         if any(each.copy_of for each in own)
         for pod in own
-        if pod.has_succeeded and pod.deletion is None and pod is not _winner(own)
+        if pod.has_succeeded and pod.deletion is None and pod is not winner(own)
     ]
 
 
