@@ -349,9 +349,12 @@ class Pools:
         most = self.most_of(path)
         return {name: min(amount, most.get(name, amount)) for name, amount in self._needed(path).items()}
 
-    def _needed(self, path: str) -> Counter[str]:
+    def _needed(self, path: str) -> _Amounts:
         """What a pool holds and its waiting pods request, whatever it may hold."""
-        return Counter(self._usage.held(path)) + Counter(self._usage.waiting(path))
+        found = dict(self._usage.held(path))
+        for name, amount in self._usage.waiting(path).items():
+            found[name] = found.get(name, 0) + amount
+        return {name: amount for name, amount in found.items() if amount > 0}
 
     def part_of_minimum(self, path: str, spec: Spec) -> float:
         """The least part that a pool has of its minimum, of what is requested; 1 where it has all it needs.

@@ -264,11 +264,13 @@ class Starvation:
 
     def _lacking_minimum(self, path: str, less: Mapping[str, int] = EMPTY) -> dict[str, int]:
         """`less`: what of that which is held does not count."""
+        least = self._pools.least_of(path)
+        if not least:
+            return {}
         held, demand = self._pools.usage.held(path), self._pools.demand_of(path)
-        least = self._pools.least_of(path).items()
         lacking = {
             name: min(amount, demand.get(name, 0)) - held.get(name, 0) + less.get(name, 0)
-            for name, amount in least
+            for name, amount in least.items()
         }
         return {name: amount for name, amount in lacking.items() if amount > 0}
 
@@ -278,9 +280,11 @@ class Starvation:
         Only of those that its siblings contend for: of others the share of each is what it needs. `less`: as
         of the minimum.
         """
-        share, found = self.shares.get(path, {}), dict[str, int]()
+        share, found, contended = self.shares.get(path, {}), dict[str, int](), self.contended.get(path)
+        if not contended:
+            return found
         held, demand = self._pools.usage.held(path), self._pools.demand_of(path)
-        for name in self.contended.get(path, ()):
+        for name in contended:
             due = min(share.get(name, 0.0), demand.get(name, 0))
             has = held.get(name, 0) - less.get(name, 0)
             if has < int(due * part):

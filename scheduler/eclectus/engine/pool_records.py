@@ -28,14 +28,13 @@ class PoolRecords:
         self._pools = pools
         self._starvation = starvation
         self._looks = 0  # of all looks at pools: which have been noted
-        self._records: dict[str, PoolRecord] = {}  # of now, by name
         self._written: dict[str, tuple[float, PoolRecord]] = {}  # by name: when, seconds, and what
         self._due = DueTimes[str]()
         self._left, self._as_of = WRITES_A_MINUTE, 0.0
         self.next_due = inf  # when there is something to write, seconds; written here only
 
     def due(self, now: float) -> Iterator[RecordPool]:
-        """Note what the last look at the pools has shown, and take the records that are to be written now."""
+        """Note which pools the last look has shown to differ, and take the records that are to be written."""
         if self._looks != self._starvation.looks:
             self._looks = self._starvation.looks
             self._note_all(now)
@@ -48,20 +47,28 @@ class PoolRecords:
         self._as_of = now
         while self._left >= 1.0 and self._due.next_due() <= now:
             _, name = self._due.take()
-            self._left -= 1.0
-            self._written[name] = now, self._records[name]
-            yield RecordPool(name, self._records[name])
+            path = self._pools.tree.path_of(name)
+            if path is None:  # gone since the last look
+                continue
+            record = self._record(path)
+            if record != self._last_of(name)[1]:
+                self._left -= 1.0
+                self._written[name] = now, record
+                yield RecordPool(name, record)
 
     def _note_all(self, now: float) -> None:
         tree = self._pools.tree
         for pool in tree:
             path = tree.path_of(pool.name)
             if path is not None:
-                self._note(pool.name, self._record(path), now)
-        for name in [name for name in self._records if tree.path_of(name) is None]:
-            del self._records[name]
-            self._written.pop(name, None)
+                self._note(pool.name, path, now)
+        for name in [name for name in self._written if tree.path_of(name) is None]:
+            del self._written[name]
             self._due.discard(name)
+
+    def _last_of(self, name: str) -> tuple[float, PoolRecord | None]:
+        """When a pool was last written, seconds, and what."""
+        return self._written.get(name, (-inf, None))
 
     def _record(self, path: str) -> PoolRecord:
         usage, starvation = self._pools.usage, self._starvation
@@ -76,22 +83,25 @@ class PoolRecords:
             below_share_since=starvation.below_share_since(path),
         )
 
-    def _note(self, name: str, record: PoolRecord, now: float) -> None:
-        self._records[name] = record
-        when, written = self._written.get(name, (-inf, None))
-        if record == written:
-            self._due.discard(name)
-        elif written is None:
-            self._due.set(name, now)
-        elif _is_starved(written) != _is_starved(record):
-            known = self._due.at(name)
+    def _note(self, name: str, path: str, now: float) -> None:
+        """A pool whose time has come is looked at when it is written: most of them differ all the time."""
+        (when, written), known = self._last_of(name), self._due.at(name)
+        if written is None:
+            self._due.set(name, now if known is None else known)
+        elif self._is_starved(path) != (
+            written.below_min_since is not None,
+            written.below_share_since is not None,
+        ):
             self._due.set(name, now + LACKS_SECONDS if known is None else min(known, now + LACKS_SECONDS))
-        else:
-            self._due.set(name, when + WRITE_SECONDS)
+        elif known != when + WRITE_SECONDS:
+            if self._record(path) != written:
+                self._due.set(name, when + WRITE_SECONDS)
+            else:
+                self._due.discard(name)
 
-
-def _is_starved(record: PoolRecord) -> tuple[bool, bool]:
-    return record.below_min_since is not None, record.below_share_since is not None
+    def _is_starved(self, path: str) -> tuple[bool, bool]:
+        starvation = self._starvation
+        return starvation.below_min_since(path) is not None, starvation.below_share_since(path) is not None
 
 
 def _amounts(amounts: Mapping[str, float]) -> Amounts:
