@@ -10,6 +10,7 @@ from eclectus.api.dag_job import DagJob
 from eclectus.api.names import STRAGGLERS
 from eclectus_bench.experiments.stragglers import (
     LOAD,
+    NODES,
     SLOWEST,
     TASKS,
     straggler_plan,
@@ -49,7 +50,8 @@ def test_a_job_may_have_copies_and_the_arrivals_are_the_load():
 
 def record(job, number, seconds, suffix="", outcome="succeeded"):
     name = f"{job}-part-0-{number}-0-abcde{suffix}"
-    node = f"node-{number + 1:02d}"
+    at = (int(job[-2:]) * TASKS + number) % NODES
+    node = f"node-{at + 1:02d}"
     return PodRecord("demo", name, name, node, "work", 4.0, EPOCH, EPOCH + seconds, outcome)
 
 
@@ -60,7 +62,7 @@ def run_of(scheduler, seconds, copies=(), without=0):
 
 
 def test_ratios_are_of_the_timed_jobs_within_pairs_beside_those_of_the_simulator():
-    lost = record("query-01", 1, 2.0, "-copy", "killed")
+    lost = record("query-02", 1, 2.0, "-copy", "killed")
     runs = [run_of(COPIES, 6.0, [lost]), run_of(ECLECTUS, 8.0), run_of(ECLECTUS, 10.0), run_of(COPIES, 5.0)]
     report = straggler_report(PLAN, runs)
     assert report.sound
