@@ -102,6 +102,7 @@ NOT_RUN = {
     'make demo DEMO="data --seconds 40"': "a shorter `make demo DEMO=data`",
     "make demo DEMO=data": "tests/e2e/demo/test_live.py runs a short one",
     "make demo DEMO=scarce": "tests/e2e/demo/test_live.py runs a short one",
+    "make demo DEMO=stragglers": "tests/e2e/demo/test_live.py runs a short one",
     "make demo DEMO=perturbations": "a part of `make demo-full`",
     "make demo DEMO=stream": "a part of `make demo-full`",
     "make demo NODES=real": "needs root and Debian packages; tests/realnodes starts the same nodes",
