@@ -134,7 +134,8 @@ class ExplainPages:
             rights.insert(1, ReadObject("nodes"))
 
         def explained() -> Answer:
-            return self.engine.read(what_if_explanation, (namespace, name), question, self.now())
+            asked = (namespace, name), question, self.now()
+            return self.limits.charged(namespace, lambda: self.engine.read(what_if_explanation, *asked))
 
         admitted = self.limits.admitted_to_change
         return await self._answered(request, rights, lambda: self._in_turn(explained), admitted)
@@ -220,7 +221,7 @@ class ExplainPages:
             with admitted(request.match_info.get("namespace", "")):
                 return await make()
         except BusyError as error:
-            return failure(HTTPStatus.TOO_MANY_REQUESTS, str(error))
+            return failure(HTTPStatus.TOO_MANY_REQUESTS, str(error), error.seconds)
         except QuestionError as error:
             return failure(HTTPStatus.BAD_REQUEST, str(error))
         except MissingError as error:

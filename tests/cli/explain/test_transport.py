@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 
 from eclectus.api.names import VISIBILITY_API
+from eclectus.cli.explain.patience import PATIENCE_SECONDS
 from eclectus.cli.explain.transport import NOTHING_ELSE, Asked, Source, Target, answer_from_scheduler
 from eclectus.kubeclient.addresses import listen
 from eclectus.kubeclient.credentials import Credentials, Endpoint
@@ -33,6 +34,7 @@ class World:
         self.is_in_pod, self.host, self.said, self.problem = True, "10.0.0.1", None, ""
         self.port, self.path, self.leases_read = 0, "", list[str]()
         self.visibility, self.visibility_status, self.visibility_paths = None, 0, []
+        self.busy, self.slept = [], []  # Retry-After of answers 429 before the first other one; seconds waited
         self.resources = ["pods/explanation", "pods/what-if", "jobs/explanation", "nodes/explanation"]
 
     # -- the scheduler
@@ -40,7 +42,15 @@ class World:
     async def explain(self, request):
         self.tokens.append(request.headers.get("Authorization"))
         self.path = request.path
+        if self.busy:
+            return self.too_much()
         return failure(*self.refusal) if self.refusal else web.json_response({"name": "x"})
+
+    def too_much(self):
+        return failure(HTTPStatus.TOO_MANY_REQUESTS, "too many: ask again later", self.busy.pop(0))
+
+    async def sleep(self, seconds):
+        self.slept.append(seconds)
 
     # -- the API server
 
@@ -54,6 +64,8 @@ class World:
         if not path:
             return web.json_response({"resources": [{"name": each} for each in self.resources]})
         self.visibility_paths.append(path)
+        if self.busy:
+            return self.too_much()
         if "/y/" in path:
             return failure(HTTPStatus.NOT_FOUND, 'pods "y" not found')
         return web.json_response(self.visibility)
@@ -109,7 +121,7 @@ def asked(world, source=None, headers=MINE, by="the token in k", target=TARGET, 
             access = Credentials(Endpoint(api), headers, source="k", authenticates_by=by)
             scheme = "https" if world.certificate else "http"
             chosen = source(f"{scheme}://127.0.0.1:{world.port}") if source else Source()
-            return await answer_from_scheduler(access, target, chosen, what)
+            return await answer_from_scheduler(access, target, chosen, what, world.sleep)
 
     return asyncio.run(work())
 
@@ -196,7 +208,7 @@ def test_a_client_certificate_is_no_token(world):
     assert world.tokens == []
 
 
-@pytest.mark.parametrize("status", [403, 404, 429, 500, 503])
+@pytest.mark.parametrize("status", [403, 404, 500, 503])
 def test_what_the_scheduler_refuses_is_said_in_its_words(world, status):
     world.refusal = (HTTPStatus(status), "pods is forbidden")
     assert refusal(world, direct) == f"the scheduler answers {status}: pods is forbidden"
@@ -291,7 +303,23 @@ def test_a_pod_that_the_aggregated_api_does_not_find_is_not_asked_about_again(wo
     assert world.leases_read == []
 
 
-@pytest.mark.parametrize("status", [403, 429, 503])
+@pytest.mark.parametrize("source", [None, direct], ids=["aggregated", "server"])
+def test_a_scheduler_that_is_asked_too_much_is_asked_again_when_it_says(world, source, capsys):
+    world.visibility, world.busy = VISIBLE, [4, 9]
+    assert msgspec.json.decode(asked(world, source, what=WHAT_IF))["name"] == "x"
+    assert (world.slept, world.busy) == ([4, 9], [])
+    assert capsys.readouterr().err == "too many; asking again in 4 s\ntoo many; asking again in 9 s\n"
+
+
+@pytest.mark.parametrize("source", [None, direct], ids=["aggregated", "server"])
+def test_but_not_for_ever(world, source):
+    world.visibility, world.busy = VISIBLE, [7] * 100
+    assert refusal(world, source) == "the scheduler answers 429: too many: ask again later"
+    assert sum(world.slept) == 7 * (PATIENCE_SECONDS // 7)
+    assert source or world.leases_read == [], "the leader itself would answer the same"
+
+
+@pytest.mark.parametrize("status", [403, 503])
 def test_where_it_fails_the_leader_is_asked_and_a_line_says_why(world, status, capsys):
     world.visibility, world.visibility_status = VISIBLE, status
     assert asked(world) == b'{"name": "x"}'

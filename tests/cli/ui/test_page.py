@@ -71,6 +71,23 @@ def test_a_click_on_a_pod_explains_it_and_the_form_says_what_would_be_different(
     asyncio.run(play())
 
 
+def test_while_the_scheduler_is_asked_too_much_the_page_says_so_and_asks_again(tmp_path):
+    async def play():
+        async with visited(tmp_path) as (page, upstream):
+            await page.click(row("shop/web-00001"))
+            await page.until(shown("#what-if"))
+            await page.type("#policy", "kube")
+            await page.value(PLANNED)
+            upstream.busy = [4, 9]
+            await page.click("#what-if button")
+            for seconds in (4, 9):
+                await page.until(has("#queue article", f"too many. Asking again in {seconds} s"))
+                await page.value("planned.splice(0).forEach((act) => act())")
+            await page.until(has("[data-key=answer]", "Answer:"))
+
+    asyncio.run(play())
+
+
 def test_what_a_tenant_writes_stays_text_and_the_secret_leaves_the_address(tmp_path):
     async def play():
         async with visited(tmp_path) as (page, _):

@@ -255,6 +255,15 @@ def test_what_fails_is_said_in_words(refusal, status, words):
     assert words in body["message"]
 
 
+def test_who_asks_too_much_learns_when_to_ask_again():
+    async def play(asked):
+        asked.upstream.busy = [4, 0]
+        return [await asked.what_if(namespace="shop", name="web-00001", asPolicy="kube") for _ in range(3)]
+
+    found = asks(play)
+    assert [(status, body.get("again")) for status, body in found] == [(429, 4), (429, 1), (200, None)]
+
+
 def test_an_object_that_is_gone_is_named():
     async def play(asked):
         return await asked.get("/api/pod?namespace=shop&name=none")

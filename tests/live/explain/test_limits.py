@@ -8,14 +8,15 @@ import pytest
 from eclectus.kubeclient.serving.pages import BusyError
 from eclectus.live import limits as bounds
 from eclectus.live.limits import Limits
+from eclectus.model.errors import QuestionError
 
 
 class World:
-    """Limits, and the time."""
+    """Limits, the time, and for how much of it the thread has worked."""
 
     def __init__(self):
-        self.now = 1000.0
-        self.limits = Limits(lambda: self.now)
+        self.now, self.worked = 1000.0, 0.0
+        self.limits = Limits(lambda: self.now, lambda: self.worked)
 
 
 def admitted(world, times, namespaces=("a", "b")):
@@ -85,17 +86,71 @@ def test_pages_of_lists_are_fewer_and_leave_explanations():
         world.limits.admitted_to_list("a").__enter__()
 
 
-def test_of_explanations_of_a_changed_state_one_namespace_gets_half_too():
-    world, found = World(), 0
-    for _ in range(bounds.CHANGED_IN_A_ROW):
-        try:
-            with world.limits.admitted_to_change("a"):
-                found += 1
-        except BusyError:
+COST = 0.125  # of a what-if on a large cluster
+
+
+def changed(world, times, namespace="a", cost=COST):
+    """How many of so many questions about a changed state are answered."""
+
+    def answer():
+        world.worked += cost
+
+    found = 0
+    for _ in range(times):
+        with suppress(BusyError):
+            world.limits.charged(namespace, answer)
+            found += 1
+    return found
+
+
+def test_questions_about_a_changed_state_cost_what_they_take_and_one_namespace_gets_half():
+    world, half = World(), bounds.SHARE_OF_ONE * bounds.CHANGED_SECONDS
+    # The last one may begin when hardly anything is left.
+    assert changed(world, 100) == half / COST + 1
+    assert changed(world, 100, "b") in (half / COST, half / COST - 1), "others have theirs"
+    assert changed(world, 100, "c") <= 1, "all together are bounded"
+
+
+@pytest.mark.parametrize("cost", [0.03125, 0.125, 1.0])
+def test_in_the_long_run_they_take_a_share_of_the_time_whatever_one_costs(cost):
+    world, seconds = World(), 4000
+    for _ in range(seconds):
+        for namespace in "abc":
+            changed(world, 10, namespace, cost)
+        world.now += 1
+    share = bounds.CHANGED_SHARE
+    assert share * seconds <= world.worked <= bounds.CHANGED_SECONDS + share * seconds + cost
+
+
+def test_who_has_used_up_the_time_learns_when_to_ask_again():
+    world = World()
+    changed(world, 100)
+    with pytest.raises(BusyError, match=r"about namespace a .*, 2\.5% of it: ask again in 5 s") as raised:
+        world.limits.charged("a", lambda: None)
+    world.now += raised.value.seconds - 0.5
+    assert changed(world, 1) == 0
+    world.now += 0.5
+    assert changed(world, 100) == 1
+
+
+def test_a_question_that_fails_costs_too():
+    world = World()
+
+    def fail():
+        world.worked += 3
+        raise QuestionError("there is no such node")
+
+    with pytest.raises(QuestionError):
+        world.limits.charged("a", fail)
+    assert changed(world, 1) == 0
+
+
+def test_what_a_changed_state_costs_leaves_other_explanations():
+    world = World()
+    for _ in range(100):
+        with suppress(BusyError), world.limits.admitted_to_change("a"):
             pass
-    assert found == bounds.CHANGED_IN_A_ROW / 2
-    with world.limits.admitted_to_change("b"):
-        pass
+    assert admitted(world, 100, ["a"]) == bounds.IN_A_ROW / 2
 
 
 def test_one_caller_is_served_after_the_other():

@@ -76,7 +76,8 @@ class World:
         self.pods = {"shop/web", "shop/late"}
         self.asked, self.others = [], (BESIDE, SECRET)
         self.listed = Listed((waiting_pod("web"), waiting_pod("late", created=None, age=None, ahead=2)))
-        self.limits = Limits()
+        self.clock, self.worked, self.cost = 1000.0, 0.0, 0.0  # seconds; a what-if takes `cost` of them
+        self.limits = Limits(lambda: self.clock, lambda: self.worked)
         self.access = AccessControl(self.reviewed)
 
     # -- the client of the API server
@@ -119,6 +120,7 @@ class World:
 
     def explain_what_if(self, namespace, name, question, now):
         self.asked.append((namespace, name, question.words, str(question.policy or "")))
+        self.worked += self.cost
         if self.question_error:
             raise QuestionError(self.question_error)
         pod = self.explain_pod(namespace, name, now)

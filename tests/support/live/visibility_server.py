@@ -18,8 +18,8 @@ VISIBILITY, DAG = f"/apis/{VISIBILITY_API}", f"/apis/{API_VERSION}"
 HOSTILE = "<img src=x onerror=alert(1)>"  # what a tenant may write into a message
 
 
-def status(code, message):
-    return web.json_response({"kind": "Status", "message": message, "code": code}, status=code)
+def status(code, message, headers=None):
+    return web.json_response({"kind": "Status", "message": message, "code": code}, status=code, headers=headers)
 
 
 def pending(at):
@@ -108,7 +108,10 @@ def task_pod(stage, name, start="2026-03-01T12:01:00Z", end=None, node="node-000
 
 
 class VisibilityServer:
-    """What it answers may be changed; `refusal` is answered to everything, where it is not None."""
+    """What it answers may be changed; `refusal` is answered to everything, where it is not None.
+
+    `busy`: Retry-After of the answers 429 to what-if before the first other one.
+    """
 
     def __init__(self, pods=3, nodes=3):
         self.pods = [pending(at) for at in range(pods)]
@@ -119,7 +122,7 @@ class VisibilityServer:
             task_pod("left", "left-0", "2026-03-01T12:02:40Z"),
         ]
         self.more_pods = ""
-        self.refusal = None
+        self.refusal, self.busy = None, []
         self.asked = []  # (path, query)
 
     async def handle(self, request):
@@ -178,6 +181,8 @@ class VisibilityServer:
                 pod_count=1,
             ),
         }[kind]
+        if request.path.endswith("/what-if") and self.busy:
+            return status(429, "too many: ask again later", {"Retry-After": str(self.busy.pop(0))})
         if request.path.endswith("/what-if"):
             answer = said.PolicyAnswer("place/least-allocated", "places", "node-00002")
             changes = tuple(request.query.getall("whatIf", []))

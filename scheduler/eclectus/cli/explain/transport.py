@@ -33,8 +33,16 @@ import msgspec
 
 from eclectus.api.names import CLAIMS_NAMESPACE, PART_OF, SCHEDULER_NAME_CLAIM, VISIBILITY_API
 from eclectus.cli.cluster_commands import REQUEST_SECONDS
+from eclectus.cli.explain.patience import Sleep, patiently
 from eclectus.kubeclient.addresses import is_loopback
-from eclectus.kubeclient.api_errors import ApiError, MissingError, RejectedError, UnsureError, error_from
+from eclectus.kubeclient.api_errors import (
+    ApiError,
+    MissingError,
+    NotDoneError,
+    RejectedError,
+    UnsureError,
+    error_from,
+)
 from eclectus.kubeclient.election import LeaderServer, leader_server, lease_from
 from eclectus.model.errors import QuestionError
 from eclectus.model.explanation import AS_POLICY, WHAT_IF
@@ -286,9 +294,25 @@ class Source:
 
 
 async def answer_from_scheduler(
-    access: Credentials, target: Target, source: Source, asked: Asked = NOTHING_ELSE
+    access: Credentials,
+    target: Target,
+    source: Source,
+    asked: Asked = NOTHING_ELSE,
+    sleep: Sleep = asyncio.sleep,
 ) -> bytes:
-    """The explanation as JSON. Raises click.ClickException and ApiError."""
+    """The explanation as JSON, asked for again while the scheduler is asked too much.
+
+    Raises click.ClickException and ApiError.
+    """
+    try:
+        return await patiently(lambda: _answer(access, target, source, asked), sleep)
+    except NotDoneError as error:
+        if error.status != HTTPStatus.TOO_MANY_REQUESTS:
+            raise
+        raise click.ClickException(_refusal_of(error.status, error.message)) from None
+
+
+async def _answer(access: Credentials, target: Target, source: Source, asked: Asked) -> bytes:
     from eclectus.kubeclient.client import connected
 
     place = f"{target.namespace}/" if target.namespace else ""
@@ -332,7 +356,7 @@ async def _by_the_api_server(
     """The explanation by the aggregated API, or why the question is refused.
 
     None where that does not serve it; what fails is said. Raises click.ClickException where the object does
-    not exist.
+    not exist, and NotDoneError where too much is asked.
     """
     place = f"namespaces/{target.namespace}/" if target.namespace else ""
     kind, answer = f"{target.kind}s", "explanation" if asked == NOTHING_ELSE else "what-if"
@@ -358,6 +382,9 @@ async def _by_the_api_server(
 
 
 def _say(error: ApiError) -> None:
+    """Say why the leader itself is asked. Raises NotDoneError where too much is asked, of it too."""
+    if error.status == HTTPStatus.TOO_MANY_REQUESTS:
+        raise error
     problem = f"the API server does not explain it: {error.reason}"
     click.echo(f"{problem}; asking the leader itself, which needs other rights", err=True)
 
@@ -440,7 +467,7 @@ def _known_by(leader: Leader) -> Fingerprint | bool:
 
 
 async def _get(url: str, token: str, trust: ssl.SSLContext | Fingerprint | bool) -> bytes:
-    """The body of a GET. Raises click.ClickException with what is wrong."""
+    """The body of a GET. Raises click.ClickException with what is wrong, and NotDoneError as above."""
     import aiohttp
 
     headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -451,7 +478,9 @@ async def _get(url: str, token: str, trust: ssl.SSLContext | Fingerprint | bool)
             session.get(url, headers=headers, ssl=trust, allow_redirects=False) as answer,
         ):
             body = await answer.read()
-            if answer.status != 200:
+            if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+                raise error_from(f"GET {url}", answer.status, body, answer.headers, advice="")
+            if answer.status != HTTPStatus.OK:
                 raise click.ClickException(_refusal(answer.status, body))
             return body
     except aiohttp.ServerFingerprintMismatch:

@@ -4,14 +4,16 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 from eclectus.api.names import DAG_JOBS, VISIBILITY_API
+from eclectus.cli.explain.patience import LEAST_SECONDS
 from eclectus.kubeclient.api_errors import ApiError
 
 
 class Problem(NamedTuple):
-    """The status that the page is answered with, and a sentence."""
+    """The status that the page is answered with, and a sentence; after how many seconds it may ask again."""
 
     status: int
     message: str
+    again: float | None = None
 
 
 def in_words(error: ApiError) -> Problem:
@@ -28,7 +30,8 @@ def in_words(error: ApiError) -> Problem:
             HTTPStatus.BAD_GATEWAY, f"The API server does not accept your credentials: log in again. {reason}"
         )
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return Problem(status, f"The scheduler is asked too much now; the page asks again. {reason}")
+        again = max(error.retry_after or 0.0, LEAST_SECONDS)
+        return Problem(status, f"The scheduler is asked too much now. {reason}", again)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR and is_of_scheduler:
         cause = "no scheduler leads, its leader cannot be reached, or another replica leads since a moment"
         return Problem(HTTPStatus.SERVICE_UNAVAILABLE, f"The scheduler does not answer: {cause}. {reason}")

@@ -192,4 +192,5 @@ def _has(request: web.Request, token: str) -> bool:
 
 
 def _failure(problem: Problem) -> web.Response:
-    return web.json_response({"message": problem.message}, status=problem.status)
+    again = {} if problem.again is None else {"again": problem.again}
+    return web.json_response({"message": problem.message, **again}, status=problem.status)

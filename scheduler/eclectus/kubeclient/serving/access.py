@@ -22,26 +22,38 @@ from eclectus.kubeclient.timing import TroubleLog, elapsed
 _log = logging.getLogger(__name__)
 
 
+class Bucket:
+    """A token bucket, full at first; more may be spent than is in it. `now` returns seconds."""
+
+    def __init__(self, burst: float, per_second: float, now: Callable[[], float]) -> None:
+        self.per_second = per_second
+        self._burst, self._now = burst, now
+        self._left, self._at = burst, now()
+
+    def until(self, amount: float) -> float:
+        """Seconds until so much is in it; 0 if it is now."""
+        now = self._now()
+        self._left = min(self._burst, self._left + (now - self._at) * self.per_second)
+        self._at = now
+        return max(0.0, (amount - self._left) / self.per_second)
+
+    def spend(self, amount: float) -> None:
+        """So much is spent."""
+        self._left -= amount
+
+
 @dataclass(eq=False)
 class Budget:
-    """A token bucket with a bound of what is in flight. `now` returns seconds."""
+    """A bucket of questions with a bound of what is in flight."""
 
-    burst: float
-    per_second: float
+    bucket: Bucket
     free: int  # how many more may be in flight
-    now: Callable[[], float]
-
-    def __post_init__(self) -> None:
-        self._left, self._at = self.burst, self.now()
 
     def take(self) -> bool:
         """Whether one more may be asked for; `give_back` is to be called when it is answered."""
-        now = self.now()
-        self._left = min(self.burst, self._left + (now - self._at) * self.per_second)
-        self._at = now
-        if self._left < 1 or not self.free:
+        if not self.free or self.bucket.until(1):
             return False
-        self._left -= 1
+        self.bucket.spend(1)
         self.free -= 1
         return True
 
@@ -190,7 +202,7 @@ class AccessControl:
         return await asyncio.shield(asking)  # others may wait for it too
 
     def _new_budget(self) -> Budget:
-        return Budget(REVIEWS_IN_A_ROW, REVIEWS_A_SECOND, REVIEWS_IN_FLIGHT, self._now)
+        return Budget(Bucket(REVIEWS_IN_A_ROW, REVIEWS_A_SECOND, self._now), REVIEWS_IN_FLIGHT)
 
     def _budget(self, caller: Caller) -> Budget:
         if isinstance(caller, Token):

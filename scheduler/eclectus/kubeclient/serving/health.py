@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
+from math import ceil
 from socket import socket
 from typing import Any, Protocol, cast
 
@@ -19,7 +20,7 @@ from aiohttp import web
 
 from eclectus.kubeclient.serving.access import AccessControl, ReadPage
 from eclectus.kubeclient.serving.callers import Token
-from eclectus.kubeclient.serving.pages import BusyError, PageMaker, PageParts, QueryError
+from eclectus.kubeclient.serving.pages import RETRY_SECONDS, BusyError, PageMaker, PageParts, QueryError
 from eclectus.kubeclient.side_loop import on
 
 CONNECTIONS_MOST = 128  # a kubelet, some Prometheus servers and users need a handful
@@ -119,7 +120,6 @@ class BoundedSite(web.BaseSite):
         return None
 
 
-RETRY_SECONDS = "1"  # after which a client that was refused asks again
 _REASONS = {  # of metav1.Status
     HTTPStatus.BAD_REQUEST: "BadRequest",
     HTTPStatus.UNAUTHORIZED: "Unauthorized",
@@ -137,8 +137,8 @@ def bearer_token(request: web.Request) -> Token:
     return Token(token.strip() if scheme.lower() == "bearer" else "")
 
 
-def failure(status: HTTPStatus, message: str) -> web.Response:
-    """A Status; with 429 it says when to ask again."""
+def failure(status: HTTPStatus, message: str, again: float = RETRY_SECONDS) -> web.Response:
+    """A Status; with 429 it says after how many seconds to ask again."""
     body = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -148,8 +148,13 @@ def failure(status: HTTPStatus, message: str) -> web.Response:
         "reason": _REASONS[status],
         "code": int(status),
     }
-    wait = {"Retry-After": RETRY_SECONDS} if status == HTTPStatus.TOO_MANY_REQUESTS else {}
-    return web.json_response(body, status=status, headers=wait)
+    headers = retry_after(again) if status == HTTPStatus.TOO_MANY_REQUESTS else {}
+    return web.json_response(body, status=status, headers=headers)
+
+
+def retry_after(seconds: float) -> dict[str, str]:
+    """The header that says when to ask again, in whole seconds as HTTP has them."""
+    return {"Retry-After": str(max(1, ceil(seconds)))}
 
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -241,7 +246,7 @@ def _page(parts: PageParts, content_type: str) -> Handler:
         except QueryError as error:
             return web.Response(text=f"{error}\n", status=400)
         except BusyError as error:
-            return web.Response(text=f"{error}\n", status=429, headers={"Retry-After": RETRY_SECONDS})
+            return web.Response(text=f"{error}\n", status=429, headers=retry_after(error.seconds))
         return web.Response(body=body, headers={"Content-Type": content_type})
 
     return answer

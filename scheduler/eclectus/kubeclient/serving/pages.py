@@ -13,6 +13,7 @@ from time import thread_time
 from eclectus.model.errors import EclectusError
 
 SHARE = 0.1  # of the loop's time that the pages of a path take at most
+RETRY_SECONDS = 1.0  # after which a client that was refused asks again, if nothing else is known
 MOST_WAITING = 16  # different pages of a path that wait to be made
 
 PageParts = Callable[[Mapping[str, str]], Iterable[bytes]]
@@ -24,7 +25,11 @@ class QueryError(EclectusError):
 
 
 class BusyError(EclectusError):
-    """Too many pages wait to be made: repeat the request later."""
+    """Too many pages wait to be made: repeat the request after `seconds`."""
+
+    def __init__(self, message: str, seconds: float = RETRY_SECONDS) -> None:
+        super().__init__(message)
+        self.seconds = seconds
 
 
 @dataclass(eq=False)

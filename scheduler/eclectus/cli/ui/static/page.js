@@ -4,6 +4,7 @@
 
 const SECONDS = 5; // between two questions, while the page can be seen
 const SECONDS_AFTER_PROBLEM = 15;
+const PATIENCE_SECONDS = 60; // that a question waits in all while the scheduler is asked too much
 const SAMPLES_MOST = 240; // of a node's speed: twenty minutes
 const STAGES_DRAWN = 100;
 
@@ -22,9 +23,10 @@ function secret() {
 const token = secret();
 
 class Problem extends Error {
-  constructor(status, message) {
+  constructor(status, message, again) {
     super(message);
     this.status = status;
+    this.again = again; // after how many seconds to ask again, where the scheduler is asked too much
   }
 }
 
@@ -43,8 +45,24 @@ async function ask(path, query = {}, body = undefined) {
     throw new Problem(0, "`eclectus ui` does not answer: it was ended, or its machine cannot be reached.");
   }
   const found = await answer.json().catch(() => ({ message: `The answer ${answer.status} cannot be read.` }));
-  if (!answer.ok) throw new Problem(answer.status, found.message);
+  if (!answer.ok) throw new Problem(answer.status, found.message, found.again);
   return found;
+}
+
+/** The same, asked again while the scheduler is asked too much and somebody wants it; `says` is told of each wait. */
+async function askPatiently(says, isWanted, ...question) {
+  for (let left = PATIENCE_SECONDS; ; ) {
+    try {
+      return await ask(...question);
+    } catch (problem) {
+      const { again, message } = problem;
+      if (!again || again > left || !isWanted()) throw problem;
+      says(`${message.replace(/: ask again.*$/, ".")} Asking again in ${again} s …`);
+      await new Promise((over) => setTimeout(over, 1000 * again));
+      left -= again;
+      if (!isWanted()) throw problem;
+    }
+  }
 }
 
 // -- elements -----------------------------------------------------------------------------------------
@@ -189,12 +207,13 @@ class Panel {
     if (isBelow || matchMedia("(max-width: 1099px)").matches) this.detail.scrollIntoView({ block: "start" });
   }
 
-  /** Open the detail with what `make` returns, or with what is wrong. Of two questions the later one counts. */
-  async explain(key, title, make) {
+  /** Open the detail with the parts that `make` makes of an answer, or with what is wrong. Of two questions the later one counts. */
+  async explain(key, title, make, ...question) {
     this.choice(key, title);
+    const says = (words) => this.open(el("h3", {}, title), el("p", { class: "note" }, words));
     let parts;
     try {
-      parts = await make();
+      parts = make(await askPatiently(says, () => this.chosen === key, ...question));
     } catch (problem) {
       parts = [el("p", { role: "alert" }, problem.message)];
     }
@@ -242,11 +261,8 @@ class Queue extends Panel {
   }
 
   choose(place, name) {
-    const make = async () => {
-      const found = await ask("pod", { namespace: place, name });
-      return [printed(found.text, "explanation"), this.again(place, name), ...whatIf(place, name)];
-    };
-    this.explain(`${place}/${name}`, `Pod ${place}/${name}`, make);
+    const make = (found) => [printed(found.text, "explanation"), this.again(place, name), ...whatIf(place, name)];
+    this.explain(`${place}/${name}`, `Pod ${place}/${name}`, make, "pod", { namespace: place, name });
   }
 
   again(place, name) {
@@ -262,15 +278,20 @@ function whatIf(place, name) {
   const examples =
     "Examples: request.cpu=500m · priority=10 · node=NAME,taint-=KEY · node=NAME,cordon=false · " +
     "add-node-like=NAME,count=3 · delete-pod=NAMESPACE/NAME. Nothing is changed: it is computed on a copy.";
+  let question = 0; // of two the later one counts
   const submitted = async (event) => {
     event.preventDefault();
-    replace(answer, el("p", { class: "note" }, "Asking …"));
+    const mine = (question += 1), isWanted = () => mine === question && answer.isConnected;
+    const says = (words) => replace(answer, el("p", { class: "note" }, words));
+    says("Asking …");
+    const body = { namespace: place, name, changes: changes.value.split("\n"), asPolicy: policy.value.trim() };
+    let part;
     try {
-      const body = { namespace: place, name, changes: changes.value.split("\n"), asPolicy: policy.value.trim() };
-      replace(answer, printed((await ask("what-if", {}, body)).text, "answer"));
+      part = printed((await askPatiently(says, isWanted, "what-if", {}, body)).text, "answer");
     } catch (problem) {
-      replace(answer, el("p", { role: "alert" }, problem.message));
+      part = el("p", { role: "alert" }, problem.message);
     }
+    if (isWanted()) replace(answer, part);
   };
   const form = el(
     "form",
@@ -338,8 +359,7 @@ class Nodes extends Panel {
   }
 
   choose(name) {
-    const make = async () => {
-      const found = await ask("node", { name });
+    const make = (found) => {
       const resources = found.resources ?? [];
       const columns = [
         ["Resource", (each) => each.resource],
@@ -355,7 +375,7 @@ class Nodes extends Panel {
         printed(found.text, "explanation"),
       ];
     };
-    this.explain(name, `Node ${name}`, make);
+    this.explain(name, `Node ${name}`, make, "node", { name });
     show(true);
   }
 }
