@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from builders import make_node, make_task
-from eclectus.config.what_if import CHANGES_MOST, CHARACTERS_MOST, NODES_MOST, read_question
-from eclectus.explain.what_if import AddNodes, ChangeNode, ChangeTask, DeletePod
+from eclectus.config.changes import CHANGES_MOST, CHARACTERS_MOST, NODES_MOST
+from eclectus.config.what_if import read_question
+from eclectus.model.changes import AddNodes, ChangeNode, ChangeTask, DeletePod
 from eclectus.model.errors import QuestionError
 from eclectus.model.objects import Taint, Toleration
 

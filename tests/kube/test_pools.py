@@ -13,7 +13,6 @@ from eclectus.api.pool import MAX_WEIGHT, NodeShare, PoolStatus
 from eclectus.kube.pools import (
     LEAST_WEIGHT,
     MOST_RESOURCES,
-    amount_text,
     decode_pool,
     minimum_problem,
     pool_from,
@@ -23,6 +22,7 @@ from eclectus.kube.requests import MOST
 from eclectus.model.errors import MalformedError
 from eclectus.model.objects import Requirement
 from eclectus.model.pool import NodeAmounts, Pool, PoolAmounts, PoolPreemption, PoolRecord
+from eclectus.model.printed import amount_text
 from pool_objects import raw
 
 NOON = 1772366400.0

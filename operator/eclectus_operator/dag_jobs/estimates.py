@@ -13,7 +13,7 @@ from statistics import median
 
 from eclectus.api.dag_job import DagJob, DagJobMeta, DagJobSpec, EstimateSource, Stage
 from eclectus.api.names import ESTIMATED_SECONDS, JOB_KEY_LABEL, JOB_WORK_SECONDS, OPERATOR_KEYS, PATH_SECONDS
-from eclectus.model.job import longest_paths
+from eclectus.maths.longest_paths import longest_paths
 from eclectus_operator.convert import shape_problem
 from eclectus_operator.dag_jobs.tasks import Tasks
 

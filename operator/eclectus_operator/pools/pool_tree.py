@@ -18,8 +18,9 @@ from msgspec import structs
 
 from eclectus.api.common import MESSAGE_CHARACTERS, Condition
 from eclectus.api.pool import MAX_LEVELS, READY
-from eclectus.kube.pools import amount_text, minimum_problem
+from eclectus.kube.pools import minimum_problem
 from eclectus.model.pool import AT_THE_TOP, Pool, PoolAmounts
+from eclectus.model.printed import amount_text
 
 _WALKED = 64  # levels: a way that is longer is too long, whether it is a circle or not
 _SHOWN = 10  # pools of a circle that a message names

@@ -5,11 +5,13 @@ spec, the operator the conditions, and the scheduler the rest of the status.
 """
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 
-from eclectus.api.common import Condition, ObjectMeta
+from eclectus.api.common import Condition, ObjectMeta, without_nulls
+from eclectus.api.names import POOL
+from eclectus.model.errors import MalformedError
 
 MAX_RESOURCES = 16  # of a minimum or a maximum
 MAX_KINDS = 16  # of nodes, of which a minimum or a maximum states amounts
@@ -108,3 +110,13 @@ class Pool(Struct, frozen=True):
     metadata: ObjectMeta
     spec: PoolSpec = PoolSpec()
     status: PoolStatus = PoolStatus()
+
+
+def pool_of(name: str, content: Mapping[str, Any]) -> Pool:
+    """A Pool from the content of its JSON; null means not set. Raises MalformedError naming the field."""
+    parts = {part: without_nulls(content.get(part) or {}) for part in ("spec", "status")}
+    try:
+        return convert({"metadata": content["metadata"], **parts}, Pool)
+    except ValidationError as error:
+        problem, _, path = str(error).partition(" - at `$")
+        raise MalformedError(POOL, name, path.rstrip("`").lstrip("."), problem) from error

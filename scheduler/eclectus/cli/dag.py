@@ -27,7 +27,7 @@ from eclectus.cli.output import age, aligned, count, structured
 from eclectus.cli.verbs import WithVerbs
 from eclectus.kube.requests import FieldError, thousandths
 from eclectus.kube.stage_order import topological
-from eclectus.model.job import longest_paths
+from eclectus.maths.longest_paths import longest_paths
 from eclectus.model.printed import ABSENT, nearest, shortened, span, spelling
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ import click
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
 from typing_extensions import override
 
+from eclectus import __version__
 from eclectus.model.errors import EclectusError, SettingsError
 
 VARIABLE = "_ECLECTUS_COMPLETE"  # set by the scripts when they call the program for its completions
@@ -121,7 +122,7 @@ class Commands(click.Group):
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="eclectus", prog_name="eclectus")
+@click.version_option(__version__, prog_name="eclectus")
 def program() -> None:
     """A Kubernetes scheduler that learns how fast each node is."""
 

@@ -14,11 +14,10 @@ As in model/explanation.py, other pods are named by `OtherPod` alone.
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from random import Random
-from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -32,6 +31,7 @@ from eclectus.explain.pod import explain_waiting
 from eclectus.feasibility.scores_by_pods import HOSTNAME
 from eclectus.feasibility.task_class import ClassCache, TaskClass
 from eclectus.framework.view import Ranking
+from eclectus.model.changes import AddNodes, Change, ChangeNode, ChangeTask, DeletePod, NodeEdit
 from eclectus.model.errors import QuestionError
 from eclectus.model.explanation import (
     Candidate,
@@ -43,43 +43,6 @@ from eclectus.model.explanation import (
 )
 from eclectus.model.learned import LearnedNode
 from eclectus.model.objects import Node, Task
-
-NodeEdit = Callable[[Node], Node]
-"""What would be other about a node. Raises QuestionError where the node has not what it changes."""
-
-TaskEdit = Callable[[Task], Task]
-"""The same of the pod that is asked about."""
-
-
-class ChangeNode(NamedTuple):
-    """A node would be another."""
-
-    node: str  # name
-    edits: Sequence[NodeEdit]
-
-
-class AddNodes(NamedTuple):
-    """There would be more nodes like one that exists, each changed in the same way."""
-
-    like: str  # name
-    number: int
-    edits: Sequence[NodeEdit]
-
-
-class DeletePod(NamedTuple):
-    """A pod on a node would be gone."""
-
-    namespace: str
-    name: str
-
-
-class ChangeTask(NamedTuple):
-    """The pod that is asked about would be another."""
-
-    edits: Sequence[TaskEdit]
-
-
-Change = ChangeNode | AddNodes | DeletePod | ChangeTask
 
 
 @dataclass(frozen=True)

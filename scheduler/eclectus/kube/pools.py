@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from msgspec import Raw, Struct, ValidationError, convert
+from msgspec import Raw, Struct
 from msgspec.json import Decoder
 from msgspec.structs import astuple
 
-from eclectus.api.common import ObjectMeta, micro_time_text, without_nulls
+from eclectus.api.common import ObjectMeta, micro_time_text
 from eclectus.api.names import POOL
 from eclectus.api.pool import (
     MAX_KINDS,
@@ -20,6 +20,7 @@ from eclectus.api.pool import (
     PoolSpec,
     PoolStatus,
     Quantities,
+    pool_of,
 )
 from eclectus.kube import objects
 from eclectus.kube.constraints import label_selector
@@ -28,6 +29,7 @@ from eclectus.kube.requests import MOST, FieldError, counted, parsed, quantities
 from eclectus.model import pool as model
 from eclectus.model.errors import MalformedError
 from eclectus.model.objects import Amounts, Selector
+from eclectus.model.printed import amount_text
 
 # Shares divide by weights, and one as small as floats are is no number.
 LEAST_WEIGHT = 1e-6
@@ -52,16 +54,8 @@ _decode_open = partial(decode, Decoder(_Open), POOL)
 def decode_pool(raw: bytes | Raw) -> Pool:
     """A Pool; null means not set. Raises MalformedError naming the object and the field."""
     found = _decode_open(raw)
-    fields = {
-        "metadata": found.metadata,
-        "spec": without_nulls(found.spec or {}),
-        "status": without_nulls(found.status or {}),
-    }
-    try:
-        return convert(fields, Pool)
-    except ValidationError as error:
-        problem, _, path = str(error).partition(" - at `$")
-        raise MalformedError(POOL, found.metadata.name, path.rstrip("`").lstrip("."), problem) from error
+    content = {"metadata": found.metadata, "spec": found.spec, "status": found.status}
+    return pool_of(found.metadata.name, content)
 
 
 def pool_from(pool: Pool) -> model.Pool:
@@ -107,17 +101,6 @@ def minimum_problem(pool: model.Pool) -> str:
     if least_part is not None and most_part is not None and least_part > most_part:
         return f"it has a minimum of {least_part:g} percent, but a maximum of {most_part:g} percent"
     return ""
-
-
-def amount_text(name: str, amount: int) -> str:
-    """An amount of a resource for people: `2.5 cpu`, `64Gi memory`, `8 nvidia.com/gpu`."""
-    if name == "cpu":
-        return f"{amount / 1000:.12g} cpu"
-    if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-"):
-        for suffix, unit in (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20)):
-            if amount >= unit:
-                return f"{amount / unit:.6g}{suffix} {name}"
-    return f"{amount} {name}"
 
 
 def pool_status(record: model.PoolRecord, before: PoolStatus) -> dict[str, Any]:

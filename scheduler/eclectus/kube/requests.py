@@ -18,16 +18,22 @@ counts modulo 2**32) are 64 cores to a kubelet. They must be read as it reads th
 that no scheduler counts; and the work must not grow with the exponent.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from eclectus.api.names import ROOM_ANNOTATION
-from eclectus.kube.objects import Container, ContainerStatus, Pod, PodSpec, PodStatus, Resources
-from eclectus.model.objects import Amounts
+
+if TYPE_CHECKING:  # commands read quantities, and no pods
+    from eclectus.kube.objects import Container, ContainerStatus, Pod, PodSpec, PodStatus, Resources
+    from eclectus.model.objects import Amounts
+
+    _Read = Callable[[ContainerStatus], Resources]
 
 MOST = 2**53 - 1
 """The largest amount that is counted exactly, because cluster/ stores amounts as float64: 8 PiB - 1 byte."""
@@ -275,9 +281,6 @@ def _spec_requests(spec: PodSpec) -> Total:
 def _pod_level(total: Total) -> Total:
     """Of the resources that a pod may ask for as a whole."""
     return {n: total[n] for n in total if n in ("cpu", "memory") or n.startswith("hugepages-")}
-
-
-_Read = Callable[[ContainerStatus], Resources]
 
 
 def _actuated(seen: ContainerStatus) -> Resources:

@@ -19,7 +19,10 @@ from eclectus.kubeclient.timing import elapsed
 IN_A_ROW, A_SECOND = 20, 5.0  # of 10 ms each: a twentieth of the thread's time
 WAITING_MOST = 16  # callers, the one that is answered included
 LISTED_IN_A_ROW, LISTED_A_SECOND = 20, 2.0  # of these, pages of lists: of up to 40 ms each
-CHANGED_SECONDS, CHANGED_SHARE = 2.0, 0.05  # of the thread's time: twenty of 100 ms in a row, then a twentieth
+CHANGED_SECONDS, CHANGED_SHARE = (
+    2.0,
+    0.05,
+)  # of the thread's time: twenty of 100 ms in a row, then a twentieth
 SHARE_OF_ONE = 0.5  # of each of these, for questions about one namespace
 NAMESPACE_SECONDS, NAMESPACES_KEPT = 60.0, 1024  # after a pause so long its share is whole again
 

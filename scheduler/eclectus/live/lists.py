@@ -18,11 +18,10 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 import msgspec
 
 from eclectus.api.names import VISIBILITY_API
-from eclectus.kube.pools import amount_text
 from eclectus.kubeclient.serving.pages import QueryError
 from eclectus.model.explanation import Listed, Oldest, PendingPod, PoolStanding
 from eclectus.model.learned import LearnedNode
-from eclectus.model.printed import ABSENT, shortened, span
+from eclectus.model.printed import ABSENT, amount_text, shortened, span
 
 ITEMS_MOST = 500  # of a page, as kubectl asks for: some milliseconds
 TOKEN_MOST = 1024  # characters; that of a pod has at most half as many

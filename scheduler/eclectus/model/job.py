@@ -1,13 +1,8 @@
 """A DAG job: stages of equal tasks, each of which may start when all tasks of its parents have succeeded."""
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import TypeVar
-
 from msgspec import Struct
 
 from eclectus.model.objects import Amounts, Spec
-
-K = TypeVar("K", bound=Hashable)
 
 
 class JobStage(Struct, frozen=True, gc=False):
@@ -58,20 +53,3 @@ class JobPlan(Struct, frozen=True, gc=False):
     reserved_node: str = ""  # which is kept free for one of its tasks; empty: none is
     lent_seconds: Amounts = ()  # in all, amounts times seconds: added by the engine
     borrowed_seconds: Amounts = ()
-
-
-def longest_paths(
-    stages: Sequence[tuple[K, Sequence[K]]], seconds: Mapping[K, float | None]
-) -> dict[K, float | None]:
-    """Of each stage, the longest path from the start of one of its tasks to the end of the job, in seconds.
-
-    `stages`: each with its parents, in topological order. None where a stage on the way has no estimate.
-    """
-    found, behind = dict[K, float | None](), dict[K, float | None]()
-    for stage, parents in reversed(stages):
-        own, after = seconds.get(stage), behind.get(stage, 0.0)
-        path = found[stage] = None if own is None or after is None else own + after
-        for parent in parents:
-            longest = behind.get(parent, 0.0)
-            behind[parent] = None if path is None or longest is None else max(longest, path)
-    return found

@@ -14,6 +14,17 @@ def span(seconds: float) -> str:
     return f"{seconds:.0f}s"
 
 
+def amount_text(name: str, amount: int) -> str:
+    """An amount of a resource for people: `2.5 cpu`, `64Gi memory`, `8 nvidia.com/gpu`."""
+    if name == "cpu":
+        return f"{amount / 1000:.12g} cpu"
+    if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-"):
+        for suffix, unit in (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20)):
+            if amount >= unit:
+                return f"{amount / unit:.6g}{suffix} {name}"
+    return f"{amount} {name}"
+
+
 def shortened(text: str, *, wide: bool = False) -> str:
     """A message for a table."""
     return text if wide or len(text) <= MESSAGE_CHARACTERS else text[: MESSAGE_CHARACTERS - 1] + "…"

@@ -34,7 +34,10 @@ class World:
         self.is_in_pod, self.host, self.said, self.problem = True, "10.0.0.1", None, ""
         self.port, self.path, self.leases_read = 0, "", list[str]()
         self.visibility, self.visibility_status, self.visibility_paths = None, 0, []
-        self.busy, self.slept = [], []  # Retry-After of answers 429 before the first other one; seconds waited
+        self.busy, self.slept = (
+            [],
+            [],
+        )  # Retry-After of answers 429 before the first other one; seconds waited
         self.resources = ["pods/explanation", "pods/what-if", "jobs/explanation", "nodes/explanation"]
 
     # -- the scheduler

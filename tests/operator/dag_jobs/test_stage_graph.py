@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dag_jobs import dag_job, diamond, stage, stored
 from eclectus.api.names import INSTANCE_LABEL, ROOM_ANNOTATION
-from eclectus.model.job import longest_paths
+from eclectus.maths.longest_paths import longest_paths
 from eclectus_operator.dag_jobs.estimates import ordered, problems
 
 

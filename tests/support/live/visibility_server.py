@@ -19,7 +19,9 @@ HOSTILE = "<img src=x onerror=alert(1)>"  # what a tenant may write into a messa
 
 
 def status(code, message, headers=None):
-    return web.json_response({"kind": "Status", "message": message, "code": code}, status=code, headers=headers)
+    return web.json_response(
+        {"kind": "Status", "message": message, "code": code}, status=code, headers=headers
+    )
 
 
 def pending(at):

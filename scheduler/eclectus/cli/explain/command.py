@@ -143,7 +143,7 @@ def explain(
         if at != Moment():
             raise click.UsageError("--at is a moment of a tape: give --from too")
         target = transport.target_of(what, namespace or default_namespace(kubeconfig, context))
-        asked.question(target)  # what is wrong with it is said without a scheduler
+        asked.check(target)  # what is wrong with it is said without a scheduler
         answer = transport.answer_from_scheduler(credentials.load(kubeconfig, context), target, source, asked)
         body = asyncio.run(awaited(answer, "asking the scheduler"))
     click.echo(formatted(body, target, output, asked))

@@ -104,12 +104,24 @@ class Asked(NamedTuple):
         """The parameters of the request."""
         return {WHAT_IF: self.what_if, AS_POLICY: (self.as_policy,) if self.as_policy else ()}
 
-    def question(self, target: Target) -> Question | None:
-        """The same as the engine is asked; None for nothing else. Raises click.UsageError."""
+    def check(self, target: Target) -> None:
+        """Raise click.UsageError for what is wrong with it. Which policies there are the scheduler knows."""
         if self == NOTHING_ELSE:
-            return None
+            return
         if target.kind != "pod":
             raise click.UsageError(f"--what-if and --as-policy ask about a pod, not about a {target.kind}")
+        from eclectus.config.changes import read_changes
+
+        try:
+            read_changes(self.what_if, target.namespace)
+        except QuestionError as error:
+            raise click.UsageError(str(error)) from None
+
+    def question(self, target: Target) -> Question | None:
+        """The same as an engine is asked; None for nothing else. Raises click.UsageError."""
+        self.check(target)
+        if self == NOTHING_ELSE:
+            return None
         from eclectus.config.what_if import read_question
 
         try:

@@ -11,12 +11,14 @@ import click
 from msgspec import structs
 
 from eclectus.api.names import POOL, POOLS_PATH
-from eclectus.api.pool import READY, Pool, PoolShare
+from eclectus.api.pool import READY, Pool, PoolShare, pool_of
 from eclectus.cli import cluster_commands
 from eclectus.cli.output import age, aligned, structured
 from eclectus.cli.pools.taking import taking
 from eclectus.cli.verbs import WithVerbs
-from eclectus.model.printed import ABSENT, nearest, span
+from eclectus.kube.requests import FieldError, parsed, units
+from eclectus.model.errors import MalformedError
+from eclectus.model.printed import ABSENT, amount_text, nearest, span
 
 if TYPE_CHECKING:
     from eclectus.kubeclient.client import ApiClient, Object
@@ -69,15 +71,10 @@ async def _listed(client: ApiClient) -> list[Object]:
 
 def read(objects: Iterable[Mapping[str, Any]]) -> tuple[list[Pool], list[str]]:
     """The Pools that can be read, and why others cannot."""
-    from msgspec.json import encode
-
-    from eclectus.kube.pools import decode_pool
-    from eclectus.model.errors import MalformedError
-
     found, problems = list[Pool](), list[str]()
     for each in objects:
         try:
-            found.append(decode_pool(encode(each)))
+            found.append(pool_of(each["metadata"]["name"], each))
         except MalformedError as error:
             problems.append(str(error))
     return found, problems
@@ -229,9 +226,6 @@ def _amounts(amounts: Mapping[str, str | int | float], shown: set[str] | None) -
 
 
 def _amount(name: str, quantity: str | int | float) -> str:
-    from eclectus.kube.pools import amount_text
-    from eclectus.kube.requests import FieldError, parsed, units
-
     try:
         thousandths = parsed({name: quantity}, name).get(name)
     except FieldError:

@@ -16,9 +16,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from eclectus.maths.longest_paths import longest_paths
 from eclectus.model.commands import RecordPlan
 from eclectus.model.events import Event, JobGone, JobSeen
-from eclectus.model.job import Job, JobPlan, JobStage, longest_paths
+from eclectus.model.job import Job, JobPlan, JobStage
 from eclectus.model.objects import Phase, Task
 from eclectus.sim.base.machine import TaskRun
 from eclectus.sim.base.work import Arrival, Dag, WorkClass
