@@ -39,8 +39,8 @@ HEAVY = {
 }
 OF_AN_ANSWER = {"asyncio", "ssl", "yaml"}
 MOST_MODULES, MOST_OF_ITS_OWN = 235, 20
-"""Of `version`, which asks the API server one question, and of any other command beyond these. At a thousandth
-of a second for each: one more is to be needed for an answer."""
+"""Of `version`, which asks the API server one question, and of any other command beyond these. Each costs a
+thousandth of a second: one more is to be needed for an answer."""
 PROGRAM = "import sys\nfrom eclectus.cli.main import main\ntry:\n main()\nfinally:\n print('|', *sys.modules)"
 POD = {"namespace": "mine", "name": "p", "state": "unschedulable", "summary": "nothing is left of cpu"}
 WHAT_IF = {"changes": ["priority=1"], "summary": "it would fit", "withRoomBefore": 0, "withRoom": 1}

@@ -1,5 +1,6 @@
 """The program `eclectus ui`: it prints where its page is, and ends when it is asked to."""
 
+import os
 import re
 import signal
 import socket
@@ -36,3 +37,36 @@ def test_a_port_that_is_taken_is_said(kubeconfig):
         ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert ended.returncode == 1
     assert "set --port to another port" in ended.stderr
+
+
+def run(*arguments, **variables):
+    environment = {**os.environ, "HOME": "/nowhere", "KUBECONFIG": "", **variables}
+    command = [*PROGRAM, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=environment)
+
+
+def test_without_a_cluster_a_saved_comparison_is_shown_alone(comparison_file):
+    environment = {**os.environ, "HOME": "/nowhere", "KUBECONFIG": ""}
+    command = [*PROGRAM, "--comparison", str(comparison_file)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+    ) as served:
+        try:
+            port, token = re.search(r":(\d+)/#token=(\S+)", served.stdout.readline()).groups()
+            with closing(HTTPConnection("127.0.0.1", int(port), timeout=60)) as connection:
+                connection.request("GET", "/api/start", headers={"Authorization": f"Bearer {token}"})
+                assert b'"panels": ["comparison"]' in connection.getresponse().read()
+        finally:
+            served.kill()
+
+
+def test_a_file_that_cannot_be_shown_is_refused_before_anything_is_served(tmp_path):
+    (tmp_path / "nodes.json").write_text('{"kind": "List"}')
+    ended = run("--comparison", tmp_path / "nodes.json")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith(f"error: {tmp_path}/nodes.json: ")
+    assert run("--comparison", tmp_path / "none.json").returncode == 2
+
+
+def test_without_a_cluster_and_a_comparison_there_is_nothing_to_show():
+    assert run().returncode == 1

@@ -7,6 +7,7 @@ import pytest
 from aiohttp import web
 
 from browser import chromium, opened_page
+from eclectus.cli.ui.comparison import read_comparison
 from eclectus.cli.ui.readings import PAGE_ITEMS, Readings
 from eclectus.cli.ui.server import application
 from visibility_server import HOSTILE, VisibilityServer
@@ -22,11 +23,11 @@ PLANNED = "planned = []; setTimeout = (act) => planned.push(act);"  # instead of
 
 
 @asynccontextmanager
-async def visited(folder, width=1400, **numbers):
-    """A page that shows a cluster: (page, upstream)."""
+async def visited(folder, width=1400, comparison=None, first="#queue table", **numbers):
+    """A page that shows a cluster, and perhaps a comparison: (page, upstream)."""
     upstream = VisibilityServer(**numbers)
     async with upstream.client() as client:
-        app = application(Readings(client), TOKEN, {"namespace": "shop", "server": "https://c"})
+        app = application(Readings(client), TOKEN, {"namespace": "shop", "server": "https://c"}, comparison)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
         try:
@@ -36,7 +37,7 @@ async def visited(folder, width=1400, **numbers):
                 await page.resize(width, 1000)
                 page.url = url
                 await page.open(f"{url}/#token={TOKEN}")
-                await page.until(shown("#queue table"))
+                await page.until(shown(first))
                 yield page, upstream
                 assert page.problems == []
         finally:
@@ -217,6 +218,36 @@ def test_what_is_read_stays_where_it_is_when_it_is_drawn_again(tmp_path):
             await page.value(PLANNED + CHANGED)
             await page.until("planned.length === 1")
             assert (len(upstream.asked) > asked, await page.value("old.isConnected")) == (True, True)
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("width", [375, 1400])
+def test_a_saved_comparison_is_the_first_panel_with_charts_and_tables(tmp_path, comparison_file, width):
+    async def play():
+        found = read_comparison(comparison_file)
+        async with visited(tmp_path, width, found, "#comparison table") as (page, upstream):
+            assert upstream.asked == []
+            assert await page.value("document.querySelectorAll('#comparison svg').length") == len(
+                found["figures"]
+            )
+            dots = "document.querySelectorAll('#comparison svg:first-child circle.mean').length"
+            assert await page.value(dots) == 2
+            assert found["figures"][0]["values"][1]["text"] in await page.text("#comparison table")
+            assert "<b>It shows.</b>" in await page.text("#comparison figure"), "as text"
+            assert await page.value("document.documentElement.scrollWidth") <= width
+            await page.click('nav a[href="#queue"]')
+            await page.until(shown("#queue table"))
+            await page.click('nav a[href="#comparison"]')
+            await page.until(f"{shown('#comparison table')} && {has('#asked', 'As it was')}")
+
+    asyncio.run(play())
+
+
+def test_without_a_comparison_there_is_no_tab_for_it(tmp_path):
+    async def play():
+        async with visited(tmp_path) as (page, _):
+            assert (await page.text("nav")).split("\n") == ["Queue", "Nodes", "Pools", "DAG jobs"]
 
     asyncio.run(play())
 

@@ -5,6 +5,7 @@ A new command on a page gets an entry in exactly one of these tables; tests/hous
 
 # Run by tests/system/test_page_commands.py within `make test-fast`: seconds, no control plane.
 FAST = {
+    "eclectus simulate my-cluster --json my-cluster.json",
     "eclectus simulate my-cluster --plot my-cluster.html",
     "eclectus policies",
     "eclectus policies rosella",
@@ -68,6 +69,7 @@ SLOW = {
 NOT_RUN = {
     "kubectl eclectus explain *": "needs a pod that waits; tests/system/test_explain.py asks a scheduler",
     "kubectl eclectus ui": "serves until Ctrl-C; tests/cli/ui asks its server, and uses its page",
+    "kubectl eclectus ui --comparison my-cluster.json": "likewise",
     "eclectus": "no command: a profile of this name in the output of a comparison",
     "eclectus scheduler --config *": "needs a cluster; every test in tests/system starts a scheduler",
     "eclectus explain *": "a pod and a tape of the reader's; tests/cli/test_explain.py runs it",

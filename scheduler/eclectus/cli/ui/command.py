@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from eclectus.cli.cluster_commands import default_namespace, kubeconfig_options
+from eclectus.cli.cluster_commands import default_namespace, has_credentials, kubeconfig_options
 
 
 @click.command()
@@ -15,9 +15,21 @@ from eclectus.cli.cluster_commands import default_namespace, kubeconfig_options
     default=0,
     help="Port of 127.0.0.1. By default one that is free; name one to reach it by `ssh -L`.",
 )
+@click.option(
+    "--comparison",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Also show a file that `eclectus simulate` has written with --json; without a kubeconfig, it alone.",
+)
 @kubeconfig_options
-def ui(*, namespace: str | None, port: int, kubeconfig: Path | None, context: str | None) -> None:
-    """Serve a page that shows the queue, nodes, pools and DAG jobs, until Ctrl-C.
+def ui(
+    *,
+    namespace: str | None,
+    port: int,
+    comparison: Path | None,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> None:
+    """Serve a page that shows the queue, nodes, pools, DAG jobs and a saved comparison, until Ctrl-C.
 
     Open the URL that is printed: it holds a secret, without which nothing is answered. The page is served on
     127.0.0.1 alone and reads the cluster as you, with the credentials of the kubeconfig; it changes nothing.
@@ -38,9 +50,15 @@ def ui(*, namespace: str | None, port: int, kubeconfig: Path | None, context: st
     from eclectus.cli.ui.server import serve
     from eclectus.kubeclient import credentials
 
-    access = credentials.load(kubeconfig, context)
-    first = default_namespace(kubeconfig, context) if namespace is None else namespace
+    compared = access = None
+    if comparison is not None:
+        from eclectus.cli.ui.comparison import read_comparison
+
+        compared = read_comparison(comparison)
+    if compared is None or has_credentials(kubeconfig):
+        access = credentials.load(kubeconfig, context)
+        namespace = default_namespace(kubeconfig, context) if namespace is None else namespace
     try:
-        asyncio.run(serve(access, first, port))
+        asyncio.run(serve(access, namespace or "", port, compared))
     except KeyboardInterrupt:
         click.echo()

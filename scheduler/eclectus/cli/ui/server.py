@@ -18,7 +18,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Awaitable, Callable
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from msgspec import Struct
 from eclectus.cli.cluster_commands import REQUEST_SECONDS
 from eclectus.cli.explain.transport import LOOPBACK, Asked, Target
 from eclectus.cli.ui.problems import Problem, in_words
-from eclectus.cli.ui.readings import AskedError, Readings
+from eclectus.cli.ui.readings import AskedError, Object, Readings
 from eclectus.kubeclient.addresses import bound_address, listen
 from eclectus.kubeclient.api_errors import ApiError
 from eclectus.kubeclient.client import connected
@@ -44,6 +44,7 @@ FILES = {
     "/page.js": ("page.js", "text/javascript"),
     "/page.css": ("page.css", "text/css"),
 }
+OF_THE_CLUSTER = ("queue", "nodes", "pools", "jobs")  # panels
 API = "/api/"  # paths below it are answered to who has the secret
 HOST = re.compile(r"(localhost|127\.0\.0\.1)(:[0-9]{1,5})?")  # with any port: `ssh -L` may use another
 BODY_BYTES = 65_536  # of a question with changes
@@ -70,12 +71,20 @@ class WhatIf(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     as_policy: str = ""
 
 
-async def serve(access: Credentials, namespace: str, port: int) -> None:
-    """Serve until cancelled; the URL is printed. Raises ListenError."""
-    token = secrets.token_urlsafe(TOKEN_BYTES)
-    async with connected(access, REQUEST_SECONDS) as client:
-        about = {"namespace": namespace, "server": access.endpoint.url}
-        runner = web.AppRunner(application(Readings(client), token, about), access_log=None)
+async def serve(
+    access: Credentials | None, namespace: str, port: int, comparison: Object | None = None
+) -> None:
+    """Serve until cancelled; the URL is printed. Raises ListenError.
+
+    Without `access` only the comparison is shown, which needs no cluster.
+    """
+    token, readings = secrets.token_urlsafe(TOKEN_BYTES), None
+    about = {"namespace": namespace, "server": access.endpoint.url if access else ""}
+    async with AsyncExitStack() as stack:
+        if access is not None:
+            client = await stack.enter_async_context(connected(access, REQUEST_SECONDS))
+            readings = Readings(client)
+        runner = web.AppRunner(application(readings, token, about, comparison), access_log=None)
         with closing(listen(LOOPBACK, port, "--")) as listening:
             await runner.setup()
             try:
@@ -87,15 +96,32 @@ async def serve(access: Credentials, namespace: str, port: int) -> None:
                 await runner.cleanup()
 
 
-def application(readings: Readings, token: str, about: dict[str, str]) -> web.Application:
-    """The page, and what it asks for. `about`: what it shows first."""
+def application(
+    readings: Readings | None, token: str, about: Object, comparison: Object | None = None
+) -> web.Application:
+    """The page, and what it asks for. `about`: what it says first."""
     app = web.Application(middlewares=[_guard(token)], client_max_size=BODY_BYTES)
     app.on_response_prepare.append(_with_headers)
     for path, (name, kind) in FILES.items():
         app.router.add_get(path, _file(name, kind), allow_head=False)
+    panels = [*(["comparison"] if comparison else []), *(OF_THE_CLUSTER if readings else [])]
 
-    async def start(_: web.Request) -> dict[str, str]:
-        return about
+    async def start(_: web.Request) -> Object:
+        return {**about, "panels": panels}
+
+    async def compared(_: web.Request) -> Any:
+        return comparison
+
+    app.router.add_get(f"{API}start", _answered(start), allow_head=False)
+    if comparison:
+        app.router.add_get(f"{API}comparison", _answered(compared), allow_head=False)
+    if readings:
+        _add_questions(app, readings)
+    return app
+
+
+def _add_questions(app: web.Application, readings: Readings) -> None:
+    """What is asked of the cluster."""
 
     async def queue(request: web.Request) -> Any:
         return await readings.queue(_asked(request, "namespace"), _asked(request, "continue"))
@@ -119,11 +145,10 @@ def application(readings: Readings, token: str, about: dict[str, str]) -> web.Ap
     async def node(request: web.Request) -> Any:
         return await readings.explanation(Target("node", _asked(request, "name")))
 
-    for question in (start, queue, nodes, pools, jobs, job, pod, node):
+    for question in (queue, nodes, pools, jobs, job, pod, node):
         path = f"{API}{question.__name__}"
         app.router.add_get(path, _answered(question), allow_head=False)
     app.router.add_post(f"{API}what-if", _answered(lambda request: _what_if(readings, request)))
-    return app
 
 
 async def _what_if(readings: Readings, request: web.Request) -> Any:

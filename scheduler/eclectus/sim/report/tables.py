@@ -53,7 +53,7 @@ def times_cells(spread: results.TimeStatistics | None, scale: float) -> list[str
 
 def unit_for(seconds: float) -> tuple[float, str]:
     """Seconds per unit, and the name of the unit that suits this time."""
-    return next((size, name) for least, size, name in UNITS if seconds >= least)
+    return next(((size, name) for least, size, name in UNITS if seconds >= least), UNITS[-1][1:])
 
 
 def scale_of(summaries: Sequence[results.ProfileSummary]) -> tuple[float, str]:
@@ -278,8 +278,13 @@ def _overview(summaries: Sequence[results.ProfileSummary]) -> Table:
     return Table(heads, rows)
 
 
+def requested_columns(summaries: Sequence[results.ProfileSummary]) -> list[int]:
+    """The per cents of requests of which all profiles have an allocation."""
+    return [x for x in REQUESTED if all(x in each.allocation for each in summaries)]
+
+
 def _allocation_table(report: results.ComparisonReport) -> Table:
-    shown = [x for x in REQUESTED if all(x in each.allocation for each in report.summaries)]
+    shown = requested_columns(report.summaries)
     rows = []
     for each in report.summaries:
         allocated = (format_interval(each.allocation[x], digits=4) for x in shown)

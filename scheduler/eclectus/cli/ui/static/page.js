@@ -1,4 +1,4 @@
-// The page of `eclectus ui`: four panels, one of which is shown and asked for again and again.
+// The page of `eclectus ui`: panels, one of which is shown; what is of the cluster is asked for again and again.
 //
 // All that comes from the cluster is set as text, never as HTML: names and messages are chosen by tenants.
 
@@ -15,7 +15,7 @@ function secret() {
   const given = new URLSearchParams(location.hash.slice(1)).get("token");
   if (given) {
     sessionStorage.setItem("token", given);
-    history.replaceState(null, "", "#queue");
+    history.replaceState(null, "", location.pathname);
   }
   return sessionStorage.getItem("token") ?? "";
 }
@@ -49,7 +49,7 @@ async function ask(path, query = {}, body = undefined) {
   return found;
 }
 
-/** The same, asked again while the scheduler is asked too much and somebody wants it; `says` is told of each wait. */
+/** The same, asked again while the scheduler is asked too much and somebody wants it; `says` is called with each wait. */
 async function askPatiently(says, isWanted, ...question) {
   for (let left = PATIENCE_SECONDS; ; ) {
     try {
@@ -174,6 +174,8 @@ class Pages {
 // -- the panels ---------------------------------------------------------------------------------------
 
 class Panel {
+  changes = true; // so it is asked for again
+
   constructor(name) {
     this.root = byId(name);
     this.list = this.root.querySelector("[data-list]");
@@ -507,6 +509,41 @@ class Jobs extends Panel {
   }
 }
 
+class Comparison extends Panel {
+  changes = false;
+
+  constructor() {
+    super("comparison");
+    this.chart = this.root.querySelector("[data-chart]");
+  }
+
+  async load() {
+    const found = await ask("comparison");
+    return () => this.draw(found);
+  }
+
+  draw({ scenario, about, subtitle, figures, tables, notes }) {
+    const room = this.root.clientWidth, columns = Math.max(1, Math.floor(room / 420));
+    const charts = figures.map((each) => intervals(each, Math.min(520, (room - 24 * (columns - 1)) / columns)));
+    const words = el("figcaption", {}, "A dot is the mean over runs, its bar the interval; the dotted line is the mean of the first profile. An axis need not begin at 0.");
+    replace(this.chart, el("h3", {}, scenario), el("p", {}, about), el("p", { class: "note" }, subtitle), el("div", { class: "charts" }, ...charts), words);
+    replace(this.list, ...tables.flatMap(comparedTable), ...notes.map((each) => el("p", { class: "note" }, each)));
+  }
+}
+
+/** A table as the command prints it: its first head is its name, and a line that is moved in belongs to the one above. */
+function comparedTable({ heads, rows }) {
+  const first = (row) => {
+    const name = el("span", {}, row[0].trim());
+    if (row[0].startsWith(" ")) name.style.paddingLeft = "1.2em";
+    return name;
+  };
+  const [name, ...others] = heads;
+  const numbers = others.map((head, at) => [head, (row) => row[at + 1], "number"]);
+  const title = name === "profile" ? "Profiles" : name[0].toUpperCase() + name.slice(1);
+  return [el("h4", {}, title), table(name, [["", first], ...numbers], rows)];
+}
+
 /** In a sentence or two how far a job is. */
 function standing({ state, tasks, message }) {
   const more = state === "Succeeded" || !message ? "" : ` ${message}`;
@@ -603,6 +640,40 @@ function speedChart(lines, chosen, width, label) {
       picture.append(svg("text", { x: width - right, y: above, "text-anchor": "end" }, name));
     }
   }
+  return picture;
+}
+
+/** A mean of each profile with its interval, below the profile's name. */
+function intervals({ name, values }, width) {
+  const line = 34, top = 24, right = 14, left = 8, height = top + line * values.length + 22;
+  const lows = values.map((each) => each.low), highs = values.map((each) => each.high);
+  const most = Math.max(...highs), least = Math.min(...lows);
+  // From 0, unless that would leave the differences in a small part of the picture.
+  const first = least >= 0 && least < 0.7 * most ? 0 : least - 0.1 * (most - least || 1);
+  const last = most + 0.05 * (most - first || 1);
+  const x = (value) => left + ((value - first) / (last - first)) * (width - left - right);
+  const picture = svg("svg", { width, height, role: "img", "aria-label": `${name}; the tables say the same` });
+  picture.append(svg("text", { class: "name", x: left, y: 14 }, name));
+  const step = niceStep(last - first, Math.max(2, Math.floor(width / 80)));
+  for (let at = Math.ceil(first / step) * step; at <= last; at += step) {
+    picture.append(
+      svg("line", { class: "grid", x1: x(at), x2: x(at), y1: top, y2: height - 20 }),
+      svg("text", { class: "soft", x: x(at), y: height - 6, "text-anchor": "middle" }, String(+at.toPrecision(6))),
+    );
+  }
+  if (values.length) {
+    const at = x(values[0].mean);
+    picture.append(svg("line", { class: "now", x1: at, x2: at, y1: top, y2: height - 20 }));
+  }
+  values.forEach(({ profile, mean, low, high, text }, row) => {
+    const y = top + row * line;
+    const words = svg("text", { class: "over", x: left + 2, y: y + 13 }, `${cut(profile, 28)}  `, svg("tspan", { class: "soft" }, text));
+    picture.append(
+      words,
+      svg("line", { class: "interval", x1: x(low), x2: x(high), y1: y + 23, y2: y + 23 }),
+      svg("circle", { class: "mean", cx: x(mean), cy: y + 23, r: 4 }, svg("title", {}, `${profile}: ${text}`)),
+    );
+  });
   return picture;
 }
 
@@ -709,8 +780,10 @@ function gantt(job, room) {
 
 // -- which panel is shown, and when it is asked for ---------------------------------------------------
 
-const panels = { queue: new Queue(), nodes: new Nodes(), pools: new Pools(), jobs: new Jobs() };
-let shown = panels.queue;
+const KINDS = { comparison: Comparison, queue: Queue, nodes: Nodes, pools: Pools, jobs: Jobs };
+const WITH_NAMESPACE = ["queue", "jobs"];
+const panels = {}; // those that this server has, the first one first
+let shown;
 let place = "";
 let timer;
 let turn = 0; // of two answers the one that was asked for later counts
@@ -721,15 +794,17 @@ const inNamespace = () => (place ? `in namespace ${place}` : "in any namespace")
 /** Ask for the panel that is shown, draw it, and do so again after some seconds. */
 async function show(isWanted = false) {
   clearTimeout(timer);
-  if (document.hidden && !isWanted) return;
+  if (!shown || (document.hidden && !isWanted)) return;
   const mine = (turn += 1), panel = shown;
-  let pause = SECONDS;
+  let pause = panel.changes ? SECONDS : Infinity;
   try {
     const draw = await panel.load();
     if (mine !== turn) return;
     if (isWanted || !isSelecting(panel.root)) draw();
     tell("");
-    byId("asked").textContent = `As of ${new Date().toLocaleTimeString()}; asked again every ${SECONDS} seconds while this page can be seen.`;
+    byId("asked").textContent = panel.changes
+      ? `As of ${new Date().toLocaleTimeString()}; asked again every ${SECONDS} seconds while this page can be seen.`
+      : "As it was when `eclectus ui` was started.";
   } catch (problem) {
     if (mine !== turn) return;
     if (!(problem instanceof Problem)) throw problem;
@@ -753,14 +828,14 @@ function tell(problem) {
 
 /** Show the panel that the address names. */
 function go() {
-  const name = location.hash.slice(1) in panels ? location.hash.slice(1) : "queue";
+  const name = location.hash.slice(1) in panels ? location.hash.slice(1) : Object.keys(panels)[0];
   shown = panels[name];
   for (const [each, panel] of Object.entries(panels)) panel.root.hidden = each !== name;
   for (const link of document.querySelectorAll("nav a")) {
     if (link.hash === `#${name}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  byId("place").hidden = name === "nodes" || name === "pools";
+  byId("place").hidden = !WITH_NAMESPACE.includes(name);
   tell("");
   return show(true);
 }
@@ -771,11 +846,15 @@ byId("place").addEventListener("submit", (event) => {
   for (const panel of Object.values(panels)) panel.pages.first();
   show(true);
 });
-addEventListener("hashchange", () => (location.hash.startsWith("#token=") ? location.reload() : go()));
+addEventListener("hashchange", () => (location.hash.startsWith("#token=") ? location.reload() : shown && go()));
 document.addEventListener("visibilitychange", () => show());
 
 try {
   const about = await ask("start");
+  for (const name of about.panels) {
+    panels[name] = new KINDS[name]();
+    document.querySelector(`nav a[href="#${name}"]`).hidden = false;
+  }
   place = about.namespace;
   byId("namespace").value = place;
   byId("where").textContent = about.server;
