@@ -1,4 +1,4 @@
-"""The five commands of README and docs/try.md, in their order, on a cluster of their own."""
+"""The five commands of docs/try.md, in their order, on a cluster of their own."""
 
 import re
 from collections.abc import Iterator
