@@ -46,3 +46,12 @@ def test_every_filter_is_listed_as_working():
 def test_the_number_of_policies_is_true():
     count = len(table.PLACE) + len(table.ORDER)
     assert f"{count} placement and ordering policies" in row("beyond")
+
+
+def test_the_five_rows_of_the_first_screen_quote_the_table_of_all_figures():
+    first, _, others = README.partition("\n## ")
+    rows = re.findall(r"^\| \*\*(?:won|equal|lost)\*\*.*$", first, flags=re.MULTILINE)
+    figures = re.findall(r"\d+\.\d\d (?:±\d+\.\d\d|\(\d+\.\d\d to \d+\.\d\d\))", " ".join(rows))
+    assert len(rows) == 5
+    assert len(figures) > 9
+    assert all(each in others for each in figures)
