@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from eclectus.engine.engine import Engine
 from eclectus.model.commands import Bind, Solve
 from eclectus.model.events import NodeGone, NodeSeen, Resumed, Solved, TaskGone, TaskSeen
 from eclectus.policies.learn.none import Unlearned
-from eclectus.policies.quincy import place
+from eclectus.policies.quincy import draft
 from eclectus.policies.quincy.place import ROUND_MOST, Quincy
 from flow_answers import answer
 from worlds import World, numbered, small_world
@@ -84,7 +85,7 @@ def test_a_pod_waits_for_a_fast_node_until_waiting_costs_more() -> None:
     assert made.placed() == {"first": "n0", "second": "n1"}
 
 
-@pytest.mark.parametrize("costs", ["rosella", "load-spreading", "network"])
+@pytest.mark.parametrize("costs", ["rosella", "quincy", "load-spreading", "network"])
 def test_a_pod_of_higher_priority_gets_a_node_first(costs: Any) -> None:
     made = world(*nodes(2), speeds={"n0": 1.0, "n1": 0.3}, costs=costs)
     made.add(*numbered(3, "low"), *numbered(2, "high", priority=5))
@@ -221,6 +222,71 @@ def test_without_an_answer_pods_are_placed_by_the_same_costs_after_the_time_limi
     assert made.placed() == {"t0": "n1", "t1": "n2"}
 
 
+class Moody:
+    """A solver that answers, fails, or says nothing, at any time; and how long each pod has waited."""
+
+    def __init__(self, made: World, seed: int) -> None:
+        self._made, self._random = made, Random(seed)
+        self._answers: list[tuple[float, Solved]] = []  # when each comes
+        self._asked = 0
+        self.waits: dict[str, float] = {}
+
+    def run(self, until: float) -> None:
+        """Every step up to a time."""
+        made = self._made
+        while (at := min(self._next(until), until)) < until:
+            due = [solved for when, solved in self._answers if when <= at]
+            self._answers = [each for each in self._answers if each[0] > at]
+            made.step(*due, after=max(at - made.now, 0.0))
+            self.look()
+        made.now = until
+
+    def _next(self, otherwise: float) -> float:
+        at = self._made.engine.next_step_at()
+        return min([when for when, _ in self._answers] + [otherwise if at is None else at])
+
+    def look(self) -> None:
+        """Note which pods are bound, and decide about what is asked."""
+        made = self._made
+        made.settle()
+        for name in made.placed():
+            self.waits.setdefault(name, made.now - made.tasks[name].created)
+        for solve in made.solves[self._asked :]:
+            choices = (answer(made.engine, solve), Solved(solve.serial, "failed"), None)
+            if (found := self._random.choice(choices)) is not None:
+                self._answers.append((made.now + self._random.uniform(0.0, 4.9), found))
+        self._asked = len(made.solves)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_pod_waits_beyond_the_time_limit_whatever_the_solver_does(seed: int) -> None:
+    random = Random(seed)
+    made = world(*(make_node(f"n{at}", cpu=40) for at in range(5)), answers=False, solve_timeout=5.0)
+    moody = Moody(made, seed)
+    for number in range(200):
+        moody.run(made.now + random.expovariate(3.0))
+        made.add(make_task(f"t{number}", cpu=random.choice((0.3, 0.5)), created=made.now))
+        moody.look()
+    moody.run(made.now + 10.0)
+    assert len(moody.waits) == 200
+    assert made.faults == []
+    assert max(moody.waits.values()) <= 5.0 + 1.0
+
+
+def test_rounds_after_misfits_end_within_the_time_limit_of_the_first() -> None:
+    """The solver answers late, what it says does not fit any more, and then it hangs."""
+    made, solved = asked(*nodes(2))
+    foreign = [TaskSeen(make_task(f"foreign{at}", profile="other", node=f"n{at}")) for at in range(2)]
+    more = [NodeSeen(make_node(name, cpu=1)) for name in ("n2", "n3")]
+    made.step(*foreign, *more, solved, after=4.0)
+    made.settle()
+    made.sleep(0.9)
+    assert made.placed() == {}
+    assert len(made.solves) == 2
+    made.sleep(0.2)
+    assert set(made.placed().values()) == {"n2", "n3"}
+
+
 def test_a_solver_that_has_failed_costs_no_time() -> None:
     made, solved = asked(*nodes(2))
     made.step(Solved(solved.serial, "failed"), after=0.1)
@@ -248,8 +314,8 @@ def test_a_round_has_as_many_pods_as_a_step_may_place() -> None:
 
 
 def test_of_very_many_nodes_a_class_has_arcs_to_the_cheapest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(place, "ARCS_MOST", 4)
-    monkeypatch.setattr(place, "NODES_LEAST", 1)
+    monkeypatch.setattr(draft, "ARCS_MOST", 4)
+    monkeypatch.setattr(draft, "NODES_LEAST", 1)
     made = world(*nodes(9), speeds={"n3": 4.0, "n5": 3.0, "n6": 2.5, "n8": 2.1}, answers=False)
     made.add(*numbered(3))
     assert made.solves[-1].arcs == 2 + 1 + 4 + 4  # of a group, of its job, to four nodes, from them

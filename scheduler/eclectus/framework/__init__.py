@@ -66,14 +66,14 @@ from eclectus.maths.numbers import Floats
 from eclectus.model.errors import SettingsError
 from eclectus.model.explanation import FlowArc, FlowPart
 from eclectus.model.job import JobPlan
-from eclectus.model.objects import Amounts, ClassKey, Reservation, Spec, Task
+from eclectus.model.objects import Amounts, ClassKey, Input, Reservation, Spec, Task
 from eclectus.model.settings import REQUIRED, Setting, setting
 
 __all__ = [
     "COST_MOST", "NEEDS", "REQUIRED", "Action", "Amounts", "AnyRows", "Ask", "Attempt", "Bind", "ChangeLog",
     "ClassKey", "ClassQueue", "Completion", "Defer", "Enqueue", "Evict", "Floats", "FlowArc", "FlowPart",
-    "FlowProblem", "Hold", "HoldTraits", "Ints", "JobPlan", "JobPlanner", "Learn", "LearnedCell", "Line",
-    "LineTraits", "Need", "NodePrices", "Nominate", "Order", "OrderTraits", "PendingTasks", "Place",
+    "FlowProblem", "Hold", "HoldTraits", "Input", "Ints", "JobPlan", "JobPlanner", "Learn", "LearnedCell",
+    "Line", "LineTraits", "Need", "NodePrices", "Nominate", "Order", "OrderTraits", "PendingTasks", "Place",
     "PlaceTraits", "Policy", "Pools", "Profile", "ProfileSettings", "Ranking", "Reach", "Reason", "Refused",
     "RefusedGang", "ReliefAction", "Relieve", "RelieveTraits", "Reservation", "ReserveMany", "Rows",
     "Setting", "SettingsError", "Siblings", "Solution", "Spec", "Speculate", "SpeculateTraits", "Speeds",

@@ -248,6 +248,8 @@ class FlowArc(Struct, frozen=True, rename="camel"):
     cost: int  # of the next pod there
     slots: int  # pods of its class that fit there
     flow: int = 0  # pods of its group that the answer sends there
+    in_rack: int | None = None  # bytes of the pod's data that other nodes of its rack have; None: not priced
+    across: int | None = None  # bytes that only nodes of other racks have
 
 
 class FlowPart(Struct, frozen=True, rename="camel"):
@@ -262,6 +264,9 @@ class FlowPart(Struct, frozen=True, rename="camel"):
     stay: int  # how many of them the answer lets stay
     nodes: tuple[FlowArc, ...] = ()  # those with flow, then the cheapest others
     not_listed: int = 0
+    data: int | None = None  # bytes of each pod's data that known nodes have; None: none, or not priced
+    why: str = ""  # pods of the group were sent where they were; empty where nothing was answered
+    is_beyond: bool = False  # too many groups had data of their own, so it costs the same on all nodes
 
 
 class PodExplanation(Struct, frozen=True, rename="camel", kw_only=True):

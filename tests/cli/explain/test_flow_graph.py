@@ -55,6 +55,25 @@ def test_names_are_escaped_and_ways_that_are_used_stand_out():
     assert "<script" not in page
 
 
+def test_of_pods_with_data_it_says_what_would_move(answers, kubeconfig, tmp_path):
+    moves = (FlowArc("n1", 0, 1, 1, in_rack=0, across=0), FlowArc("n2", 9000, 1, in_rack=2**30, across=2**31))
+    flow = msgspec.structs.replace(FLOW, nodes=moves, data=3 * 2**30, why="of the nodes none costs less")
+    answers[0] = msgspec.structs.replace(POD, flow=flow)
+    path = tmp_path / "flow.html"
+    said = invoke("pod/a", "--kubeconfig", kubeconfig, "--graph", path).stdout
+    assert "optimal: of the nodes none costs less" in said
+    assert "3Gi of its data are on known nodes" in said
+    assert ["n2", "9000", "0", "1", "1Gi", "2Gi"] in [line.split() for line in said.splitlines()]
+    page = path.read_text()
+    assert "1Gi from its rack, 2Gi from others" in page
+    assert "of the nodes none costs less" in page
+
+
+def test_of_pods_beyond_the_bound_it_says_so(answers, kubeconfig):
+    answers[0] = msgspec.structs.replace(POD, flow=msgspec.structs.replace(FLOW, is_beyond=True))
+    assert "too many pods have data of their own" in invoke("pod/a", "--kubeconfig", kubeconfig).stdout
+
+
 def test_what_has_no_flow_is_not_drawn(answers, kubeconfig, tmp_path):
     answers[0] = msgspec.structs.replace(POD, flow=None)
     ended = invoke("pod/a", "--kubeconfig", kubeconfig, "--graph", tmp_path / "flow.html")

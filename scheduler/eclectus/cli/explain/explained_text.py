@@ -226,12 +226,26 @@ def _miss(miss: explanation.NearMiss) -> str:
 
 def _flow(flow: explanation.FlowPart) -> Iterator[str]:
     group = f"one of {count(flow.pods, 'equal pod')} in a problem of {count(flow.arcs, 'arc')}"
-    yield f"Flow: {group}, asked {span(flow.asked)} ago, {flow.answer}"
+    why = f": {flow.why}" if flow.why else ""
+    yield f"Flow: {group}, asked {span(flow.asked)} ago, {flow.answer}{why}"
+    if flow.is_beyond:
+        yield "  too many pods have data of their own: in this problem its data cost the same on all nodes"
+    has_data = flow.data is not None
+    if has_data:
+        yield f"  {_bytes(flow.data)} of its data are on known nodes"
     lines = [["TO", "COST", "FLOW", "SLOTS"], ["(stay)", str(flow.staying), str(flow.stay), ""]]
     lines += ([each.node, str(each.cost), str(each.flow), str(each.slots)] for each in flow.nodes)
+    if has_data:
+        moves = [["FROM RACK", "ACROSS"], ["", ""]]
+        moves += ([_bytes(each.in_rack), _bytes(each.across)] for each in flow.nodes)
+        lines = [line + more for line, more in zip(lines, moves, strict=True)]
     yield from indented(lines)
     if flow.not_listed:
         yield f"  and {count(flow.not_listed, 'dearer node')}"
+
+
+def _bytes(size: int | None) -> str:
+    return "" if size is None else quantity("memory", size)
 
 
 def _preemption(preemption: explanation.Preemption) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 from html import escape
 
-from eclectus.model.explanation import FlowPart, PodExplanation
+from eclectus.cli.explain.explained_text import quantity
+from eclectus.model.explanation import FlowArc, FlowPart, PodExplanation
 
 WIDTH, ROW, TOP = 720, 30, 40  # pixels
 STAYS = "(stay)"
@@ -45,9 +46,10 @@ def flow_page(pod: PodExplanation) -> str:
         body.append(f'<line{kind} x1="80" y1="{middle}" x2="430" y2="{y}" stroke-width="{width}"/>')
         body.append(_text(440, y, name))
         body.append(_text(610, y, f"cost {cost}, {pods} pods{slots}", ' class="number"'))
+    why = f": {flow.why}" if flow.why else ""
     about = (
-        f"Asked {flow.asked:.1f} s before; {flow.groups} groups and {flow.arcs} arcs in all; {flow.answer}. "
-        f"{flow.not_listed} dearer nodes are left out."
+        f"Asked {flow.asked:.1f} s before; {flow.groups} groups and {flow.arcs} arcs in all; "
+        f"{flow.answer}{why}. {flow.not_listed} dearer nodes are left out."
     )
     title = f"Flow of {pod.namespace}/{pod.name}"
     width = WIDTH + 160
@@ -57,7 +59,14 @@ def flow_page(pod: PodExplanation) -> str:
 
 
 def _arcs(flow: FlowPart) -> list[tuple[str, int, int, str]]:
-    return [(each.node, each.cost, each.flow, f" of {each.slots} slots") for each in flow.nodes]
+    return [(each.node, each.cost, each.flow, f" of {each.slots} slots{_moved(each)}") for each in flow.nodes]
+
+
+def _moved(arc: FlowArc) -> str:
+    """How many bytes of the pod's data would move to the node."""
+    if arc.in_rack is None or arc.across is None:
+        return ""
+    return f"; {quantity('memory', arc.in_rack)} from its rack, {quantity('memory', arc.across)} from others"
 
 
 def _text(x: int, y: int, words: str, kind: str = "") -> str:

@@ -20,8 +20,9 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from eclectus.framework import FlowProblem, Ints
+from eclectus.framework import COST_MOST, FlowProblem, Ints
 
 STEPS_MOST = 10  # arcs of one unit side by side; the last one takes all that is left (Firmament's multi-arcs)
 
@@ -52,7 +53,7 @@ class Group(NamedTuple):
     elsewhere: int | None = 0
     nodes: Sequence[int] = ()
     costs: Sequence[int] = ()
-    racks: Sequence[tuple[Hashable, Sequence[int], int]] = ()
+    racks: Sequence[tuple[Hashable, Sequence[int] | Ints, int]] = ()
 
 
 class Job(NamedTuple):
@@ -158,8 +159,9 @@ def network(
         arcs.add(at, first_job + group.job, group.pods, group.waits_at)
         if group.elsewhere is not None:
             arcs.add(at, first_class + group.reach, group.pods, group.elsewhere)
-        for name, _, cost in group.racks:
-            arcs.add(at, rack_at[group.reach, name], group.pods, cost)
+        if group.racks:
+            ends = [rack_at[group.reach, name] for name, _, _ in group.racks]
+            arcs.add(at, ends, group.pods, [cost for *_, cost in group.racks])
         if len(group.nodes):
             nodes, slots, costs = _preferred(group, reaches[group.reach])
             arcs.add(at, first_node + nodes, slots, costs)
@@ -168,9 +170,9 @@ def network(
     for at, of_class in enumerate(reaches):
         _add_reach(arcs, first_class + at, of_class, first_node)
     for (class_at, name), members in racks.items():
-        is_in = np.isin(reaches[class_at].nodes, np.asarray(members, dtype=np.int64))
-        inside = Reach(*(each[is_in] for each in reaches[class_at]))
-        _add_reach(arcs, rack_at[class_at, name], inside, first_node)
+        inside, _ = _positions(reaches[class_at], members)
+        of_rack = Reach(*(each[inside] for each in reaches[class_at]))
+        _add_reach(arcs, rack_at[class_at, name], of_rack, first_node)
     every = first_node + np.arange(len(crowding.slots))
     rises = np.full(len(every), crowding.rise, dtype=np.int64)
     arcs.rising(every, np.full(len(every), sink), crowding.slots, crowding.costs, rises)
@@ -186,10 +188,29 @@ def _add_reach(arcs: _Arcs, tail: int, reach: Reach, first_node: int) -> None:
     arcs.rising(tail, first_node + reach.nodes, reach.slots, reach.costs, reach.rises)
 
 
+def least_costs(group: Group, reach: Reach) -> Ints:
+    """What it costs a pod of the group on each node of its class, by the cheapest way there."""
+    far = COST_MOST if group.elsewhere is None else group.elsewhere
+    found: Ints = np.minimum(reach.costs + far, COST_MOST)
+    for _, members, cost in group.racks:
+        inside, _ = _positions(reach, members)
+        found[inside] = np.minimum(found[inside], reach.costs[inside] + cost)
+    at, is_in = _positions(reach, group.nodes)
+    found[at] = np.minimum(found[at], np.asarray(group.costs, dtype=np.int64)[is_in])
+    return found
+
+
 def _preferred(group: Group, reach: Reach) -> tuple[Ints, Ints, Ints]:
     """Of the preferred nodes those where the class has room; for how many pods, and what each costs."""
-    nodes, costs = np.asarray(group.nodes, dtype=np.int64), np.asarray(group.costs, dtype=np.int64)
-    at = np.searchsorted(reach.nodes, nodes)
+    at, is_in = _positions(reach, group.nodes)
+    costs = np.asarray(group.costs, dtype=np.int64)[is_in]
+    return reach.nodes[at], np.minimum(reach.slots[at], group.pods), costs
+
+
+def _positions(reach: Reach, nodes: Sequence[int] | Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    """Where those of the nodes that a class reaches stand in its arrays, and which of them these are."""
+    wanted = np.asarray(nodes, dtype=np.int64)
+    at = np.searchsorted(reach.nodes, wanted)
     is_in = at < len(reach.nodes)
-    is_in[is_in] = reach.nodes[at[is_in]] == nodes[is_in]
-    return nodes[is_in], np.minimum(reach.slots[at[is_in]], group.pods), costs[is_in]
+    is_in[is_in] = reach.nodes[at[is_in]] == wanted[is_in]
+    return at[is_in], is_in

@@ -8,85 +8,64 @@ that a solver that is away costs quality and no time.
 
 M. Isard and others, "Quincy: Fair Scheduling for Distributed Computing Clusters", SOSP 2009; I. Gog and
 others, "Firmament: Fast, Centralized Cluster Scheduling at Scale", OSDI 2016. Departures:
-- costs are run times, numbers of pods or bandwidth, by model (costs/). Quincy's are bytes to be moved.
+- costs are by model (costs/): by default run times. Those of the paper, bytes to be moved, are `quincy`.
 - running pods stay where they are. The paper's running arcs, by which a round may also end or move a pod, are
   left out: in Kubernetes a pod that is moved begins anew.
 - pods have vectors of requests, a network has slots. A node has as many slots for a class as pods of it fit
   there, and in all as many as for the class of which most fit. Where pods of several classes did not fit
-  together, the rest is solved again, up to `RETRIES` times, and then placed one by one.
+  together, the rest is solved again, up to `RETRIES` times and within the time limit of the first round, and
+  then placed one by one.
 - a class of pods has a node X of its own (graph.py).
 - gangs are placed by the same costs, one pod after the other, because all of a gang is decided at once.
 - pods' preferences have no weight;
 - a pod of higher priority gets a node before one of lower priority: where a round has both, staying costs it
-  more than nodes can differ (`_outranked`). So it does not stay by choice either. Copies come behind.
+  more than nodes can differ (`groups.outranked`). So it does not stay by choice either. Copies come behind.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil, floor, inf, log2
+from math import ceil, floor, inf
 from sys import maxsize
-from typing import Literal, NamedTuple
 
-import numpy as np
 from typing_extensions import override
 
 from eclectus.cluster.resources import PODS
 from eclectus.framework import (
-    COST_MOST,
     Action,
     Ask,
     Bind,
-    ClassKey,
     Defer,
-    FlowArc,
     FlowPart,
-    Ints,
     Need,
     PendingTasks,
     Place,
     PlaceTraits,
     Reason,
-    Rows,
     Solution,
     Task,
-    TaskClass,
     Unschedulable,
     View,
     Wait,
     setting,
 )
 from eclectus.maths.pool_shares import level_shares
-from eclectus.policies.quincy.costs import Costs, model_of
-from eclectus.policies.quincy.costs.cost_model import WHOLE_MOST
-from eclectus.policies.quincy.graph import Group, Job, Network, NodeSlots, Reach, network
+from eclectus.policies.quincy.costs import Costs, Prices, model_of
+from eclectus.policies.quincy.costs.cost_model import DataCosts
+from eclectus.policies.quincy.draft import Draft
+from eclectus.policies.quincy.graph import Job
+from eclectus.policies.quincy.groups import Waiting, job_of
+from eclectus.policies.quincy.round import Answer, Round
 
 ROUND_MOST = 2000  # pods in a round: as many as a step places
-ARCS_MOST = 200_000  # from classes to nodes; of each class those to the cheapest nodes
-NODES_LEAST = 64  # of a class, however many classes there are
 RETRIES = 3  # rounds in succession after which pods did not fit together
 SOON = 0.01  # seconds, after which a round that must not wait begins
 AGAIN = 1.0  # seconds, after which pods that stay by choice are asked about again, if nothing happens
 ASKED = Reason("is part of a flow problem of all waiting pods, whose answer is to come")
 NEXT = Reason("is part of the next flow problem of all waiting pods")
-ARCS_SHOWN = 20  # to people, of a group
-Answer = Literal["awaited", "optimal", "infeasible", "failed"]
 GONE = -1  # as a row
-BUCKETS = 4  # of waiting time, for each doubling of it: pods in one are equal
-
-
-class Round(NamedTuple):
-    """What was asked."""
-
-    network: Network
-    nodes: Sequence[str]  # names, by position in the network
-    groups: Sequence[Group]
-    reaches: Sequence[Reach]
-    group_of: Mapping[str, int]  # uid -> group
-    at: float  # when it was asked, seconds
-    until: float  # when it is given up, seconds
 
 
 @dataclass(eq=False)
@@ -95,13 +74,43 @@ class Quincy(Place):
 
     costs: Costs = setting(
         "rosella",
-        "what nodes cost: expected run times by learned speeds, pods on the node, or bandwidth that is left",
+        "what nodes cost: expected run times by learned speeds, the time in which pods' data come to them, "
+        "pods on the node, or bandwidth that is left",
         why="run times are what users wait for",
     )
     bandwidth: str = setting(
         "example.com/bandwidth",
         "the extended resource that nodes offer and pods request, with `costs: network`",
         why="Kubernetes has no resource of its own for it: name yours",
+    )
+    rack: str = setting(
+        "topology.kubernetes.io/zone",
+        "the label by whose value nodes are in one rack, with `costs: quincy`; a node without it is alone",
+        why="Kubernetes has no label for racks, and what moves between zones is slow and paid for",
+    )
+    rack_seconds: float = setting(
+        1.0,
+        "the time that a GB takes from another node of the rack, with `costs: quincy`",
+        why="Firmament's; 8 Gbit/s",
+        unit="s/GB",
+        least=0,
+        most=100_000,
+    )
+    across_seconds: float = setting(
+        2.0,
+        "the time that a GB takes from another rack, with `costs: quincy`",
+        why="Firmament's; it took 20 where the network between racks was the bottleneck",
+        unit="s/GB",
+        least=0,
+        most=100_000,
+    )
+    wait_weight: float = setting(
+        0.5,
+        "what a second of waiting costs, in seconds of moving data, with `costs: quincy`",
+        why="Firmament's: a node to which data move for 10 s is taken after 20 s",
+        unit="times",
+        least=0.001,
+        most=1000,
     )
     fair_share: bool = setting(
         False,
@@ -126,10 +135,14 @@ class Quincy(Place):
     )
 
     def __post_init__(self) -> None:
-        self._model = model_of(self.costs, self.bandwidth)
+        prices = Prices(self.rack, self.rack_seconds, self.across_seconds, self.wait_weight)
+        self._model = model_of(self.costs, self.bandwidth, prices)
+        self._data: DataCosts | None = None  # in this cycle
         self._round: Round | None = None
         self._next_at = -inf  # when the next round may begin, seconds
         self._retries = 0
+        # When the next round is given up at the latest, seconds: pods have waited for a solver before it.
+        self._due = inf
         # For people: the last round, what became of it, and (group, node) -> pods.
         self._last: Round | None = None
         self._answer: Answer = "awaited"
@@ -150,6 +163,7 @@ class Quincy(Place):
         """Ask, wait, or commit what was answered."""
         taken = list[Task]()
         mode, solution = "", None
+        self._data = self._model.data(view)
         for task in pending:
             task_class = view.task_class(task)
             if not task_class.fits_now_count:
@@ -160,6 +174,8 @@ class Quincy(Place):
             if task.gang is not None or mode == "one by one":
                 yield self._cheapest(view, task)
             elif mode == "wait":
+                if self._round is not None:  # it may have come since that was asked
+                    self._due = min(self._due, view.now + self.solve_timeout)
                 yield Defer(task, self._wait)
                 pending.skip(task, maxsize)
             else:
@@ -176,15 +192,21 @@ class Quincy(Place):
     def _mode(self, view: View) -> tuple[str, Solution | None]:
         """What is to be done with pods now, and the solution if that is to commit it."""
         if self._round is None:
-            return ("wait" if view.now < self._next_at else "ask"), None
+            if view.now < self._next_at:
+                return "wait", None
+            return ("ask" if view.now + SOON < self._due else self._alone()), None
         solution = view.solution(self)
         if solution is None and view.now < self._round.until:
             return "wait", None
         self._answer = "failed" if solution is None else solution.status
         if solution is None or solution.status != "optimal":
-            self._round = None
-            return "one by one", None
+            return self._alone(), None
         return "commit", solution
+
+    def _alone(self) -> str:
+        """Pods are placed without a solver."""
+        self._round, self._retries, self._due = None, 0, inf
+        return "one by one"
 
     @property
     def _wait(self) -> Wait:
@@ -197,24 +219,7 @@ class Quincy(Place):
         at = None if last is None else last.group_of.get(uid)
         if last is None or at is None:
             return None
-        group, of_class = last.groups[at], last.reaches[last.groups[at].reach]
-        arcs = [
-            FlowArc(last.nodes[node], cost, slots, self._flows.get((at, node), 0))
-            for node, slots, cost in zip(*(each.tolist() for each in of_class[:3]), strict=True)
-        ]
-        arcs.sort(key=lambda arc: (not arc.flow, arc.cost))
-        sent = sum(arc.flow for arc in arcs)
-        return FlowPart(
-            asked=now - last.at,
-            answer=self._answer,
-            groups=len(last.groups),
-            arcs=len(last.network.problem.tails),
-            pods=group.pods,
-            staying=group.waits_at,
-            stay=group.pods - sent if self._answer == "optimal" else 0,
-            nodes=tuple(arcs[:ARCS_SHOWN]),
-            not_listed=max(len(arcs) - ARCS_SHOWN, 0),
-        )
+        return last.explained(at, self._flows, self._answer, now)
 
     # -- asking ------------------------------------------------------------------------------------
 
@@ -222,53 +227,16 @@ class Quincy(Place):
         """Begin a round."""
         self._round = self._last = self._begun(view, taken)
         self._answer, self._flows = "awaited", {}
-        self._next_at = view.now + self.interval
-        yield Ask(self._round.network.problem, self.solve_timeout)
+        self._next_at, self._due = view.now + self.interval, inf
+        yield Ask(self._round.network.problem, self._round.until - view.now)
         yield from (Defer(task, Wait(ASKED, self._round.until)) for task in taken)
 
     def _begun(self, view: View, taken: Sequence[Task]) -> Round:
-        waiting = _Waiting(view, taken)
-        known = {key: self._known(view, each, len(waiting.classes)) for key, each in waiting.classes.items()}
-        rows = np.unique(np.concatenate([each.rows for each in known.values()]))
-        slots = np.zeros(len(rows), dtype=np.int64)
-        reaches = []
-        for key, each in known.items():
-            nodes = np.searchsorted(rows, each.rows)
-            rises = np.full(len(nodes), self._model.rise(waiting.classes[key]), dtype=np.int64)
-            reaches.append(Reach(nodes, each.slots, each.costs, rises))
-            np.maximum.at(slots, nodes, each.slots)
-        place_of = {key: at for at, key in enumerate(known)}
-        groups = [
-            Group(waiting.jobs[key.job], place_of[key.of_class], len(tasks), staying)
-            for (key, tasks), staying in zip(
-                waiting.groups.items(), self._staying(view, waiting), strict=True
-            )
-        ]
-        groups = _outranked(groups, [key.precedence for key in waiting.groups], reaches)
-        jobs = self._bounds(view, waiting, int(slots.sum()))
-        built = network(groups, jobs, reaches, NodeSlots(slots, *self._model.crowding(view, rows)))
-        group_of = {task.uid: at for at, tasks in enumerate(waiting.groups.values()) for task in tasks}
-        names = [view.cluster.names[row] for row in rows.tolist()]
-        return Round(built, names, groups, reaches, group_of, view.now, view.now + self.solve_timeout)
+        draft = Draft(view, self._model, taken, self._data)
+        jobs = self._bounds(view, draft.waiting, int(draft.slots.sum()))
+        return draft.round(jobs, min(view.now + self.solve_timeout, self._due))
 
-    def _known(self, view: View, task_class: TaskClass, classes: int) -> _Known:
-        """The nodes with room for a class, the cheapest of very many; and what it costs there."""
-        rows = task_class.fits_now_rows
-        costs = self._model.costs(view, task_class, rows)
-        most = max(ARCS_MOST // classes, NODES_LEAST)
-        if len(rows) > most:
-            cheapest = np.sort(np.argsort(costs, kind="stable")[:most])
-            rows, costs = rows[cheapest], costs[cheapest]
-        slots: Ints = np.floor(1.0 - task_class.overflow[rows]).astype(np.int64)
-        return _Known(rows, np.maximum(slots, 1), costs)
-
-    def _staying(self, view: View, waiting: _Waiting) -> Iterator[int]:
-        """What it costs each group that one of its pods stays without a node."""
-        for key, tasks in waiting.groups.items():
-            waited = max(view.now - tasks[0].created, 0.0)
-            yield self._model.waiting(view, waiting.classes[key.of_class], waited)
-
-    def _bounds(self, view: View, waiting: _Waiting, slots: int) -> list[Job]:
+    def _bounds(self, view: View, waiting: Waiting, slots: int) -> list[Job]:
         """How many of its tasks each job starts at least and at most."""
         if not self.fair_share:
             return [Job()] * len(waiting.jobs)
@@ -305,19 +273,25 @@ class Quincy(Place):
                 yield Bind(task, row)
             else:
                 misfits.append(task)
-        yield from self._try_again(view, misfits)
+        yield from self._try_again(view, misfits, begun.until)
+        waits = dict[int, Wait]()  # by group
         for task in left:
             at = begun.group_of.get(task.uid)
-            yield Defer(task, self._next_wait(view) if at is None else self._stays(view, begun, at))
+            if at is not None and at not in waits:
+                waits[at] = self._stays(view, begun, at)
+            yield Defer(task, self._next_wait(view) if at is None else waits[at])
 
-    def _try_again(self, view: View, misfits: Sequence[Task]) -> Iterator[Action]:
-        """Pods that did not fit together are in the next round, which is due; after several one by one."""
+    def _try_again(self, view: View, misfits: Sequence[Task], until: float) -> Iterator[Action]:
+        """Pods that did not fit together are in the next round, which is due; after several one by one.
+
+        `until`: when their first round would have been given up.
+        """
         self._retries = self._retries + 1 if misfits else 0
         if self._retries > RETRIES:
             self._retries = 0
             yield from (self._cheapest(view, task) for task in misfits)
         elif misfits:
-            self._next_at = view.now
+            self._next_at, self._due = view.now, min(self._due, until)
             yield from (Defer(task, self._next_wait(view)) for task in misfits)
 
     def _next_wait(self, view: View) -> Wait:
@@ -325,11 +299,13 @@ class Quincy(Place):
 
     def _stays(self, view: View, begun: Round, group: int) -> Wait:
         """Why a pod of the round stays without a node."""
-        of = begun.groups[group]
-        staying, cheapest = of.waits_at, int(begun.reaches[of.reach].costs.min())
-        message = (
-            f"stays without a node for now: that costs {staying}, and the cheapest node {cheapest} or more"
+        staying, cheapest = begun.groups[group].waits_at, int(begun.costs(group).min())
+        stays = (
+            "waits for a node nearer to its data"
+            if begun.nearness[group].rows
+            else "stays without a node for now"
         )
+        message = f"{stays}: that costs {staying}, and the cheapest node {cheapest} or more"
         return Wait(Reason(message), view.now + max(self.interval, AGAIN))
 
     def _cheapest(self, view: View, task: Task) -> Action:
@@ -339,64 +315,6 @@ class Quincy(Place):
         if not len(rows):
             return Unschedulable(task)
         costs = self._model.costs(view, task_class, rows) + self._model.crowding(view, rows)[0]
+        if self._data is not None and task.inputs:
+            costs = costs + self._data.costs(task.inputs, rows)
         return Bind(task, int(rows[costs.argmin()]))
-
-
-class _Known(NamedTuple):
-    """Rows with room for a class, how many of its pods fit on each, and what the first costs."""
-
-    rows: Rows
-    slots: Ints
-    costs: Ints
-
-
-class _GroupKey(NamedTuple):
-    """What equal pods have in common."""
-
-    job: str
-    of_class: ClassKey
-    precedence: tuple[int, bool]  # priority, and whether it is no copy
-    bucket: int  # of the time that they have waited
-
-
-class _Waiting:
-    """The tasks of a round. `jobs`: their positions."""
-
-    def __init__(self, view: View, taken: Sequence[Task]) -> None:
-        self.groups: dict[_GroupKey, list[Task]] = {}
-        self.jobs: dict[str, int] = {}
-        self.classes: dict[ClassKey, TaskClass] = {}
-        for task in taken:
-            job, class_key = job_of(task), (task.spec, task.workload)
-            self.jobs.setdefault(job, len(self.jobs))
-            if class_key not in self.classes:
-                self.classes[class_key] = view.task_class(task)
-            bucket = int(BUCKETS * log2(1.0 + max(view.now - task.created, 0.0)))
-            key = _GroupKey(job, class_key, (task.priority, not task.copy_of), bucket)
-            self.groups.setdefault(key, []).append(task)
-
-
-def _outranked(
-    groups: Sequence[Group], precedence: Sequence[tuple[int, bool]], reaches: Sequence[Reach]
-) -> list[Group]:
-    """The groups, with such costs of staying that one of higher precedence stays only if all lower ones do.
-
-    Each step of precedence adds more than what two groups can differ in. Nodes that count as dead are left
-    out of that: nobody has to go there.
-    """
-    ranks = {each: rank for rank, each in enumerate(sorted(set(precedence)))}
-    if len(ranks) == 1:
-        return list(groups)
-    costs = np.concatenate([reach.costs for reach in reaches])
-    costs = costs[costs < WHOLE_MOST]
-    staying = [group.waits_at for group in groups]
-    step = (int(np.ptp(costs)) if len(costs) else 0) + max(staying) - min(staying) + 1
-    return [
-        group._replace(waits_at=min(group.waits_at + ranks[each] * step, COST_MOST))
-        for group, each in zip(groups, precedence, strict=True)
-    ]
-
-
-def job_of(task: Task) -> str:
-    """Its namespace and controller; of a pod without one the kind of its work."""
-    return f"{task.namespace}/{task.job or task.workload}"

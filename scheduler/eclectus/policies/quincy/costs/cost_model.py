@@ -1,10 +1,12 @@
 """What a cost model answers."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from eclectus.framework import COST_MOST, Floats, Ints, Rows, TaskClass, View
+from eclectus.framework import COST_MOST, Floats, Input, Ints, Rows, TaskClass, View
 
 WHOLE_MOST = COST_MOST // 2  # of a node or of staying; what priorities add to that is within COST_MOST
 
@@ -16,12 +18,78 @@ def whole(costs: Floats) -> Ints:
     return found
 
 
+def pods_on(view: View, rows: Rows) -> Ints:
+    """How many pods each of these rows has."""
+    found: Ints = np.rint(view.cluster.used[rows, view.cluster.columns["pods"]]).astype(np.int64)
+    return found
+
+
+class Held(NamedTuple):
+    """Bytes of a pod's inputs, each counted once: by row, by number of the rack, and in all."""
+
+    by_row: Mapping[int, int]
+    by_rack: Mapping[int, int]
+    total: int
+
+    def moved(self, rows: Rows, racks: Ints) -> tuple[Floats, Floats]:
+        """By row, ascending, of these racks: the bytes from other nodes of the rack, and from other racks."""
+        local = np.zeros(len(rows))
+        keys = np.array(sorted(self.by_row), dtype=np.intp)
+        at = np.searchsorted(rows, keys)
+        is_in = at < len(rows)
+        is_in[is_in] = rows[at[is_in]] == keys[is_in]
+        local[at[is_in]] = [float(self.by_row[row]) for row in keys[is_in].tolist()]
+        near = np.zeros(1 + max([*self.by_rack, int(racks.max(initial=0))]))
+        near[list(self.by_rack)] = [float(each) for each in self.by_rack.values()]
+        return near[racks] - local, self.total - near[racks]
+
+
+class Nearness(NamedTuple):
+    """What the data of a pod cost it beside the costs of its class: near them, and anywhere else.
+
+    `elsewhere`: as on the worst node. `rows` with `costs`: nodes near the data, the cheapest first. `racks`:
+    the number of a rack near the data, and the cost of its worst node. `held`: None where it is not looked
+    at where the data are.
+    """
+
+    elsewhere: int = 0
+    rows: Sequence[int] = ()
+    costs: Sequence[int] = ()
+    racks: Sequence[tuple[int, int]] = ()
+    held: Held | None = None
+
+
+class DataCosts(ABC):
+    """What the data of pods cost on nodes, in one scheduling cycle."""
+
+    @property
+    @abstractmethod
+    def racks(self) -> Ints:
+        """By row, the number of its rack."""
+
+    @abstractmethod
+    def nearness(self, inputs: Sequence[Input]) -> Nearness:
+        """Which nodes and racks are near the data, and what these cost there and elsewhere."""
+
+    @abstractmethod
+    def worst(self, inputs: Sequence[Input]) -> int:
+        """At most what they cost on any node, without looking at where they are."""
+
+    @abstractmethod
+    def costs(self, inputs: Sequence[Input], rows: Rows) -> Ints:
+        """Exactly on each of these rows, which ascend."""
+
+
 class CostModel(ABC):
     """What it costs to run pods on nodes, and to let them wait."""
 
     @abstractmethod
     def costs(self, view: View, task_class: TaskClass, rows: Rows) -> Ints:
         """Of the next pod of the class on each of these rows, where it has room."""
+
+    def data(self, view: View) -> DataCosts | None:
+        """What data cost in this cycle; None where they cost nothing."""
+        return None
 
     def rise(self, task_class: TaskClass) -> int:
         """What each further pod of the class costs more on the same node."""

@@ -7,7 +7,7 @@ land on one (kubernetes-retired/poseidon#2).
 import numpy as np
 
 from eclectus.framework import Ints, Rows, TaskClass, View
-from eclectus.policies.quincy.costs.cost_model import CostModel
+from eclectus.policies.quincy.costs.cost_model import CostModel, pods_on
 
 STEP = 100  # of a pod, as in Firmament
 
@@ -21,5 +21,4 @@ class LoadSpreading(CostModel):
 
     def crowding(self, view: View, rows: Rows) -> tuple[Ints, int]:
         """By the pods on the node."""
-        pods: Ints = np.rint(view.cluster.used[rows, view.cluster.columns["pods"]]).astype(np.int64)
-        return STEP * pods, STEP
+        return STEP * pods_on(view, rows), STEP

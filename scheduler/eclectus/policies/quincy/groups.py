@@ -1,0 +1,106 @@
+"""What is equal among the pods of a round: groups, each of which is one source of the network.
+
+Pods of one job and class that have waited about as long and read the same data cost the same everywhere. A
+tenant may give each pod data of its own, so at most `DATA_MOST` groups of a round have arcs by their data, an
+equal part for each namespace that has such pods. The rest is grouped by how much it reads, and costs
+everywhere what it costs on the worst node: most of it stays until others have been placed.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from math import log2
+from typing import NamedTuple
+
+import numpy as np
+
+from eclectus.framework import COST_MOST, ClassKey, Task, TaskClass, View
+from eclectus.policies.quincy.costs.cost_model import WHOLE_MOST, DataCosts, Nearness
+from eclectus.policies.quincy.graph import Group, Reach
+
+BUCKETS = 4  # of waiting time, for each doubling of it: pods in one are equal
+DATA_MOST = 1000  # groups of a round that have arcs by their data
+
+
+class GroupKey(NamedTuple):
+    """What equal pods have in common."""
+
+    job: str
+    of_class: ClassKey
+    precedence: tuple[int, bool]  # priority, and whether it is no copy
+    bucket: int  # of the time that they have waited
+    data: Hashable = None  # bytes and nodes of its inputs; None of none
+    is_beyond: bool = (
+        False  # what groups may have arcs by their data was used up: `data` is how much they cost
+    )
+
+
+class Waiting:
+    """The tasks of a round. `jobs`: their positions."""
+
+    def __init__(self, view: View, taken: Sequence[Task], data: DataCosts | None) -> None:
+        self._data = data
+        self.groups: dict[GroupKey, list[Task]] = {}
+        self.jobs: dict[str, int] = {}
+        self.classes: dict[ClassKey, TaskClass] = {}
+        namespaces = {task.namespace for task in taken if task.inputs}
+        self._most = max(DATA_MOST // max(len(namespaces), 1), 1)  # groups of a namespace
+        self._with_data = Counter[str]()  # groups, by namespace
+        for task in taken:
+            job, class_key = job_of(task), (task.spec, task.workload)
+            self.jobs.setdefault(job, len(self.jobs))
+            if class_key not in self.classes:
+                self.classes[class_key] = view.task_class(task)
+            bucket = int(BUCKETS * log2(1.0 + max(view.now - task.created, 0.0)))
+            key = GroupKey(job, class_key, (task.priority, not task.copy_of), bucket)
+            self.groups.setdefault(self._by_data(key, task), []).append(task)
+
+    def _by_data(self, key: GroupKey, task: Task) -> GroupKey:
+        """The key with what the task reads."""
+        if self._data is None or not task.inputs:
+            return key
+        found = key._replace(data=tuple((each.size, each.nodes) for each in task.inputs))
+        if found in self.groups:
+            return found
+        if self._with_data[task.namespace] < self._most and self._with_data.total() < DATA_MOST:
+            self._with_data[task.namespace] += 1
+            return found
+        return key._replace(data=int(log2(1.0 + self._data.worst(task.inputs))), is_beyond=True)
+
+    def nearness(self) -> list[Nearness]:
+        """Of each group."""
+        found = []
+        for key, (task, *_) in self.groups.items():
+            if self._data is None or not task.inputs:
+                found.append(Nearness())
+            elif key.is_beyond:
+                found.append(Nearness(self._data.worst(task.inputs)))
+            else:
+                found.append(self._data.nearness(task.inputs))
+        return found
+
+
+def outranked(
+    groups: Sequence[Group], precedence: Sequence[tuple[int, bool]], reaches: Sequence[Reach]
+) -> list[Group]:
+    """The groups, with such costs of staying that one of higher precedence stays only if all lower ones do.
+
+    Each step of precedence adds more than what two groups can differ in. Nodes that count as dead are left
+    out of that: nobody has to go there.
+    """
+    ranks = {each: rank for rank, each in enumerate(sorted(set(precedence)))}
+    if len(ranks) == 1:
+        return list(groups)
+    costs = np.concatenate([reach.costs for reach in reaches])
+    costs = costs[costs < WHOLE_MOST]
+    staying = [group.waits_at for group in groups]
+    by_data = max(group.elsewhere or 0 for group in groups)
+    step = (int(np.ptp(costs)) if len(costs) else 0) + by_data + max(staying) - min(staying) + 1
+    return [
+        group._replace(waits_at=min(group.waits_at + ranks[each] * step, COST_MOST))
+        for group, each in zip(groups, precedence, strict=True)
+    ]
+
+
+def job_of(task: Task) -> str:
+    """Its namespace and controller; of a pod without one the kind of its work."""
+    return f"{task.namespace}/{task.job or task.workload}"
