@@ -23,6 +23,7 @@ from eclectus_bench.contest.reckoning import (
     rate,
     sample,
 )
+from eclectus_bench.contest.run import OPTIONS
 from eclectus_e2e.pairs import EQUAL, FEW_PAIRS, LOST, WON
 
 # Six slots, of which each tenant has a minimum of two. `greedy` has all of them until `late` comes at second
@@ -128,6 +129,7 @@ def test_kueues_webhooks_are_served_on_this_machine() -> None:
     assert crd["spec"]["conversion"]["webhook"]["clientConfig"]["service"]["port"] == 9443
     service = kueue.local({"kind": "Service", "metadata": {}, "spec": {"type": "ClusterIP"}}, 9443)
     assert service["spec"] == {"type": "ExternalName", "externalName": "localhost"}
+    assert not OPTIONS.routes_to_endpoints, "a route to EndpointSlices refuses such Services"
     role = {"kind": "ClusterRole", "rules": []}
     assert kueue.local(dict(role), 9443) == role
 

@@ -33,6 +33,7 @@ OPTIONS = PlaneOptions(
         "MutablePodResourcesForSuspendedJobs",
         "MutableSchedulingDirectivesForSuspendedJobs",
     ),
+    routes_to_endpoints=False,  # Kueue's webhooks are on loopback
 )
 BURST = "burst"  # how the names of its Jobs begin
 STALL_SECONDS = 60.0  # without an end of a pod of the burst for so long, the contestant counts as failed

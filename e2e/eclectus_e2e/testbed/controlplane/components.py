@@ -120,11 +120,13 @@ def apiserver(
     audited: str | None,
     pod_groups: bool,
     disabled_features: Sequence[str],
+    routes_to_endpoints: bool,
 ) -> list[str]:
     """Arguments of kube-apiserver, with RBAC enabled.
 
     Without `taint_nodes_by_condition` new nodes do not get the not-ready taint. `audited`: the namespace
     of ServiceAccounts whose requests are written to `audit_log`. `pod_groups`: serve PodGroups (KEP-4671).
+    `routes_to_endpoints`: how webhooks and aggregated APIs are reached, see PlaneOptions.
     """
     arguments = [
         f"--etcd-servers=https://127.0.0.1:{ports.etcd_client}",
@@ -146,6 +148,7 @@ def apiserver(
         f"--kubelet-client-certificate={files.kubelet_client.certificate}",  # for logs and exec
         f"--kubelet-client-key={files.kubelet_client.key}",
         "--kubelet-preferred-address-types=InternalIP",  # node names are not in DNS
+        f"--enable-aggregator-routing={str(routes_to_endpoints).lower()}",
         *_aggregation(files),
     ]
     if ports.address == LOOPBACK:
@@ -171,7 +174,6 @@ def _aggregation(files: Files) -> list[str]:
         "--requestheader-extra-headers-prefix=X-Remote-Extra-",
         f"--proxy-client-cert-file={files.front_proxy_client.certificate}",
         f"--proxy-client-key-file={files.front_proxy_client.key}",
-        "--enable-aggregator-routing=true",  # nobody routes the addresses of Services here
     ]
 
 

@@ -32,6 +32,8 @@ class PlaneOptions:
     whose ServiceAccounts' requests are written to the audit log (see `eclectus_hack.permissions`).
     `pod_groups`: the API server serves `scheduling.k8s.io` PodGroups, which are not served by default.
     `disabled_features`: feature gates that API server and controllers have off.
+    `routes_to_endpoints`: webhooks and aggregated APIs are reached by their EndpointSlices, as nobody routes
+    addresses of Services here; without it by a Service of the type ExternalName, which may be on loopback.
     `dies_with_caller`: its processes are killed when the thread that started them ends, for whatever
     reason. `programs`: of which version they are (see `versions.py`).
     """
@@ -42,6 +44,7 @@ class PlaneOptions:
     audited_namespace: str | None = None
     pod_groups: bool = False
     disabled_features: tuple[str, ...] = ()
+    routes_to_endpoints: bool = True
     dies_with_caller: bool = True
     programs: GoPrograms = CONTROL_PLANE
 
@@ -161,6 +164,7 @@ class ControlPlane:
             audited=options.audited_namespace,
             pod_groups=options.pod_groups,
             disabled_features=options.disabled_features,
+            routes_to_endpoints=options.routes_to_endpoints,
         )
         self._run("kube-apiserver", arguments)
 
