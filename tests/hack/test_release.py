@@ -24,6 +24,7 @@ from eclectus_hack.release import (
     files,
     image_layouts,
     kubectl_plugin,
+    locks,
     parts,
     registry,
     sbom,
@@ -432,3 +433,9 @@ def test_compressing_leaves_no_trace_of_the_machine(tmp_path):
         os.utime(tmp_path / name, (1, 1))
     assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
     assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"same"
+
+
+def test_an_entry_of_a_lock_is_left_out_with_its_hashes():
+    lock = "a==1 \\\n    --hash=sha256:1\n    # via b\nb-c==2 ; extra \\\n    --hash=sha256:2\n"
+    assert locks.without(lock, {"a"}) == lock[lock.index("b-c") :]
+    assert locks.without(lock, {"b-c"}) == lock[: lock.index("b-c")]

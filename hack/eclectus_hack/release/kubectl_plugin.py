@@ -5,10 +5,12 @@ that takes those of the Python that runs it. NumPy is left out: commands that as
 """
 
 import re
+import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from eclectus_e2e.testbed.images.layers import pack
 from eclectus_e2e.testbed.images.python import linux_platforms, wheels_for
 from eclectus_e2e.testbed.images.shell import run
 from eclectus_hack.release.files import compress, sha256
+from eclectus_hack.release.locks import without
 
 LOCK = CHECKOUT / "requirements" / "cli.lock"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
@@ -65,7 +68,25 @@ PLATFORMS = (
 
 def archives(folder: Path, version: str, wheel: Path) -> Mapping[Platform, Path]:
     """Build the archive for each platform. Raises BuildError with pip's output."""
-    return {each: _archive(each, folder, version, wheel) for each in PLATFORMS}
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        _download(scratch / EVERY, LOCK, PYTHONS[0], PLATFORMS[0])
+        # What runs everywhere is downloaded once.
+        every = [each for each in (scratch / EVERY).iterdir() if folder_of(each.name) == EVERY]
+        compiled = scratch / "compiled.lock"
+        names = {each.name.partition("-")[0].replace("_", "-").lower() for each in every}
+        compiled.write_text(without(LOCK.read_text(), names))
+
+        def archive(platform: Platform) -> Path:
+            wheels = scratch / platform.name
+            for python in PYTHONS:
+                _download(wheels, compiled, python, platform)
+            path = folder / f"{PROGRAM}-{version}-{platform.name}.tar.gz"
+            return _pack([wheel, *every, *wheels.iterdir()], scratch / f"{platform.name}-tree", path)
+
+        # Most of the time is waiting for the package index.
+        with ThreadPoolExecutor(len(PLATFORMS)) as executor:
+            return dict(zip(PLATFORMS, executor.map(archive, PLATFORMS), strict=True))
 
 
 def manifest(version: str, archives: Mapping[Platform, Path], downloads: str) -> str:
@@ -106,25 +127,18 @@ def folder_of(wheel: str) -> str:
     return f"python3.{minor}"
 
 
-def _archive(platform: Platform, folder: Path, version: str, wheel: Path) -> Path:
-    with tempfile.TemporaryDirectory() as scratch:
-        downloaded, tree = Path(scratch) / "wheels", Path(scratch) / "tree"
-        for python in PYTHONS:
-            options = (
-                "--quiet",
-                "--no-deps",
-                "--require-hashes",
-                "--requirement",
-                LOCK,
-                "--dest",
-                downloaded,
-            )
-            run(sys.executable, "-m", "pip", "download", *options, *wheels_for(python, platform.wheels))
-        for each in [wheel, *sorted(downloaded.iterdir())]:
-            with zipfile.ZipFile(each) as packed:
-                packed.extractall(tree / folder_of(each.name))
-        (tree / PROGRAM).write_text(LAUNCHER)
-        (tree / PROGRAM).chmod(0o755)
-        (tree / "LICENSE").write_text((CHECKOUT / "LICENSE").read_text())
-        pack(tree, Path(scratch) / "plugin.tar")
-        return compress(Path(scratch) / "plugin.tar", folder / f"{PROGRAM}-{version}-{platform.name}.tar.gz")
+def _download(folder: Path, lock: Path, python: str, platform: Platform) -> None:
+    options = ("--quiet", "--no-deps", "--require-hashes", "--requirement", lock, "--dest", folder)
+    run(sys.executable, "-m", "pip", "download", *options, *wheels_for(python, platform.wheels))
+
+
+def _pack(wheels: Iterable[Path], tree: Path, archive: Path) -> Path:
+    for each in wheels:
+        with zipfile.ZipFile(each) as packed:
+            packed.extractall(tree / folder_of(each.name))
+    (tree / PROGRAM).write_text(LAUNCHER)
+    (tree / PROGRAM).chmod(0o755)
+    shutil.copy(CHECKOUT / "LICENSE", tree)
+    tar = tree.with_suffix(".tar")
+    pack(tree, tar)
+    return compress(tar, archive)

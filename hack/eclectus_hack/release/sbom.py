@@ -15,10 +15,9 @@ from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
 from eclectus_e2e.testbed.images.layers import Layer
+from eclectus_hack.release.locks import entries
 
 STATUS = "var/lib/dpkg/status"  # what is installed, in a layer
-_ENTRY = re.compile(r"^([a-z0-9_.-]+)==([^\s;]+)(.*?)(?=^[a-z0-9]|\Z)", re.MULTILINE | re.DOTALL)
-_HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 
 @dataclass(frozen=True)
@@ -31,8 +30,8 @@ class Package:
 
 def locked_packages(lock: str) -> Iterator[Package]:
     """The packages of a lock file, with the hashes of their files."""
-    for name, version, rest in _ENTRY.findall(lock):
-        yield Package(PackageURL("pypi", name=name, version=version), tuple(_HASH.findall(rest)))
+    for each in entries(lock):
+        yield Package(PackageURL("pypi", name=each.name, version=each.version), each.hashes)
 
 
 def debian_packages(base: Layer) -> Iterator[Package]:
