@@ -19,7 +19,7 @@ from eclectus_bench.experiments.stragglers import (
 )
 from eclectus_bench.stragglers import STRAGGLING
 from eclectus_e2e.demo.dags.run import DagRun
-from eclectus_e2e.demo.schedulers import COPIES, ECLECTUS
+from eclectus_e2e.demo.schedulers import COPIES, NO_COPIES
 from eclectus_e2e.testbed.kubelet.pod_times import Counters, PodRecord
 
 PLAN = straggler_plan(seed=3, pairs=2, jobs=5)
@@ -63,14 +63,14 @@ def run_of(scheduler, seconds, copies=(), without=0):
 
 def test_ratios_are_of_the_timed_jobs_within_pairs_beside_those_of_the_simulator():
     lost = record("query-02", 1, 2.0, "-copy", "killed")
-    runs = [run_of(COPIES, 6.0, [lost]), run_of(ECLECTUS, 8.0), run_of(ECLECTUS, 10.0), run_of(COPIES, 5.0)]
+    runs = [run_of(COPIES, 6.0, [lost]), run_of(NO_COPIES, 8.0), run_of(NO_COPIES, 10.0), run_of(COPIES, 5.0)]
     report = straggler_report(PLAN, runs)
     assert report.sound
     assert report.ratios["p99"].mean == pytest.approx((0.75 * 0.5) ** 0.5)
     assert [(half.scheduler, half.pair, half.copies, half.won) for half in report.halves] == [
         (COPIES, 0, 1, 0),
-        (ECLECTUS, 0, 0, 0),
-        (ECLECTUS, 1, 0, 0),
+        (NO_COPIES, 0, 0, 0),
+        (NO_COPIES, 1, 0, 0),
         (COPIES, 1, 0, 0),
     ]
     assert report.simulated["mean"].pairs == 2
@@ -79,7 +79,7 @@ def test_ratios_are_of_the_timed_jobs_within_pairs_beside_those_of_the_simulator
 
 
 def test_a_task_without_an_end_is_lost_and_its_pair_left_out():
-    runs = [run_of(COPIES, 6.0), run_of(ECLECTUS, 8.0, without=3 * TASKS - 1)]
+    runs = [run_of(COPIES, 6.0), run_of(NO_COPIES, 8.0, without=3 * TASKS - 1)]
     report = straggler_report(replace(PLAN, pairs=1), runs)
     assert not report.sound
     assert report.halves[1].lost == 3 * TASKS - 1

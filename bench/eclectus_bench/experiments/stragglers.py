@@ -27,7 +27,7 @@ from eclectus_e2e.demo.dags.run import DagRun, run_one
 from eclectus_e2e.demo.environment import Environment, operator_running, started
 from eclectus_e2e.demo.experiment import EndedEarlyError, Experiment
 from eclectus_e2e.demo.pictures import COLOURS, draw_grid, picture
-from eclectus_e2e.demo.schedulers import COPIES, COPIES_SCHEDULERS, ECLECTUS, SCHEDULERS
+from eclectus_e2e.demo.schedulers import COPIES, COPIES_SCHEDULERS, NO_COPIES, SCHEDULERS
 from eclectus_e2e.demo.screen import Screen
 from eclectus_e2e.demo.stream.report import Summary, summarise
 from eclectus_e2e.demo.tables import faults_heading, lateness_warning, table_of
@@ -142,7 +142,7 @@ def straggler_report(plan: StragglerPlan, runs: Sequence[DagRun]) -> StragglerRe
     """The report of all runs, and the same jobs simulated."""
     halves = [_half(plan.of(at // 2), at // 2, run) for at, run in enumerate(runs)]
     of = {(half.scheduler, half.pair): half.job_seconds for half in halves}
-    pairs = [(of[COPIES, pair], of[ECLECTUS, pair]) for pair in range(len(runs) // 2)]
+    pairs = [(of[COPIES, pair], of[NO_COPIES, pair]) for pair in range(len(runs) // 2)]
     return StragglerReport(
         seed=plan.seed,
         jobs=len(plan.jobs),

@@ -18,6 +18,7 @@ from eclectus_e2e.demo.schedulers import (
     ECLECTUS,
     ECLECTUS_PHOENIX,
     KUBE_SCHEDULER,
+    NO_COPIES,
     NO_DELAY,
 )
 from eclectus_e2e.demo.workload.mixed import SPEEDS, swapped_speed
@@ -29,7 +30,8 @@ COLOURS = {  # distinct also with colour blindness
     "eclectus-pot": "#009e73",
     NO_DELAY: "#cc79a7",
     DELAY: "#0072b2",
-    COPIES: "#009e73",
+    COPIES: "#0072b2",
+    NO_COPIES: "#cc79a7",
     ECLECTUS_PHOENIX: "#56b4e9",
     CARBYNE: "#0072b2",
     "eclectus-drf": "#009e73",

@@ -17,7 +17,7 @@ KUBE_SCHEDULER = "kube-scheduler"
 ECLECTUS_PHOENIX = "eclectus-phoenix"  # prices of scarce nodes, and no speeds
 CARBYNE = "eclectus-carbyne"
 DELAY, NO_DELAY = "eclectus-delay", "eclectus-least-allocated"
-COPIES = "eclectus-late"  # the default is what it is compared with
+COPIES, NO_COPIES = "eclectus-late", "eclectus-no-copies"
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ SCHEDULERS = {
         "eclectus", {"place": {"policy": "least-allocated"}, "hold": {"policy": "delay", "nodeWait": 5}}
     ),
     COPIES: SchedulerSpec("eclectus", {"speculate": {"policy": "late"}}),
+    NO_COPIES: SchedulerSpec("eclectus", {"speculate": {"policy": "none"}}),
     ECLECTUS_PHOENIX: SchedulerSpec(
         "eclectus", {"place": {"policy": "phoenix"}}, {"learn": {"policy": "none"}}
     ),
@@ -50,12 +51,12 @@ SCHEDULERS = {
 DAG_SCHEDULERS = [CARBYNE, "eclectus-drf", "eclectus-srtf", "eclectus-fifo", KUBE_SCHEDULER]
 SCARCE_SCHEDULERS = [ECLECTUS, ECLECTUS_PHOENIX, KUBE_SCHEDULER]
 DATA_SCHEDULERS = [DELAY, NO_DELAY]
-COPIES_SCHEDULERS = [COPIES, ECLECTUS]
+COPIES_SCHEDULERS = [COPIES, NO_COPIES]
 # Of the comparison, whose pods have no constraints, no jobs and no data.
 COMPARED_SCHEDULERS = [
     name
     for name in SCHEDULERS
-    if name == KUBE_SCHEDULER or name not in (ECLECTUS_PHOENIX, DELAY, COPIES, *DAG_SCHEDULERS)
+    if name == KUBE_SCHEDULER or name not in (ECLECTUS_PHOENIX, DELAY, COPIES, NO_COPIES, *DAG_SCHEDULERS)
 ]
 DEFAULT_SCHEDULERS = [ECLECTUS, KUBE_SCHEDULER, "eclectus-uniform"]  # of the stream experiment
 
