@@ -120,7 +120,7 @@ class World:
 
     def explain_what_if(self, namespace, name, question, now):
         self.asked.append((namespace, name, question.words, str(question.policy or "")))
-        self.worked += self.cost
+        self.worked, self.clock = self.worked + self.cost, self.clock + self.cost
         if self.question_error:
             raise QuestionError(self.question_error)
         pod = self.explain_pod(namespace, name, now)
