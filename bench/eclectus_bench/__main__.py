@@ -14,6 +14,7 @@ from eclectus_bench import (
     match,
     plans,
     preemption,
+    questions,
     requests,
     simulator,
     startup,
@@ -82,6 +83,8 @@ def main(arguments: Sequence[str]) -> int:
         print("\n" + "\n".join(startup.lines(startup.measure(course.starts))), flush=True)
     if options.only == "starved":
         _measure_starved(course.starved)
+    if options.only == "questions":
+        _measure_questions(course.questions)
     if options.only == "pools":
         print("\n" + "\n".join(many_pools.lines(many_pools.measure(course.pools))), flush=True)
     # Only by name: it compiles another project, and takes as long as all the others.
@@ -186,6 +189,15 @@ def _measure_starved(sizes: starved.Sizes) -> None:
         text = f"{run.loops} loops, pair {run.pair + 1}, {run.scheduler}"
         print(f"  {text}: mean {run.mean_seconds:.2f} s, {run.writes:.2f} writes a pod", flush=True)
     print("\n".join(starved.lines(runs)), flush=True)
+
+
+def _measure_questions(sizes: questions.Sizes) -> None:
+    print(
+        f"\n{sizes.pods_per_second:g} pods/s for {sizes.seconds:g} s on {sizes.nodes:,} nodes, "
+        f"{questions.RATE:g} questions/s, pairs: {sizes.pairs}",
+        flush=True,
+    )
+    print("\n".join(questions.lines(questions.measure(sizes))), flush=True)
 
 
 def _measure_prebind(sizes: prebind.Sizes) -> None:

@@ -36,16 +36,19 @@ def kube_scheduler(plane: ControlPlane, arguments: Sequence[str] = ()) -> Schedu
 
 
 def eclectus(
-    plane: ControlPlane, profile: Path | None = None, config: Mapping[str, Any] | None = None
+    plane: ControlPlane,
+    profile: Path | None = None,
+    config: Mapping[str, Any] | None = None,
+    values: Mapping[str, Any] | None = None,
 ) -> SchedulerUnderTest:
     """Eclectus with the permissions of its chart, which is installed; cProfile writes the file `profile`.
 
-    `config` are further values of the chart's `config`.
+    `config` are further values of the chart's `config`, `values` others of the chart.
     """
     compile_checkout()
     script = [str(Path(sys.executable).parent / "eclectus")]
     under_profile = [sys.executable, "-m", "eclectus_bench.profiled", str(profile)]
-    arguments = _arguments(plane, config or {})
+    arguments = _arguments(plane, config or {}, values or {})
     program = (under_profile if profile else script) + arguments
     return SchedulerUnderTest(ECLECTUS, "eclectus", lambda: _eclectus(plane, program))
 
@@ -73,10 +76,10 @@ def _eclectus(plane: ControlPlane, program: list[str]) -> Iterator[int]:
         process.stop()
 
 
-def _arguments(plane: ControlPlane, config: Mapping[str, Any]) -> list[str]:
+def _arguments(plane: ControlPlane, config: Mapping[str, Any], others: Mapping[str, Any]) -> list[str]:
     (port,) = free_ports(1)
     server = {"address": "127.0.0.1", "port": port, "authentication": "none"}
-    values = {"config": {"leaderElection": {"leaderElect": False}, "server": server, **config}}
+    values = {"config": {"leaderElection": {"leaderElect": False}, "server": server, **config}, **others}
     installed = chart.install(plane.kubeconfig, values=values)
     file = plane.directory / "eclectus.yaml"
     file.write_text(installed.configuration)

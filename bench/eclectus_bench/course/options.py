@@ -21,6 +21,7 @@ PARTS = (
     "prebind",
     "startup",
     "starved",
+    "questions",
     "pools",
     "tenants",
 )
@@ -33,7 +34,7 @@ def parse(description: str | None, arguments: Sequence[str]) -> argparse.Namespa
     parser.add_argument(
         "--only",
         choices=PARTS,
-        help="measure one part (all but the last three: about 90 minutes on two idle cores; workloads: 50; "
+        help="measure one part (all but the last four: about 90 minutes on two idle cores; workloads: 50; "
         "starved: 60; tenants: 25; others: up to 10)",
     )
     nodes, pods, pairs = FULL.match.nodes, FULL.match.pods, FULL.match.pairs
@@ -47,7 +48,7 @@ def parse(description: str | None, arguments: Sequence[str]) -> argparse.Namespa
         "--pairs",
         type=_positive,
         help=f"of drains, of streams, of runs of a workload: {pairs} by default; "
-        f"of starved {FULL.starved.pairs}, of tenants {FULL.tenants.pairs}",
+        f"of starved and questions {FULL.starved.pairs}, of tenants {FULL.tenants.pairs}",
     )
     parser.add_argument(
         "--place",
@@ -80,6 +81,7 @@ def course_of(options: argparse.Namespace) -> Course:
         tasks=options.tasks or base.tasks,
         match=replace(base.match, **given, place=options.place),
         starved=replace(base.starved, pairs=options.pairs or base.starved.pairs),
+        questions=replace(base.questions, pairs=options.pairs or base.questions.pairs),
         workloads=replace(base.workloads, **given),
         pools=replace(base.pools, **given),
         tenants=replace(base.tenants, pairs=options.pairs or base.tenants.pairs),

@@ -2,7 +2,16 @@
 
 from dataclasses import dataclass
 
-from eclectus_bench import decisions, engine, many_pools, plans, preemption, simulator, starved
+from eclectus_bench import (
+    decisions,
+    engine,
+    many_pools,
+    plans,
+    preemption,
+    questions,
+    simulator,
+    starved,
+)
 from eclectus_bench.contest import plan as contest
 from eclectus_bench.match import Sizes
 from eclectus_bench.rules import measure as rules
@@ -27,6 +36,7 @@ class Course:
     prebind: prebind.Sizes
     starts: int  # of each scheduler
     starved: starved.Sizes
+    questions: questions.Sizes
     pools: many_pools.Sizes
     tenants: contest.Sizes
 
@@ -47,6 +57,7 @@ FULL = Course(
     ),
     starts=5,
     starved=starved.Sizes(loops=(0, 2, 5), pairs=5, seconds=40.0),
+    questions=questions.Sizes(nodes=1_000, pairs=5, pods_per_second=50.0, seconds=40.0),
     pools=many_pools.Sizes(nodes=1_000, pods=5_000, departments=10, pairs=3),
     tenants=contest.FULL,
 )
@@ -64,6 +75,7 @@ QUICK = Course(
     prebind=prebind.Sizes(nodes=50, pods=300, pairs=1, waiting=10, provision_seconds=2.0, rest_seconds=0.5),
     starts=1,
     starved=starved.Sizes(loops=(1,), pairs=1, seconds=5.0),
+    questions=questions.Sizes(nodes=50, pairs=1, pods_per_second=20.0, seconds=4.0),
     pools=many_pools.Sizes(nodes=50, pods=300, departments=1, pairs=1),
     tenants=contest.QUICK,
 )

@@ -92,6 +92,7 @@ NOT_RUN = {
     "make bench BENCH='--only preemption'": "a part of `make bench`",
     "make bench BENCH='--only rules'": "a part of `make bench`",
     "make bench BENCH='--only requests'": "a part of `make bench`; tests/bench/test_quick.py runs it",
+    "make bench BENCH='--only questions'": "20 minutes; tests/bench/test_questions.py runs a short one",
     "make bench BENCH='--only starved'": "an hour; tests/bench/test_starved.py checks what it reckons",
     "make bench BENCH='--only simulator'": "a part of `make bench`",
     "make bench BENCH='--only workloads*": "parts of `make bench`; tests/bench/test_quick.py runs some",
