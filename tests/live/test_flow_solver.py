@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,6 +35,19 @@ PROBLEM = FlowProblem(
     *(np.array(each, dtype=np.int64) for each in ([0, 0], [1, 2], [5, 5], [3, -1], [2, -1, -1]))
 )
 SLEEPS = (sys.executable, "-c", "import time; time.sleep(60)")
+STOPS = (sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)")
+IGNORES = (
+    sys.executable,
+    "-c",
+    "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.pause()",
+)
+LEAVES_A_CHILD = (  # which holds its pipes until it is ended
+    sys.executable,
+    "-c",
+    "import subprocess, sys, time; "
+    "open(sys.argv[1], 'w').write(str(subprocess.Popen(['sleep', '60']).pid)); time.sleep(60)",
+)
+BEYOND_SECONDS = 1.0  # its time limit: how long a problem may go without an answer
 ENDS = (sys.executable, "-c", "pass")
 BABBLES = (sys.executable, "-c", "import sys; sys.stdout.buffer.write(bytes([4] + [0] * 7) + b'nope')")
 
@@ -91,6 +107,61 @@ def test_a_problem_that_cannot_be_solved_is_answered_and_the_process_is_gone(
 
     assert counted(with_solver(work, program=program), "failed") == 1
     assert "without it" in caplog.text
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+@pytest.mark.parametrize("program", [SLEEPS, STOPS, IGNORES])
+def test_a_process_that_hangs_delays_no_problem_beyond_its_time_limit(
+    program: tuple[str, ...], run: Callable[..., FlowSolver]
+) -> None:
+    async def work(solver: FlowSolver, inbox: Inbox) -> None:
+        solver.put(command(1, within=0.3))
+        assert await inbox.take(0.3 + BEYOND_SECONDS) == [Solved(1, "failed")]
+        solver.put(command(2, within=0.3))  # while it ends
+        assert await inbox.take(0.3 + BEYOND_SECONDS) == [Solved(2, "failed")]
+
+    with_solver(work, run, program=program)
+
+
+def test_neither_does_one_whose_pipes_stay_open_when_it_is_killed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "child"
+
+    async def work(solver: FlowSolver, inbox: Inbox) -> None:
+        solver.put(command(1, within=2.0))
+        assert await inbox.take(2.0 + BEYOND_SECONDS) == [Solved(1, "failed")]
+        solver.put(command(2, within=0.3))  # while it ends
+        assert await inbox.take(0.3 + BEYOND_SECONDS) == [Solved(2, "failed")]
+        assert "was killed and has not ended" in caplog.text
+        os.kill(int(file.read_text()), signal.SIGKILL)
+        await asyncio.wait_for(started[0].communicate(), 30.0)
+
+    start, started = FlowSolver._started, list[Any]()
+
+    async def noted(solver: FlowSolver) -> Any:
+        started.append(await start(solver))
+        return started[-1]
+
+    monkeypatch.setattr(FlowSolver, "_started", noted)
+    with_solver(work, program=(*LEAVES_A_CHILD, str(file)))
+
+
+def test_a_problem_that_waits_for_another_ones_solver_has_its_own_time_limit() -> None:
+    """Otherwise it would be solved for a policy that has given it up, and others would wait for that."""
+
+    async def work(solver: FlowSolver, inbox: Inbox) -> None:
+        solver.put(command(1, profile="a", within=0.5))
+        solver.put(command(2, profile="b", within=0.1))
+        first = await inbox.take(0.5 + BEYOND_SECONDS)
+        both = first if len(first) == 2 else [*first, *await inbox.take(BEYOND_SECONDS)]
+        assert both == [Solved(1, "failed"), Solved(2, "failed")]
+        solver._start_at = 0.0
+        solver.put(command(3, within=0.0))
+        assert await inbox.take(BEYOND_SECONDS) == [Solved(3, "failed")]
+        assert solver._start_at == 0.0  # none was started for it, and none has failed
+
+    with_solver(work, program=SLEEPS)
 
 
 def test_it_is_started_again_after_a_pause_in_which_problems_are_answered_at_once() -> None:

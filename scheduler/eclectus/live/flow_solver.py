@@ -1,8 +1,9 @@
 """The solver's process: it is started when a problem comes, killed at its time limit, and started again.
 
 One problem is solved at a time; of several that wait for it only the last of each profile counts. Whatever
-happens each is answered: by the solver, or with `failed` where it has died, takes too long, or is not started
-again yet. The policy then places pods without it. Health checks do not depend on it.
+happens each is answered within its time limit, which begins when it is put: by the solver, or with `failed`
+where it has died, takes too long, or is not started again yet. The policy then places pods without it. Health
+checks do not depend on it.
 """
 
 import asyncio
@@ -26,6 +27,7 @@ from eclectus.solver.frames import LENGTH, decoded_answer, encoded_problem
 
 PROGRAM = (sys.executable, "-m", "eclectus.solver")
 FIRST_PAUSE_SECONDS, PAUSE_SECONDS_MOST = 1.0, 60.0  # before it is started again, doubled with each failure
+END_SECONDS = 0.5  # until a process that was killed has ended, and who else holds its pipes
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # each maps memory of its own
 
 _log = logging.getLogger(__name__)
@@ -50,15 +52,17 @@ class FlowSolver:
         self._inbox = inbox
         self._metrics = metrics
         self._program = program
-        self._waiting = OrderedDict[str, Solve]()  # by profile
+        # By profile: the last command, and when it is given up, on the clock of `elapsed`.
+        self._waiting = OrderedDict[str, tuple[Solve, float]]()
         self._arrived = asyncio.Event()
         self._process: Process | None = None
+        self._ending: Process | None = None  # it was killed
         self._failures = 0  # in succession
         self._start_at = 0.0  # when it may be started, on the clock of `elapsed`
 
     def put(self, command: Solve) -> None:
         """Have it solved; one of the same profile that still waits is void."""
-        self._waiting[command.profile] = command
+        self._waiting[command.profile] = command, elapsed() + command.within
         self._arrived.set()
 
     async def run(self) -> None:
@@ -68,27 +72,29 @@ class FlowSolver:
                 await self._arrived.wait()
                 self._arrived.clear()
                 while self._waiting:
-                    await self._answer(self._waiting.popitem(last=False)[1])
+                    await self._answer(*self._waiting.popitem(last=False)[1])
         finally:
             await self._kill()
 
-    async def _answer(self, command: Solve) -> None:
+    async def _answer(self, command: Solve, until: float) -> None:
         problem = self._problem(command.serial)
         if problem is None:
             return
-        if elapsed() < self._start_at:
+        now = elapsed()
+        if now < self._start_at or now >= until:
             self._say(Solved(command.serial, "failed"))
             return
         try:
-            async with asyncio.timeout(command.within):
+            async with asyncio.timeout(until - now):
                 solved = await self._ask(encoded_problem(command.serial, problem))
         except (TimeoutError, OSError, EOFError, SolverError, msgspec.DecodeError) as error:
-            await self._fail(error, command)
-            solved = Solved(command.serial, "failed")
+            self._fail(error, command)
+            self._say(Solved(command.serial, "failed"))
+            await self._kill()  # last, because it may be slow to end
         else:
             self._failures = 0
             self._metrics.flow_solve_seconds.labels().observe(solved.seconds)
-        self._say(solved)
+            self._say(solved)
 
     def _say(self, solved: Solved) -> None:
         self._metrics.flow_solves.labels(solved.status).inc()
@@ -112,8 +118,8 @@ class FlowSolver:
         )
         return self._process
 
-    async def _fail(self, error: Exception, command: Solve) -> None:
-        await self._kill()
+    def _fail(self, error: Exception, command: Solve) -> None:
+        """Not to be started again for a while."""
         pause = min(FIRST_PAUSE_SECONDS * 2.0**self._failures, PAUSE_SECONDS_MOST)
         self._failures = min(self._failures + 1, 16)
         self._start_at = elapsed() + pause
@@ -122,8 +128,16 @@ class FlowSolver:
         _log.warning(problem, command.arcs, why, pause)
 
     async def _kill(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.communicate()  # its end, and that of its pipes
+        """End the process, or see one end whose end was awaited when this was cancelled."""
+        process, self._process = self._process or self._ending, None
+        if process is None:
+            return
+        self._ending = process
+        with suppress(ProcessLookupError):
+            process.kill()
+        try:
+            async with asyncio.timeout(END_SECONDS):
+                await process.communicate()  # its end, and that of its pipes
+        except TimeoutError:
+            _log.warning("the flow solver's process %d was killed and has not ended", process.pid)
+        self._ending = None
