@@ -433,6 +433,7 @@ def test_compressing_leaves_no_trace_of_the_machine(tmp_path):
         os.utime(tmp_path / name, (1, 1))
     assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
     assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"same"
+    assert (tmp_path / "a.gz").read_bytes()[4:8] == bytes(4), "the time in gzip's header (RFC 1952)"
 
 
 def test_an_entry_of_a_lock_is_left_out_with_its_hashes():
