@@ -40,7 +40,7 @@ test: venv ## the pure tests, then those on a real control plane: 33 minutes (PY
 test-fast: venv ## the pure tests alone, without the long ones: 2 minutes on two idle cores
 	@$(BIN)/python -m eclectus_hack test fast $(PYTEST)
 
-test-slow: venv ## the long tests and oracles, 40 minutes; then every long command that a page names, 3 hours
+test-slow: venv ## the long tests and oracles, 55 minutes; then every long command that a page names, 3 hours
 	@$(BIN)/python -m eclectus_hack test slow $(PYTEST)
 
 oracles: venv ## the simulator against closed forms and laws, with a table: 20 minutes on two idle cores

@@ -5,7 +5,7 @@
     alone               measures speeds or times: one process, nothing beside it
     slow                long simulations and oracles
     long control plane  on a real API server too, more than half a minute each
-    long live           alone too, and minutes each: changed speeds on real nodes, thousands of pods
+    long live           alone too, and minutes each: changed speeds on real nodes, many pods, a release
     commands            every long command that a page names, with its defaults: hours
 
 Programs that the tests need are compiled before the stages, because a test's timeout must not include that.
@@ -47,7 +47,7 @@ CONTROL_PLANE = Stage("control plane", "live and not alone and not slow", BY_FIL
 ALONE = Stage("alone", "live and alone and not slow", ("--durations=10",), 9, is_live=True)
 SLOW = Stage("slow", "slow and not live and not alone", BY_TEST, 25)
 LONG_CONTROL_PLANE = Stage("long control plane", "live and slow and not alone", BY_FILE, 10, is_live=True)
-LONG_LIVE = Stage("long live", "live and alone and slow", (), 18, is_live=True)
+LONG_LIVE = Stage("long live", "live and alone and slow", (), 30, is_live=True)
 COMMANDS = Stage("commands of pages", "slow and alone and not live", (), 180)
 
 COURSES = {
