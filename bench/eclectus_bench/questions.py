@@ -27,6 +27,7 @@ from eclectus_e2e.progress import Progress
 from eclectus_e2e.testbed.controlplane.endpoint import free_ports
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane
 from eclectus_e2e.testbed.kubelet.api import TRANSIENT, Api
+from eclectus_e2e.usage import read, spent_seconds
 
 ALONE, READS, QUESTIONS = KINDS = ("alone", "beside other reads", "beside questions")
 RATE = 200.0  # a second
@@ -57,6 +58,7 @@ class Run:
     pair: int
     p50_seconds: float
     p99_seconds: float
+    cores: float  # that the scheduler used
     outcomes: dict[str, int]  # of what was asked meanwhile
 
 
@@ -70,11 +72,12 @@ def lines(runs: Sequence[Run]) -> Iterator[str]:
     """Means over the pairs; ratios of 99th percentiles within pairs, with 95 % intervals."""
     of_kind = {kind: sorted((r for r in runs if r.kind == kind), key=lambda r: r.pair) for kind in KINDS}
     for kind, some in of_kind.items():
+        cores = fmean(run.cores for run in some)
         p50, p99 = (
             1000 * fmean(getattr(run, field) for run in some) for field in ("p50_seconds", "p99_seconds")
         )
         asked = ", ".join(f"{sum(run.outcomes[what] for run in some)} {what}" for what in OUTCOMES)
-        yield f"  {kind:<20} p50 {p50:6.1f} ms, p99 {p99:6.1f} ms; {asked}"
+        yield f"  {kind:<20} p50 {p50:6.1f} ms, p99 {p99:6.1f} ms, scheduler {cores:.3f} cores; {asked}"
     for other in (ALONE, READS):
         pairs = zip(of_kind[QUESTIONS], of_kind[other], strict=True)
         ratio = ratio_interval([mine.p99_seconds / theirs.p99_seconds for mine, theirs in pairs])
@@ -129,15 +132,17 @@ class Site:
         async with self.load.namespace(namespace) as binds:
             asking = asyncio.create_task(ask(self.load.api, paths(kind), outcomes))
             try:
-                name = self.scheduler.scheduler_name
+                name, before = self.scheduler.scheduler_name, read({"scheduler": self.pid})
                 sent_at = await self.load.stream(namespace, name, self.pods_per_second, seconds, pair)
                 await binds.wait_for(len(sent_at), self.pid, lambda _: None)
+                after = read({"scheduler": self.pid})
             finally:
                 asking.cancel()
                 await asyncio.gather(asking, return_exceptions=True)
         waits = [binds.seen_at[name] - sent for name, sent in sent_at.items()]
         p50, p99 = np.percentile(waits, [50, 99])
-        return Run(kind, pair, float(p50), float(p99), {what: outcomes[what] for what in OUTCOMES})
+        cores = spent_seconds(before, after, "scheduler") / (after.at - before.at)
+        return Run(kind, pair, float(p50), float(p99), cores, {what: outcomes[what] for what in OUTCOMES})
 
 
 async def _measure(sizes: Sizes, plane: ControlPlane, progress: Progress) -> list[Run]:

@@ -54,7 +54,7 @@ def test_alone_nothing_is_asked_and_reads_are_not_passed_on() -> None:
 
 def run(kind: str, pair: int, p99: float) -> Run:
     outcomes = {"answered": 5, "refused": 100, "failed": 0}
-    return Run(kind, pair, 0.01, p99, outcomes)
+    return Run(kind, pair, 0.01, p99, 0.25, outcomes)
 
 
 def test_ratios_are_within_pairs() -> None:
