@@ -35,12 +35,14 @@ from eclectus.config.process_settings import VisibilitySettings
 from eclectus.kubeclient.addresses import listen
 from eclectus.kubeclient.api_errors import ApiError, CredentialsError
 from eclectus.kubeclient.client import ObjectApi
+from eclectus.kubeclient.serving.access import Recent
 from eclectus.kubeclient.serving.callers import Caller
 from eclectus.kubeclient.serving.certificate import self_signed
 from eclectus.kubeclient.serving.front_proxy import PUBLISHED, FrontProxy, front_proxy_of
 from eclectus.kubeclient.serving.health import Handler, failure, serving
+from eclectus.kubeclient.serving.pages import RETRY_SECONDS
 from eclectus.kubeclient.side_loop import entered, on
-from eclectus.kubeclient.timing import TroubleLog
+from eclectus.kubeclient.timing import TroubleLog, elapsed
 from eclectus.live.lists import NODE_SPEED, PENDING_POD, POOL_STANDING
 from eclectus.live.pages import ExplainPages
 
@@ -49,6 +51,7 @@ _log = logging.getLogger(__name__)
 ROUND_SECONDS = 10.0  # between two reads of whom to believe, and two writes of where the leader is
 REQUEST_SECONDS = 3.0  # of each of them
 ANSWER_SECONDS = 15.0  # after which a question is answered with 503
+REFUSED_MOST = 1024  # refusals that are remembered
 
 
 class Proven:
@@ -155,10 +158,28 @@ def caller_of(request: web.Request) -> Caller:
     return request[_CALLER]
 
 
+class Refusal(NamedTuple):
+    """An answer 429: its body, and when to ask again."""
+
+    body: Any
+    again: str
+
+
+Refused = Recent[tuple[bytes, str, str], Refusal]
+"""By caller, resource and namespace."""
+
+
 def application(
-    proven: Proven, resources: Sequence[Resource], made_by: asyncio.AbstractEventLoop
+    proven: Proven,
+    resources: Sequence[Resource],
+    made_by: asyncio.AbstractEventLoop,
+    now: Callable[[], float] = elapsed,
 ) -> web.Application:
-    """The aggregated API. What is read is made on the loop `made_by`."""
+    """The aggregated API. What is read is made on the loop `made_by`.
+
+    Who has asked too much there is refused here for a second, and costs that loop nothing.
+    """
+    refused: Refused = Recent(RETRY_SECONDS, REFUSED_MOST, now)
 
     @web.middleware
     async def let_in(
@@ -185,13 +206,19 @@ def application(
         app.router.add_get(path, _document(document))
     for resource in resources:
         for path in resource.paths:
-            app.router.add_get(f"/apis/{VISIBILITY_API}{path}", _read(resource, made_by))
+            app.router.add_get(f"/apis/{VISIBILITY_API}{path}", _read(resource, made_by, refused))
     return app
 
 
-def _read(resource: Resource, made_by: asyncio.AbstractEventLoop) -> Handler:
+def _read(resource: Resource, made_by: asyncio.AbstractEventLoop, refused: Refused) -> Handler:
     async def answer(request: web.Request) -> web.StreamResponse:
+        key = caller_of(request).key, resource.name, request.match_info.get("namespace", "")
+        if (before := refused.get(key)) is not None:
+            again = {"Retry-After": before.again}
+            return web.Response(body=before.body, status=429, headers=again, content_type="application/json")
         found = await on(made_by, resource.answer(request))
+        if isinstance(found, web.Response) and found.status == HTTPStatus.TOO_MANY_REQUESTS:
+            refused.put(key, Refusal(found.body, found.headers["Retry-After"]))
         if not isinstance(found, web.Response) or found.status != HTTPStatus.OK or resource.verb == "list":
             return found
         return _as_object(resource.kind, found.body, request.match_info)

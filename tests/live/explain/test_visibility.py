@@ -66,6 +66,7 @@ class Place:
         self.user = self.users.issue("user", "front-proxy-client", "system:masters")
         self.world = World()
         self.api = Publishing(self.front)
+        self.now = 1000.0
 
     @asynccontextmanager
     async def serving(self):
@@ -74,7 +75,7 @@ class Place:
         await proven.read()
         pages = self.world.pages()
         pages.caller = caller_of
-        app = application(proven, resources_of(pages), asyncio.get_running_loop())
+        app = application(proven, resources_of(pages), asyncio.get_running_loop(), lambda: self.now)
         listening = visibilities.listen("127.0.0.1", 0)
         async with visibilities.serving(app, listening, visibilities._Followed(proven)):
             self.proven, self.port = proven, listening.getsockname()[1]
@@ -522,3 +523,26 @@ def test_a_replica_that_begins_to_lead_says_where_it_is(place, monkeypatch):
 
 def test_the_address_is_that_by_which_the_api_server_is_reached():
     assert visibilities.own_address("https://127.0.0.1:6443") == "127.0.0.1"
+
+
+def test_who_asks_too_much_is_refused_for_a_second_without_the_loop_that_decides(place):
+    tried, limits = [], place.world.limits
+    admitted = limits.admitted
+    limits.admitted = lambda namespace: tried.append(namespace) or admitted(namespace)
+
+    async def work():
+        async with place.serving(), place.connected(place.proxy) as ask:
+            found = [await ask(POD) for _ in range(30)]
+            asked = len(tried)
+            others = await ask(POD, {"X-Remote-User": "admin"}), await ask(f"{BASE}/nodes/n1/explanation")
+            assert len(tried) == asked + 1, "another user is not refused for it"
+            place.now += visibilities.RETRY_SECONDS
+            place.world.clock += visibilities.RETRY_SECONDS
+            return asked, found, others, await ask(POD)
+
+    asked, found, others, later = asyncio.run(work())
+    statuses = [status for status, _ in found]
+    assert statuses == [200] * (asked - 1) + [429] * (31 - asked)
+    assert found[-1] == found[asked - 1]
+    assert [status for status, _ in others] == [429, 403], "each by its own right"
+    assert later[0] == 200
