@@ -62,7 +62,7 @@ lint: venv ## format, rules, types, import contracts; and a hint about long file
 bench: venv ## cost of a decision and of a simulated task, eleven workloads beside kube-scheduler: 90 minutes on two idle cores (BENCH=--quick: 3)
 	@$(BIN)/python -m eclectus_bench $(BENCH)
 
-rosella: venv ## print and write docs/results/rosella.md, Rosella's paper beside Sparrow, and its two laws: 15 minutes on two idle cores (ROSELLA=--quick: 1)
+rosella: venv ## print and write docs/results/rosella.md, Rosella's paper beside Sparrow, and its two laws: 10 minutes on two idle cores (ROSELLA=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.rosella.report $(ROSELLA)
 
 phoenix: venv ## write docs/results/phoenix.md, what constraints cost by policy: 25 minutes on two idle cores (PHOENIX=--quick: 1)

@@ -57,7 +57,7 @@ def test_the_page_has_ratios_laws_and_exponents() -> None:
     assert f"| `paper` | {' | '.join(['0.40 ±0.00'] * len(SETTINGS))} |" in lines
     assert any(line.startswith("| `sparrow` | 15.0 ±") for line in lines)
     assert any(line.startswith("| `pot` | 25.00 ±0.00 | 100.00 ±0.00 |") for line in lines)
-    assert any(line.startswith("| law of `pss` | 10.") for line in lines)
+    assert any(line.startswith("| law of `pss` | 7.") for line in lines)
     assert "| `paper` | 10 | 0.5 | 410 | 820 | 820 ±0 | 12.3 ±0.0 | 15 |" in lines
     assert "| `eclectus` | 40 | 0.3 | 64 | 213 | 213 ±0 | 12.3 ±0.0 | 21 |" in lines
     assert "| b of time x a = c (1 - a)^-b | 2 | 2.00 ±0.00 | 0.00 ±0.00 |" in lines

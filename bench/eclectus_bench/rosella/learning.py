@@ -23,7 +23,7 @@ from eclectus.sim.world.run_record import RunRecord
 from eclectus.sim.world.world import World
 from eclectus_bench.rosella.machines import MEAN_SPEED, TASK_SECONDS, world
 
-LOADS, NODES_AT_LOADS = (0.3, 0.5, 0.7, 0.8), 10
+LOADS, NODES_AT_LOADS = (0.3, 0.5, 0.7), 10
 NODES, LOAD_AT_NODES = (10, 30, 90), 0.3
 VARIATION = 1.0  # C^2 of exponential times
 

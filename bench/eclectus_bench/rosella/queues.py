@@ -18,7 +18,7 @@ from eclectus.engine.state import State
 from eclectus.sim.base.machine import Machine
 from eclectus_bench.rosella.machines import MEAN_SPEED, world
 
-LOAD = 0.7  # the higher, the longer it takes until the longest queue is as long as it will be
+LOAD = 0.6  # the higher, the longer it takes until the longest queue is as long as it will be
 NODES = 25, 100, 400, 1600
 
 Tail = Callable[[int], float]
@@ -62,8 +62,8 @@ class QueueCase:
     policy: str
     nodes: int
     seed: int
-    times: float = 70.0  # it lasts, in mean times of a task on a slow machine
-    tasks_least: int = 20_000  # of few machines more are needed for as narrow an interval
+    times: float = 50.0  # it lasts, in mean times of a task on a slow machine
+    tasks_least: int = 10_000  # of few machines more are needed for as narrow an interval
 
     @property
     def tasks(self) -> int:

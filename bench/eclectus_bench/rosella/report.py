@@ -202,7 +202,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     """Measure, print and write; a short version (`--quick`) is printed alone."""
     options = parser_of("make rosella", __doc__).parse_args(arguments)
     size = QUICK if options.quick else Size(options.seeds)
-    with Progress("rosella", expected="a minute" if options.quick else "15 minutes") as progress:
+    with Progress("rosella", expected="a minute" if options.quick else "10 minutes") as progress:
         found = measure(
             SCENARIO, size.parts(), options.jobs, lambda done: progress.update(f"responses: {done}")
         )

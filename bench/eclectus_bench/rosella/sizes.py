@@ -21,7 +21,7 @@ class Size:
     """How much is run."""
 
     seeds: int
-    tasks: int = 10_000  # of a run of the first section
+    tasks: int = 5_000  # of a run of the first section
     nodes: Sequence[int] = queues.NODES
     tasks_least: int = QueueCase.tasks_least
     loads: Sequence[float] = learning.LOADS

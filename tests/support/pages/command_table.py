@@ -56,7 +56,7 @@ SLOW = {
     "make held-out": 5,
     "make phoenix": 30,
     "make pressure": 65,
-    "make rosella": 18,
+    "make rosella": 12,
     "make report": 30,
     "make soak": 35,
     "make stragglers": 12,
