@@ -36,22 +36,33 @@ def two_choices(at_least: int) -> float:
 
 
 @dataclass(frozen=True)
+class Law:
+    """How the longest queue grows, and the scale on which that is a straight line."""
+
+    name: str
+    tail: Tail
+    scale_name: str
+    scale: Callable[[float], float]
+
+
+ONE = Law("one choice", one_choice, "ln n", log)
+TWO = Law("two choices", two_choices, "log2 ln n", lambda nodes: log2(log(nodes)))
+LAWS = ONE, TWO
+
+
+@dataclass(frozen=True)
 class Contestant:
-    """A policy, its law, and the scale on which that is a straight line."""
+    """A policy, and the law by which it grows."""
 
     place: Mapping[str, Any]
-    tail: Tail
-    grows_as: str
-    scale: Callable[[float], float]
+    law: Law
     knows_speeds: bool = True  # the true ones, as in the law
 
 
-ONE = one_choice, "ln n", log
-TWO = two_choices, "log2 ln n", lambda nodes: log2(log(nodes))
 CONTESTANTS = {
-    "pss": Contestant({"policy": "pss"}, *ONE),
-    "pot": Contestant({"policy": "pot", "queue": "lines"}, *TWO, knows_speeds=False),
-    "paper": Contestant({"policy": "rosella", "view": "sample", "compare": "sq"}, *TWO),
+    "pss": Contestant({"policy": "pss"}, ONE),
+    "pot": Contestant({"policy": "pot", "queue": "lines"}, TWO, knows_speeds=False),
+    "paper": Contestant({"policy": "rosella", "view": "sample", "compare": "sq"}, TWO),
 }
 
 
@@ -102,9 +113,9 @@ def expected_longest(tail: Tail, nodes: int) -> float:
     return total
 
 
-def growth(contestant: Contestant, longest: Sequence[float], nodes: Sequence[int] = NODES) -> float:
+def growth(law: Law, longest: Sequence[float], nodes: Sequence[int] = NODES) -> float:
     """Slope of the longest queue on the scale of the law, where it would be a straight line."""
-    return linear_regression(list(map(contestant.scale, nodes)), longest).slope
+    return linear_regression(list(map(law.scale, nodes)), longest).slope
 
 
 def exponent(longest: Sequence[float], nodes: Sequence[int] = NODES) -> float:

@@ -13,7 +13,7 @@ from eclectus_bench.processes import in_processes
 from eclectus_bench.profiles import Runs, cell, measure, parser_of, publish
 from eclectus_bench.rosella import learning, queues
 from eclectus_bench.rosella.learning import Learned, LearningCase, learn
-from eclectus_bench.rosella.queues import CONTESTANTS, QueueCase, expected_longest, longest_queue
+from eclectus_bench.rosella.queues import CONTESTANTS, LAWS, QueueCase, expected_longest, longest_queue
 from eclectus_bench.rosella.sizes import AT_LOADS, AT_NODES, QUICK, SETTINGS, Size
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
@@ -41,7 +41,10 @@ speeds are known. Means over runs ± half of Student's 95 % interval.
 RESPONSES = """
 ## Responses on related speeds
 
-32 machines, eight each of speeds 1, 2, 3 and 4 (scenario `related`): every policy is stable at each load.
+32 machines (scenario `related`), first half of them three times as fast as the others: with more of a
+difference two uniform choices, and so Sparrow with single tasks, are not stable at every load. Then eight
+each of speeds 1, 2, 4 and 8, where they are not from a load of 0.8 on: a half of the machines, with a fifth
+of all speed, then gets a quarter of all tasks. There their queues grow for as long as a run lasts.
 Mean response of jobs, from arrival to the end of the last task, over that of `sparrow` with the same jobs;
 the row `sparrow` is in seconds. Lower is better."""
 QUEUES = f"""
@@ -49,9 +52,10 @@ QUEUES = f"""
 
 Half of the machines are twice as fast as the others, the load is {queues.LOAD}. The longest queue of all
 machines, the running task included, in the mean over time; speeds are known, so that only the choice counts.
-*Law* is what independent queues have with P(Q >= i) = a^i for one choice in proportion to speed, and
-a^(2^i - 1) for two. *Exponent* is b of c (ln n)^b, near 1 for log n and small for log log n; *slope* is that
-on the scale on which the law is a straight line."""
+*Law* is what independent queues have with P(Q >= i) = a^i for one choice, and a^(2^i - 1) for two, both in
+proportion to speed; `pot`, which draws uniformly, has the second on machines of one speed. *Exponent* is b of
+c (ln n)^b, near 1 for log n and small for log log n; *slope* is that on the scale on which the law is a
+straight line."""
 LEARNING = f"""
 ## Learning time against load and against the number of machines
 
@@ -76,8 +80,8 @@ class Facts:
     tasks: int
 
 
-Responses = Mapping[tuple[int, float], Runs]
-"""By tasks a job and load."""
+Responses = Mapping[tuple[tuple[int, ...], int, float], Runs]
+"""By speeds, tasks a job and load."""
 
 Longest = Mapping[QueueCase, float]
 Times = Mapping[LearningCase, Learned]
@@ -105,14 +109,16 @@ def page(facts: Facts, responses: Responses, longest: Longest, times: Times) -> 
 
 
 def response_lines(responses: Responses) -> Iterator[str]:
-    """A row for each profile, and what the paper has."""
-    heads = [f"{_jobs(tasks)}, load {load:g}" for tasks, load in responses]
-    yield f"\n| | {' | '.join(heads)} |\n|---|{'---:|' * len(heads)}"
-    for name in MEANS:
-        cells = (_response(name, runs) for runs in responses.values())
-        yield f"| `{name}` | {' | '.join(cells)} |"
-    of_paper = ("" if tasks > 1 else f"{OF_PAPER:.2f}" for tasks, _ in responses)
-    yield f"| the paper's figure for `{PAPER}` | {' | '.join(of_paper)} |"
+    """For each set of speeds a row for each profile, and what the paper has."""
+    for speeds in dict.fromkeys(speeds for speeds, _, _ in responses):
+        of = {(tasks, load): runs for (its, tasks, load), runs in responses.items() if its == speeds}
+        heads = [f"{_jobs(tasks)}, load {load:g}" for tasks, load in of]
+        yield f"\n| speeds {' : '.join(map(str, speeds))} | {' | '.join(heads)} |"
+        yield f"|---|{'---:|' * len(heads)}"
+        for name in MEANS:
+            yield f"| `{name}` | {' | '.join(_response(name, runs) for runs in of.values())} |"
+        of_paper = ("" if tasks > 1 else f"{OF_PAPER:.2f}" for tasks, _ in of)
+        yield f"| the paper's figure for `{PAPER}` | {' | '.join(of_paper)} |"
 
 
 def _jobs(tasks: int) -> str:
@@ -132,15 +138,17 @@ def queue_lines(longest: Longest) -> Iterator[str]:
     heads = [*(f"n = {nodes:,}" for nodes in sizes), "exponent", "slope, on the scale of"]
     yield f"\n| | {' | '.join(heads)} |\n|---|{'---:|' * len(heads)}"
     for policy, contestant in CONTESTANTS.items():
-        runs = _by_seed(policy, sizes, longest)
-        law = [expected_longest(contestant.tail, nodes) for nodes in sizes]
-        of_scale = partial(queues.growth, contestant, nodes=sizes)
+        runs, law = _by_seed(policy, sizes, longest), contestant.law
+        of_scale = partial(queues.growth, law, nodes=sizes)
         of_power = partial(queues.exponent, nodes=sizes)
         cells = [cell([run[at] for run in runs], 2) for at in range(len(sizes))]
         cells += [cell(list(map(fit, runs)), 2) for fit in (of_power, of_scale)]
-        yield f"| `{policy}` | {' | '.join(cells)}, {contestant.grows_as} |"
-        cells = [f"{value:.2f}" for value in (*law, of_power(law), of_scale(law))]
-        yield f"| law of `{policy}` | {' | '.join(cells)}, {contestant.grows_as} |"
+        yield f"| `{policy}` | {' | '.join(cells)}, {law.scale_name} |"
+    for law in LAWS:
+        expected = [expected_longest(law.tail, nodes) for nodes in sizes]
+        fits = (queues.exponent(expected, sizes), queues.growth(law, expected, sizes))
+        cells = [f"{value:.2f}" for value in (*expected, *fits)]
+        yield f"| law of {law.name} | {' | '.join(cells)}, {law.scale_name} |"
 
 
 def _by_seed(policy: str, sizes: Sequence[int], longest: Longest) -> list[list[float]]:

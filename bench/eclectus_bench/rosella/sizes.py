@@ -11,9 +11,16 @@ from eclectus_bench.rosella import learning, queues
 from eclectus_bench.rosella.learning import LearningCase
 from eclectus_bench.rosella.queues import CONTESTANTS, QueueCase
 
+MACHINES = 32
+SPEEDS = (1, 3), (1, 2, 4, 8)  # of equal parts of the machines
 LOADS, TASKS_A_JOB = (0.5, 0.8, 0.9), (1, 10)
-SETTINGS = tuple(product(TASKS_A_JOB, LOADS))
+SETTINGS = tuple(product(SPEEDS, TASKS_A_JOB, LOADS))
 AT_LOADS, AT_NODES = learning.NODES_AT_LOADS, learning.LOAD_AT_NODES
+
+
+def _groups(speeds: Sequence[int]) -> str:
+    count = MACHINES // len(speeds)
+    return f"[{', '.join(f'{{name: s{speed}, count: {count}, speed: {speed}}}' for speed in speeds)}]"
 
 
 @dataclass(frozen=True)
@@ -21,7 +28,7 @@ class Size:
     """How much is run."""
 
     seeds: int
-    tasks: int = 5_000  # of a run of the first section
+    tasks: int = 4_000  # of a run of the first section
     nodes: Sequence[int] = queues.NODES
     tasks_least: int = QueueCase.tasks_least
     loads: Sequence[float] = learning.LOADS
@@ -33,12 +40,13 @@ class Size:
             Part(
                 (
                     f"measure.tasks={self.tasks}",
+                    f"cluster.groups={_groups(speeds)}",
                     f"workload.poisson.load={load}",
                     f"workload.poisson.classes.task.tasksPerJob={tasks}",
                 ),
                 self.seeds,
             )
-            for tasks, load in SETTINGS
+            for speeds, tasks, load in SETTINGS
         ]
 
     def queue_cases(self) -> list[QueueCase]:
