@@ -55,7 +55,7 @@ def test_the_page_has_ratios_laws_and_exponents() -> None:
     times = {case: Learned(case.window / case.load, 0.123) for case in size.learning_cases()}
     lines = page(Facts("1.0", 2, 600), dict.fromkeys(SETTINGS, runs), longest, times).splitlines()
     assert lines.count(f"| `paper` | {' | '.join(['0.40 ±0.00'] * 6)} |") == len(SETTINGS) / 6 == 2
-    assert any(line.startswith("| `sparrow` | 15.0 ±") for line in lines)
+    assert any(line.startswith("| `sparrow` | 15.00 ±") for line in lines)
     assert any(line.startswith("| `pot` | 25.00 ±0.00 | 100.00 ±0.00 |") for line in lines)
     assert any(line.startswith("| law of one choice | 6.97 | 9.6") for line in lines)
     assert "| `paper` | 10 | 0.5 | 410 | 820 | 820 ±0 | 12.3 ±0.0 | 15 |" in lines

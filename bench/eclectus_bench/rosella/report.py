@@ -127,7 +127,7 @@ def _jobs(tasks: int) -> str:
 
 def _response(name: str, runs: Runs) -> str:
     if name == BASELINE:
-        return cell([run.jobs.mean for run in runs[name]], 1) + " s"
+        return cell([run.jobs.mean for run in runs[name]], 2) + " s"
     pairs = zip(runs[name], runs[BASELINE], strict=True)
     return cell([run.jobs.mean / other.jobs.mean for run, other in pairs], 2)
 
