@@ -56,6 +56,10 @@ def test_the_page_has_ratios_laws_and_exponents() -> None:
     lines = page(Facts("1.0", 2, 600), dict.fromkeys(SETTINGS, runs), longest, times).splitlines()
     assert lines.count(f"| `paper` | {' | '.join(['0.40 ±0.00'] * 6)} |") == len(SETTINGS) / 6 == 2
     assert any(line.startswith("| `sparrow` | 15.00 ±") for line in lines)
+    said = (
+        "0.40 ±0.00 of `sparrow`'s time for single tasks, **not** the paper's 0.35, and 0.40 ±0.00 for jobs."
+    )
+    assert f"With speeds 1 : 3, at load 0.9, `paper` takes {said}" in lines
     assert any(line.startswith("| `pot` | 25.00 ±0.00 | 100.00 ±0.00 |") for line in lines)
     assert any(line.startswith("| law of one choice | 6.97 | 9.6") for line in lines)
     assert "| `paper` | 10 | 0.5 | 410 | 820 | 820 ±0 | 12.3 ±0.0 | 15 |" in lines
