@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet
 .DEFAULT_GOAL := help
-.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles held-out report lint bench rosella phoenix tenants stragglers together carbyne soak e2e e2e-upstream conformance differential chaos pressure versions images release lock audit manifests clean
+.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles held-out report lint bench rosella phoenix tenants stragglers quincy together carbyne soak e2e e2e-upstream conformance differential chaos pressure versions images release lock audit manifests clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -73,6 +73,9 @@ tenants: venv ## print and write docs/results/tenants.md, what three tenants get
 
 stragglers: venv ## print and write docs/results/stragglers.md, what copies gain and cost by rule: 10 minutes on two idle cores (STRAGGLERS=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.stragglers $(STRAGGLERS)
+
+quincy: venv ## print and write docs/results/quincy.md, bytes across racks and turnaround by Quincy, delay scheduling and neither: 6 minutes on two idle cores (QUINCY=--quick: 1)
+	@$(BIN)/python -m eclectus_bench.quincy $(QUINCY)
 
 together: venv ## print and write docs/results/together.md, what each feature brings alone and beside the others: 10 minutes on two idle cores (TOGETHER=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.together $(TOGETHER)

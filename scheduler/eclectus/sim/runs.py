@@ -154,6 +154,7 @@ def _result(
         pools=None if world.pool_shares is None else world.pool_shares.result(),
         copies=None if world.copies is None else world.copies.result(),
         locality=None if world.data is None else world.data.locality,
+        across_gigabytes=None if world.data is None else world.data.across_gigabytes,
         **asdict(total),
         **_probe_results(world, slot_count, end.at),
     )

@@ -100,6 +100,37 @@ def test_hot_data_are_those_of_a_share_of_the_tasks_on_the_same_nodes() -> None:
     assert hot.locality < 0.5
 
 
+RACKS = {
+    "groups": [
+        {"name": f"rack{at}", "count": 4, "slots": 2, "labels": {"rack": f"r{at}"}, "speed": 1.0}
+        for at in range(3)
+    ]
+}
+BY_BYTES = {"copies": 1, "remote": 1, "near": 1, "label": "rack", "gigabytes": 5, "nearSeconds": 1}
+
+
+def test_reading_takes_time_by_bytes_and_they_are_counted_by_rack() -> None:
+    far, free = (
+        ran(world(cluster=RACKS, data={**BY_BYTES, "remoteSeconds": seconds, "nearSeconds": near}))
+        for seconds, near in ((4, 1), (0, 0))
+    )
+    # Of 400 tasks of 5 GB some eight of twelve start in another rack, and read for 20 s.
+    assert far.across_gigabytes is not None
+    assert 900 < far.across_gigabytes < 1900
+    assert 10 < far.response.mean - free.response.mean < 25
+    assert ran(world(data={"copies": 1, "remote": 1})).across_gigabytes is None
+
+
+def test_where_every_node_has_the_data_nothing_moves() -> None:
+    everywhere = {**BY_BYTES, "copies": 12}
+    assert ran(world(cluster=RACKS, data=everywhere)).across_gigabytes == 0.0
+
+
+def test_seconds_within_a_rack_need_racks() -> None:
+    with pytest.raises(SettingsError, match="nearSeconds: needs near and label"):
+        world(data={"nearSeconds": 1})
+
+
 @pytest.mark.parametrize("data", [{"near": 1.5}, {"label": "rack"}])
 def test_near_needs_a_label(data: dict[str, Any]) -> None:
     with pytest.raises(SettingsError, match=r"data\.label: belongs to near"):

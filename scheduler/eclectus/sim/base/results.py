@@ -276,6 +276,7 @@ class RunResult(Struct, frozen=True):
     pools: PoolsResult | None = None  # null for a scenario without pools
     copies: CopiesResult | None = None  # null for a scenario without stragglers
     locality: NonNegative | None = None  # share of starts on nodes with the data; null without data
+    across_gigabytes: NonNegative | None = None  # of data read from other racks; null without racks
 
 
 def counted_runs(runs: Iterable[RunResult]) -> dict[str, list[RunResult]]:
@@ -385,6 +386,7 @@ class ProfileSummary(Struct, frozen=True):
     dags: DagSummary | None = None  # null without jobs with stages
     pools: PoolsSummary | None = None  # null without pools
     locality: Interval | None = None  # share of starts on nodes with the data; null without data
+    across_gigabytes: Interval | None = None  # of data read from other racks; null without racks
 
 
 class ComparisonReport(Struct, frozen=True):

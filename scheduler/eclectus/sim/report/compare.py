@@ -46,6 +46,9 @@ def _summary(
         evictions=_optional_interval(evictions if any(evictions) else ()),
         dags=summarise_dags(runs, baseline),
         locality=_optional_interval([each.locality for each in runs if each.locality is not None]),
+        across_gigabytes=_optional_interval(
+            [each.across_gigabytes for each in runs if each.across_gigabytes is not None]
+        ),
         pools=_summarise_pools([each.pools for each in runs if each.pools is not None]),
     )
 

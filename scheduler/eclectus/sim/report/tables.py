@@ -262,6 +262,7 @@ def _overview(summaries: Sequence[results.ProfileSummary]) -> Table:
     found: list[tuple[str, list[results.Interval | None], float]] = [
         ("preferences met, %", [each.all.met for each in summaries], 0.01),
         ("at data, %", [each.locality for each in summaries], 0.01),
+        ("across racks, GB", [each.across_gigabytes for each in summaries], 1.0),
         ("probes, %", [each.probe_share for each in summaries], 0.01),
         ("evictions", [each.evictions for each in summaries], 1.0),
     ]
