@@ -173,7 +173,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser.add_argument("--tasks", type=int, default=2000, help="tasks of a run (default: %(default)s)")
     options = parser.parse_args(arguments)
     seeds, tasks = (2, 200) if options.quick else (options.seeds, options.tasks)
-    with Progress("quincy", expected="a minute" if options.quick else "6 minutes") as progress:
+    with Progress("quincy", expected="a minute" if options.quick else "10 minutes") as progress:
         found = measure(SCENARIO, parts_of(seeds, tasks), options.jobs, progress.update)
     by_load = dict(zip(LOADS, found[: len(LOADS)], strict=True))
     cases = dict(zip(CASES, found[len(LOADS) :], strict=True))
