@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from msgspec import structs
@@ -202,14 +202,21 @@ class JobSync(Sync):
             self.job, tasks, settings.dag_waiting, settings.dag_kept, blocked, first_pods=first
         )
         await self._delete_pods(steps.delete)
-        hints = {
-            name: {**found, **inputs_hint(self.job, tasks[name].stage, tasks)}
-            for name, found in graph.pod_hints(tasks.values()).items()
-        }
+        hints = self._hints(graph, tasks, {new.stage.name for new in steps.create})
         if not self.job.spec.suspend:
             await self._create_pods(seen, steps.create, hints)
         await self._race(tasks, hints)
         self._plan_next(update, tasks)
+
+    def _hints(
+        self, graph: StageGraph, tasks: Mapping[str, Tasks], created: Set[str]
+    ) -> dict[str, dict[str, str]]:
+        """Stage -> the annotations of its pods. `created`: stages of which pods are made now."""
+        found = graph.pod_hints(tasks.values())
+        for name in found:
+            if name in created or tasks[name].copies:  # else nobody reads where the results lie
+                found[name] |= inputs_hint(self.job, tasks[name].stage, tasks)
+        return found
 
     async def _race(
         self, tasks: Mapping[str, Tasks], hints: Mapping[str, Mapping[str, str]] | None = None

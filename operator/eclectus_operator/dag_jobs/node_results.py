@@ -1,8 +1,9 @@
 """Where what a stage reads lies: on the nodes of the pods that made it. Pure.
 
 The pods of a stage with inputs that are `lostWithNode` say so by the annotation `eclectus.dev/inputs`, as a
-user could, so that `hold: delay` and `place: quincy` treat them as any pod that reads data. How many bytes a
-task has left is not known: each counts one, so of several nodes those count that most tasks have run on.
+user could, so `hold: delay` treats them as any pod that reads data. How many bytes a task has left is not
+known: each counts one, so of several nodes those count that most tasks have run on, and to `costs: quincy`,
+which prices bytes, they are nothing.
 """
 
 from collections import Counter
