@@ -184,27 +184,46 @@ def test_each_bound_can_be_exceeded(changes, what):
     assert exceeded(**changes) == [what]
 
 
+BESIDE = "99th percentile of waits beside an attack over that before"
+
+
 @pytest.mark.parametrize(
     ("waits", "gap", "what"),
     [
-        ([1.0, 1.0, 1.5], 2.4, []),
-        ([1.0, 1.0, 1.6], 2.4, ["99th percentile of waits beside the attack; before it was 1.00 s"]),
-        ([9.0, 1.0, 1.6], 2.4, ["99th percentile of waits beside the attack; before it was 1.00 s"]),
-        ([1.0, 1.0, 1.5], 2.6, [f"the same of Lease {LEASE}, half of its length"]),
+        ([9.0, 1.0, 9.0, 1.5], 2.4, []),
+        ([9.0, 1.0, 9.0, 1.6], 2.4, [BESIDE]),
+        ([9.0, 1.0, 9.0, 1.5], 2.6, [f"the same of Lease {LEASE}, half of its length"]),
     ],
 )
 def test_an_attack_may_cost_other_tenants_little(waits, gap, what):
-    """Of 240 seconds the attack has the last 96; waits of the 48 before are what it is compared with."""
+    """Of 240 seconds the first attack has those from 120 to 168; it is compared with the twelve before."""
     sizes = replace(SIZES, attackers=1)
-    sent = [95.0, 100.0, 144.0]
+    sent = [100.0, 110.0, 170.0, 120.0]
     assert exceeded(sizes=sizes, waits=waits, sent=sent, longest_gaps={LEASE: gap, OPERATORS: 7.4}) == what
+
+
+def test_attacks_take_turns_and_those_that_nobody_serves_have_no_bound():
+    """The ratio of several is their geometric mean: 3 and .75 are 1.5 times."""
+    sizes = replace(SIZES, attackers=1, pairs=2)
+    attacks = sizes.attacks
+    assert [each.served for each in attacks] == [True, False, False, True]
+    assert [each.pair for each in attacks] == [0, 0, 1, 1]
+    assert attacks[0].calm == pytest.approx((102.0, 108.0))
+    assert attacks[-1].attack == pytest.approx((216.0, 240.0))
+    sent = [each.calm[0] for each in attacks] + [each.attack[0] for each in attacks]
+    found = soak(sizes=sizes, waits=[1.0] * 4 + [3.0, 50.0, 50.0, 0.75], sent=sent)
+    assert [each.ratio for each in found.attacked(served=True)] == [3.0, 0.75]
+    assert [row.what for row in rows(found) if not row.kept] == []
+    text = "\n".join(command._attack(found))
+    assert "beside an attack, and before it: 3.00 (1.00), 0.75 (1.00) s" in text
+    assert "the first over the second, in pairs: 0.03" in text
 
 
 def test_steps_beside_an_attack_are_no_part_of_the_others():
     sizes, slow = replace(SIZES, attackers=1), steps(fast=140, slow=140)
     found = soak(sizes=sizes, readings=read(at=150, steps=slow), waits=[], unbound=[])
     assert "99th percentile of steps" not in [row.what for row in rows(found) if not row.kept]
-    assert found.step_p99(144.0, 240.0) == 0.0
+    assert found.step_p99(150.0, 240.0) == 0.0
     assert found.step_p99(140.0, 240.0) == pytest.approx(0.199, abs=1e-3)
 
 
@@ -220,16 +239,31 @@ def test_waits_are_parted_into_the_decision_the_bind_and_the_rest():
         for each in soak().readings
     ]
     found = soak(readings=readings, waits=[9.0, 1.5, 2.5], sent=[100.0, 160.0, 170.0])
-    assert found.mean_waits(150.0, 200.0) == Waits(whole=2.0, undecided=0.75, bind=0.25)
-    assert found.mean_waits(200.0, 240.0) == Waits(0.0, 0.0, 0.0)
+    assert found.mean_waits([(150.0, 200.0)]) == Waits(whole=2.0, undecided=0.75, bind=0.25)
+    assert found.mean_waits([(90.0, 110.0), (150.0, 200.0)]).whole == pytest.approx(13 / 3)
+    assert found.mean_waits([(200.0, 240.0)]) == Waits(0.0, 0.0, 0.0)
 
 
-@pytest.mark.parametrize(("unserved", "scheduler"), [(False, "eclectus"), (True, attack.NOBODY)])
-def test_the_control_of_an_attack_has_the_same_pods_and_nobody_serves_them(unserved, scheduler):
-    sizes = replace(SIZES, attackers=25, unserved=unserved)
-    pods = list(attack.pods(sizes))
-    assert len(pods) == 25 + 12 + 2
-    assert {each["spec"]["schedulerName"] for each in pods} == {scheduler}
+def test_attacks_create_the_same_whoever_serves_them():
+    sizes = replace(SIZES, attackers=25)
+    served, unserved = (attack.requests(sizes, each) for each in sizes.attacks)
+    names = [[body.get("metadata", {}).get("name") for *_, body in each] for each in (served, unserved)]
+    assert names[0] == names[1]
+    for found, scheduler in ((served, "eclectus"), (unserved, attack.NOBODY)):
+        created = [(at, body) for at, method, _, body in found if method == "POST"]
+        assert len(created) == 50 + 25 + 12 + 2
+        assert created[-1][0] < 36.0  # of 48 seconds
+        pods = [body for _, body in created if body["kind"] == "Pod"]
+        assert {each["spec"]["schedulerName"] for each in pods} == {scheduler}
+
+
+def test_a_service_changes_throughout_an_attack_from_its_creation_on():
+    sizes = replace(SIZES, attackers=25)
+    found = attack.requests(sizes, sizes.attacks[0])
+    assert (found[0][:3], found[0][3]["metadata"]["name"]) == ((0.0, "POST", attack.SERVICES), "s0")
+    changed = [(at, body["spec"]["selector"]["l01"]) for at, method, _, body in found if method == "PATCH"]
+    assert [at for at, _ in changed] == [3.0 * number for number in range(1, 16)]
+    assert {value for _, value in changed} == {"v", None}
 
 
 def test_the_longest_step_of_start_up_does_not_count():

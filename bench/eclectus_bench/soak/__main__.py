@@ -10,9 +10,10 @@ import numpy as np
 
 from eclectus_bench.match import OUTPUT
 from eclectus_bench.soak.run import measure
-from eclectus_bench.soak.sizes import FULL, QUICK, Sizes
+from eclectus_bench.soak.sizes import FULL, QUICK, Attack, Sizes
 from eclectus_bench.soak.verdict import Soak, rows, verdict
 from eclectus_e2e.errors import E2EError
+from eclectus_e2e.pairs import ratio_interval
 
 NUMBERS = {
     "nodes": "nodes without kubelets, which this process plays",
@@ -20,7 +21,8 @@ NUMBERS = {
     "pending": "pods that find no room, from a fifth of the time on",
     "shapes": "different specs of these",
     "probed": "nodes of which a NodeProbe asks for benchmarks",
-    "attackers": "pods by which a tenant attacks in the last two fifths of the time, such as 1000",
+    "attackers": "pods by which a tenant attacks in the last three fifths of the time, such as 1000",
+    "pairs": "attacks whose pods Eclectus serves, and as many that nobody serves, to see what the rest costs",
 }
 
 
@@ -46,7 +48,11 @@ def _course(sizes: Sizes) -> str:
         f"{sizes.minutes:g} minutes: {sizes.nodes:,} nodes with {sizes.pods:,} pods, {sizes.rate:g} pods/s "
         f"that arrive and run for {sizes.life_seconds:g} s; from minute {sizes.pending_from / 60:.1f} "
         f"{sizes.pending:,} pods of {sizes.shapes:,} shapes that find no room"
-        + (f"; from minute {sizes.attack_from / 60:.1f} a tenant attacks" if sizes.attackers else "")
+        + "".join(
+            f"; a tenant attacks from minute {each.attack[0] / 60:.1f} to {each.attack[1] / 60:.1f}"
+            f"{'' if each.served else ', with pods that nobody serves'}"
+            for each in sizes.attacks
+        )
     )
 
 
@@ -63,16 +69,32 @@ def _summary(soak: Soak) -> list[str]:
 
 
 def _attack(soak: Soak) -> Iterator[str]:
-    sizes = soak.sizes
-    beside = soak.step_p99(sizes.attack_from, sizes.seconds)
-    yield f"steps beside the attack: {beside * 1000:,.0f} ms (99th percentile)"
-    parts = {"before": (sizes.compared_from, sizes.attack_from), "beside": (sizes.attack_from, sizes.seconds)}
-    for when, (begin, end) in parts.items():
-        waits = soak.mean_waits(begin, end)
+    """What others waited for in each calm and beside each attack, and the ratios with their intervals."""
+    ratios = {}
+    for served, whose in ((True, "an attack"), (False, "an attack that nobody serves")):
+        found = soak.attacked(served=served)
+        ratios[served] = [each.ratio for each in found]
+        times = ", ".join(f"{one.beside:.2f} ({one.calm:.2f})" for one in found)
+        yield f"99th percentile of waits beside {whose}, and before it: {times} s"
+        yield f"times as long: {ratio_interval(ratios[served]).text()}"
+        yield from _parts(soak, whose, [each for each in soak.sizes.attacks if each.served == served])
+    both = [one / other for one, other in zip(ratios[True], ratios[False], strict=True) if other]
+    yield f"the first over the second, in pairs: {ratio_interval(both).text()}"
+
+
+def _parts(soak: Soak, whose: str, attacks: Sequence[Attack]) -> Iterator[str]:
+    spans = {"before": [each.calm for each in attacks], "beside": [each.attack for each in attacks]}
+    for when, parts in spans.items():
+        waits = soak.mean_waits(parts)
         yield (
-            f"mean wait {when} the attack: {waits.whole:.3f} s, of which {waits.undecided:.3f} s until the "
+            f"mean wait {when} {whose}: {waits.whole:.3f} s, of which {waits.undecided:.3f} s until the "
             f"scheduler decided, {waits.bind:.3f} s for the bind; the rest is API server's and bench's"
         )
+    yield (
+        "steps beside each: "
+        + ", ".join(f"{soak.step_p99(*span) * 1000:,.0f}" for span in spans["beside"])
+        + " ms (99th percentile)"
+    )
 
 
 def _sizes(arguments: Sequence[str]) -> Sizes:
@@ -83,11 +105,6 @@ def _sizes(arguments: Sequence[str]) -> Sizes:
     for name, what in NUMBERS.items():
         parser.add_argument(f"--{name}", type=int, help=f"{what}; {getattr(FULL, name):,} by default")
     parser.add_argument("--rate", type=float, help=f"pods a second that arrive; {FULL.rate:g} by default")
-    parser.add_argument(
-        "--unserved",
-        action="store_true",
-        help="the attack's pods name a scheduler that nobody runs: what it costs API server and etcd alone",
-    )
     options = vars(parser.parse_args(arguments))
     base = QUICK if options.pop("quick") else FULL
     return replace(base, **{name: value for name, value in options.items() if value is not None})

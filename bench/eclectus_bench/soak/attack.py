@@ -6,16 +6,19 @@ memory large, for all others; what bounds them is in docs/security.md.
 
 import asyncio
 import random
+import time
 from collections.abc import Iterator
-from itertools import chain, count, repeat
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
-from eclectus_bench.load import Load, pod
-from eclectus_bench.soak.sizes import Sizes
-from eclectus_bench.soak.traffic import paced
+from eclectus_bench.load import DELETE_NOW, Load, pod
+from eclectus_bench.soak.sizes import Attack, Sizes
 from eclectus_e2e.testbed.kubelet.api import MERGE
 
 NAMESPACE = "attacker"
+SERVICES, PODS = (f"/api/v1/namespaces/{NAMESPACE}/{kind}" for kind in ("services", "pods"))
+CREATED_WITHIN = 0.75  # of the time of an attack
 SCHEDULER, NOBODY = "eclectus", "nobody"  # schedulerName of its pods: one that runs, and one that does not
 PATCH_SECONDS = 3.0  # between changes of a Service, each of which concerns all pods of the namespace
 LABELS = {f"l{at:02}": "v" for at in range(40)}
@@ -28,23 +31,48 @@ Object = dict[str, Any]
 
 
 async def attack(load: Load, sizes: Sizes) -> None:
-    """Wait until it is time, create everything, and then change a Service on and on until cancelled.
+    """Wait for the time of each attack, create and change what it has, and remove that when its time is over.
 
-    As many objects a second as pods of others arrive: what the API server costs others is not the question.
+    Raises ApiError, or an ExceptionGroup of some, where a request is rejected.
     """
-    await asyncio.sleep(sizes.attack_from)
-    rng, base = random.Random(2), f"/api/v1/namespaces/{NAMESPACE}"
-    services = ((f"{base}/services", _service(at, rng)) for at in range(sizes.attackers * 2))
-    objects = chain(services, ((f"{base}/pods", each) for each in pods(sizes)))
-    async for _ in paced(repeat(1 / sizes.rate)):
-        path, body = next(objects, ("", None))
-        if body is None:
-            break
-        await load.api.request("POST", path, body)
-    for number in count():
-        selector = {"l00": "v", "l01": "v" if number % 2 else None}
-        await load.api.request("PATCH", f"{base}/services/s0", {"spec": {"selector": selector}}, MERGE)
-        await asyncio.sleep(PATCH_SECONDS)
+    began = time.monotonic()
+    for each in sizes.attacks:
+        begin, end = (began + at for at in each.attack)
+        created = list[str]()
+        for after, method, path, body in requests(sizes, each):
+            await asyncio.sleep(begin + after - time.monotonic())
+            if time.monotonic() > end:
+                break
+            if method == "PATCH":
+                await load.api.request(method, path, body, MERGE)
+            else:
+                await load.api.request(method, path, body)
+                created.append(f"{path}/{body['metadata']['name']}")
+        await asyncio.sleep(end - time.monotonic())
+        await load.send("DELETE", ((path, DELETE_NOW) for path in created))
+
+
+def requests(sizes: Sizes, of: Attack) -> list[tuple[float, str, str, Object]]:
+    """The requests of an attack by time: seconds after its begin, method, path, body.
+
+    All kinds come mixed, over three quarters of the time: what it costs others that an API server takes fifty
+    megabytes within two seconds is not the question. The last quarter has all of them.
+    """
+    rng, seconds = random.Random(2), of.attack[1] - of.attack[0]
+    first, *others = ((SERVICES, _service(at, rng)) for at in range(sizes.attackers * 2))
+    others += ((PODS, each) for each in pods(sizes, SCHEDULER if of.served else NOBODY))
+    rng.shuffle(others)
+    gap = seconds * CREATED_WITHIN / (1 + len(others))
+    created = ((number * gap, "POST", path, body) for number, (path, body) in enumerate((first, *others)))
+    changed = (
+        (number * PATCH_SECONDS, "PATCH", f"{SERVICES}/s0", {"spec": {"selector": _changing(number)}})
+        for number in range(1, int(seconds / PATCH_SECONDS))
+    )
+    return sorted(chain(created, changed), key=itemgetter(0))
+
+
+def _changing(number: int) -> dict[str, str | None]:
+    return {"l00": "v", "l01": "v" if number % 2 else None}
 
 
 def _service(number: int, rng: random.Random) -> Object:
@@ -54,9 +82,9 @@ def _service(number: int, rng: random.Random) -> Object:
     return {"kind": "Service", "metadata": {"name": f"s{number}"}, "spec": spec}
 
 
-def pods(sizes: Sizes) -> Iterator[Object]:
+def pods(sizes: Sizes, scheduler: str) -> Iterator[Object]:
     """Pods without room: such as many Services select, such with terms about all pods, and large ones."""
-    many, scheduler = sizes.attackers, NOBODY if sizes.unserved else SCHEDULER
+    many = sizes.attackers
     yield from (_labelled(f"labelled-{number}", scheduler) for number in range(many))
     yield from (_with_terms(f"terms-{number}", number, scheduler) for number in range(many // 2))
     for number in range(many // 25):

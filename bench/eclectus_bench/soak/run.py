@@ -34,7 +34,8 @@ from eclectus_e2e.usage import memory_mebibytes, peak_mebibytes
 
 STANDING, PENDING = "standing", "pending"  # namespaces
 API_SERVER = "kube-apiserver"
-READINGS, LINES = 120, 20  # of a soak, and how many of them are printed
+# Readings of a soak, more where it lasts longer than ten seconds for each, and how many of them are printed.
+READINGS, READING_SECONDS, LINES = 120, 10.0, 20
 NODE_PROBE = "soak"
 QUOTA = "eclectus-operator-probes"  # the chart's
 # How logs of the scheduler and of the operator begin a line of an error.
@@ -162,8 +163,9 @@ async def _observe(
     """Read at equal intervals. Raises StartError when a process ends, and what one of the tasks raised."""
     began, readings = time.monotonic(), list[Reading]()
     say(HEAD)
-    for number in range(READINGS + 1):
-        await asyncio.sleep(began + number * sizes.seconds / READINGS - time.monotonic())
+    count = max(READINGS, round(sizes.seconds / READING_SECONDS))
+    for number in range(count + 1):
+        await asyncio.sleep(began + number * sizes.seconds / count - time.monotonic())
         for task in tasks:
             if task.done():
                 task.result()
@@ -172,7 +174,7 @@ async def _observe(
                 tail = log_tail(running.plane.directory, process.name)
                 raise StartError(f"the {name} has ended during the soak\n{tail}")
         readings.append(await _read(running, time.monotonic() - began))
-        if number % (READINGS // LINES) == 0:
+        if number % (count // LINES) == 0:
             say(_line(readings[-1]))
     return readings
 

@@ -1,7 +1,7 @@
 """What a soak reads of the scheduler's metrics. Pure."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -51,9 +51,15 @@ def parse(text: str) -> Scrape:
     return Scrape(values, steps)
 
 
-def mean_seconds(name: str, before: Mapping[str, float], after: Mapping[str, float]) -> float:
-    """The mean of a histogram of `times` between two scrapes, seconds; 0 without any."""
-    total, count = (after[f"{name}_{part}"] - before[f"{name}_{part}"] for part in ("sum", "count"))
+def mean_seconds(name: str, spans: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> float:
+    """The mean of a histogram of `times` between the first and the last scrape of some spans, seconds.
+
+    0 without any.
+    """
+    total, count = (
+        sum(after[f"{name}_{part}"] - before[f"{name}_{part}"] for before, after in spans)
+        for part in ("sum", "count")
+    )
     return total / count if count else 0.0
 
 

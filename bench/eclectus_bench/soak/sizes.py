@@ -3,8 +3,26 @@
 from dataclasses import dataclass
 
 from eclectus_e2e.errors import UsageError
+from eclectus_e2e.pairs import alternating
+
+Span = tuple[float, float]
+"""Begin and end, seconds into the soak."""
 
 MOST_ON_A_NODE = 50  # standing pods: the rest of a node's 110 is for those that come and go
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attack of a tenant, and the calm before it with which others' waits are compared.
+
+    `served`: whether Eclectus is to place its pods. Otherwise they name a scheduler that nobody runs, which
+    shows what the objects cost by API server and etcd alone.
+    """
+
+    pair: int
+    served: bool
+    calm: Span
+    attack: Span
 
 
 @dataclass(frozen=True)
@@ -20,13 +38,13 @@ class Sizes:
     life_seconds: float  # for which one of them runs, in the mean
     probed: int  # nodes of which a NodeProbe asks for benchmarks
     attackers: int = 0  # objects of the kinds with which a tenant attacks (attack.py); 0: nobody does
-    unserved: bool = (
-        False  # whether no scheduler serves these pods: what the attack costs the API server alone
-    )
+    pairs: int = 1  # of attacks: one whose pods Eclectus serves, and one whose pods nobody serves
 
     def __post_init__(self) -> None:
-        if not (self.minutes > 0 and self.rate > 0 and min(self.nodes, self.pending, self.shapes) > 0):
-            raise UsageError("minutes, rate, nodes, pending and shapes must be above 0")
+        if not (
+            self.minutes > 0 and self.rate > 0 and min(self.nodes, self.pending, self.shapes, self.pairs) > 0
+        ):
+            raise UsageError("minutes, rate, nodes, pending, shapes and pairs must be above 0")
         if not self.nodes <= self.pods <= MOST_ON_A_NODE * self.nodes:
             raise UsageError(
                 f"{self.pods} pods on {self.nodes} nodes: there must be 1 to {MOST_ON_A_NODE} a node, "
@@ -51,14 +69,25 @@ class Sizes:
         return self.seconds / 5
 
     @property
-    def attack_from(self) -> float:
-        """Seconds into the soak at which a tenant attacks; before, pods wait and nobody does."""
-        return self.seconds * 0.6
+    def quiet_until(self) -> float:
+        """Seconds into the soak at which the first attack begins; its end without attacks."""
+        return self.attacks[0].attack[0] if self.attackers else self.seconds
 
     @property
-    def compared_from(self) -> float:
-        """Seconds into the soak from which on waits before the attack are compared with those beside it."""
-        return self.seconds * 0.4
+    def attacks(self) -> list[Attack]:
+        """The attacks in the last three fifths of the soak, in equal parts of it: a third calm, then one.
+
+        The first half of each calm is left out: what the attack before it has created goes then.
+        """
+        if not self.attackers:
+            return []
+        begin, length = self.seconds * 0.4, self.seconds * 0.6 / (2 * self.pairs)
+        found = list[Attack]()
+        for pair, served in alternating((True, False), self.pairs):
+            calm, attack, end = (begin + length * share for share in (1 / 6, 1 / 3, 1))
+            found.append(Attack(pair, served, (calm, attack), (attack, end)))
+            begin = end
+        return found
 
 
 FULL = Sizes(

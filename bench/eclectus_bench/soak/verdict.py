@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isnan
 from statistics import mean
 
 import numpy as np
 
 from eclectus_bench.soak.scrape import BIND, UNTIL_BOUND, Steps, mean_seconds, step_percentile
-from eclectus_bench.soak.sizes import Sizes
+from eclectus_bench.soak.sizes import Sizes, Span
+from eclectus_e2e.pairs import ratio_interval
 
 SCHEDULER, OPERATOR = "scheduler", "operator"
 MEMORY_MIB = {SCHEDULER: 1024.0, OPERATOR: 256.0}  # the chart's limits
@@ -51,6 +53,19 @@ class Waits:
 
 
 @dataclass(frozen=True)
+class Attacked:
+    """99th percentiles of the waits of other tenants' pods, seconds."""
+
+    calm: float
+    beside: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long they waited beside the attack; 0 without a pod in one of both."""
+        return self.beside / self.calm if self.calm else 0.0
+
+
+@dataclass(frozen=True)
 class Soak:
     """All that was observed. Seconds, and MiB."""
 
@@ -73,16 +88,19 @@ class Soak:
 
     def step_p99(self, begin: float, end: float) -> float:
         """The 99th percentile of the steps in a part of the soak, seconds; 0 without any."""
-        steps = [each.steps for each in self.readings if begin <= each.seconds <= end and each.steps]
+        steps = [each.steps for each in self._read((begin, end)) if each.steps]
         return step_percentile(steps[0], steps[-1], 0.99) if steps else 0.0
 
-    def mean_waits(self, begin: float, end: float) -> Waits:
-        """What pods that were sent in a part of the soak waited for."""
-        times = [each.times for each in self.readings if begin <= each.seconds <= end and each.times]
-        until_bound, bind = (
-            mean_seconds(name, times[0], times[-1]) if times else 0.0 for name in (UNTIL_BOUND, BIND)
-        )
-        return Waits(mean(self._waits(begin, end) or [0.0]), max(0.0, until_bound - bind), bind)
+    def mean_waits(self, spans: Sequence[Span]) -> Waits:
+        """What pods that were sent in some parts of the soak waited for."""
+        times = [[each.times for each in self._read(span) if each.times] for span in spans]
+        ends = [(each[0], each[-1]) for each in times if each]
+        until_bound, bind = (mean_seconds(name, ends) for name in (UNTIL_BOUND, BIND))
+        waits = [wait for span in spans for wait in self._waits(*span)]
+        return Waits(mean(waits or [0.0]), max(0.0, until_bound - bind), bind)
+
+    def _read(self, span: Span) -> list[Reading]:
+        return [each for each in self.readings if span[0] <= each.seconds <= span[1]]
 
     def _waits(self, begin: float, end: float) -> list[float]:
         sent = zip(self.waits, self.sent, strict=True)
@@ -92,6 +110,14 @@ class Soak:
         """The 99th percentile of the waits of pods that were sent in a part of the soak; 0 without any."""
         waits = self._waits(begin, end)
         return float(np.percentile(waits, 99)) if waits else 0.0
+
+    def attacked(self, *, served: bool) -> list[Attacked]:
+        """What others waited for in each calm and beside the attack after it, in pairs' order."""
+        return [
+            Attacked(self.wait_p99(*each.calm), self.wait_p99(*each.attack))
+            for each in self.sizes.attacks
+            if each.served == served
+        ]
 
 
 @dataclass(frozen=True)
@@ -113,7 +139,7 @@ def rows(soak: Soak) -> list[Row]:
     """Every measure with its bound."""
     late = sum(wait > WAIT_SECONDS for wait in (*soak.waits, *soak.unbound))
     silent = sum(each.longest_step is None for each in soak.readings)
-    quiet = soak.sizes.attack_from if soak.sizes.attackers else soak.sizes.seconds
+    quiet = soak.sizes.quiet_until
     return [
         *(_peak(soak, name) for name in MEMORY_MIB),
         *(_growth(soak, name) for name in MEMORY_MIB),
@@ -141,10 +167,9 @@ def verdict(soak: Soak) -> Iterator[str]:
 
 def _beside_attack(soak: Soak) -> Iterator[Row]:
     """What an attacking tenant may cost the others."""
-    begin, end = soak.sizes.attack_from, soak.sizes.seconds
-    before = soak.wait_p99(soak.sizes.compared_from, begin)
-    what = f"99th percentile of waits beside the attack; before it was {before:.2f} s"
-    yield Row(what, soak.wait_p99(begin, end), MORE_BESIDE_ATTACK * before, "s")
+    found = ratio_interval([each.ratio for each in soak.attacked(served=True)]).mean
+    what = "99th percentile of waits beside an attack over that before"
+    yield Row(what, 0.0 if isnan(found) else found, MORE_BESIDE_ATTACK)
     for name, gap in sorted(soak.longest_gaps.items()):
         yield Row(f"the same of Lease {name}, half of its length", gap, LEASE_SECONDS[name] / 2, "s")
 
