@@ -264,3 +264,13 @@ def test_a_cycle_that_was_cut_ends_though_its_tasks_are_gone_so_that_other_pods_
     ]
     at = world.engine.next_step_at()
     assert at is None or at > world.now
+
+
+@pytest.mark.parametrize(("nodes", "evaluated", "classes"), [(2, 5, 2), (2, 100, CLASSES), (3, 2, 1)])
+def test_on_more_nodes_a_step_asks_about_fewer_classes(
+    nodes: int, evaluated: int, classes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduling_cycle, "EVALUATED_MOST", evaluated)
+    world = small_world(make_engine(Recording()), nodes=nodes, cpu=20)
+    assert len(seen(world, *shapes(11))) == classes
+    assert sum(finish(world)) == 11 - classes

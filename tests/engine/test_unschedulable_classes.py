@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from builders import make_engine, make_node, make_spec, make_task
 from eclectus.cluster.nodes import Cluster
+from eclectus.engine import reports
 from eclectus.engine.queues.unschedulable import UnschedulableClasses
 from eclectus.engine.reports import CLASSES_MOST, PAUSE_SECONDS
 from eclectus.feasibility.task_class import ClassCache, TaskClass
@@ -199,3 +200,16 @@ def test_a_class_that_was_feasible_nowhere_is_found_when_a_full_node_becomes_fea
     index.add(key)  # feasible now, and full
     cluster.set_node(make_node("n", cpu=1, labels={"disk": "ssd", "zone": "a"}))
     assert index.with_room() == []
+
+
+def test_on_more_nodes_fewer_classes_are_explained_in_a_step_at_the_same_rate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reports, "EVALUATED_MOST", CLASSES_MOST // 4 * 3)
+    world = World(make_engine(), *(make_node(f"n{at}") for at in range(3)))
+    world.add(*(make_task(f"t{at}", node_selector=(("disk", f"d{at}"),)) for at in range(CLASSES_MOST)))
+    assert len(world.reports) == CLASSES_MOST // 4
+    assert world.engine.next_step_at() == pytest.approx(world.now + PAUSE_SECONDS / 4)
+    for _ in range(3):
+        world.step(after=PAUSE_SECONDS / 4)
+    assert len(world.reports) == CLASSES_MOST

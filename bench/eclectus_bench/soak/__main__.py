@@ -21,7 +21,7 @@ NUMBERS = {
     "pending": "pods that find no room, from a fifth of the time on",
     "shapes": "different specs of these",
     "probed": "nodes of which a NodeProbe asks for benchmarks",
-    "attackers": "pods by which a tenant attacks in the last three fifths of the time, such as 1000",
+    "attackers": "pods by which a tenant attacks in the last seven tenths of the time, such as 1000",
     "pairs": "attacks whose pods Eclectus serves, and as many that nobody serves, to see what the rest costs",
 }
 

@@ -18,7 +18,7 @@ from eclectus_e2e.testbed.kubelet.api import MERGE
 
 NAMESPACE = "attacker"
 SERVICES, PODS = (f"/api/v1/namespaces/{NAMESPACE}/{kind}" for kind in ("services", "pods"))
-CREATED_WITHIN = 0.75  # of the time of an attack
+CREATED_WITHIN = 0.9  # of the time of an attack
 SCHEDULER, NOBODY = "eclectus", "nobody"  # schedulerName of its pods: one that runs, and one that does not
 PATCH_SECONDS = 3.0  # between changes of a Service, each of which concerns all pods of the namespace
 LABELS = {f"l{at:02}": "v" for at in range(40)}
@@ -55,8 +55,8 @@ async def attack(load: Load, sizes: Sizes) -> None:
 def requests(sizes: Sizes, of: Attack) -> list[tuple[float, str, str, Object]]:
     """The requests of an attack by time: seconds after its begin, method, path, body.
 
-    All kinds come mixed, over three quarters of the time: what it costs others that an API server takes fifty
-    megabytes within two seconds is not the question. The last quarter has all of them.
+    All kinds come mixed, over nearly all of the time: what it costs others that an API server takes fifty
+    megabytes within two seconds is not the question.
     """
     rng, seconds = random.Random(2), of.attack[1] - of.attack[0]
     first, *others = ((SERVICES, _service(at, rng)) for at in range(sizes.attackers * 2))

@@ -81,7 +81,7 @@ class Placement:
         self._begin()
         refused = self._count_joined() if state.class_queues.joined else []
         by_profile: dict[str, list[PendingClass]] = {}
-        for pending in self._slices.take(state.class_queues.active):
+        for pending in self._slices.take(state.class_queues.active, len(state.cluster)):
             by_profile.setdefault(pending.profile, []).append(pending)
         active = list(by_profile.items())
         if len(active) > 1:

@@ -285,8 +285,11 @@ def _fill(busy: Floats, queue: _Queue, work: float) -> None:
 
 
 PODS_MOST = 10_000  # on nodes, examined in one step for the outcome of preemption: ten milliseconds or two
-CLASSES_MOST = 32  # classes of pods explained in one step: some tens of milliseconds on 15,000 nodes
-PAUSE_SECONDS = 0.1  # from then to the next ones: pods that can be placed must not wait for explanations
+CLASSES_MOST = 32  # classes of pods explained in one step
+EVALUATED_MOST = 250_000  # nodes that these are compared with, in all: some fifty milliseconds
+# From then to the next ones, shorter where the nodes allow fewer classes: pods that can be placed must not
+# wait for explanations.
+PAUSE_SECONDS = 0.1
 REPORTS_MOST = 500  # pods reported in one step, of however few classes
 
 
@@ -311,14 +314,15 @@ class Explanations:
         state, reports = self._state, self._state.reports
         fit_errors, explained = FitErrors(state), set[ClassKey]()
         estimates = StepEstimates(state)
+        classes = min(CLASSES_MOST, max(1, EVALUATED_MOST // max(1, len(state.cluster))))
         due = reports.take_due(state.now, REPORTS_MOST)
         for at, uid in enumerate(due):
             task = state.pending[uid]
             explained.add((task.spec, task.workload))
-            is_full = len(explained) > CLASSES_MOST or len(fit_errors) == CLASSES_MOST
+            is_full = len(explained) > classes or len(fit_errors) == classes
             if is_full or fit_errors.pods_examined > PODS_MOST:
                 reports.put_back(due[at:], state.now)
-                self._resumes_at = state.now + PAUSE_SECONDS
+                self._resumes_at = state.now + PAUSE_SECONDS * classes / CLASSES_MOST
                 break
             if state.places.of(uid) in IN_A_GANG:
                 reason, message = gang_message(state, uid, fit_errors, state.view.task_class)

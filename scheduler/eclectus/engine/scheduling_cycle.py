@@ -1,13 +1,13 @@
 """One scheduling cycle of one profile: the Order names class queues, their heads are offered to Place.
 
 What one step asks and places is bounded. A class that is asked about for the first time costs O(nodes),
-about a millisecond on 5,000. After a start or a change of leader thousands of classes may be pending, and
-as many may have been waiting for a node that has come. In one step they would cost more seconds than a
-Lease lasts. So a step asks about a bounded number of classes and places a bounded number of tasks, as they
-come in the Order's order, and the next step goes on in that order with what is left of the same classes.
-A class with rules about other pods costs more the more different pods there are on nodes, so it asks about
-fewer of these. All are counts and no times, so equal events give equal commands. A class that comes while a
-cycle goes on belongs to the next cycle.
+about a millisecond on 5,000, so the more nodes there are the fewer classes a step asks about. After a start
+or a change of leader thousands of classes may be pending, and as many may have been waiting for a node that
+has come. In one step they would cost more seconds than a Lease lasts. So a step asks about a bounded number
+of classes and places a bounded number of tasks, as they come in the Order's order, and the next step goes on
+in that order with what is left of the same classes. A class with rules about other pods costs more the more
+different pods there are on nodes, so it asks about fewer of these. All are counts and no times, so equal
+events give equal commands. A class that comes while a cycle goes on belongs to the next cycle.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,8 @@ from eclectus.engine.state import State
 from eclectus.framework import ClassQueue, PendingTasks, Profile, Wait
 from eclectus.model.objects import Grant, Task
 
-CLASSES_MOST = 256  # classes in one step: half a second on 15,000 nodes if none was asked about before
+CLASSES_MOST = 256  # classes in one step that are asked about for the first time
+EVALUATED_MOST = 600_000  # nodes that these are compared with, in all: a tenth of a second
 # Of different pods on nodes with what a rule about other pods asks for, by one profile in one step, before
 # the next class is asked about: a tenth of a second.
 COMPARISONS_MOST = 30_000
@@ -47,8 +48,8 @@ class CycleSlices:
     def __init__(self) -> None:
         self._left: list[PendingClass] = []
         self._serial = 0  # of the cycle
-        self._tasks = 0  # that have left their queues in this step
-        self._classes = 0  # that were asked about in this step for the first time
+        self._tasks_left = 0  # that may still leave their queues in this step
+        self._classes_left = 0  # that may still be asked about in this step for the first time
         self._is_resumed = False
         self.is_cut = False
 
@@ -59,8 +60,7 @@ class CycleSlices:
     @property
     def allowance(self) -> Allowance:
         """What the next profile may still do in this step."""
-        tasks, classes = TASKS_MOST - self._tasks, CLASSES_MOST - self._classes
-        return Allowance(tasks, classes, self._serial, self._is_resumed)
+        return Allowance(self._tasks_left, self._classes_left, self._serial, self._is_resumed)
 
     def begin(self, active: Iterable[PendingClass]) -> None:
         """Begin a new cycle over these classes."""
@@ -68,17 +68,18 @@ class CycleSlices:
         self._serial += 1
         self.is_cut = False
 
-    def take(self, active: Mapping[PendingKey, PendingClass]) -> list[PendingClass]:
-        """Begin a step; returns the classes that are left of the cycle and still active."""
-        self._tasks = self._classes = 0
+    def take(self, active: Mapping[PendingKey, PendingClass], nodes: int) -> list[PendingClass]:
+        """Begin a step on so many nodes; returns the classes that are left of the cycle and still active."""
+        self._tasks_left = TASKS_MOST
+        self._classes_left = min(CLASSES_MOST, max(1, EVALUATED_MOST // max(1, nodes)))
         self._is_resumed = self.is_cut
         taken, self._left = self._left, []
         return [each for each in taken if active.get(each.key) is each] if self.is_cut else taken
 
     def count(self, tasks: int, classes: int) -> None:
         """Count tasks that have left their queues, and classes that were asked about."""
-        self._tasks += tasks
-        self._classes += classes
+        self._tasks_left -= tasks
+        self._classes_left -= classes
 
     def put_back(self, classes: Iterable[PendingClass]) -> None:
         """Leave these classes, which have tasks that were not offered, to the next step."""
