@@ -202,7 +202,7 @@ def test_an_attack_may_cost_other_tenants_little(waits, gap, what):
     assert exceeded(sizes=sizes, waits=waits, sent=sent, longest_gaps={LEASE: gap, OPERATORS: 7.4}) == what
 
 
-def test_attacks_take_turns_and_those_that_nobody_serves_have_no_bound():
+def test_attacks_alternate_and_those_that_nobody_serves_have_no_bound():
     """The ratio of several is their geometric mean: 3 and .75 are 1.5 times."""
     sizes = replace(SIZES, attackers=1, pairs=2)
     attacks = sizes.attacks
