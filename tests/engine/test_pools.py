@@ -455,13 +455,13 @@ def test_a_restart_keeps_since_when_a_pool_lacks_its_minimum() -> None:
 
 
 def test_a_storm_of_changes_is_written_at_most_a_hundred_times_a_minute() -> None:
+    """The first minute, in which every pool is new, is one of these."""
     world = pool_world(*(mine(f"q{at}") for at in range(200)), cpu=1_000)
     world.put_node(make_node("n", cpu=1_000, pods=10_000))
-    before = len(records(world))
     for round_ in range(6):
         world.add(*(pod(f"r{round_}-{at}", f"q{at}", cpu=1) for at in range(200)))
         world.sleep(10.0)
-    assert len(records(world)) - before <= 202
+    assert 90 <= len(records(world)) <= 100
 
 
 def test_a_pool_that_lacks_its_minimum_for_a_moment_is_not_written_for_that() -> None:

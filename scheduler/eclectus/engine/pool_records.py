@@ -2,7 +2,7 @@
 
 People read it, and since when a pool lacks its minimum must survive a restart. All else is derived from pods
 and Pools. Every write costs a request, so a pool is written at most every `WRITE_SECONDS`, that it has begun
-to lack something after `LACKS_SECONDS`, and all together no more than `WRITES_A_MINUTE`.
+to lack something after `LACKS_SECONDS`, and all together no more than a `MinuteAllowance`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,13 +12,13 @@ from eclectus.accounts.pools import Pools
 from eclectus.accounts.reclaim import Starvation
 from eclectus.cluster.due_times import DueTimes
 from eclectus.cluster.resources import PODS
+from eclectus.engine.minute_allowance import MinuteAllowance
 from eclectus.model.commands import RecordPool
 from eclectus.model.objects import Amounts
 from eclectus.model.pool import PoolRecord
 
 WRITE_SECONDS = 15.0  # at least, between two writes for one pool
 LACKS_SECONDS = 1.0  # for which it has lacked something, or has not: most is made up for by the next bind
-WRITES_A_MINUTE = 100.0
 
 
 class PoolRecords:
@@ -30,7 +30,7 @@ class PoolRecords:
         self._looks = 0  # of all looks at pools: which have been noted
         self._written: dict[str, tuple[float, PoolRecord]] = {}  # by name: when, seconds, and what
         self._due = DueTimes[str]()
-        self._left, self._as_of = WRITES_A_MINUTE, 0.0
+        self._allowance = MinuteAllowance()
         self.next_due = inf  # when there is something to write, seconds; written here only
 
     def due(self, now: float) -> Iterator[RecordPool]:
@@ -39,20 +39,17 @@ class PoolRecords:
             self._looks = self._starvation.looks
             self._note_all(now)
         yield from self._take(now)
-        at = self._due.next_due() if self._left >= 1.0 else now + 60.0 / WRITES_A_MINUTE
-        self.next_due = at if self._due.keys else inf
+        self.next_due = max(self._due.next_due(), self._allowance.next_at()) if self._due.keys else inf
 
     def _take(self, now: float) -> Iterator[RecordPool]:
-        self._left = min(self._left + (now - self._as_of) * WRITES_A_MINUTE / 60.0, WRITES_A_MINUTE)
-        self._as_of = now
-        while self._left >= 1.0 and self._due.next_due() <= now:
+        while self._due.next_due() <= now and self._allowance.has_one(now):
             _, name = self._due.take()
             path = self._pools.tree.path_of(name)
             if path is None:  # gone since the last look
                 continue
             record = self._record(path)
             if record != self._last_of(name)[1]:
-                self._left -= 1.0
+                self._allowance.spend()
                 self._written[name] = now, record
                 yield RecordPool(name, record)
 

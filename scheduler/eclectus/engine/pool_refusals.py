@@ -2,8 +2,8 @@
 
 Such a pod is placed all the same, in the pool of its namespace. Its warning is due a moment later, because
 the Pool and the labels of its namespace may be seen after it. Anybody who creates pods writes labels, so
-warnings are bounded: of a namespace few are due at a time, and later pods go without; of all, so many a
-minute.
+warnings are bounded: of a namespace few are due at a time, and later pods go without; of all, no more than a
+`MinuteAllowance`.
 """
 
 from collections import Counter
@@ -12,12 +12,12 @@ from math import inf
 
 from eclectus.accounts.pool_tree import PoolTree
 from eclectus.cluster.due_times import DueTimes
+from eclectus.engine.minute_allowance import MinuteAllowance
 from eclectus.model.commands import Warn
 from eclectus.model.objects import Task
 
 SAID_AFTER_SECONDS = 1.0
 NAMESPACE_MOST = 10  # pods whose warnings are due at a time
-MINUTE_MOST = 100  # warnings
 
 
 class PoolRefusals:
@@ -31,7 +31,7 @@ class PoolRefusals:
         self._namespaces: dict[str, str] = {}  # uid -> namespace, of those that are due
         self._count = Counter[str]()  # of them by namespace
         self._said = set[str]()  # uids
-        self._left, self._as_of = float(MINUTE_MOST), 0.0
+        self._allowance = MinuteAllowance()
         self.next_due = inf  # seconds; written here only
 
     def see(self, task: Task, now: float) -> None:
@@ -52,19 +52,16 @@ class PoolRefusals:
 
     def due(self, now: float) -> Iterator[Warn]:
         """The warnings to be written now."""
-        self._left = min(self._left + (now - self._as_of) * MINUTE_MOST / 60.0, float(MINUTE_MOST))
-        self._as_of = now
-        while self._left >= 1.0 and self._due.next_due() <= now:
+        while self._due.next_due() <= now and self._allowance.has_one(now):
             _, uid = self._due.take()
             self._discard(uid)
             task = self._find(uid)
             message = "" if task is None else self._tree.refusal(task)
             if task is not None and message:
-                self._left -= 1.0
+                self._allowance.spend()
                 self._said.add(uid)
                 yield Warn(uid, task.namespace, task.name, task.profile, "PoolRefused", message)
-        at = self._due.next_due() if self._left >= 1.0 else now + 60.0 / MINUTE_MOST
-        self.next_due = at if self._due.keys else inf
+        self.next_due = max(self._due.next_due(), self._allowance.next_at()) if self._due.keys else inf
 
     def _discard(self, uid: str) -> None:
         namespace = self._namespaces.pop(uid, None)
