@@ -35,10 +35,20 @@ from eclectus.framework import (
     View,
 )
 from eclectus.model.commands import Bind as BindCommand
-from eclectus.model.commands import Fault, Report
-from eclectus.model.events import BindRefused, NodeGone, NodeSeen, Resumed, TaskGone, TaskSeen
+from eclectus.model.commands import Command, Fault, Report
+from eclectus.model.events import (
+    BindRefused,
+    Event,
+    NodeGone,
+    NodeSeen,
+    PoolSeen,
+    Resumed,
+    TaskGone,
+    TaskSeen,
+)
 from eclectus.model.objects import Task
 from eclectus.policies import table
+from eclectus.policies.order.pools import FairPools
 from eclectus.policies.place.allocation import LeastAllocated
 from judge import refusal
 from policy_choices import Choice, Way, Ways, every_way
@@ -90,7 +100,8 @@ def loses_no_task(make: Callable[[], Engine]) -> None:
         report = reports.get(task.uid)
         assert task.gates or (report and report.message), f"{task} has no message"
         refusals = [refusal(task, node, story._on(node.name)) for node in story.nodes.values()]
-        assert task.gates or all(refusals) or _waits_by_choice(story, report), f"{task} could run"
+        has_room = not all(refusals) and not story.is_limited(task)
+        assert task.gates or not has_room or _waits_by_choice(story, report), f"{task} could run"
 
 
 def _waits_by_choice(story: Story, report: Report | None) -> bool:
@@ -108,7 +119,8 @@ def conserves_work(make: Callable[[], Engine]) -> None:
         story = Story(make(), seed).run(30).rest(REST_SECONDS)
         for task in story.waiting():
             refusals = [refusal(task, node, story._on(node.name)) for node in story.nodes.values()]
-            assert task.gates or all(refusals), f"{task} waits beside room: {refusals}"
+            has_room = not all(refusals) and not story.is_limited(task)
+            assert task.gates or not has_room, f"{task} waits beside room: {refusals}"
 
 
 class Beliefs(Learn):
@@ -272,6 +284,18 @@ PLANTED = [
 def test_a_policy_that_violates_a_requirement_is_found(requirement: Any, violation: Any) -> None:
     with pytest.raises(AssertionError):
         requirement(lambda: make_engine(Violating(violation), wait_limit=None))
+
+
+def test_an_engine_that_passes_a_limit_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = make_engine(LeastAllocated(), order=FairPools())
+    step = engine.step
+
+    def without_pools(events: list[Event], now: float) -> list[Command]:
+        return step([each for each in events if not isinstance(each, PoolSeen)], now)
+
+    monkeypatch.setattr(engine, "step", without_pools)
+    with pytest.raises(AssertionError, match="beyond the limit of capped"):
+        binds_only_what_fits(lambda: engine)
 
 
 def test_a_policy_with_a_random_source_of_its_own_is_found() -> None:

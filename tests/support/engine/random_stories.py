@@ -1,13 +1,14 @@
 """A story: a seeded random sequence of every kind of event that can happen in a cluster.
 
 The events depend only on the seed and on the engine's commands so far, so equal engines get equal stories.
-Every bind is checked against the rules when the engine issues it.
+Every bind is checked against the rules when the engine issues it. An Order that shares by Pools gets some.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Sequence
 from hashlib import sha256
 from random import Random
 
@@ -25,6 +26,7 @@ from eclectus.model.events import (
     NodeGone,
     NodeSeen,
     NominateRefused,
+    PoolSeen,
     Resumed,
     Solved,
     TaskGone,
@@ -42,6 +44,7 @@ from eclectus.model.objects import (
     Term,
     Toleration,
 )
+from eclectus.model.pool import Pool, PoolAmounts, PoolPreemption
 from flow_answers import answer
 from judge import devices_left, refusal
 
@@ -62,12 +65,28 @@ POD_FIELDS = (
     {"cpu": 1, "unsupported": ("volumes",)},
     {"cpu": 0},
 )
+LEAVES = (
+    Pool("capped", parent="all", namespaces=("default",), max_share=PoolAmounts((("cpu", 6000),))),
+    Pool(
+        "promised",
+        parent="all",
+        namespaces=("default",),
+        min_share=PoolAmounts((("cpu", 20_000),)),
+        preemption=PoolPreemption(min_share_seconds=1.0),
+    ),
+)
 
 
 class Story:
-    """Nodes and pods that are created, changed and deleted, and the engine that gets the events."""
+    """Nodes and pods that are created, changed and deleted, and the engine that gets the events.
 
-    def __init__(self, engine: Engine, seed: int) -> None:
+    `leaves`: the pools below one, of which the pods ask for one after the other where an Order needs Pools.
+    """
+
+    def __init__(self, engine: Engine, seed: int, leaves: Sequence[Pool] = LEAVES) -> None:
+        needs = {need for each in engine._state.profiles.values() for need in each.order.traits.needs}
+        self._leaves = leaves if "pools" in needs else ()
+        self._most = {each.name: dict(each.max_share.amounts) for each in self._leaves}
         self.engine, self.now = engine, 0.0
         self.tasks: dict[str, Task] = {}
         self.nodes: dict[str, Node] = {}
@@ -76,7 +95,8 @@ class Story:
         self._data = Random(f"data {seed}")  # so that other stories stay as they are
         self._binds_in_flight: list[Bind] = []
         self._asked: list[Evict | Nominate | Solve] = []  # not answered yet
-        self._step([Resumed()])
+        tree = [Pool("all"), *self._leaves] if self._leaves else []
+        self._step([Resumed(), *map(PoolSeen, tree)])
 
     def run(self, rounds: int) -> Story:
         """This many steps, each with a few random changes."""
@@ -115,14 +135,31 @@ class Story:
         """Ours and not bound."""
         return [task for task in self.tasks.values() if not task.node and task.profile == "eclectus"]
 
+    def is_limited(self, task: Task) -> bool:
+        """Whether the pool of a pod that waits would hold more than it may with it."""
+        most = self._most.get(task.asked_pool)
+        if not most:
+            return False
+        binding, held = {bind.uid for bind in self._binds_in_flight}, Counter(dict(task.spec.requests))
+        for each in self.tasks.values():
+            if each.asked_pool == task.asked_pool and (each.node or each.uid in binding):
+                held.update(dict(each.spec.requests))
+        return any(held[name] > amount for name, amount in most.items())
+
     # -- random changes --------------------------------------------------------------------------
 
     def _create(self) -> list[Event]:
         self._serial += 1
         fields = self._random.choice(POD_FIELDS)
         priority = self._random.choice((0, 0, 5))
+        pool = self._leaves[self._serial % len(self._leaves)].name if self._leaves else ""
         task = make_task(
-            f"t{self._serial}", created=self.now, priority=priority, inputs=self._inputs(), **fields
+            f"t{self._serial}",
+            created=self.now,
+            priority=priority,
+            inputs=self._inputs(),
+            asked_pool=pool,
+            **fields,
         )
         self.tasks[task.uid] = task
         return [TaskSeen(task)]
@@ -232,6 +269,7 @@ class Story:
         assert not task.node, f"{task} is bound twice"
         problem = refusal(task, self.nodes.get(bind.node), self._on(bind.node))
         assert not problem, f"{task} is bound to {bind.node}: {problem}"
+        assert not self.is_limited(task), f"{task} is bound beyond the limit of {task.asked_pool}"
         self._binds_in_flight.append(bind)
         task = self.tasks[bind.uid] = replace(task, grant=bind.grant)
         left = devices_left(self.nodes[bind.node], self._on(bind.node))
@@ -240,7 +278,9 @@ class Story:
     def _check_evict(self, evict: Evict) -> None:
         victim, preemptor = self.tasks[evict.uid], self.tasks[evict.preemptor]
         assert victim.node == evict.node, f"{victim} is evicted from a node that it is not on"
-        assert victim.priority < preemptor.priority, f"{victim} is evicted for {preemptor}"
+        is_of_its_pool = victim.asked_pool == preemptor.asked_pool
+        is_outranked = is_of_its_pool and victim.priority < preemptor.priority
+        assert is_outranked if not evict.pool else not is_of_its_pool, f"{victim} is evicted for {preemptor}"
         assert evict.uid not in {each.uid for each in self._asked if isinstance(each, Evict)}
         self._asked.append(evict)
 
@@ -292,11 +332,6 @@ def _suitable_node(name: str) -> Node:
 def digest(engine: Engine, seed: int = 1, rounds: int = 40) -> str:
     """The SHA-256 of all commands of a story."""
     return sha256(msgspec.json.encode(Story(engine, seed).run(rounds).commands)).hexdigest()
-
-
-def digests(make: Callable[[], Engine], seeds: int = 3) -> list[str]:
-    """The digests of several stories."""
-    return [digest(make(), seed) for seed in range(seeds)]
 
 
 if __name__ == "__main__":  # run as a process with its own hash seed: prints the digest of every way
