@@ -116,6 +116,21 @@ def test_pools_that_form_a_cycle_or_lack_a_parent_are_not_valid() -> None:
         assert pool_of(world, f"p{name}") == "recovery"
 
 
+def test_a_pool_that_gets_another_parent_takes_its_pods_along() -> None:
+    """What they hold counts for the new one at once, and its limit holds."""
+    one, two = Pool("one", max_share=amounts(pods=2)), Pool("two", max_share=amounts(pods=5))
+    world = pool_world(one, two, mine("team", parent="one"), mine("other", parent="two"))
+    world.add(*(pod(f"t{at}", "team") for at in range(9)))
+    assert len(world.placed()) == 2
+    world.step(PoolSeen(mine("team", parent="two")))
+    world.settle()
+    world.add(pod("o", "other"))
+    assert (pool_of(world, "t0"), pool_of(world, "t8")) == ("two/team", "two/team")
+    assert sorted(world.placed()) == [f"t{at}" for at in range(5)]
+    usage = world.engine._state.pools.usage
+    assert (usage.held("one").get("pods", 0), usage.held("two")["pods"]) == (0, 5)
+
+
 def test_pods_of_the_system_stand_above_the_tree() -> None:
     world = pool_world(mine("default", max_share=amounts(pods=0)))
     world.add(pod("a", priority=SYSTEM), pod("b", priority=10**9))
@@ -129,6 +144,32 @@ def test_many_pods_change_pools_in_slices_and_nothing_is_decided_between() -> No
     assert world.engine.next_step_at() == world.now, "it goes on at once"
     world.step()
     assert {task.pool for task in world.engine._state.pending.values()} == {"default/default"}
+
+
+def test_a_namespace_that_changes_pools_takes_five_thousand_pods_along_in_slices() -> None:
+    """Nothing starts before the last one has: `small` has room, and is in a suspended pool until then."""
+    world = pool_world(Pool("old"), Pool("new"))
+    world.step(NamespaceSeen("default", pool="old"))
+    world.add(pod("runs"))
+    world.step(PoolSeen(Pool("old", suspended=True)))
+    world.add(pod("small"), *(pod(f"p{at}", cpu=99) for at in range(4_998)))
+
+    def moved() -> int:
+        state = world.engine._state
+        known = (*state.pending.values(), *state.placed.tasks())
+        return len({task.uid for task in known if task.pool == "new"})
+
+    world.step(NamespaceSeen("default", pool="new"))
+    counts = [0, moved()]
+    while counts[-1] < 5_000:
+        assert world.engine.next_step_at() == world.now, "it goes on at once"
+        assert len(world.binds) == 1
+        world.step()
+        counts.append(moved())
+    assert counts == [0, 1_000, 2_000, 3_000, 4_000, 5_000]
+    world.settle()
+    assert set(world.placed()) == {"runs", "small"}
+    assert world.engine._state.pools.usage.held("new") == {"cpu": 2_000, "pods": 2}
 
 
 def test_pools_that_change_all_the_time_keep_no_pod_from_starting() -> None:
@@ -211,6 +252,14 @@ def test_a_gang_starts_whole_or_not_at_all() -> None:
     world.step(PoolSeen(mine("default", max_share=amounts(pods=4))))
     world.sleep(20.0)
     assert len(world.placed()) == 4
+
+
+@pytest.mark.parametrize("members", [2, 4])
+def test_a_gang_within_the_limit_starts_in_one_step(members: int) -> None:
+    world = pool_world(mine("default", max_share=amounts(pods=2)))
+    world.step(GangSeen(Gang(key("g"), members)))
+    world.step(*(TaskSeen(pod(f"g{at}", gang=key("g"))) for at in range(members)))
+    assert len(world.binds) == (2 if members == 2 else 0)
 
 
 def test_a_gang_within_the_limit_starts_beside_singles() -> None:
@@ -354,6 +403,12 @@ def test_a_minimum_comes_before_weights_and_weight_0_comes_last() -> None:
     assert len(world.placed()) == 8
 
 
+def test_pools_that_are_all_of_weight_0_share_what_is_left_to_them() -> None:
+    world = pool_world(mine("x", weight=0.0), mine("y", weight=0.0), cpu=8)
+    world.add(*(pod(f"{name}{at}", name) for name in "xy" for at in range(20)))
+    assert sorted(name[0] for name in started(world)) == ["x"] * 4 + ["y"] * 4
+
+
 def test_the_neediest_pool_is_first() -> None:
     """A holds .6 of its minimum and B .75; C and D, which have none, two cores and one: A, B, D, C."""
     pools = (
@@ -381,6 +436,16 @@ def test_a_high_priority_passes_pods_of_its_own_pool_alone() -> None:
     world = pool_world(mine("x"), mine("y"), cpu=4)
     world.add(*(pod(f"x{at}", "x", priority=at) for at in range(9)), *(pod(f"y{at}", "y") for at in range(9)))
     assert sorted(started(world)) == ["x7", "x8", "y0", "y1"]
+
+
+def test_a_very_high_priority_waits_behind_a_needy_pool_and_one_of_the_systems_does_not() -> None:
+    """Pool x holds all, so more than its share."""
+    world = pool_world(mine("x"), mine("y", min_share=amounts(cpu=3)), cpu=4)
+    world.add(*(pod(f"x{at}", "x") for at in range(4)))
+    high, critical = pod("high", "x", priority=1_000_000), pod("critical", "x", priority=SYSTEM)
+    world.add(high, critical, *(pod(f"y{at}", "y") for at in range(3)))
+    world.put_node(make_node("n", cpu=9))
+    assert started(world)[4:] == ["critical", "y0", "y1", "y2", "high"]
 
 
 @pytest.mark.parametrize(

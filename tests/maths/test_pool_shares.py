@@ -36,6 +36,12 @@ def test_minima_and_weights(total, pools, expected):
     assert shares(total, *pools) == pytest.approx(list(expected))
 
 
+def test_jobs_of_a_pool_share_what_it_has():
+    """Hadoop's own test, with a second job in the third pool."""
+    *_, third = shares(4, (9, 0, 1), (9, 0, 2), (9, 0, 0.5))
+    assert shares(third, (9, 0, 1), (9, 0, 1)) == pytest.approx([0.2857, 0.2857], abs=1e-4)
+
+
 def test_minima_beyond_the_total_are_scaled_as_far_as_they_are_in_demand():
     assert shares(40, (100, 30, 1), (100, 20, 1)) == pytest.approx([24, 16])
     assert shares(40, (100, 30, 1), (10, 90, 1)) == pytest.approx([30, 10])

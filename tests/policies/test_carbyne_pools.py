@@ -55,6 +55,15 @@ def test_weights_of_pools_show_in_shares_level_by_level() -> None:
     assert run.started() == {"x": 8, "y": 2} or run.started() == {"x": 8, "y": 1, "z": 1}
 
 
+def test_a_second_job_of_a_pool_takes_half_of_its_share_and_nothing_of_others() -> None:
+    """P9, of Hadoop's own tests: weights 1, 2 and .5 on four slots."""
+    run = Run(pool("a"), pool("b", weight=2), pool("c", weight=0.5), cpu=4)
+    run.submit(wide("x", "a"), wide("y", "b"), wide("z", "c"))
+    assert run.shares() == pytest.approx({"x": 1.1429, "y": 2.2857, "z": 0.5714}, abs=1e-4)
+    run.submit(wide("w", "c", created=1.0))
+    assert run.shares() == pytest.approx({"x": 1.1429, "y": 2.2857, "z": 0.2857, "w": 0.2857}, abs=1e-4)
+
+
 def test_a_minimum_comes_first_and_a_maximum_is_kept_and_what_it_leaves_is_the_others() -> None:
     run = Run(
         pool("a", min_share=PoolAmounts((("cpu", 7000),))),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from builders import make_engine, make_node, make_task
+from builders import make_engine, make_node, make_spec, make_task
 from eclectus.framework import Order, Task
 from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.order.drf import DominantShare
@@ -76,6 +76,19 @@ def test_two_namespaces_of_equal_jobs_get_equal_parts_whichever_is_older(
     held = Counter(name[0] for name in world.placed())
     assert held.total() == 80
     assert abs(held["a"] - held["b"]) <= 1
+
+
+@pytest.mark.parametrize("order", [DominantShare, HierarchicalShare, Carbyne])
+def test_three_hundred_kinds_of_pods_get_no_more_than_a_hundred_equal_ones(order: type[Order]) -> None:
+    """More kinds than a step asks about, on eighty slots, though they are older."""
+    world = small_world(make_engine(BestFit(), order=order()), nodes=10, cpu=8)
+    kinds = [
+        replace(task, spec=make_spec(1, memory=0.001 * (at + 1)))
+        for at, task in enumerate(one_pod_jobs("a", 300, 1.0))
+    ]
+    world.add(*kinds, *one_pod_jobs("b", 100, 2.0))
+    world.sleep(1.0)
+    assert Counter(name[0] for name in world.placed()) == {"a": 40, "b": 40}
 
 
 def test_a_sibling_that_holds_another_resource_takes_nothing_away() -> None:
