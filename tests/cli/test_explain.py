@@ -25,6 +25,8 @@ from eclectus.model.explanation import (
     OtherPod,
     Placement,
     PodExplanation,
+    PoolAhead,
+    PoolsAhead,
     Waiting,
 )
 from eclectus.model.learned import ConstraintDemand, LearnedNode, LearnedWork, NodePrice
@@ -230,6 +232,22 @@ def test_a_pod_whose_name_is_left_out_is_still_counted() -> None:
     (nominated,) = (line for line in found if line.startswith("Nominated"))
     assert nominated.endswith(
         "to node n for 3s; on their way out there: default/x (priority 1, on its way out)"
+    )
+
+
+def test_a_pool_whose_name_is_left_out_is_still_counted() -> None:
+    ahead = (
+        PoolsAhead("", (PoolAhead("shop", "", 12, below_minimum=True), PoolAhead("")), not_listed=4),
+        PoolsAhead("research", (PoolAhead("research/night", "", 1),)),
+    )
+    found = PodExplanation(
+        namespace="default", name="a", state="unschedulable", summary="no node has room", pools_ahead=ahead
+    )
+    heading, text = text_of(found)[-1].split(":", 1)
+    assert (heading, text.strip()) == (
+        "Pools ahead",
+        "shop (12 pods wait, below its minimum), another pool (0 pods wait), 4 more; in research: "
+        "research/night (1 pod waits)",
     )
 
 

@@ -1,20 +1,30 @@
-"""How pools stand: in explanations of pods, and in metrics."""
+"""How pools stand, and which come before a pod's own: in explanations of pods, and in metrics."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from builders import make_engine, make_node, make_task
 from eclectus.cli.explain.explained_text import pod_lines
 from eclectus.engine.engine import Engine
 from eclectus.explain.pod import explain_pod
-from eclectus.explain.pools import standings, standings_page
+from eclectus.explain.pools import AHEAD_MOST, standings, standings_page
+from eclectus.framework import Order
 from eclectus.live.metrics_page import POOLS_MOST, AtScrape, pool_metrics, text
 from eclectus.model.events import PoolSeen
+from eclectus.model.explanation import PoolAhead, PoolsAhead
 from eclectus.model.pool import Pool, PoolAmounts
+from eclectus.policies.order.fifo import FifoOrder
+from eclectus.policies.order.h_drf import HierarchicalShare
 from eclectus.policies.order.pools import FairPools
 from eclectus.policies.place.fit import BestFit
 from worlds import World
+
+PAGE = Path(__file__).parents[2] / "docs" / "pools.md"
 
 
 def cores(count: int) -> PoolAmounts:
@@ -55,6 +65,69 @@ def test_a_pod_that_its_pool_has_no_room_for_says_so_first() -> None:
     assert any("waits for room in its pool" in line for line in lines)
     assert any("pool c holds 0m of at most 0m cpu" in line for line in lines)
     assert any("at most 0" in line for line in lines if line.startswith("Pool:"))
+
+
+def ahead_of(world: World, name: str) -> tuple[PoolsAhead, ...]:
+    return explain_pod(world.engine, "default", name, world.now).pools_ahead
+
+
+def test_a_pod_is_told_which_pools_come_before_its_own_and_of_these_none_that_is_at_its_limit() -> None:
+    world = starved_world()
+    world.add(make_task("b2", asked_pool="b"))
+    assert ahead_of(world, "b2") == (PoolsAhead("", (PoolAhead("a", waiting_pods=1, below_minimum=True),)),)
+    lines = [each for each in text_of(world.engine, "b2", world.now) if each.startswith("Pool")]
+    assert lines[1].split(maxsplit=2)[2] == "a (1 pod waits, below its minimum)"
+    assert "\n\n" + "".join(f"    {line}\n" for line in lines) in PAGE.read_text(), "the page shows this"
+    assert ahead_of(world, "a") == (), "nobody is served before it"
+    assert ahead_of(world, "c") == (), "it waits for its limit, whoever is ahead"
+
+
+def test_pools_ahead_are_told_level_by_level_the_neediest_first() -> None:
+    world = World(make_engine(BestFit(), order=FairPools(), wait_limit=None), make_node(cpu=14))
+    parents = {"x": "top", "y": "top", "z": "top", "below": "other"}
+    pools = (*parents, "top", "other", "idle", *(f"p{at}" for at in range(6)))
+    made = (Pool(name, parent=parents.get(name, ""), namespaces=("default",)) for name in pools)
+    world.step(*(PoolSeen(pool) for pool in made))
+    held = {"x": 3, "y": 1, "z": 3, "below": 1, "p0": 3, "p1": 2, "p2": 1}
+    for name, count in held.items():
+        world.add(*(make_task(f"{name}-{at}", asked_pool=name) for at in range(count)))
+    waiting = (*parents, *(f"p{at}" for at in range(6)))
+    world.add(*(make_task(f"waits-{name}", asked_pool=name) for name in waiting))
+    world.add(make_task("asked", asked_pool="x"))
+    of_root, of_top = ahead_of(world, "asked")
+    assert [each.path for each in of_root.pools] == ["p3", "p4", "p5"], "they hold nothing"
+    assert len(of_root.pools) == AHEAD_MOST
+    assert of_root.not_listed == 4, "p2, other, p1 and p0 hold less than top"
+    assert of_top == PoolsAhead("top", (PoolAhead("top/y", waiting_pods=1),))
+    (line,) = (each for each in text_of(world.engine, "asked", world.now) if each.startswith("Pools ahead:"))
+    assert line.endswith("p5 (1 pod waits), 4 more; in top: top/y (1 pod waits)")
+
+
+def test_a_pool_without_an_object_is_told_with_the_namespace_of_its_pods() -> None:
+    world = World(make_engine(BestFit(), order=FairPools(), wait_limit=None), make_node(cpu=1))
+    world.step(PoolSeen(Pool("elsewhere")))
+    world.add(replace(make_task("runs"), namespace="mine"))
+    others = {"waits": "mine", "other": "theirs"}
+    world.add(*(replace(make_task(name), namespace=namespace) for name, namespace in others.items()))
+    (found,) = explain_pod(world.engine, "mine", "waits", world.now).pools_ahead
+    assert found == PoolsAhead("default", (PoolAhead("default/theirs", "theirs", waiting_pods=1),))
+
+
+def test_pods_that_no_node_could_run_are_ahead_of_nobody() -> None:
+    world = starved_world()
+    world.add(make_task("b2", asked_pool="b"), make_task("huge", cpu=9, asked_pool="a"))
+    world.delete("a")
+    assert ahead_of(world, "b2") == ()
+
+
+@pytest.mark.parametrize("order", [FifoOrder(), HierarchicalShare()])
+def test_an_order_that_compares_no_pools_has_none_ahead(order: Order) -> None:
+    """The namespace of the other pod comes first by `h-drf`, which knows nothing of pools."""
+    world = World(make_engine(BestFit(), order=order, wait_limit=None), make_node(cpu=1))
+    world.step(PoolSeen(Pool("elsewhere")))
+    world.add(make_task("runs"))
+    world.add(make_task("waits"), replace(make_task("other"), namespace="theirs"))
+    assert ahead_of(world, "waits") == ()
 
 
 def test_pools_are_metrics() -> None:

@@ -23,7 +23,7 @@ from eclectus.engine.queues.held_queues import rounded
 from eclectus.engine.state import ForeignPod, State
 from eclectus.explain.copies import copies_of
 from eclectus.explain.node import demand_of, leaving_on, named, near_misses, preemption, price_for
-from eclectus.explain.pools import standing_of
+from eclectus.explain.pools import pools_ahead, standing_of
 from eclectus.explain.reclaim import reclaim
 from eclectus.feasibility.fit_error import funnel
 from eclectus.feasibility.rules import nodes
@@ -83,6 +83,7 @@ def explain_waiting(state: State, task: Task, now: float) -> explanation.PodExpl
         expected_wait=state.expected_waits.remaining_seconds(task.uid, now),
         turnaround=state.learn.turnaround(task.workload) or None,
         pool=standing_of(state, task, now),
+        pools_ahead=pools_ahead(state, task) if is_placeable else (),
         pool_refused=state.pools.tree.refusal(task),
         copies=copies_of(state, task, now),
         nomination=_nomination(state, task.uid, now),

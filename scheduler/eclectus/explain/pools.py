@@ -5,10 +5,17 @@ from heapq import nsmallest
 
 from msgspec.structs import replace
 
+from eclectus.accounts.group_shares import SEPARATOR, prefixes
+from eclectus.accounts.pool_tree import parent_of
 from eclectus.cluster.resources import PODS
+from eclectus.engine.queues.class_queues import PendingClass, SortedClassQueue
 from eclectus.engine.state import State
+from eclectus.framework import Order
 from eclectus.model import explanation
-from eclectus.model.objects import NodeQuota, Task
+from eclectus.model.objects import NodeQuota, Spec, Task
+from eclectus.model.pool import DEFAULT
+
+AHEAD_MOST = 3  # pools named of those that come before one of the pod's own
 
 
 def standing_of(state: State, task: Task, now: float) -> explanation.PoolStanding | None:
@@ -28,6 +35,75 @@ def _on_nodes(state: State, quota: NodeQuota) -> explanation.PoolResource:
         least=quota.least,
         most=quota.most,
         nodes=f"{quota.key}={quota.value}",
+    )
+
+
+def pools_ahead(state: State, task: Task) -> tuple[explanation.PoolsAhead, ...]:
+    """From the root down, the siblings of a pod's pools of which its Order offers pods earlier.
+
+    Not those whose pods are held back, or could run on no node. Empty where a limit keeps the pod waiting,
+    and where its Order does not compare pools. O(class queues).
+    """
+    order = state.profiles[task.profile].order
+    compares = order.traits.ranks_prefixes and "pools" in order.traits.needs
+    if not task.pool or not compares or state.pools.limit_on(task) is not None:
+        return ()
+    first = _first_beside(state, task, order)
+    levels = (_before(state, own, task.spec, order, first) for own in (*prefixes(task.pool), task.pool))
+    return tuple(level for level in levels if level.pools)
+
+
+_Rank = tuple[float, ...]
+
+
+def _first_beside(state: State, task: Task, order: Order) -> dict[str, tuple[_Rank, Spec]]:
+    """The least rank of each sibling of a pod's pools, and what that pod requests for which it has it."""
+    found = dict[str, tuple[_Rank, Spec]]()
+    for pending in state.class_queues:
+        if pending.profile != task.profile or pending.never_feasible:
+            continue
+        spec, _ = pending.class_key
+        ranked = set[str]()  # a sibling has one rank for all pods of a class
+        for group, queue in pending.queues.items():
+            path = _beside(task.pool, group)
+            if path and path not in ranked and _is_offered(state, pending, queue):
+                ranked.add(path)
+                rank = tuple(order.rank_prefix(state.view, path, spec))
+                if path not in found or rank < found[path][0]:
+                    found[path] = rank, spec
+    return found
+
+
+def _beside(path: str, group: str) -> str:
+    """The first prefix of a group that is none of this path; empty if there is none."""
+    names = group.split(SEPARATOR)
+    for at, (own, other) in enumerate(zip(path.split(SEPARATOR), names, strict=False), 1):
+        if own != other:
+            return SEPARATOR.join(names[:at])
+    return ""
+
+
+def _is_offered(state: State, pending: PendingClass, queue: SortedClassQueue) -> bool:
+    return pending.withheld(queue) is None and state.pools.limit_on(next(iter(queue))) is None
+
+
+def _before(
+    state: State, own: str, spec: Spec, order: Order, first: dict[str, tuple[_Rank, Spec]]
+) -> explanation.PoolsAhead:
+    """The siblings of one of its pools that come before it for a pod of this spec."""
+    parent, rank = parent_of(own), tuple(order.rank_prefix(state.view, own, spec))
+    before = sorted((of[0], path) for path, of in first.items() if parent_of(path) == parent and of[0] < rank)
+    shown = tuple(_ahead(state, path, first[path][1]) for _, path in before[:AHEAD_MOST])
+    return explanation.PoolsAhead(parent, shown, len(before) - len(shown))
+
+
+def _ahead(state: State, path: str, spec: Spec) -> explanation.PoolAhead:
+    is_made = state.pools.tree.of_path(path) is not None
+    return explanation.PoolAhead(
+        path,
+        namespace="" if is_made or parent_of(path) != DEFAULT else path.removeprefix(DEFAULT + SEPARATOR),
+        waiting_pods=state.pools.usage.waiting(path).get(PODS, 0),
+        below_minimum=state.pools.part_of_minimum(path, spec) < 1.0,
     )
 
 

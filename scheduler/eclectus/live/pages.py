@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import islice
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import msgspec
@@ -50,6 +51,7 @@ from eclectus.model.explanation import (
     PendingPod,
     PodExplanation,
     PodState,
+    PoolAhead,
     PoolStanding,
     WhatIfExplanation,
 )
@@ -110,8 +112,7 @@ class ExplainPages:
         def listed(asked: Asked[str]) -> Listed[PoolStanding, str]:
             return self.engine.read(standings_page, asked.after or "", asked.limit, self.now())
 
-        right = ReadObject(POOLS, verb="list", group=GROUP)
-        return await self._listed(request, right, POOL_STANDING, listed)
+        return await self._listed(request, LIST_POOLS, POOL_STANDING, listed)
 
     async def pods(self, request: web.Request) -> web.Response:
         """Explain the pod that the path names."""
@@ -295,6 +296,7 @@ def of_absent(pod: Pod) -> PodExplanation:
 # Of one answer about which the API server is asked; the names of further ones are left out.
 NAMESPACES_MOST = 8
 EVERY_POD = ReadObject("pods")
+LIST_POOLS = ReadObject(POOLS, verb="list", group=GROUP)
 
 
 @dataclass(eq=False)
@@ -310,12 +312,14 @@ class Reader:
 
     async def readable(self, answer: T) -> T:
         """Leave out what may not be read; a right that could not be found out counts as not given."""
-        named = sorted(namespaces_named(answer))
-        if not named or await self._has(EVERY_POD):
-            return answer
-        asked = named[:NAMESPACES_MOST]
-        given = frozenset([each for each in asked if await self._has(ReadObject("pods", each))])
-        return redacted(answer, given.__contains__)
+        needed = rights_needed(answer)
+        given = {LIST_POOLS} if LIST_POOLS in needed and await self._has(LIST_POOLS) else set()
+        of_pods = sorted(needed - {LIST_POOLS}, key=attrgetter("namespace"))
+        if of_pods and await self._has(EVERY_POD):
+            given.update(of_pods)
+        else:
+            given.update([each for each in of_pods[:NAMESPACES_MOST] if await self._has(each)])
+        return answer if given == needed else redacted(answer, given.__contains__)
 
     async def _has(self, right: Right) -> bool:
         return (await self.decision(right)).status == HTTPStatus.OK
@@ -324,37 +328,44 @@ class Reader:
 Answer = PodExplanation | NodeExplanation | JobExplanation | WhatIfExplanation
 
 
-def namespaces_named(answer: object) -> frozenset[str]:
-    """The namespaces whose pods or work the answer names, that of the pod asked about left out."""
-    found = set[str]()
+def rights_needed(answer: object) -> frozenset[ReadObject]:
+    """What a reader must be permitted to see all names in the answer."""
+    found = set[ReadObject]()
 
-    def note(namespace: str) -> bool:
-        found.add(namespace)
+    def note(right: ReadObject) -> bool:
+        found.add(right)
         return True
 
     _mapped(answer, note)
-    return frozenset(found - {EVERYBODY})
+    return frozenset(found)
 
 
-def redacted(answer: T, may_read: Callable[[str], bool]) -> T:
-    """The answer with the names of those namespaces alone whose pods may be read."""
-    found: T = _mapped(answer, lambda namespace: namespace == EVERYBODY or may_read(namespace))
+def redacted(answer: T, is_given: Callable[[ReadObject], bool]) -> T:
+    """The answer with those names alone that these rights permit to see."""
+    found: T = _mapped(answer, is_given)
     return found
 
 
-def _mapped(value: Any, may_read: Callable[[str], bool]) -> Any:
+def _mapped(value: Any, is_given: Callable[[ReadObject], bool]) -> Any:
     if isinstance(value, OtherPod):
-        return value if may_read(value.namespace) else replace(value, namespace="", name="")
+        return value if _may_read(value.namespace, is_given) else replace(value, namespace="", name="")
+    if isinstance(value, PoolAhead):
+        may_see = _may_read(value.namespace, is_given) if value.namespace else is_given(LIST_POOLS)
+        return value if may_see else replace(value, path="", namespace="")
     if isinstance(value, tuple):
-        return tuple(_mapped(each, may_read) for each in value if _is_kept(each, may_read))
+        return tuple(_mapped(each, is_given) for each in value if _is_kept(each, is_given))
     if isinstance(value, Struct):
-        fields = {name: _mapped(getattr(value, name), may_read) for name in value.__struct_fields__}
+        fields = {name: _mapped(getattr(value, name), is_given) for name in value.__struct_fields__}
         return type(value)(**fields)
     return value
 
 
-def _is_kept(value: object, may_read: Callable[[str], bool]) -> bool:
-    return not isinstance(value, LearnedWork) or may_read(namespace_of(value.workload))
+def _is_kept(value: object, is_given: Callable[[ReadObject], bool]) -> bool:
+    return not isinstance(value, LearnedWork) or _may_read(namespace_of(value.workload), is_given)
+
+
+def _may_read(namespace: str, is_given: Callable[[ReadObject], bool]) -> bool:
+    return namespace == EVERYBODY or is_given(ReadObject("pods", namespace))
 
 
 # -- /speeds ----------------------------------------------------------------------------------------

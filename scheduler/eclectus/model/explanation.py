@@ -4,8 +4,9 @@ Times are ages and waits in seconds, counted from the moment of the answer. Amou
 of their resource, as everywhere (objects.py).
 
 Pods other than the one that was asked about are named by `OtherPod` alone and never within a text: whoever
-may not read a pod must not learn its name, so whoever passes an answer on can leave the names out. Texts are
-made of the pod's own words, of kube-scheduler's, and of names of nodes and policies.
+may not read a pod must not learn its name, so whoever passes an answer on can leave the names out. So it is
+with pools that come before the pod's own, and `PoolAhead`. Texts are made of the pod's own words, of
+kube-scheduler's, and of names of nodes and policies.
 """
 
 from typing import Generic, Literal, NamedTuple, TypeVar
@@ -172,6 +173,23 @@ class PoolStanding(Struct, frozen=True, rename="camel"):
     below_share: float | None = None  # likewise below the part of its share at which it may take room back
 
 
+class PoolAhead(Struct, frozen=True, rename="camel"):
+    """A pool of which pods are offered to nodes earlier; without names where the reader may not see them."""
+
+    path: str
+    namespace: str = ""  # of one without an object, that of its pods: who may read these may see its path
+    waiting_pods: int = 0
+    below_minimum: bool = False  # it lacks some of its minimum, of what its next pod requests
+
+
+class PoolsAhead(Struct, frozen=True, rename="camel"):
+    """The children of one pool that come before the child that the pod is in."""
+
+    parent: str  # its path; empty: the root
+    pools: tuple[PoolAhead, ...]  # the first ones
+    not_listed: int = 0
+
+
 ReclaimState = Literal[
     "hasRoom",
     "nominated",
@@ -285,6 +303,7 @@ class PodExplanation(Struct, frozen=True, rename="camel", kw_only=True):
     expected_wait: float | None = None  # seconds from now, as estimated with its first report; 0: it is over
     turnaround: float | None = None  # seconds that its slot will be held beside its run; None: not learned
     pool: PoolStanding | None = None  # None: it is in none
+    pools_ahead: tuple[PoolsAhead, ...] = ()  # from the root down; empty where its Order compares no pools
     pool_refused: str = ""  # why it is not in the pool that its label names; empty if it is, or names none
     copies: str = ""  # whether it is late, or a copy; empty where it may have none
     nomination: Nomination | None = None

@@ -8,8 +8,8 @@ from eclectus.kubeclient.api_errors import UnsureError
 from eclectus.kubeclient.serving.access import ACCESS_REVIEWS
 from eclectus.live import limits as bounds
 from eclectus.live import pages as reader
-from eclectus.model.explanation import OtherPod
-from explain_pages import JOB, NODE, POD, World, answer, answers, serving
+from eclectus.model.explanation import OtherPod, PoolAhead, PoolsAhead
+from explain_pages import JOB, NODE, POD, RIGHTS, World, answer, answers, serving
 
 
 @pytest.fixture
@@ -93,6 +93,25 @@ def test_other_pods_are_named_to_whom_may_read_them(world):
     assert [each["name"] for each in part["fitsWithout"]] == ["beside", ""]
     assert part["fitsWithout"][1].items() >= {**hidden, "priority": 3}.items()
     assert [each["name"] for each in none["fitsWithout"]] == ["", ""]
+
+
+def test_pools_that_come_before_its_own_are_named_to_whom_may_list_pools(world):
+    own, other = PoolAhead("default/shop", "shop", 1), PoolAhead("default/bank", "bank", 2)
+    world.pools_ahead = (
+        PoolsAhead("", (PoolAhead("lab", waiting_pods=3),)),
+        PoolsAhead("default", (own, other)),
+    )
+    world.others = ()
+    world.reviewed.rights = {**RIGHTS, "other": ["pods shop/web", "list pools.eclectus.dev"]}
+
+    def shown(token):
+        levels = answer(world, POD, token)[1]["poolsAhead"]
+        return [(each["path"], each["waitingPods"]) for level in levels for each in level["pools"]]
+
+    assert shown("admin") == [("lab", 3), ("default/shop", 1), ("default/bank", 2)]
+    assert shown("tenant") == [("", 3), ("default/shop", 1), ("", 2)]
+    assert shown("one-pod") == [("", 3), ("", 1), ("", 2)]
+    assert shown("other") == [("lab", 3), ("", 1), ("", 2)]
 
 
 def test_of_very_many_namespaces_only_some_are_asked_about(world):

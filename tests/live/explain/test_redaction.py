@@ -2,8 +2,10 @@
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from eclectus.live.pages import namespaces_named, redacted
+from eclectus.kubeclient.serving.access import ReadObject
+from eclectus.live.pages import LIST_POOLS, redacted, rights_needed
 from eclectus.model.explanation import (
     EvictionCandidate,
     Funnel,
@@ -13,10 +15,13 @@ from eclectus.model.explanation import (
     Nomination,
     OtherPod,
     PodExplanation,
+    PoolAhead,
+    PoolsAhead,
     Preemption,
 )
 from eclectus.model.learned import LearnedNode, LearnedWork
 
+OWN_PODS, SECRET_PODS = ReadObject("pods", "own"), ReadObject("pods", "secret")
 OWN, SECRET = OtherPod("own", "beside", 5), OtherPod("secret", "hidden", 7, leaving=True)
 NAMELESS = OtherPod("", "", 7, leaving=True)
 POD = PodExplanation(
@@ -56,7 +61,7 @@ NODE = NodeExplanation(
 
 @pytest.mark.parametrize("answer", [POD, NODE])
 def test_all_namespaces_that_an_answer_names_are_found(answer):
-    assert namespaces_named(answer) == {"own", "secret"}
+    assert rights_needed(answer) == {OWN_PODS, SECRET_PODS}
 
 
 @pytest.mark.parametrize("answer", [POD, NODE])
@@ -66,14 +71,14 @@ def test_who_may_read_all_gets_the_whole_answer(answer):
 
 @pytest.mark.parametrize("answer", [POD, NODE])
 def test_of_a_namespace_that_may_not_be_read_no_name_is_left(answer):
-    text = msgspec.json.encode(redacted(answer, {"own"}.__contains__))
+    text = msgspec.json.encode(redacted(answer, {OWN_PODS}.__contains__))
     assert b"secret" not in text
     assert b"hidden" not in text
     assert b"beside" in text
 
 
 def test_a_pod_without_its_name_still_counts():
-    shown = redacted(POD, {"own"}.__contains__)
+    shown = redacted(POD, {OWN_PODS}.__contains__)
     assert shown.nearest[0].fits_without == (OWN, NAMELESS)
     assert shown.preemption.candidates == (EvictionCandidate("n1", (NAMELESS, OWN), not_listed=1),)
     assert shown.nomination.leaving == (NAMELESS,)
@@ -81,7 +86,25 @@ def test_a_pod_without_its_name_still_counts():
 
 
 def test_of_learned_speeds_those_of_readable_namespaces_and_of_shared_classes_are_left():
-    shown = redacted(NODE, {"own"}.__contains__)
+    shown = redacted(NODE, {OWN_PODS}.__contains__)
     assert [each.workload for each in shown.learned.work] == ["shared", "own/app"]
     assert (shown.learned.speed, shown.learned.state) == (1.5, "live")
     assert (shown.pods, shown.nominated, shown.pod_count) == ((OWN, NAMELESS), (NAMELESS,), 2)
+
+
+AHEAD = (
+    PoolsAhead("", (PoolAhead("secret-lab", waiting_pods=2, below_minimum=True),), not_listed=1),
+    PoolsAhead("default", (PoolAhead("default/own", "own", 3), PoolAhead("default/secret", "secret", 4))),
+)
+
+
+def test_pools_are_named_to_who_may_list_them_and_those_of_a_namespace_to_who_may_read_its_pods():
+    answer = replace(POD, nomination=None, nearest=(), preemption=None, pools_ahead=AHEAD)
+    assert rights_needed(answer) == {LIST_POOLS, OWN_PODS, SECRET_PODS}
+    shown = redacted(answer, {OWN_PODS}.__contains__)
+    assert b"secret" not in msgspec.json.encode(shown)
+    of_root, of_default = shown.pools_ahead
+    assert of_root == PoolsAhead("", (PoolAhead("", waiting_pods=2, below_minimum=True),), not_listed=1)
+    assert of_default.pools == (PoolAhead("default/own", "own", 3), PoolAhead("", "", 4))
+    listing = redacted(answer, {LIST_POOLS}.__contains__).pools_ahead
+    assert listing == (AHEAD[0], PoolsAhead("default", (PoolAhead("", "", 3), PoolAhead("", "", 4))))

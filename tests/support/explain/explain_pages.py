@@ -74,7 +74,7 @@ class World:
         self.why_not, self.pod_error, self.paths_read = "", None, []
         self.question_error = ""
         self.pods = {"shop/web", "shop/late"}
-        self.asked, self.others = [], (BESIDE, SECRET)
+        self.asked, self.others, self.pools_ahead = [], (BESIDE, SECRET), ()
         self.listed = Listed((waiting_pod("web"), waiting_pod("late", created=None, age=None, ahead=2)))
         self.clock, self.worked, self.cost = 1000.0, 0.0, 0.0  # seconds; a what-if takes `cost` of them
         self.limits = Limits(lambda: self.clock, lambda: self.worked)
@@ -115,7 +115,12 @@ class World:
         nearest = (NearMiss("n1", (), fits_without=self.others),)
         state = "unschedulable" if (namespace, name) == ("shop", "web") else "unknown"
         return PodExplanation(
-            namespace=namespace, name=name, state=state, summary="No room.", nearest=nearest
+            namespace=namespace,
+            name=name,
+            state=state,
+            summary="No room.",
+            nearest=nearest,
+            pools_ahead=self.pools_ahead,
         )
 
     def explain_what_if(self, namespace, name, question, now):

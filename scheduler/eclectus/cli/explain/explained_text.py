@@ -112,6 +112,8 @@ def _pod_head(pod: explanation.PodExplanation) -> Iterator[Field]:
         yield from _waiting(pod.waiting)
     if pod.pool is not None:
         yield "Pool", "; ".join(_pool(pod.pool))
+    if pod.pools_ahead:
+        yield "Pools ahead", "; ".join(map(_pools_ahead, pod.pools_ahead))
     yield from (
         (of, said) for of, said in (("Pool refused", pod.pool_refused), ("Copies", pod.copies)) if said
     )
@@ -148,6 +150,19 @@ def _pool(pool: explanation.PoolStanding) -> Iterator[str]:
         yield f"below its minimum for {span(pool.below_minimum)}"
     elif pool.below_share is not None:
         yield f"far below its share for {span(pool.below_share)}"
+
+
+def _pools_ahead(level: explanation.PoolsAhead) -> str:
+    words = [_pool_ahead(each) for each in level.pools]
+    if level.not_listed:
+        words.append(f"{level.not_listed} more")
+    return f"{f'in {level.parent}: ' if level.parent else ''}{', '.join(words)}"
+
+
+def _pool_ahead(pool: explanation.PoolAhead) -> str:
+    waiting = f"{count(pool.waiting_pods, 'pod')} {'waits' if pool.waiting_pods == 1 else 'wait'}"
+    lacks = ", below its minimum" if pool.below_minimum else ""
+    return f"{pool.path or 'another pool'} ({waiting}{lacks})"
 
 
 def _waiting(waiting: explanation.Waiting) -> Iterator[Field]:
