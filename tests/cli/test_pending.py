@@ -96,6 +96,22 @@ def test_the_table_says_why_and_since_when():
     assert line.endswith("x" * 100)
 
 
+def test_a_pod_that_waits_for_its_pool_is_told_from_one_without_room():
+    message = "pool a holds 2000m of at most 2000m cpu"
+    pods = [
+        with_uid(pod("limited", reason="WaitingForQuota", message=message)),
+        pod("no-room", minutes=1, reason="Unschedulable", message="0/1 nodes are available"),
+    ]
+    where = {"uid-limited": said("limited", state="heldBack", ahead=None, reason=message)}
+    for known in ({}, where):
+        _, limited, no_room = table(rows(pods, KNOWN, known), NOW)
+        assert limited.split()[-10:] == ["WaitingForQuota", *message.split()]
+        assert "Unschedulable" in no_room
+        assert ("heldBack" in limited) == bool(known)
+    found = json.loads(formatted(rows(pods, KNOWN, where), KNOWN, "", "json"))
+    assert [each["reason"] for each in found["pods"]] == ["WaitingForQuota", "Unschedulable"]
+
+
 def test_a_pod_without_a_report_is_listed_too():
     _, line = table(rows([pod("p", "typo")], KNOWN), NOW)
     assert "typo (nobody)" in line

@@ -2,12 +2,17 @@
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from eclectus.api.names import POOLS_PATH
+from eclectus.cli import cluster_commands
+from eclectus.cli.main import program
 from eclectus.cli.pools import command
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -198,3 +203,30 @@ def test_circles_of_parents_end() -> None:
 def test_of_one_pool_it_is_said_from_which_of_all_it_takes() -> None:
     (row,) = command.rows(command.read([claimant(), GREEDY])[0], "small")
     assert (row["takesFrom"], row["takesAfterSeconds"]) == (["greedy"], 30.0)
+
+
+def test_with_watch_it_is_printed_again_after_each_change_until_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch, kubeconfig: Path
+) -> None:
+    """Of three looks at the cluster two find the same."""
+    one, more = [pool("a")], [pool("a"), pool("b", {"parent": "a"})]
+    looks = iter([one, one, more])
+    asked = list[str]()
+
+    async def list_objects(_: object, path: str, *__: object) -> list[dict[str, Any]]:
+        asked.append(path)
+        found = next(looks, None)
+        if found is None:
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr("eclectus.kubeclient.client.list_objects", list_objects)
+    monkeypatch.setattr(cluster_commands, "WATCH_SECONDS", 0.0)
+    result = CliRunner().invoke(program, ["pools", "--watch", "--kubeconfig", str(kubeconfig)])
+    assert result.exit_code == 0
+    names = [line.split("   ")[0] for line in result.stdout.splitlines()]
+    assert names == ["POOL", "a", "", "POOL", "a", "  b", ""]
+    assert asked == [POOLS_PATH] * 4
+    looks = iter([one])
+    result = CliRunner().invoke(program, ["pools", "--kubeconfig", str(kubeconfig)])
+    assert (len(result.stdout.splitlines()), len(asked)) == (2, 5), "without it, once"
