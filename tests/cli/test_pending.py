@@ -96,7 +96,7 @@ def test_the_table_says_why_and_since_when():
     assert line.endswith("x" * 100)
 
 
-def test_a_pod_that_waits_for_its_pool_is_told_from_one_without_room():
+def test_a_pod_that_waits_for_its_pool_has_another_reason_than_one_without_room():
     message = "pool a holds 2000m of at most 2000m cpu"
     pods = [
         with_uid(pod("limited", reason="WaitingForQuota", message=message)),

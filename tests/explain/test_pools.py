@@ -71,7 +71,7 @@ def ahead_of(world: World, name: str) -> tuple[PoolsAhead, ...]:
     return explain_pod(world.engine, "default", name, world.now).pools_ahead
 
 
-def test_a_pod_is_told_which_pools_come_before_its_own_and_of_these_none_that_is_at_its_limit() -> None:
+def test_which_pools_come_before_a_pods_own_and_of_these_none_that_is_at_its_limit() -> None:
     world = starved_world()
     world.add(make_task("b2", asked_pool="b"))
     assert ahead_of(world, "b2") == (PoolsAhead("", (PoolAhead("a", waiting_pods=1, below_minimum=True),)),)
@@ -82,7 +82,7 @@ def test_a_pod_is_told_which_pools_come_before_its_own_and_of_these_none_that_is
     assert ahead_of(world, "c") == (), "it waits for its limit, whoever is ahead"
 
 
-def test_pools_ahead_are_told_level_by_level_the_neediest_first() -> None:
+def test_pools_ahead_are_named_level_by_level_the_neediest_first() -> None:
     world = World(make_engine(BestFit(), order=FairPools(), wait_limit=None), make_node(cpu=14))
     parents = {"x": "top", "y": "top", "z": "top", "below": "other"}
     pools = (*parents, "top", "other", "idle", *(f"p{at}" for at in range(6)))
@@ -103,7 +103,7 @@ def test_pools_ahead_are_told_level_by_level_the_neediest_first() -> None:
     assert line.endswith("p5 (1 pod waits), 4 more; in top: top/y (1 pod waits)")
 
 
-def test_a_pool_without_an_object_is_told_with_the_namespace_of_its_pods() -> None:
+def test_a_pool_without_an_object_is_named_with_the_namespace_of_its_pods() -> None:
     world = World(make_engine(BestFit(), order=FairPools(), wait_limit=None), make_node(cpu=1))
     world.step(PoolSeen(Pool("elsewhere")))
     world.add(replace(make_task("runs"), namespace="mine"))
