@@ -185,16 +185,19 @@ class PathCycleOrder(CycleOrder):
         self._met_paths: dict[PendingClass, PathHeap[str]] = {}
         self._class_of: dict[str, PendingClass] = {}  # of each group that was met: where it takes part
         self._entry: dict[tuple[PendingClass, bool], int] = {}  # of each heap: the serial of its valid entry
-        self._just_met: PendingClass | None = None  # the class whose first queue was offered as it was met
+        self._just_met: Found | None = None  # what was offered as its group was met
         super().__init__(*arguments)
 
     @override
     def next(self, *, again: bool = True) -> Found | None:
         self._put_back()
+        left, self._just_met = self._just_met, None
+        if left is not None and not left[0].is_closed:
+            self._ranks(left[0]).take_out(left[1])
+            del self._entry[left[0], False]
         self._follow_changes()
-        if self._just_met is not None:
-            self._push_next_of(self._just_met)
-            self._just_met = None
+        if left is not None and (left[0], False) not in self._entry:
+            self._push_next_of(left[0])
         while self._heap:
             *_, is_met, serial, pending = heappop(self._heap)
             if serial != self._entry[pending, is_met]:
@@ -221,7 +224,7 @@ class PathCycleOrder(CycleOrder):
         if group not in self._met:
             heap = self._met[group] = _by_key(self._queues_of(group))
             if heap and heap[0][-1] is found[1]:
-                self._just_met = pending
+                self._just_met = pending, found[1]
                 return group
             self._push_group(group)
         self._push_next_of(pending)

@@ -74,6 +74,7 @@ class _Level(ValueHeap[Any]):
         self.name = name
         self.parent = parent
         self.rank = rank
+        self.depth: int = parent.depth + 1 if isinstance(parent, _Level) else 0
         self.levels = 0  # below this one, those that take no part included
 
 
@@ -83,7 +84,8 @@ class PathHeap(Generic[T]):
     The value of an item is what is compared before all levels, then a tuple with what is compared at its own
     level, then what decides among equals. Each prefix puts its rank before that of what is below it, so a
     prefix of another rank costs one entry for each level above it, however many items are below. What is
-    below a prefix with a Wait instead of a rank takes no part.
+    below a prefix with a Wait instead of a rank takes no part. Levels follow what has changed below them when
+    the first item is asked for: what has changed by then costs a level one entry.
     """
 
     def __init__(self, rank: Callable[[str], tuple[float, ...] | Wait]) -> None:
@@ -92,10 +94,12 @@ class PathHeap(Generic[T]):
         self._levels: dict[str, _Level] = {}  # by prefix
         self._level_of: dict[T, ValueHeap[Any]] = {}
         self._withheld: dict[str, None] = {}  # prefixes
+        self._changed: dict[int, dict[_Level, None]] = {}  # by depth: what levels above do not follow yet
 
     @property
     def withholds(self) -> bool:
         """Whether a prefix has no rank."""
+        self._follow_changes()
         return bool(self._withheld)
 
     def prefixes_of(self, changed: Sequence[str] | None) -> Iterable[str]:
@@ -112,14 +116,14 @@ class PathHeap(Generic[T]):
         if level is None:
             level = self._level_of[item] = self._level(group.rpartition(SEPARATOR)[0])
         level.keep(item, value)
-        self._follow(level)
+        self._note(level)
 
     def discard(self, item: T) -> None:
         """The item takes part no more; no error if it did not."""
         level = self._level_of.pop(item, None)
         if level is not None:
             level.discard(item)
-            self._follow(level)
+            self._note(level)
 
     def known_rank(self, prefix: str) -> tuple[float, ...] | Wait | None:
         """The rank of a prefix as of when it was last asked for; None if nothing is below it."""
@@ -129,18 +133,18 @@ class PathHeap(Generic[T]):
     def rerank(self, prefixes: Iterable[str]) -> bool:
         """The ranks of these prefixes may have changed; whether anything is below one.
 
-        If `rank` raises, they are to be given again.
+        If `rank` raises, nothing has changed, and they are to be given again.
         """
         levels = [level for prefix in prefixes if (level := self._levels.get(prefix)) is not None]
-        for level in levels:
-            level.rank = self.rank(level.name)
-        # The lowest first: what follows it above has its new rank already, and is followed once.
-        for level in sorted(levels, key=lambda each: -len(each.name)):
-            self._follow(level)
+        ranks = [self.rank(level.name) for level in levels]
+        for level, rank in zip(levels, ranks, strict=True):
+            level.rank = rank
+            self._note(level)
         return bool(levels)
 
     def first(self) -> tuple[Value, T] | None:
         """The smallest value, with the ranks of all levels, and its item; None without any."""
+        self._follow_changes()
         found = first = self._top.first()
         while found is not None and isinstance(found[1], _Level):
             found = found[1].first()
@@ -158,27 +162,35 @@ class PathHeap(Generic[T]):
                 parent.levels += 1
         return level
 
-    def _follow(self, level: ValueHeap[Any]) -> None:
-        """What is below a level has changed: so may have the values of all levels above."""
-        while isinstance(level, _Level):
-            first, parent = level.first(), level.parent
-            self._withheld.pop(level.name, None)
-            if first is None:
-                parent.discard(level)
-                if not level.levels:
-                    del self._levels[level.name]
-                    if isinstance(parent, _Level):
-                        parent.levels -= 1
-            elif isinstance(level.rank, Wait):
-                parent.discard(level)
-                self._withheld[level.name] = None
-            else:
-                before_all, levels, *last = first[0]
-                value = (before_all, (level.rank, *levels), *last)
-                if parent.value_of(level) == value:
-                    return
-                parent.keep(level, value)
-            level = parent
+    def _note(self, level: ValueHeap[Any]) -> None:
+        """What is below a level, or its rank, has changed: so may have its value in the one above."""
+        if isinstance(level, _Level):
+            self._changed.setdefault(level.depth, {})[level] = None
+
+    def _follow_changes(self) -> None:
+        while self._changed:  # the lowest first: each level is followed once
+            for level in self._changed.pop(max(self._changed)):
+                self._follow(level)
+
+    def _follow(self, level: _Level) -> None:
+        first, parent = level.first(), level.parent
+        self._withheld.pop(level.name, None)
+        if first is None:
+            parent.discard(level)
+            if not level.levels:
+                del self._levels[level.name]
+                if isinstance(parent, _Level):
+                    parent.levels -= 1
+        elif isinstance(level.rank, Wait):
+            parent.discard(level)
+            self._withheld[level.name] = None
+        else:
+            before_all, levels, *last = first[0]
+            value = (before_all, (level.rank, *levels), *last)
+            if parent.value_of(level) == value:
+                return
+            parent.keep(level, value)
+        self._note(parent)
 
 
 class HeadHeap(Generic[Q]):
@@ -324,9 +336,13 @@ class RankedHeads(HeadHeap[Q]):
         """The smallest value and its queue, which is left out until the next `refresh`; None without any."""
         found = self.first()
         if found is not None:
-            self._leave_out(found[1])
-            self.touch(found[1])
+            self.take_out(found[1])
         return found
+
+    def take_out(self, queue: Q) -> None:
+        """Leave a queue out until the next `refresh`."""
+        self._leave_out(queue)
+        self.touch(queue)
 
     def _changed(self) -> list[Q]:
         """The queues of groups that have changed since the last call, and of groups below such."""
