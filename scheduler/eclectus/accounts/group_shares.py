@@ -1,6 +1,5 @@
 """What groups of tasks hold, and wait for, of each resource."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
@@ -44,12 +43,13 @@ class GroupShares:
         self._group = group
         self._fault = fault
         self.by_path = by_path
-        self._held: dict[str, Counter[str]] = {}
+        self._held: dict[str, dict[str, int]] = {}
         self._counted: dict[str, _Counted] = {}  # by uid
         # Of paths: what tasks without a node request, and all pending tasks by uid.
-        self._waiting: dict[str, Counter[str]] = {}
+        self._waiting: dict[str, dict[str, int]] = {}
         self._pending: dict[str, _Counted] = {}
         self._totals: dict[str, float] = {}  # resource -> allocatable amount of all nodes
+        self._dominant: dict[Amounts, str] = {}  # by requests: the resource of which they are the largest part
         self._shape_cursor = -1
         self._changes = ChangeLog[str](MAX_CHANGES)
 
@@ -97,10 +97,17 @@ class GroupShares:
         if held is None:
             return 0.0
         totals = self._current_totals()
-        parts = ((amount / totals[name], name) for name, amount in requests if totals.get(name))
-        name = max(parts, default=(0.0, PODS))[1]
+        name = self._dominant.get(requests) or self._find_dominant(requests)
         total = totals.get(name)
         return held.get(name, 0) / (total * weight) if total else 0.0
+
+    def _find_dominant(self, requests: Amounts) -> str:
+        totals = self._totals
+        parts = ((amount / totals[name], name) for name, amount in requests if totals.get(name))
+        if len(self._dominant) >= MAX_CHANGES:
+            self._dominant.clear()
+        found = self._dominant[requests] = max(parts, default=(0.0, PODS))[1]
+        return found
 
     @property
     def changes(self) -> ChangeLog[str]:
@@ -148,13 +155,13 @@ class GroupShares:
         accounts = (group, *prefixes(group), "") if self.by_path else (group,)
         return _Counted(group, (*amounts, (PODS, 1)), accounts)
 
-    def _add(self, accounts: dict[str, Counter[str]], counted: _Counted, sign: int) -> None:
+    def _add(self, accounts: dict[str, dict[str, int]], counted: _Counted, sign: int) -> None:
         for name in counted.accounts:
             account = accounts.get(name)
             if account is None:
-                account = accounts[name] = Counter()
+                account = accounts[name] = {}
             for resource, amount in counted.amounts:
-                account[resource] += sign * amount
+                account[resource] = account.get(resource, 0) + sign * amount
             if not account[PODS]:
                 del accounts[name]
         self._changes.record(counted.group)
@@ -173,6 +180,7 @@ class GroupShares:
             self._totals = {name: float(sums[at]) for name, at in cluster.columns.items() if sums[at] > 0}
             self._shape_cursor = cluster.shape.head
             if self._totals != before:
+                self._dominant.clear()
                 self._changes.record_all()
         return self._totals
 

@@ -89,6 +89,7 @@ class Pools:
         self._bounds: dict[str, tuple[Bound, ...]] = {}
         self._bounded: dict[str, None] = {}  # names of Pools that state limits
         self._amounts: dict[tuple[str, str], _Amounts] = {}  # that are stated, by path and field
+        self._ranked_by: dict[str, tuple[_Amounts, float]] = {}  # by path: minimum and weight
         self._shape_cursor = -1
         self._limits_version = 0
         self._has_changed = False  # the tree, and what was derived of it has not been forgotten yet
@@ -313,6 +314,7 @@ class Pools:
         self._limits_version += 1
         self._bounds.clear()
         self._amounts.clear()
+        self._ranked_by.clear()
 
     def _in_numbers(self, path: str, stated: PoolAmounts) -> _Amounts:
         """Stated amounts; percentages are of what the parent may hold, whole numbers and rounded down."""
@@ -336,6 +338,14 @@ class Pools:
         """The weight of a pool among its siblings; 1 of one without an object."""
         pool = self.tree.of_path(path)
         return 1.0 if pool is None else pool.weight
+
+    def ranked_by(self, path: str) -> tuple[_Amounts, float]:
+        """The minimum share and the weight of a pool: every bind asks for those of all pools above the pod."""
+        self._follow_nodes()
+        found = self._ranked_by.get(path)
+        if found is None:
+            found = self._ranked_by[path] = self.least_of(path), self.weight_of(path)
+        return found
 
     def tries_out(self, path: str) -> bool:
         """Whether a pool takes nothing back, and only says what it would."""

@@ -43,6 +43,7 @@ class CycleOrder:
         self._groups = groups
         self._accounts = accounts
         self._classes = dict.fromkeys(classes)
+        self._known: dict[PendingClass, RankedHeads[SortedClassQueue]] = {}  # with the view of this step
         # Rank, key of the head, serial of the queue; then False, the serial of the entry and a class and its
         # queue, for a queue of a group not met yet; or True, the serial and a group that was met.
         self._heap: list[tuple[Any, ...]] = []
@@ -157,7 +158,10 @@ class CycleOrder:
     # -- classes -----------------------------------------------------------------------------------
 
     def _ranks(self, pending: PendingClass) -> RankedHeads[SortedClassQueue]:
-        return ranks_of(pending, self._order, self._view, self._accounts)
+        ranks = self._known.get(pending)
+        if ranks is None:
+            ranks = self._known[pending] = ranks_of(pending, self._order, self._view, self._accounts)
+        return ranks
 
     def _push_next_of(self, pending: PendingClass) -> None:
         """Push the first queue of the class whose group was not met yet."""

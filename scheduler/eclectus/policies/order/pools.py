@@ -47,10 +47,10 @@ class FairPools(Order):
     def rank_prefix(self, view: View, prefix: str, spec: Spec) -> tuple[float, ...]:
         """Below its minimum first, by the part that it has; then by what it holds over its weight."""
         pools = view.pools
-        part = pools.part_of_minimum(prefix, spec)
-        if part < 1.0:
-            return (0.0, part)
-        weight = pools.weight_of(prefix)
-        if not weight:
-            return (2.0, pools.usage.share_of_dominant(prefix, spec.requests))
-        return (1.0, pools.usage.share_of_dominant(prefix, spec.requests, weight))
+        least, weight = pools.ranked_by(prefix)
+        if least or spec.quotas:
+            part = pools.part_of_minimum(prefix, spec)
+            if part < 1.0:
+                return (0.0, part)
+        share = pools.usage.share_of_dominant(prefix, spec.requests, weight or 1.0)
+        return (1.0 if weight else 2.0, share)
