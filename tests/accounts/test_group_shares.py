@@ -233,6 +233,15 @@ def test_every_prefix_of_a_path_has_an_account() -> None:
     assert shares.held("default") == {"cpu": 1000, "pods": 1}
 
 
+def test_the_largest_part_of_what_is_requested_is_of_the_present_totals() -> None:
+    cluster = make_cluster(make_node("n", cpu=4, memory=64), make_node("m", cpu=28, memory=64))
+    shares, task = GroupShares(cluster, lambda task: "g", print), make_task("a", cpu=2, memory=16)
+    shares.hold(task)
+    assert shares.share_of_dominant("g", task.spec.requests) == 16 / 128, "memory"
+    cluster.drop_node("m")
+    assert shares.share_of_dominant("g", task.spec.requests) == 2 / 4, "cpu"
+
+
 def test_what_waits_counts_until_it_holds_room_and_again_if_its_bind_is_refused() -> None:
     shares, task = _paths(), make_task("a", cpu=1, job="j")
     shares.wait(task)

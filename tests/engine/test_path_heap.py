@@ -54,6 +54,27 @@ def test_the_first_item_is_that_of_the_least_ranks(seed: int) -> None:
     assert not heap._levels
 
 
+def test_prefixes_without_a_rank_are_known_before_the_first_item_is_asked_for() -> None:
+    heap = PathHeap[str](lambda prefix: WITHHELD)
+    heap.keep("item", "a/b/item", (0.0, ((0.0,),), "item"))
+    assert heap.withholds
+    heap.discard("item")
+    assert not heap.withholds
+
+
+def test_a_rank_that_fails_changes_nothing() -> None:
+    ranks: dict[str, tuple[float, ...]] = {"a": (1.0,), "b": (2.0,)}
+    heap = PathHeap[str](lambda prefix: ranks[prefix])
+    for group in ("a/item", "b/item"):
+        heap.keep(group, group, (0.0, ((0.0,),), group))
+    del ranks["b"]
+    ranks["a"] = (3.0,)
+    with pytest.raises(KeyError):
+        heap.rerank("ab")
+    assert heap.known_rank("a") == (1.0,)
+    assert heap.first() == ((0.0, ((1.0,), (0.0,)), "a/item"), "a/item")
+
+
 def test_a_pod_of_a_full_pool_that_is_deleted_stops_nothing() -> None:
     least = PoolAmounts((("pods", 1),))
     world = World(make_engine(BestFit(), order=FairPools()), make_node("n", cpu=9))

@@ -392,6 +392,18 @@ def test_pools_share_by_weight_and_what_is_idle_goes_to_the_others() -> None:
     assert sorted(name[0] for name in started(world)) == ["x"] * 6 + ["y"] * 2
 
 
+def test_weights_and_minima_that_change_count_for_the_next_pod() -> None:
+    world = pool_world(mine("x", weight=0.0), mine("y"), cpu=2)
+    world.add(*(pod(f"{pool}{at}", pool) for at in range(4) for pool in "xy"))
+    assert sorted(world.placed()) == ["y0", "y1"]
+    world.step(PoolSeen(mine("x")))
+    world.end("y0")
+    assert sorted(world.placed()) == ["x0", "y1"]
+    world.step(PoolSeen(mine("x", min_share=amounts(cpu=2))))
+    world.end("y1")
+    assert sorted(world.placed()) == ["x0", "x1"]
+
+
 def test_a_minimum_comes_before_weights_and_weight_0_comes_last() -> None:
     world = pool_world(
         mine("x", weight=9.0), mine("y", min_share=amounts(cpu=5)), mine("z", weight=0.0), cpu=8

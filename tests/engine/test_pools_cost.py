@@ -7,6 +7,7 @@ from typing import Any
 from builders import make_cluster, make_engine, make_node, make_task
 from eclectus.accounts.pool_tree import PoolTree
 from eclectus.accounts.pools import Pools
+from eclectus.engine.queues.head_heap import PathHeap
 from eclectus.engine.quota import PoolMembers
 from eclectus.framework import Spec, Task, View
 from eclectus.model.events import PoolSeen
@@ -59,6 +60,25 @@ def test_an_end_and_a_bind_ask_for_few_ranks_however_many_pools_there_are() -> N
         world.end(name)
     assert len(world.binds) - binds == 50
     assert order.asked / 50 <= 2 * DEPTH + 2
+
+
+def test_a_bind_changes_the_value_of_each_pool_above_the_pod_once(monkeypatch: Any) -> None:
+    """Though the pod leaves the tree, and what its pools hold is another amount."""
+    order, followed, follow = FairPools(), list[str](), PathHeap._follow
+
+    def counted_follow(heap: PathHeap[Any], level: Any) -> None:
+        followed.append(level.name)
+        follow(heap, level)
+
+    world = World(make_engine(BestFit(), order=order), make_node("n", cpu=100))
+    world.step(*map(PoolSeen, tree(3)))
+    leaves = [pool.name for pool in tree(3)[-27:]]
+    monkeypatch.setattr(PathHeap, "_follow", counted_follow)
+    world.add(*(make_task(f"p{at}", asked_pool=leaves[at % 27]) for at in range(81)))
+    assert len(world.placed()) == 81
+    pools = len(set(followed))
+    assert pools == 3 + 9 + 27
+    assert len(followed) <= pools + DEPTH * 81, "each once as the pods arrive, then once a bind"
 
 
 def test_pools_that_come_together_are_derived_once_and_pods_looked_at_once(monkeypatch: Any) -> None:

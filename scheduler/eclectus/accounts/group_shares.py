@@ -49,7 +49,7 @@ class GroupShares:
         self._waiting: dict[str, dict[str, int]] = {}
         self._pending: dict[str, _Counted] = {}
         self._totals: dict[str, float] = {}  # resource -> allocatable amount of all nodes
-        self._dominant: dict[Amounts, str] = {}  # by requests: the resource of which they are the largest part
+        self._dominant: dict[Amounts, str] = {}  # by requests: the resource of their largest part
         self._shape_cursor = -1
         self._changes = ChangeLog[str](MAX_CHANGES)
 

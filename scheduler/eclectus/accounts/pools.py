@@ -340,7 +340,7 @@ class Pools:
         return 1.0 if pool is None else pool.weight
 
     def ranked_by(self, path: str) -> tuple[_Amounts, float]:
-        """The minimum share and the weight of a pool: every bind asks for those of all pools above the pod."""
+        """The minimum share and the weight of a pool: asked for of each pool above a pod that is bound."""
         self._follow_nodes()
         found = self._ranked_by.get(path)
         if found is None:

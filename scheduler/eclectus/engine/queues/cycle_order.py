@@ -197,6 +197,7 @@ class PathCycleOrder(CycleOrder):
         self._put_back()
         left, self._just_met = self._just_met, None
         if left is not None and not left[0].is_closed:
+            # Before ranks are asked for again: so the levels above it follow both changes at once.
             self._ranks(left[0]).take_out(left[1])
             del self._entry[left[0], False]
         self._follow_changes()
