@@ -96,6 +96,12 @@ class Killed(DrivenEngine):
             self.step([self.server.answer(0)])
         self.step(self.server.deliver(999, 999), 1.5)
 
+    def advance(self, until: float) -> None:
+        """Deliver all, when the engine is to be asked next or at this time."""
+        at = self.engine.next_step_at()
+        due = until if at is None else min(at, until)
+        self.step(self.server.deliver(999, 999), max(due - self.now, 0.0))
+
     def write(self, count: int) -> None:
         """So many nominations and evictions reach the store."""
         for _ in range(min(count, len(self.server.reliefs_in_flight))):
@@ -163,6 +169,19 @@ def test_one_that_has_waited_for_its_time_goes_on_at_once() -> None:
     world.kill()
     assert live(world, []) == 6
     assert sum(bool(task.node) for task in world.of("a")) == 3
+
+
+def test_one_that_starts_at_half_of_the_time_keeps_the_clock() -> None:
+    """Of 60 s; without what the status says it would begin again at 30 s."""
+    world = Killed(replace(POOLS[0], preemption=PoolPreemption(min_share_seconds=60.0)), POOLS[1])
+    began = world.now
+    world.step(world.server.deliver(999, 999))
+    while world.now < began + 30.0:
+        world.advance(began + 30.0)
+    world.kill()
+    while not world.server.reliefs_in_flight:
+        world.advance(began + 99.0)
+    assert abs(world.now - began - 60.0) <= 1.0
 
 
 @settings(max_examples=40, deadline=None)

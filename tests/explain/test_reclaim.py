@@ -111,6 +111,22 @@ def test_a_pod_that_fits_no_node_evicts_nobody_and_says_so() -> None:
     assert reclaim_of(world).reason.endswith("no node could run this pod when empty")
 
 
+def test_pods_on_nodes_that_it_cannot_use_are_no_victims_and_that_is_said() -> None:
+    """Pool b has more than its share, on a node that no pod of a may use."""
+    world = world_of(STARVED, mine("b"), nodes=(1, 4))
+    own = {"gpu": "a100"}
+    world.put_node(make_node("n0", cpu=1, labels=own))
+    world.add(*pods("a", 1, node_selector=tuple(own.items())), *pods("b", 4))
+    world.add(*pods("a", 1, first=1, node_selector=tuple(own.items())))
+    world.sleep(70.0)
+    assert world.victims() == []
+    found, words = reclaim_of(world, "a1"), "on 1 of 1 nodes no pod is of a pool that may give"
+    assert (found.state, found.reason) == (
+        "notHelpful",
+        f"pool a may take its minimum back, but {words}",
+    )
+
+
 def test_room_that_is_given_is_waited_for() -> None:
     world = world_of(STARVED, mine("b"))
     world.terminates_at_once = False

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import make_engine, make_node
+from eclectus.api.names import POOL_LABEL
 from eclectus.api.pool import MAX_WEIGHT, NodeShare, PoolStatus
 from eclectus.kube.pools import (
     LEAST_WEIGHT,
@@ -20,10 +22,15 @@ from eclectus.kube.pools import (
 )
 from eclectus.kube.requests import MOST
 from eclectus.model.errors import MalformedError
-from eclectus.model.objects import Requirement
+from eclectus.model.events import PoolSeen
+from eclectus.model.objects import Requirement, Task
 from eclectus.model.pool import NodeAmounts, Pool, PoolAmounts, PoolPreemption, PoolRecord
 from eclectus.model.printed import amount_text
+from eclectus.policies.order.pools import FairPools
+from eclectus.policies.place.fit import BestFit
+from pod_objects import task
 from pool_objects import raw
+from worlds import World
 
 NOON = 1772366400.0
 KIND = {"key": "k", "value": "v"}
@@ -31,6 +38,35 @@ KIND = {"key": "k", "value": "v"}
 
 def read(**fields: Any) -> Pool:
     return pool_from(decode_pool(raw(**fields)))
+
+
+OWNERS = {"web": ("apps/v1", "ReplicaSet"), "db": ("apps/v1", "StatefulSet"), "batch": ("batch/v1", "Job")}
+
+
+def pods_of(name: str, count: int, minute: int) -> list[Task]:
+    """Pods that a controller has created; the ReplicaSet is that of a Deployment."""
+    version, kind = OWNERS[name]
+    owner = {"apiVersion": version, "kind": kind, "name": name, "uid": f"uid-{name}", "controller": True}
+    metadata = {
+        "labels": {POOL_LABEL: "research"},
+        "ownerReferences": [owner],
+        "creationTimestamp": f"2026-03-01T12:{minute:02d}:00Z",
+    }
+    of_us = {"schedulerName": "eclectus"}
+    return [task(of_us, name=f"{name}-{at}", uid=f"uid-{name}-{at}", **metadata) for at in range(count)]
+
+
+def test_pods_of_a_deployment_or_a_stateful_set_are_one_job_of_the_pool_that_their_label_names() -> None:
+    world = World(make_engine(BestFit(), order=FairPools()), make_node("n", cpu=9))
+    world.step(PoolSeen(read(policy="fifo", maxRunningJobs=2, namespaces={"names": ["shop"]})))
+    world.add(*pods_of("web", 3, 0), *pods_of("db", 2, 1), *pods_of("batch", 1, 2))
+    assert sorted(world.placed()) == ["db-0", "db-1", "web-0", "web-1", "web-2"]
+    world.sleep(5.0)
+    quota = ("WaitingForQuota", "pool research runs 2 of at most 2 jobs")
+    assert world.messages("batch-0") == [quota]
+    for name in ("web-0", "web-1", "web-2"):
+        world.delete(name)
+    assert world.node_of("batch-0") == "n"
 
 
 def test_a_pool_of_a_name_alone_has_the_defaults_of_the_model() -> None:

@@ -160,7 +160,7 @@ def _failed(
         raise LookupError("no pool claims room")
     claim, search = failed
     head, tally = f"pool {claim.pool} may take {_own(claim)} back, but", search.tally
-    if tally.nodes > tally.none_above:
+    if tally.nodes > tally.none_above or (has_node and search.may_find()):
         reason = f"{head} {'; '.join(_why(tally, now))}"
         return Reclaim("notHelpful", reason, claim.pool, claim.kind, tally.nodes, next_check=at)
     why = _why_none_above(search) if has_node else "no node could run this pod when empty"

@@ -90,14 +90,16 @@ class Search:
         answers = {path: self._taking.keeps_pool(path) for path in self._view.starvation.above_share}
         return {path: kept for path, kept in answers.items() if kept is not None}
 
+    def may_find(self) -> bool:
+        """Whether a pool above its share may give anything, on whatever nodes its pods are."""
+        return any(map(self._taking.gives, self._view.starvation.above_share))
+
     def best(self, rows: Sequence[int], most: int) -> tuple[int, Found] | None:
         """The best of these rows, of which at most so many are examined; fewer where gangs are large.
 
         For a minimum pools within their share give too, where those above it make no room on any of the rows.
         """
-        found = None
-        if any(map(self._taking.gives, self._view.starvation.above_share)):
-            found = self._best(rows, most)
+        found = self._best(rows, most) if self.may_find() else None
         if found is None and self._is_for_minimum and self.work < most:
             self._taking.within_shares, self.tally = True, Tally()
             found = self._best(rows, most - self.work)
