@@ -25,7 +25,7 @@ from eclectus.policies.place.power_of_two import PowerOfTwo
 from eclectus.policies.relieve.none import NoRelief
 from eclectus.policies.relieve.preemption import Preemption
 from eclectus.policies.rosella import Rosella, RosellaLearn
-from engine_machine import EngineMachine, PoolMachine
+from engine_machine import EngineMachine, PoolMachine, TwoProfilesMachine
 
 UNEQUAL = {f"n{serial}": 1.0 if serial % 2 else 0.125 for serial in range(1000)}  # rates, tasks a second
 DEAD = {name: 0.0 if at % 3 else rate for at, (name, rate) in enumerate(UNEQUAL.items())}
@@ -41,6 +41,7 @@ WAYS = {
     "least-allocated": (LeastAllocated, LEARNED, Preemption),
     "two-choices": (PowerOfTwo, LEARNED, Preemption),
     "pools": (BestFit, LEARNED, reclaim_first),
+    "two-profiles": (BestFit, LEARNED, reclaim_first),
     "carbyne": (BestFit, LEARNED, Preemption),
     "carbyne-bounded": (Rosella, EXACT, NoRelief),
 }
@@ -49,7 +50,11 @@ ORDERS = {
     "carbyne": partial(Carbyne, altruism=0.5, reserve_after=5.0),
     "carbyne-bounded": partial(Carbyne, overhang="bounded", reserve_after=1.0),
 }
-MACHINES: dict[str, type[EngineMachine]] = {"carbyne": DagEngineMachine, "pools": PoolMachine}
+MACHINES: dict[str, type[EngineMachine]] = {
+    "carbyne": DagEngineMachine,
+    "pools": PoolMachine,
+    "two": TwoProfilesMachine,
+}
 
 
 def run_machine(way: str, examples: int, steps: int, derandomize: bool) -> None:

@@ -20,7 +20,7 @@ from engine_invariants import (
     gangs_take_room_back_as_a_whole,
     no_pod_is_lost,
 )
-from model_server import ModelServer
+from model_server import FOREIGN, ModelServer
 
 
 def reclaim_first() -> Chain:
@@ -112,7 +112,7 @@ class DrivenEngine:
         self.paused = False
         self.step([Resumed()])
         self.run_until_idle()
-        for task in [task for task in self.server.tasks.values() if task.profile != "eclectus"]:
+        for task in [task for task in self.server.tasks.values() if task.profile == FOREIGN]:
             if task.nominated and not task.node:
                 self.server.drop_task(task.uid)
         self.run_until_idle()
@@ -132,9 +132,9 @@ class DrivenEngine:
         A pod in a node queue was not refused, so nobody is evicted for it.
         """
         state = self.engine._state
-        evicts = self.relieve in (Preemption, reclaim_first)
 
         def may_evict(task: Task) -> bool:
+            evicts = isinstance(state.profiles[task.profile].relieve, Preemption | Chain)
             return evicts and task.preempts and state.places.of(task.uid) != "nodeQueue"
 
         limited = {

@@ -6,15 +6,16 @@ events, lost and refused binds, foreign pods, crashes and lost watches.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
 import engine_invariants as invariants
-from builders import amounts, make_node, make_task
+from builders import amounts, make_node, make_profile, make_task
 from driven_engine import DrivenEngine
+from eclectus.engine.engine import Engine
 from eclectus.model.events import BudgetSeen, Paused, PoolGone, PoolSeen, Resumed, TaskSeen
 from eclectus.model.objects import (
     Budget,
@@ -28,8 +29,10 @@ from eclectus.model.objects import (
     Toleration,
 )
 from eclectus.model.pool import NO_AMOUNTS, NodeAmounts, Pool, PoolAmounts, PoolPreemption
+from eclectus.policies.place.sparrow import Sparrow
 from gangs import key
 from judge import refusal
+from model_server import FOREIGN
 
 EMPTY: Mapping[str, object] = {}
 
@@ -117,6 +120,8 @@ def _with_rules(fields: dict[str, object], app: str) -> dict[str, object]:
 class EngineMachine(DrivenEngine, RuleBasedStateMachine):
     """One engine, one server, and the watches and answers between them."""
 
+    profiles: Sequence[str] = ("eclectus",)
+
     @initialize()
     def initialise(self) -> None:
         self.set_up()
@@ -139,6 +144,7 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
                 gates=gates,
                 labels=(("app", app),),
                 asked_pool=("", "team")[self.serial % 2],
+                profile=self._profile(fields),
                 **_with_rules(fields, app),
             )
         )
@@ -213,7 +219,10 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
     def _create_in(self, pool: str, count: int, fields: Mapping[str, object] = EMPTY) -> None:
         for _ in range(count):
             self.serial += 1
-            self.server.put_task(make_task(f"t{self.serial}", created=self.now, asked_pool=pool, **fields))
+            profile = self._profile(fields)
+            self.server.put_task(
+                make_task(f"t{self.serial}", created=self.now, asked_pool=pool, profile=profile, **fields)
+            )
 
     @rule(pick=PICK)
     @precondition(lambda self: self.pools)
@@ -266,7 +275,7 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
         """Another scheduler takes room that it sees free, though binds of ours may be in flight."""
         name = self._pick(self.server.nodes, pick)
         self.serial += 1
-        task = make_task(f"f{self.serial}", profile="other", **_with_rules(fields, f"a{self.serial % 3}"))
+        task = make_task(f"f{self.serial}", profile=FOREIGN, **_with_rules(fields, f"a{self.serial % 3}"))
         if name and not refusal(task, self.server.nodes[name], self.server.on(name)):
             self.server.put_task(replace(task, nominated=name) if nominated else replace(task, node=name))
 
@@ -392,11 +401,15 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
         names = list(named)  # type: ignore[call-overload]
         return names[pick % len(names)] if names else ""
 
+    def _profile(self, fields: Mapping[str, object]) -> str:
+        """Two pods for each in turn, one of each pool; those of a gang are for the same one."""
+        return self.profiles[0 if "gang" in fields else self.serial // 2 % len(self.profiles)]
+
     def _changed(self, task: Task, change: str) -> Task:
         match change:
             case "priority":
                 return replace(task, priority=task.priority + 1)
-            case "gates" if not task.node and task.profile == "eclectus":
+            case "gates" if not task.node and task.profile != FOREIGN:
                 return replace(task, gates=() if task.gates else ("gate",))
             case "deleting":
                 return replace(task, deleting=True)
@@ -417,3 +430,27 @@ class PoolMachine(EngineMachine):
             self.server.put_node(make_node(f"room{at}", cpu=2))
         self.deliver_all()
         self.starve_a_pool(count, quorum, together)
+
+
+class TwoProfilesMachine(PoolMachine):
+    """Half of the pods are for a profile that puts them into queues of nodes; the same limits hold both."""
+
+    profiles = ("eclectus", "sparrow")
+
+    @rule(count=st.integers(4, 12), most=st.integers(0, 3), ends=st.integers(1, 3))
+    def lower_the_limit_of_pods_in_queues(self, count: int, most: int, ends: int) -> None:
+        """More pods than there is room for, of which a pool may hold little when some of them end."""
+        self.put_pool("all", {})
+        self.put_pool("team", {})
+        self._create_in("team", count)
+        self.deliver_all()
+        while self.server.binds_in_flight:
+            self.step([self.server.answer(0)])
+        self.put_pool("team", {"max_share": pods(most)})
+        for at in range(ends):
+            self.end(at, 5.0)
+        self.deliver_all()
+
+    def make(self) -> Engine:
+        first = make_profile(self.policy(), order=self.order(), relieve=self.relieve())
+        return Engine([first, make_profile(Sparrow(), "sparrow")], self.learn(), 7)

@@ -38,6 +38,8 @@ from eclectus.model.job import Job
 from eclectus.model.objects import Gang, GangKey, Node, Task
 from judge import crowded, refusal
 
+FOREIGN = "other"  # the profile of pods that another scheduler places
+
 
 class Delivered:
     """The cluster state according to the events delivered to the engine, and the binds it has issued."""
@@ -72,7 +74,7 @@ class Delivered:
                     self.bound.pop(task.uid, None)
                     self.nominated.pop(task.uid, None)
                     self.nominated_before.pop(task.uid, None)
-                elif task.profile == "eclectus" and task.uid not in self.bound:
+                elif task.profile != FOREIGN and task.uid not in self.bound:
                     self._nominated(task)
             case TaskGone(uid):
                 self._gone(uid)
@@ -126,7 +128,7 @@ class Delivered:
         """The node that holds room for a pod that waits."""
         if self.node_of(task):
             return ""
-        foreign = task.nominated if task.profile != "eclectus" and not task.deleting else ""
+        foreign = task.nominated if task.profile == FOREIGN and not task.deleting else ""
         return self.nominated.get(task.uid, "") or foreign
 
     def on(self, node: str) -> list[Task]:
@@ -166,7 +168,7 @@ class Delivered:
 
     def waiting(self) -> list[Task]:
         """Our pods that wait for a node."""
-        ours = (task for task in self.tasks.values() if task.profile == "eclectus")
+        ours = (task for task in self.tasks.values() if task.profile != FOREIGN)
         return [task for task in ours if not self.node_of(task) and not task.deleting]
 
 
