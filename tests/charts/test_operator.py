@@ -8,7 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from eclectus.api.names import COPY_OF_LABEL, MACHINE_LABELS, OPERATOR_KEYS
+from eclectus.api.names import COPY_OF_LABEL, MACHINE_LABELS, OPERATOR_KEYS, POOLS
 from eclectus_e2e.paths import CHART
 from eclectus_e2e.testbed.chart import NAMESPACE, deployment, render
 from eclectus_hack.manifests import operator_yaml
@@ -200,6 +200,34 @@ def test_only_the_operator_makes_pods_with_the_label_of_copies():
     values = with_copies("batch")
     values["operator"]["admissionPolicy"] = {"enabled": False}
     assert named(of_operator(values), "ValidatingAdmissionPolicy") == {}
+
+
+def test_each_part_of_a_pools_status_has_one_writer():
+    policies = named(of_operator(), "ValidatingAdmissionPolicy")
+    (policy,) = (each for name, each in policies.items() if name.endswith("-pools"))
+    (rule,) = policy["spec"]["matchConstraints"]["resourceRules"]
+    assert (rule["operations"], rule["resources"]) == (["UPDATE"], [f"{POOLS}/status"])
+    variables = {each["name"]: each["expression"] for each in policy["spec"]["variables"]}
+    for writer, account in (("isOperator", "eclectus-operator"), ("isScheduler", "eclectus")):
+        user = f"system:serviceaccount:{NAMESPACE}:{account}"
+        assert variables[writer].startswith(f'request.userInfo.username == "{user}" ||')
+    assert f".name('{PROBES.lease}')" in variables["mayLead"]
+    conditions, measured = (each["expression"] for each in policy["spec"]["validations"])
+    assert conditions.startswith("variables.isOperator || ")
+    assert measured.startswith("variables.isScheduler || ")
+    bindings = named(of_operator(), "ValidatingAdmissionPolicyBinding")
+    assert bindings[policy["metadata"]["name"]]["spec"]["validationActions"] == ["Deny"]
+    assert not named(render(), "ValidatingAdmissionPolicy").keys() & policies.keys(), "without the operator"
+
+
+def test_by_its_rights_no_account_of_the_chart_passes_for_the_other():
+    """That is how the policy knows the accounts of further releases."""
+    lead = Permission("coordination.k8s.io", "leases", "update", PROBES.lease, "kube-system")
+    bind = Permission("", "pods/binding", "create")
+    operator = granted(of_operator(CI))
+    scheduler = granted(each for each in render(CI) if each not in of_operator(CI))
+    assert {lead, bind} & operator == {lead}
+    assert {lead, bind} & scheduler == {bind}
 
 
 def test_the_roles_for_users_let_them_create_dag_jobs_where_they_may_create_pods():

@@ -1,4 +1,4 @@
-"""The operator under the chart's account, beside a scheduler and fake nodes; a control plane for each file.
+"""Operator and scheduler under the chart's accounts, beside fake nodes; a control plane for each file.
 
 A file says how the chart is installed (`VALUES`), which nodes there are (`NODES`), what the scheduler's
 configuration has beside its defaults (`SCHEDULER`) and, if all its tests share one, the `NAMESPACE`.
@@ -42,7 +42,10 @@ def installed(plane: ControlPlane, request: pytest.FixtureRequest) -> Installed:
     """The release, of which some files want roles in their `NAMESPACE`: so that exists before."""
     if hasattr(request.module, "NAMESPACE"):
         request.getfixturevalue("admin")
-    return chart.install(plane.kubeconfig, values=request.module.VALUES)
+    values, configured = request.module.VALUES, request.module.SCHEDULER
+    # The scheduler's role follows its configuration.
+    config = {"config": {**values.get("config", {}), **configured}}
+    return chart.install(plane.kubeconfig, values={**values, **config})
 
 
 @pytest.fixture(scope="module")
@@ -54,12 +57,15 @@ def kubelets(plane: ControlPlane, request: pytest.FixtureRequest) -> Iterator[Ku
 @pytest.fixture(scope="module")
 def scheduler(
     plane: ControlPlane,
+    installed: Installed,
     kubelets: KubeletControl,
     tmp_path_factory: pytest.TempPathFactory,
     request: pytest.FixtureRequest,
 ) -> Iterator[Scheduler]:
     directory, lease = tmp_path_factory.mktemp("scheduler"), {"leaderElect": False}
-    running = Scheduler(directory, plane.kubeconfig, lease=lease, **request.module.SCHEDULER)
+    account = installed.namespace, installed.service_account
+    kubeconfig = chart.service_account_kubeconfig(plane.kubeconfig, directory, *account)
+    running = Scheduler(directory, kubeconfig, lease=lease, **request.module.SCHEDULER)
     running.start().wait_deciding()
     yield running
     running.kill()

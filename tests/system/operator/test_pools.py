@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eclectus.api.names import POOL_LABEL, POOLS_PATH
-from eclectus.kubeclient.api_errors import ApiError
-from eclectus.kubeclient.client import MERGE_PATCH
+from eclectus.kubeclient.api_errors import ApiError, RejectedError
+from eclectus.kubeclient.client import MERGE_PATCH, connected
+from eclectus.kubeclient.credentials import load
+from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 from live_cluster import Admin, pod, wait
 from pool_objects import new_pool
@@ -196,6 +200,87 @@ def test_what_a_pool_holds_and_lacks_is_written_beside_the_conditions(admin: Adm
     for name in admin.pods():
         admin.send("DELETE", f"/api/v1/namespaces/{admin.namespace}/pods/{name}")
     wait("what is held no longer is not shown", lambda: not status(admin, "small").get("held"))
+
+
+class Writers:
+    """Write to the status of a Pool as accounts that may, by RBAC."""
+
+    def __init__(self, plane: Any, folder: Path) -> None:
+        self._plane, self._folder = plane, folder
+
+    def write(self, namespace: str, account: str, status: Any) -> str:
+        """Why the API server refuses it; empty if it does not."""
+        own = chart.service_account_kubeconfig(self._plane.kubeconfig, self._folder, namespace, account)
+
+        async def written() -> str:
+            async with connected(load(own), 30.0) as client:
+                body, path = {"status": status}, f"{POOLS_PATH}/a/status"
+                try:
+                    await client.send("PATCH", path, body, content_type=MERGE_PATCH)
+                except RejectedError as error:
+                    return str(error)
+                return ""
+
+        return asyncio.run(written())
+
+
+def account_with(admin: Admin, name: str, *rules: Any) -> None:
+    """Make an account of another release: it may write the status of Pools, and what the rules say."""
+    full = f"{admin.namespace}:{name}"
+    rule = {"apiGroups": ["eclectus.dev"], "resources": ["pools/status"], "verbs": ["patch"]}
+    rbac, core = "/apis/rbac.authorization.k8s.io/v1", f"/api/v1/namespaces/{admin.namespace}"
+    admin.send("POST", f"{core}/serviceaccounts", {"metadata": {"name": name}})
+    admin.send("POST", f"{rbac}/clusterroles", {"metadata": {"name": full}, "rules": [rule, *rules]})
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": admin.namespace}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": full}
+    binding = {"metadata": {"name": full}, "roleRef": reference, "subjects": [subject]}
+    admin.send("POST", f"{rbac}/clusterrolebindings", binding)
+
+
+CONDITION = {
+    "type": "Ready",
+    "status": "True",
+    "reason": "Forged",
+    "message": "",
+    "lastTransitionTime": "2026-03-01T12:00:00Z",
+}
+FORGED = {"conditions": [CONDITION]}
+BINDS = {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]}
+LEADS = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["update"]}
+NOT_CONDITIONS = "only the operator writes the conditions of a Pool"
+NOT_MEASURED = "only a scheduler writes what is measured of a Pool"
+
+
+def test_conditions_are_the_operators_and_all_else_of_the_status_is_the_schedulers(
+    admin: Admin, plane: Any, installed: Any, tmp_path: Path
+) -> None:
+    """Whatever RBAC permits, and whose release they are of; an admin is neither of the two."""
+    create(admin, "a")
+    wait_measured(admin, "a")
+    account_with(admin, "scheduler-2", BINDS)
+    account_with(admin, "operator-2", LEADS)
+    account_with(admin, "admin", {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]})
+    account_with(admin, "nobody")
+    schedulers = [(installed.namespace, installed.service_account), (admin.namespace, "scheduler-2")]
+    operators = [(installed.namespace, installed.operator_account), (admin.namespace, "operator-2")]
+    others = [(admin.namespace, "admin"), (admin.namespace, "nobody")]
+    write = Writers(plane, tmp_path).write
+    wait("it is in force", lambda: NOT_CONDITIONS in write(*others[1], FORGED))
+    for at, scheduler in enumerate(schedulers):
+        since = f"2026-03-01T12:00:0{at}Z"
+        assert NOT_CONDITIONS in write(*scheduler, FORGED)
+        assert write(*scheduler, {"belowMinShareSince": since, "held": {"cpu": "7"}}) == ""
+        assert status(admin, "a")["belowMinShareSince"] == since
+    for at, operator in enumerate(operators):
+        assert NOT_MEASURED in write(*operator, {"belowMinShareSince": None}), "it keeps what is there"
+        assert NOT_MEASURED in write(*operator, {"belowFairShareSince": "2026-03-01T12:00:00Z"})
+        assert write(*operator, {"conditions": [{**CONDITION, "reason": f"Release{at}"}]}) == ""
+        assert ready(admin, "a")[0] == f"Release{at}"
+    for other in others:
+        assert NOT_CONDITIONS in write(*other, {"conditions": []})
+        assert NOT_MEASURED in write(*other, {"held": {"cpu": "8"}})
+        assert write(*other, {"held": {"cpu": "7"}}) == "", "it changes nothing"
+    assert status(admin, "a")["held"] == {"cpu": "7"}
 
 
 def test_a_limit_by_kind_of_node_holds_and_what_is_held_there_is_written(admin: Admin) -> None:
