@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eclectus.api.names import POOL_LABEL, POOLS_PATH
+from eclectus.kubeclient.client import connected
+from eclectus.kubeclient.credentials import load
 from eclectus_e2e.testbed.chart import render
 from eclectus_e2e.testbed.controlplane.components import POD_GROUPS_VERSION
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane
@@ -111,6 +116,69 @@ def test_a_minimum_is_taken_back_from_the_pool_above_its_share_and_seen(
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     wait("it is written", lambda: "2 cpu   3 cpu   2 cpu" in shown())
+
+
+NODES = 12
+TIMEOUT, GRACE, MARGIN, TRIES = 2.0, 1.0, 1.0, 3  # seconds, and how often it is tried
+
+
+def whole_node(name: str, pool: str) -> Any:
+    """A pod that needs all of a node, works for long and takes the grace period to end."""
+    made = pod(name, cpu="4", work=1000, terminationGracePeriodSeconds=int(GRACE))
+    made["metadata"]["labels"] = {POOL_LABEL: pool}
+    return made
+
+
+async def seconds_until_bound(kubeconfig: Path, namespace: str, bodies: list[Any]) -> float:
+    """From before the pods are created until a watch has shown that each has a node, by the test's clock."""
+    path, left, rest = (
+        f"/api/v1/namespaces/{namespace}/pods",
+        {each["metadata"]["name"] for each in bodies},
+        b"",
+    )
+    async with connected(load(kubeconfig), 30.0) as client:
+        listed = json.loads(await client.get(path, {"limit": "1"}))
+        began = time.monotonic()
+        for body in bodies:
+            await client.send("POST", path, body)
+        query = {"watch": "1", "resourceVersion": listed["metadata"]["resourceVersion"]}
+        async with client.stream(path, query, silence=60.0) as changes:
+            async for part in changes.iter_any():
+                *lines, rest = (rest + part).split(b"\n")
+                for each in (json.loads(line)["object"] for line in lines):
+                    if each["spec"].get("nodeName"):
+                        left.discard(each["metadata"]["name"])
+                if not left:
+                    return time.monotonic() - began
+    raise AssertionError(f"the watch has ended before {left} are bound")
+
+
+def test_a_minimum_is_restored_when_its_time_is_over_though_nothing_else_happens(
+    admin: Admin,
+    pools: Callable[..., None],
+    scheduler: Callable[..., Scheduler],
+    control_plane: ControlPlane,
+) -> None:
+    """Within the timeout, the victims' grace period and 1 s, of two bare pods that no controller makes.
+
+    The best of three tries counts: on a machine with other work any one may be late for reasons of its own.
+    """
+    pools("a", minShare={"amounts": {"cpu": 8}}, preemption={"minShareSeconds": TIMEOUT})
+    pools("b")
+    scheduler(profiles=[PROFILE]).wait_deciding()
+    taken = list[float]()
+    for attempt in range(TRIES):
+        admin.create(whole_node(f"b-{attempt}-{at}", "b") for at in range(NODES - held(admin, "b")))
+        wait("b has the cluster, and nobody waits", lambda: held(admin, "b") == NODES == len(admin.pods()))
+        bodies = [whole_node(f"a-{attempt}-{at}", "a") for at in range(2)]
+        taken.append(asyncio.run(seconds_until_bound(control_plane.kubeconfig, admin.namespace, bodies)))
+        wait("room was taken back", lambda n=attempt: len(admin.events("Reclaimed")) == 2 * (n + 1))
+        if taken[-1] <= TIMEOUT + GRACE + MARGIN:
+            break
+        for body in bodies:
+            admin.send("DELETE", f"/api/v1/namespaces/{admin.namespace}/pods/{body['metadata']['name']}")
+        wait("the pods of a are gone", lambda: held(admin, "a") == 0)
+    assert TIMEOUT < min(taken) <= TIMEOUT + GRACE + MARGIN, taken
 
 
 def test_a_pool_that_only_tries_says_whom_it_would_evict_and_evicts_nobody(
