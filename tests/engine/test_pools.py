@@ -267,7 +267,8 @@ def test_a_gang_within_the_limit_starts_beside_singles() -> None:
     world = pool_world(mine("default", max_share=amounts(pods=2)))
     world.step(GangSeen(Gang(key("g"), 2)))
     world.add(pod("s1"), pod("s2"))
-    world.add(*(pod(f"g{at}", gang=key("g")) for at in range(2)), pod("s3"))
+    world.add(*(pod(f"g{at}", gang=key("g"), created=3.0) for at in range(2)), pod("s3", created=4.0))
+    assert set(world.placed()) == {"s1", "s2"}
     world.end("s1")
     assert set(world.placed()) == {"s2", "s3"}
     world.end("s2")
