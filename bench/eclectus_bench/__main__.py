@@ -32,6 +32,7 @@ from eclectus_bench.match import OUTPUT, Result, Sizes, print_run
 from eclectus_bench.plans import PlanCost
 from eclectus_bench.report import (
     FLAT_MOST,
+    ceiling_lines,
     compare,
     comparison_table,
     decisions_head,
@@ -161,6 +162,7 @@ def _measure_match(sizes: Sizes) -> Result:
     print(f"\n{sizes.pods:,} pods on {sizes.nodes:,} nodes, pairs: {sizes.pairs}", flush=True)
     result = match.run_match(sizes)
     print("\n" + "\n".join(comparison_table(compare(result))))
+    print("\n".join(ceiling_lines(result.drains)))
     return result
 
 

@@ -7,14 +7,17 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any, TypeVar
 
+import msgspec
+
 from eclectus_bench.decisions import DecisionCost
 from eclectus_bench.drain import Drain
 from eclectus_bench.engine import EngineCost
 from eclectus_bench.match import Result, Sizes
 from eclectus_bench.plans import PlanCost
-from eclectus_bench.schedulers import ECLECTUS, KUBE_SCHEDULER
+from eclectus_bench.schedulers import CEILING, ECLECTUS, KUBE_SCHEDULER
 from eclectus_bench.simulator import SimulatorCost
 from eclectus_bench.stream import Stream
+from eclectus_e2e.pairs import Interval, ratio_interval
 from eclectus_e2e.testbed.controlplane.build import KUBERNETES_VERSION
 
 FLAT_MOST = 1.3  # cost of a decision on the largest cluster over the smallest
@@ -41,6 +44,8 @@ DRAIN_MEASURES = (
     Measure("scheduler memory, MiB", "peak_mib", most=1.0),
     Measure("start to first bind, s", "start_seconds"),
 )
+BOTH = (KUBE_SCHEDULER, ECLECTUS)
+CEILING_MEASURES = {each.title: each.field for each in DRAIN_MEASURES[:2]}
 STREAM_MEASURES = (
     Measure("half load, p50, s", "p50_seconds"),
     Measure("half load, p99, s", "p99_seconds", most=1.0),
@@ -70,6 +75,27 @@ def compare(result: Result) -> list[Comparison]:
     """Every row of the table."""
     lines = [comparison(measure, result.drains) for measure in DRAIN_MEASURES]
     return lines + [comparison(measure, result.streams) for measure in STREAM_MEASURES]
+
+
+def shares_of_ceiling(drains: Sequence[Drain]) -> dict[str, dict[str, Interval]]:
+    """By measure and scheduler: its rate over that of what decides nothing, within pairs."""
+    by_name = {name: [run for run in drains if run.scheduler == name] for name in (CEILING, *BOTH)}
+    most = {run.pair: run for run in by_name[CEILING]}
+    return {
+        title: {
+            name: ratio_interval([getattr(run, field) / getattr(most[run.pair], field) for run in runs])
+            for name, runs in by_name.items()
+            if name != CEILING
+        }
+        for title, field in CEILING_MEASURES.items()
+    }
+
+
+def ceiling_lines(drains: Sequence[Drain]) -> Iterator[str]:
+    """How much each scheduler reaches of what one can that decides nothing."""
+    for title, shares in shares_of_ceiling(drains).items():
+        of = ", ".join(f"{name} {share.text()}" for name, share in shares.items())
+        yield f"{title}, share of what a scheduler reaches that decides nothing: {of}"
 
 
 def flatness(costs: Iterable[DecisionCost]) -> dict[str, float]:
@@ -102,6 +128,7 @@ def report(
         "plans": [{**asdict(cost), "met": cost.met} for cost in planned],
         "simulator": asdict(simulated) if simulated else None,
         "comparisons": [asdict(line) for line in compare(result)] if result else [],
+        "shares_of_ceiling": msgspec.to_builtins(shares_of_ceiling(result.drains)) if result else {},
         "drains": [asdict(run) for run in result.drains] if result else [],
         "streams": [asdict(run) for run in result.streams] if result else [],
     }

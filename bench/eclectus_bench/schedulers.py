@@ -1,6 +1,6 @@
-"""The two schedulers: how each is started on a control plane, and stopped.
+"""The two schedulers, and one that decides nothing: how each is started on a control plane, and stopped.
 
-Both are subject to RBAC, run without leader election, have their default logging and a client limit that
+All are subject to RBAC, run without leader election, have their default logging and a client limit that
 does not slow them down.
 """
 
@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eclectus_bench import ceiling as undecided
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.testbed import chart, processes
 from eclectus_e2e.testbed.controlplane.endpoint import free_ports
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane
 
 QPS = 5000.0  # kube-scheduler's client limit; its default of 50 would be all that is measured
-KUBE_SCHEDULER, ECLECTUS = "kube-scheduler", "eclectus"
+KUBE_SCHEDULER, ECLECTUS, CEILING = "kube-scheduler", "eclectus", "ceiling"
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,16 @@ def eclectus(
     under_profile = [sys.executable, "-m", "eclectus_bench.profiled", str(profile)]
     arguments = _arguments(plane, config or {}, values or {})
     program = (under_profile if profile else script) + arguments
-    return SchedulerUnderTest(ECLECTUS, "eclectus", lambda: _eclectus(plane, program))
+    return SchedulerUnderTest(ECLECTUS, "eclectus", lambda: _process(ECLECTUS, plane, program))
+
+
+def ceiling(plane: ControlPlane) -> SchedulerUnderTest:
+    """What binds each pod to the next node, with the account of Eclectus, which is installed already."""
+    kubeconfig = chart.service_account_kubeconfig(
+        plane.kubeconfig, plane.directory, chart.NAMESPACE, chart.RELEASE
+    )
+    program = [sys.executable, "-m", "eclectus_bench.ceiling", str(kubeconfig)]
+    return SchedulerUnderTest(CEILING, undecided.SCHEDULER, lambda: _process(CEILING, plane, program))
 
 
 def compile_checkout() -> None:
@@ -68,8 +78,8 @@ def _kube_scheduler(plane: ControlPlane, arguments: Sequence[str]) -> Iterator[i
 
 
 @contextmanager
-def _eclectus(plane: ControlPlane, program: list[str]) -> Iterator[int]:
-    process = processes.start(ECLECTUS, program, plane.directory, dies_with_caller=True)
+def _process(name: str, plane: ControlPlane, program: list[str]) -> Iterator[int]:
+    process = processes.start(name, program, plane.directory, dies_with_caller=True)
     try:
         yield process.pid
     finally:

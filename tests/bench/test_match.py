@@ -23,7 +23,7 @@ def test_a_small_match(tmp_path, monkeypatch):
         pytest.skip("the bench builds its control plane itself")
     monkeypatch.setattr(match, "OUTPUT", tmp_path)
     result = run_match(Sizes(nodes=20, pods=60, pairs=1, stream_seconds=1.0))
-    assert [run.scheduler for run in result.drains] == ["kube-scheduler", "eclectus"]
+    assert [run.scheduler for run in result.drains] == ["kube-scheduler", "eclectus", "ceiling"]
     for run in result.drains:
         assert run.events == run.pods == 60
         assert run.reported_per_second <= run.pods_per_second

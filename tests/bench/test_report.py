@@ -21,6 +21,7 @@ def result(theirs: list[float], ours: list[float]) -> Result:
     drains = [drained("kube-scheduler", pair, pace) for pair, pace in enumerate(theirs)]
     # In reverse: the order of the runs within the list must not matter.
     drains += [drained("eclectus", pair, pace) for pair, pace in reversed(list(enumerate(ours)))]
+    drains += [drained("ceiling", pair, 1000) for pair in range(len(ours))]
     streams = [served(name, 0, p99) for name, p99 in (("kube-scheduler", 0.4), ("eclectus", 0.1))]
     return Result(drains, streams)
 
@@ -46,6 +47,16 @@ def test_a_wait_has_to_stay_below_its_target_and_a_measure_without_one_is_not_ju
     assert line(lines, "half load, p99, s").met is True
     assert line(lines, "half load, p99, s").ratio == 0.25
     assert line(lines, "etcd CPU, ms/pod").met is None
+
+
+def test_each_scheduler_reaches_a_share_of_what_decides_nothing():
+    found = reports.shares_of_ceiling(result([100, 200], [400, 900]).drains)["bound, pods/s"]
+    assert {name: round(share.mean, 3) for name, share in found.items()} == {
+        "kube-scheduler": 0.141,
+        "eclectus": 0.6,
+    }
+    (bound, _) = reports.ceiling_lines(result([100, 100], [500, 500]).drains)
+    assert bound.endswith("kube-scheduler 0.10 (0.10 to 0.10), eclectus 0.50 (0.50 to 0.50)")
 
 
 def test_flatness_is_the_largest_cluster_over_the_smallest_in_any_order():
