@@ -7,18 +7,20 @@ memory large, for all others; what bounds them is in docs/security.md.
 import asyncio
 import random
 import time
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from itertools import chain, repeat
 from operator import itemgetter
 from typing import Any
 
 from eclectus_bench.load import DELETE_NOW, Load, pod
 from eclectus_bench.soak.sizes import Attack, Sizes
+from eclectus_bench.soak.traffic import paced
 from eclectus_e2e.testbed.kubelet.api import MERGE
 
 NAMESPACE = "attacker"
 SERVICES, PODS = (f"/api/v1/namespaces/{NAMESPACE}/{kind}" for kind in ("services", "pods"))
 CREATED_WITHIN = 0.9  # of the time of an attack
+REMOVED_A_SECOND = 100.0
 SCHEDULER, NOBODY = "eclectus", "nobody"  # schedulerName of its pods: one that runs, and one that does not
 PATCH_SECONDS = 3.0  # between changes of a Service, each of which concerns all pods of the namespace
 LABELS = {f"l{at:02}": "v" for at in range(40)}
@@ -49,7 +51,14 @@ async def attack(load: Load, sizes: Sizes) -> None:
                 await load.api.request(method, path, body)
                 created.append(f"{path}/{body['metadata']['name']}")
         await asyncio.sleep(end - time.monotonic())
-        await load.send("DELETE", ((path, DELETE_NOW) for path in created))
+        await _remove(load, created)
+
+
+async def _remove(load: Load, paths: Sequence[str]) -> None:
+    """Remove what an attack has created, at a rate at which nobody waits for it: this is no part of one."""
+    remaining = iter(paths)
+    async for _ in paced(repeat(1 / REMOVED_A_SECOND, len(paths))):
+        await load.api.request("DELETE", next(remaining), DELETE_NOW)
 
 
 def requests(sizes: Sizes, of: Attack) -> list[tuple[float, str, str, Object]]:

@@ -77,14 +77,14 @@ class Sizes:
     def attacks(self) -> list[Attack]:
         """The attacks in the last seven tenths of the soak: two fifths of a part are calm, the rest is one.
 
-        The first third of each calm is left out: what the attack before it has created goes then.
+        The first half of each calm is left out: what the attack before it has created is removed then.
         """
         if not self.attackers:
             return []
         begin, length = self.seconds * 0.3, self.seconds * 0.7 / (2 * self.pairs)
         found = list[Attack]()
         for pair, served in alternating((True, False), self.pairs):
-            calm, attack, end = (begin + length * share for share in (0.4 / 3, 0.4, 1.0))
+            calm, attack, end = (begin + length * share for share in (0.2, 0.4, 1.0))
             found.append(Attack(pair, served, (calm, attack), (attack, end)))
             begin = end
         return found
