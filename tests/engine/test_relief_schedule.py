@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, nan
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -72,6 +72,17 @@ def test_it_answers_as_a_plain_dict_does(
         ]
         assert getattr(heap, name)(*arguments) == getattr(plain, name)(*arguments)
         assert heap.next_due() == plain.next_due()
+
+
+def test_a_class_is_asked_about_when_more_may_be_done_if_that_is_sooner_but_not_at_once() -> None:
+    schedule, key = ReliefSchedule[RefusedKey](), KEYS[0]
+    for _ in range(5):
+        schedule.ask_again(key, 0.0)
+        schedule.take_due(1e9)
+    for at, due in ((0.1, FIRST_RELIEF_SECONDS), (2.5, 2.5), (1e6, RELIEF_SECONDS_MOST), (nan, 30.0)):
+        schedule.ask_again(key, 0.0, at)
+        assert schedule.due_at(key) == due
+        schedule.take_due(1e9)
 
 
 def test_classes_are_due_at_once_no_more_often_than_once_a_second() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -191,15 +193,35 @@ def test_one_pod_of_four_cores_is_not_taken_from_a_pool_with_a_minimum_of_three(
     assert "b1" in world.placed()
 
 
-def test_pods_that_are_too_young_are_spared_until_they_are_not() -> None:
+@pytest.mark.parametrize("chain", [(), (Preemption(),)])
+def test_pods_that_are_too_young_are_spared_until_they_are_not_to_the_very_time(chain: Any) -> None:
     spared = PoolPreemption(min_runtime_seconds=300.0)
-    world = world_of(mine("a", min_share=cores(2), preemption=AFTER_60), mine("b", preemption=spared))
+    pools = mine("a", min_share=cores(2), preemption=AFTER_60), mine("b", preemption=spared)
+    world = world_of(*pools, relieve=Chain((Reclaim(), *chain)))
+    world.sleep(17.0)
     world.add(*pods("b", 8))
     world.add(*pods("a", 2))
-    world.sleep(290.0)
+    world.sleep(299.99)
     assert world.victims() == []
-    world.sleep(60.0)
+    world.sleep(0.02)
     assert len(world.victims()) == 2
+
+
+def test_pods_that_may_not_go_anyway_are_not_waited_for() -> None:
+    """They are of pools that allow nothing to be taken, or need it: their ages matter to nobody."""
+    spared, reclaim = PoolPreemption(min_runtime_seconds=300.0), Reclaim()
+    world = world_of(
+        mine("a", min_share=cores(2), preemption=AFTER_60),
+        mine("b", preemption=replace(spared, allow_from=False)),
+        mine("c", min_share=cores(4), preemption=spared),
+        relieve=reclaim,
+    )
+    world.add(*pods("b", 4), *pods("c", 4))
+    world.add(*pods("a", 2))
+    world.sleep(100.0)
+    assert reclaim.next_at(world.engine._state.view) == inf
+    world.sleep(300.0)
+    assert world.victims() == []
 
 
 def test_a_pool_that_allows_nothing_to_be_taken_keeps_its_pods() -> None:

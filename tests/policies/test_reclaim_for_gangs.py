@@ -52,6 +52,15 @@ def test_a_gang_takes_a_minimum_back_on_several_nodes() -> None:
     assert victims_of(world) == 4
 
 
+def test_a_gang_takes_room_back_when_pods_are_old_enough_to_the_very_time() -> None:
+    world = starved(4, preemption=PoolPreemption(min_runtime_seconds=300.0))
+    world.add(*gang("a", 4))
+    world.sleep(299.99)
+    assert victims_of(world) == 0
+    world.sleep(0.02)
+    assert victims_of(world) == 4
+
+
 def test_what_is_free_is_used_and_no_more_is_taken_than_is_needed() -> None:
     world = world_of(mine("a", min_share=cores(4), preemption=AFTER_60), mine("b"), nodes=(4, 4))
     world.step(group("g", 4))

@@ -376,11 +376,14 @@ class ReliefSchedule(Generic[K]):
         """All refused tasks of the class are nominated now."""
         self._wait.pop(key, None)
 
-    def ask_again(self, key: K, now: float) -> None:
-        """Nothing could be done for some tasks of the class: make it due after a longer time than before."""
+    def ask_again(self, key: K, now: float, at: float = inf) -> None:
+        """Nothing could be done for some tasks of the class: make it due after a longer time than before.
+
+        `at`: when more may be done, if that is sooner; but not at once, so that questions stay bounded.
+        """
         wait = self._wait[key] = min(2 * self._wait.get(key, FIRST_RELIEF_SECONDS / 2), RELIEF_SECONDS_MOST)
         if key not in self._due.keys:
-            self._due.set(key, now + wait)
+            self._due.set(key, min(now + wait, max(at, now + FIRST_RELIEF_SECONDS)))
 
     def disappoint(self, key: K, now: float) -> None:
         """Room was made for a task of the class and does not come: others have taken it, or no victim goes.

@@ -112,7 +112,7 @@ class Relief:
         self._ask(Relieve, policy, policy.relieve, lambda: Refused(task_class, shown))
         nominated = sum(state.placed.is_nominated(task.uid) for task in shown)
         if not nominated:
-            state.relief.ask_again(key, state.now)
+            state.relief.ask_again(key, state.now, self._next_at(policy))
         elif nominated < len(
             waiting
         ):  # also of those that were shown: a policy may do only so much in a step
@@ -126,7 +126,7 @@ class Relief:
         if gang is None or gang.is_complete or gang.problem or gang.has_room:
             state.relief.discard((profile, key))
             return
-        members = nsmallest(MEMBERS_MOST, gang.held.values(), key=in_turn)
+        next_at, members = inf, nsmallest(MEMBERS_MOST, gang.held.values(), key=in_turn)
         shown = [task for task in members if task.preempts]
         if len(shown) >= gang.needed and limit_together(state.pools, shown, gang.needed) is None:
             trial = RoomTrial(state)
@@ -135,13 +135,19 @@ class Relief:
                 self._ask(Relieve, policy, policy.relieve_gang, lambda: asked)
             finally:
                 trial.end()
+            next_at = self._next_at(policy)
         held = len(self._nominations.of_gang(gang))
         if 0 < held < gang.needed:
             self._nominations.withdraw_gang(gang)
         if held >= gang.needed:
             state.relief.helped((profile, key))
         else:
-            state.relief.ask_again((profile, key), state.now)
+            state.relief.ask_again((profile, key), state.now, next_at)
+
+    def _next_at(self, policy: Relieve) -> float:
+        """When the policy may do more for the tasks that it was asked about last, seconds."""
+        at: float | None = self._state.guarded(policy, lambda: float(policy.next_at(self._state.view)))
+        return inf if at is None else at
 
     def _reserve(self, key: RefusedKey) -> None:
         state = self._state

@@ -5,6 +5,7 @@ evicted. Of other pods only numbers are said: whoever may not read a pod must no
 """
 
 from collections.abc import Iterator
+from math import inf
 
 import numpy as np
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from eclectus.engine.reports import having_room
 from eclectus.engine.state import State
 from eclectus.explain.node import leaving_on, next_check
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework.reclaim_victims import Protected, Search, Tally
+from eclectus.framework.reclaim_victims import Protected, Search
 from eclectus.model.explanation import Reclaim
 from eclectus.model.objects import Task
 
@@ -161,7 +162,7 @@ def _failed(
     claim, search = failed
     head, tally = f"pool {claim.pool} may take {_own(claim)} back, but", search.tally
     if tally.nodes > tally.none_above or (has_node and search.may_find()):
-        reason = f"{head} {'; '.join(_why(tally, now))}"
+        reason = f"{head} {'; '.join(_why(search, now))}"
         return Reclaim("notHelpful", reason, claim.pool, claim.kind, tally.nodes, next_check=at)
     why = _why_none_above(search) if has_node else "no node could run this pod when empty"
     return Reclaim("noneAbove", f"{head} {why}", claim.pool, claim.kind, next_check=at)
@@ -175,8 +176,9 @@ def _why_none_above(search: Search) -> str:
     return "no other pool holds more than its share"
 
 
-def _why(tally: Tally, now: float) -> Iterator[str]:
+def _why(search: Search, now: float) -> Iterator[str]:
     """What is so on the nodes that were examined, and what keeps their pods."""
+    tally = search.tally
     of_nodes = (
         (tally.none_above, "no pod is of a pool that may give"),
         (tally.only_held, "only room that is held for pods that wait is in its way"),
@@ -186,15 +188,15 @@ def _why(tally: Tally, now: float) -> Iterator[str]:
         if count:
             yield f"on {count} of {tally.nodes} nodes {words}"
     kept = [
-        f"{_pods(count)} {WHY[why]}{_until(tally, now) if why == 'minRuntime' else ''}"
+        f"{_pods(count)} {WHY[why]}{_until(search, now) if why == 'minRuntime' else ''}"
         for why, count in tally.pods.most_common()
     ]
     if kept:
         yield f"may not go: {', '.join(kept)}"
 
 
-def _until(tally: Tally, now: float) -> str:
-    return f" (the first for {tally.until - now:.0f} s more)"
+def _until(search: Search, now: float) -> str:
+    return f" (the first for {search.until - now:.0f} s more)" if search.until < inf else ""
 
 
 def _pods(count: int) -> str:

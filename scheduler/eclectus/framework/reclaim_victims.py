@@ -59,7 +59,6 @@ class Tally(Struct):
     only_held: int = 0  # nothing but room that is held for pods that wait is in the way
     too_little: int = 0  # the task does not fit without the pods that may go
     pods: Counter[Protected] = field(default_factory=Counter)
-    until: float = inf  # when the first of those that have not run for long enough may go, seconds
 
 
 class Search:
@@ -83,6 +82,7 @@ class Search:
         self._taking = Taking(view.pools, view.starvation, claim, task, together)
         self._going_of: dict[GangKey, int] = {}  # pods on their way out, of gangs that were looked at
         self.tally = Tally()
+        self.until = inf  # when the first pod has run for long enough that might go otherwise, seconds
         self.work = 0  # nodes that were examined, and pods of gangs
 
     def keeping(self) -> dict[str, Kept]:
@@ -228,7 +228,8 @@ class Search:
         pool = view.pools.tree.of_path(pod.pool)
         until = since + (0.0 if pool is None else pool.preemption.min_runtime_seconds)
         if view.now < until:
-            self.tally.until = min(self.tally.until, until)
+            if until < self.until and self._taking.keeps((pod,)) is None:
+                self.until = until
             return "minRuntime"
         return "budget" if self._violated_by((pod,)) else None
 

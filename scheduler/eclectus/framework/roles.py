@@ -271,6 +271,13 @@ class Relieve(Policy, ABC):
         Asked when tasks of the class are refused, and again later while tasks are left.
         """
 
+    def next_at(self, view: View) -> float:
+        """When more might be done for the tasks asked about last, though nothing happens; seconds.
+
+        Asked where nothing was done for them. inf: at no time that is known.
+        """
+        return inf
+
     def relieve_gang(self, view: View, refused: RefusedGang) -> Iterator[ReliefAction]:
         """Make room for as many of the tasks as start together, or for none; by default for none.
 

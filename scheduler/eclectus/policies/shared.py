@@ -378,6 +378,11 @@ class Chain(Relieve):
                 yield from policy.relieve(view, Refused(refused.task_class, left))
 
     @override
+    def next_at(self, view: View) -> float:
+        """The first time of any of them: where nothing was done, all were asked."""
+        return min(policy.next_at(view) for policy in self.policies)
+
+    @override
     def relieve_gang(self, view: View, refused: RefusedGang) -> Iterator[ReliefAction]:
         """What the first answers that makes room for the gang."""
         for policy in self.policies:

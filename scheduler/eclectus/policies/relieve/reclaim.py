@@ -64,11 +64,12 @@ class Reclaim(Relieve):
     def __post_init__(self) -> None:
         self._step_at = -inf  # the time of the step, seconds
         self._work = 0  # in this step, and tasks
+        self._next_at = inf  # when the first pod is old enough to go, of those in the way of the last tasks
         self._said = set[str]()  # pools that try out what they would take, and have said it in this step
 
     def relieve(self, view: View, refused: Refused) -> Iterator[ReliefAction]:
         """For each task whose pool has a claim, the node with the fewest victims."""
-        self._begin_step(view)
+        self._begin(view)
         for task in refused.tasks:
             if self._work >= WORK_MOST:
                 return  # the class is asked about again
@@ -79,7 +80,7 @@ class Reclaim(Relieve):
 
     def relieve_gang(self, view: View, refused: RefusedGang) -> Iterator[ReliefAction]:
         """For a gang whose pools have a claim, nodes for as many of its tasks as start together."""
-        self._begin_step(view)
+        self._begin(view)
         claims = view.starvation.claims(refused.tasks[0], view.now) if self._work < WORK_MOST else ()
         for claim in claims:
             if claim.pool in self._said:
@@ -88,6 +89,7 @@ class Reclaim(Relieve):
             is_whole = plan.is_found()
             refused.trial.end()
             self._work += plan.work
+            self._next_at = min(self._next_at, plan.until)
             if is_whole and view.pools.tries_out(claim.pool):
                 self._said.add(claim.pool)
                 for first in [each for each in plan.places if each.victims][:1]:
@@ -98,7 +100,12 @@ class Reclaim(Relieve):
                     yield from (Evict(pod, each.task, claim) for pod in each.victims)
                 return
 
-    def _begin_step(self, view: View) -> None:
+    def next_at(self, view: View) -> float:
+        """When the first pod in their way has run for its pool's `minRuntimeSeconds`."""
+        return self._next_at
+
+    def _begin(self, view: View) -> None:
+        self._next_at = inf
         if view.now != self._step_at:
             self._step_at, self._work = view.now, 0
             self._said.clear()
@@ -111,6 +118,7 @@ class Reclaim(Relieve):
             best = search.best(_rows(view, task_class, task), max(WORK_MOST - self._work, 0))
             self._work += search.work
             if best is None:
+                self._next_at = min(self._next_at, search.until)
                 continue
             row, found = best
             if not view.pools.tries_out(claim.pool):
@@ -131,6 +139,7 @@ class GangPlan:
         self.places = list[Place]()
         self.victims: dict[str, Task] = {}  # by uid
         self.work = 0  # nodes that were examined, and pods of gangs
+        self.until = inf  # when the first pod in the way is old enough to go, seconds
 
     def is_found(self) -> bool:
         """Look for all places; whether so many are found as are needed, and not all of them are free.
@@ -175,6 +184,7 @@ class GangPlan:
         best = search.best(rows, GANG_WORK_MOST - self.work)
         self.work += search.work
         if best is None:
+            self.until = min(self.until, search.until)
             return None
         self._last, found = best
         return Place(task, self._last, found.pods)
