@@ -85,6 +85,25 @@ def test_a_never_feasible_queue_is_activated_when_a_node_becomes_feasible() -> N
     assert world.engine.queue_counts().unschedulable == 1
 
 
+@pytest.mark.parametrize("change", ["shrink", "taint", "drop"])
+def test_a_queue_that_no_node_could_run_any_more_is_never_feasible_from_then_on(change: str) -> None:
+    world = small_world(make_engine(), cpu=2)
+    world.put_node(make_node("other", cpu=1))
+    world.add(make_task("placed", cpu=2), make_task("a", cpu=2))
+    (pending,) = world.engine._state.class_queues
+    assert not pending.never_feasible
+    match change:
+        case "shrink":
+            world.put_node(make_node("n0", cpu=1))
+        case "taint":
+            world.put_node(make_node("n0", cpu=2, taints=(Taint("a", "b", "NoSchedule"),)))
+        case "drop":
+            world.drop_node("n0")
+    assert pending.never_feasible
+    world.put_node(make_node("n0", cpu=2))
+    assert not pending.never_feasible
+
+
 def test_a_long_wait_is_no_missed_activation() -> None:
     world = small_world(make_engine(), cpu=1)
     world.add(*numbered(3))

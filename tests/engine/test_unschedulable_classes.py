@@ -95,14 +95,13 @@ class Model:
     def _add(self, spec: Any) -> None:
         self.index.add((spec, ""))
         # A class that another profile has added stays: its tasks there are still to be reported again.
-        was_never = self.never.get((spec, ""), False)
-        self.never[spec, ""] = was_never or not TaskClass(self.cluster, spec, "").feasible_count
+        self.never.setdefault((spec, ""), not TaskClass(self.cluster, spec, "").feasible_count)
 
     def _ask(self) -> None:
         expected = set()
         for key, was_never in self.never.items():
             fresh = TaskClass(self.cluster, *key)
-            if fresh.fits_now_count or (was_never and fresh.feasible_count):
+            if fresh.fits_now_count or was_never != (not fresh.feasible_count):
                 expected.add(key)
         found = self.index.with_room()
         assert set(found) == expected

@@ -36,7 +36,7 @@ class UnschedulableClasses:
     `_demand` [slots, columns]: what a task of the class demands, -inf of a resource that it does not request,
     inf of all if it requests one that no node offers.
     `_feasible` [rows / 8, slots]: a bit for each row, whether the class is feasible there.
-    `_never` [slots]: whether the class is feasible on no node, however empty.
+    `_never` [slots]: whether the class was feasible on no node, however empty, when it was added.
     """
 
     def __init__(self, classes: ClassCache) -> None:
@@ -70,6 +70,7 @@ class UnschedulableClasses:
             part = static_part(key[0])
             self._static[slot] = part, evaluation(self._cluster, part)
             self._followers.add(key)
+            self._never[slot] = not task_class.feasible_count
         elif not task_class.fits_now_count and key not in self._refused:
             return  # another queue of the class is unschedulable already
         self._write(slot, task_class)
@@ -92,9 +93,10 @@ class UnschedulableClasses:
         return rows if slot is None else rows[(self._feasible[rows >> 3, slot] & (1 << (rows & 7))) != 0]
 
     def with_room(self) -> list[ClassKey]:
-        """The classes that fit on a node now, or that were feasible nowhere and are feasible on a node now.
+        """The classes that fit on a node now, and those of which another thing is to be said than before.
 
-        They stay unschedulable until they are discarded.
+        These were feasible nowhere and are feasible on a node now, or the other way round. They stay
+        unschedulable until they are discarded.
         """
         if not self._slots:
             return []
@@ -106,10 +108,12 @@ class UnschedulableClasses:
         self._match_cluster()
         every_row = range(cluster.capacity)
         reshaped = every_row if reshaped is None else reshaped
+        left = np.zeros(len(self._demand), dtype=bool)  # slots that are feasible on fewer nodes now
         for begin in range(0, len(reshaped), ROWS_AT_ONCE):
-            self._update_feasible(np.array(reshaped[begin : begin + ROWS_AT_ONCE], dtype=np.intp))
+            left |= self._update_feasible(np.array(reshaped[begin : begin + ROWS_AT_ONCE], dtype=np.intp))
         rows = every_row if used is None else sorted({*reshaped, *used})
-        found = dict.fromkeys((*self._may_have_room(rows), *beside))
+        nowhere = (slot for slot in np.flatnonzero(left & ~self._never) if not self._feasible[:, slot].any())
+        found = dict.fromkeys((*self._may_have_room(rows), *beside, *(self._keys[int(at)] for at in nowhere)))
         return [key for key in found if self._has_room(key)]
 
     def _may_have_room(self, rows: Iterable[int]) -> list[ClassKey]:
@@ -129,7 +133,7 @@ class UnschedulableClasses:
         if key in self._refused and not task_class.fits_now_count:
             self._write(self._slots[key], task_class)
         is_never = self._never.item(self._slots[key])
-        return bool(task_class.fits_now_count or (is_never and task_class.feasible_count))
+        return bool(task_class.fits_now_count) or is_never != (not task_class.feasible_count)
 
     def _match_cluster(self) -> None:
         """The cluster may have got rows or columns."""
@@ -152,7 +156,6 @@ class UnschedulableClasses:
 
     def _write(self, slot: int, task_class: TaskClass) -> None:
         key: ClassKey = (task_class.spec, task_class.workload)
-        self._never[slot] = not task_class.feasible_count
         if task_class.fits_now_count:
             self._refused.add(key)
         else:
@@ -169,8 +172,9 @@ class UnschedulableClasses:
         if self._cluster.not_offered(spec.requests):
             demand[:] = np.inf
 
-    def _update_feasible(self, rows: Rows) -> None:
-        """Nodes on these rows have come, gone or changed."""
+    def _update_feasible(self, rows: Rows) -> NDArray[np.bool_]:
+        """Nodes on these rows have come, gone or changed; slots that are feasible on one of them no more."""
+        left = np.zeros(len(self._demand), dtype=np.uint8)
         holds = np.zeros((len(self._demand), len(rows)), dtype=bool)
         evaluated: dict[Spec, Mask] = {}
         for slot, (part, rules_hold) in self._static.items():
@@ -182,7 +186,9 @@ class UnschedulableClasses:
             is_feasible = holds[:, at] & (self._demand <= self._cluster.allocatable[row]).all(axis=1)
             bit = np.uint8(1 << (row & 7))
             byte = self._feasible[row >> 3]
+            left |= np.where(is_feasible, 0, byte & bit)
             self._feasible[row >> 3] = np.where(is_feasible, byte | bit, byte & ~bit)
+        return left.astype(bool)
 
     def _move_cursors(self) -> None:
         self._followers.skip_changes()
