@@ -22,6 +22,7 @@ from eclectus.policies.place.fit import BestFit
 from eclectus.policies.relieve.preemption import Preemption
 from eclectus.policies.relieve.reclaim import Reclaim
 from eclectus.policies.rosella import Rosella
+from eclectus.policies.shared import Chain
 from pool_worlds import AFTER_60, FAIR_60, cores, held, mine, pods, world_of
 from worlds import World
 

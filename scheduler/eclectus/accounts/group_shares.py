@@ -66,6 +66,11 @@ class GroupShares:
         counted = self._counted.get(uid)
         return None if counted is None else counted.group
 
+    def waits_in(self, uid: str) -> str | None:
+        """The group by which a pending task is counted, with room or without; None if it is not pending."""
+        counted = self._pending.get(uid)
+        return None if counted is None else counted.group
+
     @property
     def totals(self) -> Mapping[str, float]:
         """Resource -> what all nodes offer of it, where they do."""

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from eclectus.accounts.group_shares import prefixes
 from eclectus.accounts.pool_tree import PoolTree
+from eclectus.cluster.memo import unfile
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import PODS
 from eclectus.feasibility.topology.domains import DomainCounts, Domains, pods_of_quota
@@ -33,9 +34,13 @@ class NodeQuotas:
         self._version = -1  # of the tree, for which these are
         self._names: dict[str, None] = {}  # of Pools that state any
         self._counts: dict[_Held, DomainCounts] = {}
-        self._asking: dict[str, tuple[NodeQuota, ...]] = {}  # uid -> minima that are for a pod that waits
+        # uid -> the group of a pod that waits, and minima that are for it.
+        self._asking: dict[str, tuple[str, tuple[NodeQuota, ...]]] = {}
+        self._of_group: dict[str, dict[str, None]] = {}  # group -> their uids
         self._holding: dict[str, None] = {}  # uids of those of them that hold room all the same
-        self._asked = Counter[_Held]()  # what the others of them request
+        self._muted: dict[str, None] = {}  # groups of which nothing that waits may start
+        self._counted: dict[str, tuple[NodeQuota, ...]] = {}  # uid -> minima, of the others
+        self._asked = Counter[_Held]()  # what those request
 
     def __bool__(self) -> bool:
         """Whether any Pool states some."""
@@ -80,50 +85,78 @@ class NodeQuotas:
         counts.refresh()
         return counts.total
 
-    def wait(self, task: Task, *, is_held: bool) -> None:
-        """A pending pod that may run was seen; `is_held`: room is held for it."""
+    def wait(self, task: Task, group: str, *, is_held: bool) -> None:
+        """A pending pod of a group that may run was seen; `is_held`: room is held for it."""
         minima = tuple(each for each in task.spec.quotas if each.least)
-        if minima != self._asking.get(task.uid, ()):
-            self.leave(task.uid)
-            self._asking[task.uid] = minima
-            self._count(task.uid, 1)
+        if (group, minima) == self._asking.get(task.uid, (group, ())):
+            return
+        self.leave(task.uid)
+        if minima:
+            self._asking[task.uid] = group, minima
+            self._of_group.setdefault(group, {})[task.uid] = None
             if is_held:
-                self.hold(task.uid)
+                self._holding[task.uid] = None
+            self._count(task.uid)
 
     def leave(self, uid: str) -> None:
         """The pod is not pending, or may not run now; no error if it was not."""
-        self.release(uid)
-        self._count(uid, -1)
-        self._asking.pop(uid, None)
+        asking = self._asking.pop(uid, None)
+        if asking is not None:
+            unfile(self._of_group, asking[0], uid)
+            self._holding.pop(uid, None)
+            self._count(uid)
 
     def hold(self, uid: str) -> None:
         """Room is held for the pod; no error if it does not wait."""
-        if uid in self._asking and uid not in self._holding:
+        if uid in self._asking:
             self._holding[uid] = None
-            self._count(uid, -1)
+            self._count(uid)
 
     def release(self, uid: str) -> None:
         """No room is held for the pod any more; no error if none was."""
         if uid in self._holding:
             del self._holding[uid]
-            self._count(uid, 1)
+            self._count(uid)
 
-    def _count(self, uid: str, sign: int) -> None:
-        for each in self._asking.get(uid, ()):
-            at = _held_by(each)
-            self._asked[at] += sign * each.amount
-            if not self._asked[at]:
-                del self._asked[at]
+    def mute(self, group: str, *, is_muted: bool) -> None:
+        """Nothing of a group that waits may start, or it may again."""
+        if is_muted:
+            self._muted[group] = None
+        else:
+            self._muted.pop(group, None)
+        for uid in self._of_group.get(group, ()):
+            self._count(uid)
 
-    def lacking(self, path: str, kind: NodeAmounts, less: Mapping[str, int] = NOTHING) -> dict[str, int]:
-        """What a pool lacks of its minimum of a kind, as far as its pods that wait ask for it: by resource.
+    def _count(self, uid: str) -> None:
+        """Count what the pod asks for as it is now: nothing where it holds room, or may not start."""
+        group, minima = self._asking.get(uid, ("", ()))
+        after = () if uid in self._holding or group in self._muted else minima
+        before = self._counted.pop(uid, ())
+        if after:
+            self._counted[uid] = after
+        for quotas, sign in ((before, -1), (after, 1)):
+            for each in quotas:
+                at = _held_by(each)
+                self._asked[at] += sign * each.amount
+                if not self._asked[at]:
+                    del self._asked[at]
 
-        `less`: what of that which is held counts as waiting.
+    def lacking(
+        self,
+        path: str,
+        kind: NodeAmounts,
+        less: Mapping[str, int] = NOTHING,
+        idle: Mapping[str, int] = NOTHING,
+    ) -> dict[str, int]:
+        """What a pool lacks of its minimum of a kind, as far as pods that may start ask for it: by resource.
+
+        `less`: what of that which is held counts as waiting; `idle`: what waits and does not count.
         """
         found = {}
         for name, least in kind.amounts:
             at, waiting = (path, kind.key, kind.value, name), less.get(name, 0)
-            found[name] = min(least - self.held(*at) + waiting, self._asked[at] + waiting)
+            asked = self._asked[at] - idle.get(name, 0)
+            found[name] = min(least - self.held(*at) + waiting, asked + waiting)
         return {name: amount for name, amount in found.items() if amount > 0}
 
     def spare(self, path: str, kind: NodeAmounts, resource: str, least: int) -> int:

@@ -19,13 +19,14 @@ from msgspec.structs import replace
 
 from eclectus.accounts.group_shares import SEPARATOR, GroupShares, prefixes
 from eclectus.accounts.node_quotas import NodeQuotas
+from eclectus.accounts.pool_demand import PoolDemand
 from eclectus.accounts.pool_shares import Division, pools_below
 from eclectus.accounts.pool_tree import PoolTree, parent_of
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import PODS
 from eclectus.model.objects import Amounts, NodeQuota, Spec, Task
-from eclectus.model.pool import NO_AMOUNTS, Pool, PoolAmounts
+from eclectus.model.pool import NO_AMOUNTS, NodeAmounts, Pool, PoolAmounts
 
 _Amounts = Mapping[str, int]
 
@@ -84,6 +85,8 @@ class Pools:
         self._usage = GroupShares(cluster, pool_group, _no_fault, by_path=True)
         self._going = GroupShares(cluster, pool_group, _no_fault, by_path=True)
         self._going_pods: dict[str, Task] = {}  # by uid
+        self.unplaceable = GroupShares(cluster, pool_group, _no_fault)  # of what waits: what fits no node
+        self._unplaceable_pods: dict[str, Task] = {}  # by uid
         self._running: dict[str, int] = {}  # path -> jobs of which a pod holds room
         # By path: of it and the pools above, if they have any.
         self._bounds: dict[str, tuple[Bound, ...]] = {}
@@ -94,6 +97,7 @@ class Pools:
         self._limits_version = 0
         self._has_changed = False  # the tree, and what was derived of it has not been forgotten yet
         self._freed: dict[str, None] = {}
+        self._demand = PoolDemand(self)
 
     # -- the tree ------------------------------------------------------------------------------------
 
@@ -151,6 +155,7 @@ class Pools:
     def hold(self, task: Task) -> None:
         """Count a pod that holds room on a node."""
         if task.pool:
+            self.mark_placeable(task.uid)
             group = pool_group(task)
             if not self._usage.held(group):
                 self._count_job(group, 1)
@@ -190,6 +195,7 @@ class Pools:
             if not self._usage.held(group):
                 self._count_job(group, -1)
             self._freed.update(dict.fromkeys(prefixes(group)))
+            self._forget_if_gone(group)
 
     def regroup(self, task: Task) -> None:
         """The pod may be in another pool, or of another job."""
@@ -203,16 +209,53 @@ class Pools:
 
     def wait(self, task: Task) -> None:
         """A pending pod that may run was seen."""
-        if task.pool:
-            self._usage.wait(task)
-            self.node_quotas.wait(task, is_held=self._usage.group_of(task.uid) is not None)
+        uid = task.uid
+        if not task.pool:
+            self.leave(uid)
+            return
+        group, before = pool_group(task), self._usage.waits_in(uid)
+        self._usage.wait(task)
+        if self._demand.see(task, group):
+            self._usage.changes.record(group)
+        if before is not None and before != group:
+            self._forget_if_gone(before)
+        if uid in self._unplaceable_pods:
+            self._unplaceable_pods[uid] = task
+            self.unplaceable.wait(task)
         else:
-            self.leave(task.uid)
+            self.node_quotas.wait(task, group, is_held=self._usage.group_of(uid) is not None)
 
     def leave(self, uid: str) -> None:
         """The pod is not pending, or may not run now."""
+        if self._unplaceable_pods.pop(uid, None) is not None:
+            self.unplaceable.leave(uid)
+        group = self._usage.waits_in(uid)
         self._usage.leave(uid)
         self.node_quotas.leave(uid)
+        if group is not None:
+            self._forget_if_gone(group)
+
+    def mark_unplaceable(self, task: Task) -> None:
+        """No node could ever run the pod, which waits: until `mark_placeable` it is no demand."""
+        waits = self._usage.waits_in(task.uid) is not None and self._usage.group_of(task.uid) is None
+        if waits and task.uid not in self._unplaceable_pods:
+            self._unplaceable_pods[task.uid] = task
+            self.unplaceable.wait(task)
+            self.node_quotas.leave(task.uid)
+            self._usage.changes.record(pool_group(task))
+
+    def mark_placeable(self, uid: str) -> None:
+        """A node may be able to run the pod, or it is asked about again; no error if that is known."""
+        task = self._unplaceable_pods.pop(uid, None)
+        if task is not None:
+            group = pool_group(task)
+            self.unplaceable.leave(uid)
+            self.node_quotas.wait(task, group, is_held=False)
+            self._usage.changes.record(group)
+
+    def _forget_if_gone(self, group: str) -> None:
+        if not (self._usage.held(group) or self._usage.waiting(group)):
+            self._demand.forget(group)
 
     def _count_job(self, group: str, sign: int) -> None:
         for path in prefixes(group):
@@ -354,17 +397,37 @@ class Pools:
 
     # -- shares ----------------------------------------------------------------------------------------
 
-    def demand_of(self, path: str) -> _Amounts:
-        """What a pool holds and its waiting pods request, no more than its maximum."""
-        most = self.most_of(path)
-        return {name: min(amount, most.get(name, amount)) for name, amount in self._needed(path).items()}
+    @property
+    def may_wait_in_vain(self) -> bool:
+        """Whether any pool is limited, or a pod waits that fits no node ever."""
+        return bool(self._bounded or self._unplaceable_pods)
 
-    def _needed(self, path: str) -> _Amounts:
-        """What a pool holds and its waiting pods request, whatever it may hold."""
-        found = dict(self._usage.held(path))
-        for name, amount in self._usage.waiting(path).items():
-            found[name] = found.get(name, 0) + amount
-        return {name: amount for name, amount in found.items() if amount > 0}
+    def demand_of(self, path: str) -> _Amounts:
+        """What a pool holds, and its waiting pods request that may start; no more than its maximum."""
+        return self._demand.of(path)
+
+    def demand_without(self, tasks: Iterable[Task]) -> Mapping[str, _Amounts]:
+        """How much less each pool would demand without these pods, which wait: by path."""
+        usage, unplaceable = self._usage, self._unplaceable_pods
+        waiting = (each for each in tasks if each.pool and each.uid not in unplaceable)
+        return self._demand.without(
+            (pool_group(each), {**dict(each.spec.requests), PODS: 1})
+            for each in waiting
+            if usage.group_of(each.uid) is None
+        )
+
+    def lacking_on(self, path: str, kind: NodeAmounts, less: _Amounts, idle: _Amounts) -> Mapping[str, int]:
+        """What a pool lacks of its minimum of a kind of node, as far as its pods may start: by resource.
+
+        `less`: what of that which is held counts as waiting; `idle`: what waits and does not count.
+        """
+        self._demand.refresh()
+        return self.node_quotas.lacking(path, kind, less, idle)
+
+    def spare_on(self, path: str, kind: NodeAmounts, resource: str, least: int) -> int:
+        """What a pool holds on a kind of node beyond its minimum, or beyond what it needs of that."""
+        self._demand.refresh()
+        return self.node_quotas.spare(path, kind, resource, least)
 
     def part_of_minimum(self, path: str, spec: Spec) -> float:
         """The least part that a pool has of its minimum, of what is requested; 1 where it has all it needs.
@@ -395,7 +458,7 @@ class Pools:
         """
         pools = {path for group in self._usage.paths() for path in prefixes(group)}
         division = Division(self)
-        division.update({path: self._needed(path) for path in pools_below(pools)}, self.free_totals())
+        division.update({path: self.demand_of(path) for path in pools_below(pools)}, self.free_totals())
         return division.shares, division.contended
 
     def free_totals(self) -> Mapping[str, float]:

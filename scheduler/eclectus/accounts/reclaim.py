@@ -29,10 +29,10 @@ than its share too, and every pool on the way keeps its minimum.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from math import inf
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -80,13 +80,29 @@ class Clock(NamedTuple):
     nodes: str = ""  # as of an entitlement
 
 
-class Starvation:
-    """Since when pools have less than is theirs, and what they may claim for it."""
+class Idle(Protocol):
+    """Pods that wait although a node has room for them, because a policy has decided so."""
 
-    def __init__(self, pools: Pools, nominated: Callable[[], Iterable[Task]] = tuple) -> None:
+    @property
+    def version(self) -> Hashable:
+        """Another one when they may be others."""
+
+    def __iter__(self) -> Iterator[Task]: ...
+
+
+class Starvation:
+    """Since when pools have less than is theirs, and what they may claim for it.
+
+    What a pool has because its pods wait by choice, beside room, it does not lack.
+    """
+
+    def __init__(self, pools: Pools, nominated: Callable[[], Iterable[Task]], idle: Idle) -> None:
         """`nominated`: the pods for which room is held, and counted as held, and which are on no node."""
         self._pools = pools
         self._nominated = nominated
+        self._idle_pods = idle
+        self._idle: Mapping[str, Mapping[str, int]] = {}  # as of the last look: what pools demand for them
+        self._idle_on: Mapping[tuple[str, str], Mapping[str, int]] = {}  # likewise, by kind of node
         self.shares: Mapping[str, Mapping[str, float]] = {}  # as of the last look
         self.contended: Mapping[str, AbstractSet[str]] = {}  # likewise, of each pool and its siblings
         self.above_share: AbstractSet[str] = frozenset()  # likewise: pools that hold more than theirs of some
@@ -96,7 +112,7 @@ class Starvation:
         self._below_share: dict[str, float] = {}  # below the part of it at which they may claim it
         self._claiming: dict[str, None] = {}  # that were for so long, and have not all of their share yet
         self._known: dict[str, None] = {}  # names of pools that were looked at
-        self._cursor = -1  # in the changes of pools
+        self._seen: Hashable = None  # how far the changes of pools were, and which pods waited beside room
         self._look_at = -inf
         self._may_claim_now = set[tuple[str, Kind]]()
         self.has_new_claims = False  # whether the last look has found some; written here only
@@ -108,9 +124,10 @@ class Starvation:
 
         Then `has_new_claims` says whether some may claim what they might not.
         """
-        has_changed = self._pools.changes.head != self._cursor
+        seen = (self._pools.changes.head, self._idle_pods.version)
+        has_changed = seen != self._seen
         if has_changed and now >= self._look_at:
-            self._cursor, has_changed = self._pools.changes.head, False
+            self._seen, has_changed = seen, False
             self._look_at = now + max(LOOK_SECONDS, len(self._known) / POOLS_A_SECOND)
             self._look(now)
             self.looks += 1
@@ -144,7 +161,9 @@ class Starvation:
         self.shares, self.contended = pools.shares()
         self.above_share = {path for path in self.shares if self._is_above_share(path)}
         paths = {path: pool for pool in tree if (path := tree.path_of(pool.name)) is not None}
-        promised, promised_on = self._promised(), self._promised_on()
+        idle = tuple(self._idle_pods)
+        self._idle, self._idle_on = pools.demand_without(idle), _asked_on(idle)
+        promised, promised_on = self._promised(), _asked_on(self._nominated())
         for path, pool in paths.items():
             is_new, less = pool.name not in self._known, promised.get(path, {})
             before = pool.below_min_since if is_new else None
@@ -173,7 +192,9 @@ class Starvation:
         """Note on which kinds of nodes a pool lacks its minimum. `promised`: as of all nodes, by kind."""
         for kind in pool.min_share.by_node:
             at = (path, str(kind))
-            lacking = self._pools.node_quotas.lacking(path, kind, promised.get(at, EMPTY))
+            lacking = self._pools.lacking_on(
+                path, kind, promised.get(at, EMPTY), self._idle_on.get(at, EMPTY)
+            )
             _note(self._below_on, at, bool(lacking), now, before)
 
     def _promised(self) -> Mapping[str, Mapping[str, int]]:
@@ -186,15 +207,6 @@ class Starvation:
         for task in self._nominated():
             for path in (*prefixes(task.pool), task.pool) if task.pool else ():
                 _add(found.setdefault(path, Counter()), _holding(task), 1)
-        return found
-
-    def _promised_on(self) -> Mapping[tuple[str, str], Mapping[str, int]]:
-        """What each pool holds on no node yet for pods that run on a kind alone of which it has a minimum."""
-        found: dict[tuple[str, str], Counter[str]] = {}
-        for task in self._nominated():
-            for each in (each for each in task.spec.quotas if each.least):
-                amounts = found.setdefault((each.pool, f"{each.key}={each.value}"), Counter())
-                amounts[each.resource] += each.amount
         return found
 
     def _is_above_share(self, path: str) -> bool:
@@ -236,7 +248,9 @@ class Starvation:
         seconds, pool = self._patience(path, "minimum"), self._pools.tree.of_path(path)
         for kind in () if pool is None or seconds is None else pool.min_share.by_node:
             since, nodes = self._below_on.get((path, str(kind)), inf), str(kind)
-            lacking = self._pools.node_quotas.lacking(path, kind) if since + (seconds or 0.0) <= now else {}
+            if since + (seconds or 0.0) > now:
+                continue
+            lacking = self._pools.lacking_on(path, kind, EMPTY, self._idle_on.get((path, nodes), EMPTY))
             claim = Entitlement(path, "minimum", tuple(sorted(lacking.items())), nodes)
             if lacking and claim.is_for(task):
                 yield claim
@@ -267,7 +281,7 @@ class Starvation:
         least = self._pools.least_of(path)
         if not least:
             return {}
-        held, demand = self._pools.usage.held(path), self._pools.demand_of(path)
+        held, demand = self._pools.usage.held(path), self._demand(path)
         lacking = {
             name: min(amount, demand.get(name, 0)) - held.get(name, 0) + less.get(name, 0)
             for name, amount in least.items()
@@ -283,13 +297,18 @@ class Starvation:
         share, found, contended = self.shares.get(path, {}), dict[str, int](), self.contended.get(path)
         if not contended:
             return found
-        held, demand = self._pools.usage.held(path), self._pools.demand_of(path)
+        held, demand = self._pools.usage.held(path), self._demand(path)
         for name in contended:
             due = min(share.get(name, 0.0), demand.get(name, 0))
             has = held.get(name, 0) - less.get(name, 0)
             if has < int(due * part):
                 found[name] = int(due) - has
         return found
+
+    def _demand(self, path: str) -> Mapping[str, int]:
+        """What a pool demands, without its pods that wait by choice."""
+        demand, idle = self._pools.demand_of(path), self._idle.get(path, EMPTY)
+        return {name: amount - idle.get(name, 0) for name, amount in demand.items()}
 
 
 Kept = Literal["noPool", "own", "allowFrom", "nothing", "minimum", "notAbove", "share"]
@@ -458,7 +477,9 @@ class Taking:
             held = Counter[str]()
             for pod in gone.values():
                 _add(held, _holding(pod), 1)
-            if any(held[name] > quotas.spare(path, kind, name, least) for name, least in kind.amounts):
+            if any(
+                held[name] > self._pools.spare_on(path, kind, name, least) for name, least in kind.amounts
+            ):
                 return False
         return True
 
@@ -530,6 +551,16 @@ def _is_below(path: str, ancestor: str) -> bool:
 
 def _part(amount: float, share: float) -> float:
     return amount / share if share else inf if amount else 0.0
+
+
+def _asked_on(tasks: Iterable[Task]) -> Mapping[tuple[str, str], Mapping[str, int]]:
+    """What pods request that run on a kind of node alone of which a pool has a minimum: by path and kind."""
+    found: dict[tuple[str, str], Counter[str]] = {}
+    for task in tasks:
+        for each in (each for each in task.spec.quotas if each.least):
+            amounts = found.setdefault((each.pool, f"{each.key}={each.value}"), Counter())
+            amounts[each.resource] += each.amount
+    return found
 
 
 def _note(since: dict[K, float], path: K, is_so: bool, now: float, before: float | None) -> None:

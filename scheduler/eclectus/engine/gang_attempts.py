@@ -115,7 +115,7 @@ class GangAttempts:
         members = nsmallest(MEMBERS_MOST, gang.held.values(), key=in_turn)
         outer.count_classes(len({(task.spec, task.workload) for task in members}) - 1)
         if not self._may_have_room(gang, lead, members):
-            self._refuse(gang, pending)
+            self._refuse(gang, pending, members)
             return
         state.class_queues.answer(pending, turn.queue, turn.serial)
         state.end_turn(gang)
@@ -167,9 +167,14 @@ class GangAttempts:
         task_class = self._state.view.task_class(task)
         return bool(task_class.fits_now_count) or self._best.row_for((task.spec, task.workload)) is not None
 
-    def _refuse(self, gang: WaitingGang, pending: PendingClass) -> None:
+    def _is_feasible(self, task: Task) -> bool:
+        return bool(self._state.view.classes.current(task.spec, task.workload).feasible_count)
+
+    def _refuse(self, gang: WaitingGang, pending: PendingClass, members: Sequence[Task]) -> None:
         state = self._state
         never = not state.view.classes.current(*pending.class_key).feasible_count
+        if never and sum(map(self._is_feasible, members)) < gang.needed:
+            state.unplaceable(members)
         state.class_queues.mark_unschedulable(pending, state.now, never=never, message="")
         state.count_attempts("unschedulable", pending.profile, gang.needed)
         state.gang_refused(pending.profile, gang)

@@ -328,6 +328,7 @@ class SchedulingCycle(PendingTasks):
         if never_feasible:
             for waiting in pending:
                 state.reports.expedite(waiting.uid, state.now)
+            state.unplaceable(pending.left())
         state.class_queues.mark_unschedulable(pending, state.now, never=never_feasible, message=message)
         state.count_attempts("unschedulable", task.profile, len(pending))
         state.refused(pending.profile, pending.class_key)

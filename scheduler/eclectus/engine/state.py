@@ -63,11 +63,11 @@ from eclectus.engine.plan_records import PlanRecords
 from eclectus.engine.pod_volumes import PodVolumes
 from eclectus.engine.pool_records import PoolRecords
 from eclectus.engine.pool_refusals import PoolRefusals
-from eclectus.engine.queues.class_queues import ClassQueues, Queued
+from eclectus.engine.queues.class_queues import ClassQueues, PendingClass, Queued
 from eclectus.engine.queues.held_queues import HeldQueues
 from eclectus.engine.queues.near_slots import NearSlots
 from eclectus.engine.queues.node_queues import NodeQueues
-from eclectus.engine.queues.waits import Deferrals
+from eclectus.engine.queues.waits import Deferrals, TasksBesideRoom
 from eclectus.engine.quota import HeldBack
 from eclectus.engine.solves import Solves
 from eclectus.feasibility.task_class import ClassCache
@@ -134,16 +134,13 @@ class State:
         self.pools = self.accounts.pools
         self.has_pools = False  # whether there is a Pool, or was one; written by `use_pools` only
         self.held_back = HeldBack(self.pools)
-        self.starvation = Starvation(self.pools, self._nominated)
-        self.pool_records = PoolRecords(self.pools, self.starvation)
-        self.pool_refusals = PoolRefusals(self.pools.tree, self.known_pod)
         self.plan_records = PlanRecords(profiles, self.accounts.jobs, self.counters.plans, self.fault)
         self.solves = Solves()
         self.placed = PlacedPods(self.cluster, self.accounts.of_placed)
         self.evictions = Evictions()
         classes = ClassCache(self.cluster)
         holding = {each.scheduler_name for each in profiles if each.hold.traits.waits}
-        self.class_queues = ClassQueues(classes, profiles, holding)
+        self.class_queues = ClassQueues(classes, profiles, holding, self._placeable_again)
         self.held = HeldQueues(
             self.class_queues,
             self.profiles,
@@ -152,6 +149,10 @@ class State:
             counters=self.counters.data,
             near_slots=NearSlots(self.cluster, classes, self.placed, self.service_times),
         )
+        idle = TasksBesideRoom(classes, self.class_queues, self.deferrals, self.held.followed)
+        self.starvation = Starvation(self.pools, self._nominated, idle)
+        self.pool_records = PoolRecords(self.pools, self.starvation)
+        self.pool_refusals = PoolRefusals(self.pools.tree, self.known_pod)
         self.view = self._made_view(classes, seed)
         self._pending: dict[str, Task] = {}
         self.pending: Mapping[str, Task] = self._pending  # uid -> task, as last seen
@@ -251,6 +252,8 @@ class State:
         queued = self._add_to_class_queue(task, event)
         if queued is not None:
             self.places.move(task.uid, "classQueue", queued)
+            if self.has_pools:
+                self._note_placeable(task, queued.pending)
             if task.gang is not None:
                 self.gangs.let_go(task)
             self.reports.add(task.uid, self.now, queued.pending, at_once=queued.pending.never_feasible)
@@ -289,6 +292,25 @@ class State:
         if self.has_pools and self.held_back.may_start:
             for task in self.held_back.take_ready():
                 self.enqueue(self._pending[task.uid], "PoolChange")
+
+    def _note_placeable(self, task: Task, pending: PendingClass) -> None:
+        """Whether a pod that has joined a class is demand of its pool."""
+        if pending.never_feasible:
+            self.pools.mark_unplaceable(task)
+        else:
+            self.pools.mark_placeable(task.uid)
+
+    def unplaceable(self, tasks: Iterable[Task]) -> None:
+        """No node could ever run these tasks of a class, or so few of a gang that it never starts."""
+        if self.has_pools:
+            for task in tasks:
+                self.pools.mark_unplaceable(task)
+
+    def _placeable_again(self, pending: PendingClass) -> None:
+        """A class that no node could ever run is asked about again, or is empty."""
+        gang = None if pending.gang is None else self.gangs.find(pending.gang)
+        for task in pending if gang is None else tuple(gang.held.values()):
+            self.pools.mark_placeable(task.uid)
 
     def enqueue_lead(self, lead: Task, event: str) -> None:
         """Put the lead of a gang into a class queue of its own, where it waits for the turn of the gang."""
@@ -350,6 +372,8 @@ class State:
             take_out(uid, handle)
 
     def _leave_class_queue(self, uid: str, queued: Queued) -> None:
+        if self.has_pools:
+            self.pools.mark_placeable(uid)
         self.class_queues.discard(queued)
         if self.deferrals.since:
             self.deferrals.discard(uid)

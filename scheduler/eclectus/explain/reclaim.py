@@ -70,11 +70,13 @@ def _blocked(state: State, task: Task, task_class: TaskClass) -> Reclaim | None:
     limit = state.pools.limit_on(task)
     if limit is not None:
         return Reclaim("limited", f"{limit}: no room is taken back beyond a limit")
-    return _unable(state, task)
+    return _unable(state, task, task_class)
 
 
-def _unable(state: State, task: Task) -> Reclaim | None:
+def _unable(state: State, task: Task, task_class: TaskClass) -> Reclaim | None:
     """Why nobody is evicted for a pod of its kind."""
+    if not task_class.feasible_count and state.places.of(task.uid) not in IN_A_GANG:
+        return Reclaim("noneAbove", "its pools claim nothing for it: no node could run this pod when empty")
     if state.places.of(task.uid) in IN_A_GANG and state.gangs.pods[task.uid].problem:
         return Reclaim("gangIncomplete", "for a pod group that is not complete no room is taken back")
     if not task.preempts:
@@ -150,22 +152,19 @@ def _searched(state: State, task: Task, task_class: TaskClass, now: float) -> Re
             return Reclaim("possible", reason, *of, next_check=at)
         reason = f"{reason}, but it only tries that out (dryRun)"
         tried = tried or Reclaim("dryRun", reason, *of, next_check=at)
-    return tried or _failed(failed, has_node=bool(len(rows)), now=now, at=at)
+    return tried or _failed(failed, now, at)
 
 
-def _failed(
-    failed: tuple[Entitlement, Search] | None, *, has_node: bool, now: float, at: float | None
-) -> Reclaim:
+def _failed(failed: tuple[Entitlement, Search] | None, now: float, at: float | None) -> Reclaim:
     """Why no pool can take room back: of the first claim."""
     if failed is None:
         raise LookupError("no pool claims room")
     claim, search = failed
     head, tally = f"pool {claim.pool} may take {_own(claim)} back, but", search.tally
-    if tally.nodes > tally.none_above or (has_node and search.may_find()):
+    if tally.nodes > tally.none_above or search.may_find():
         reason = f"{head} {'; '.join(_why(search, now))}"
         return Reclaim("notHelpful", reason, claim.pool, claim.kind, tally.nodes, next_check=at)
-    why = _why_none_above(search) if has_node else "no node could run this pod when empty"
-    return Reclaim("noneAbove", f"{head} {why}", claim.pool, claim.kind, next_check=at)
+    return Reclaim("noneAbove", f"{head} {_why_none_above(search)}", claim.pool, claim.kind, next_check=at)
 
 
 def _why_none_above(search: Search) -> str:

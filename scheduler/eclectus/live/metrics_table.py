@@ -153,7 +153,7 @@ pool_held | gauge | resources | pool, resource
 pool_share | gauge | resources | pool, resource
     What the pool is entitled to now, by minima, weights and what its siblings need.
 pool_demand | gauge | resources | pool, resource
-    What its pods hold, and those that wait request.
+    What its pods hold, and those request that wait and may start.
 pool_waiting_pods | gauge | pods | pool
     Pods of the pool that wait.
 pool_running_jobs | gauge | jobs | pool

@@ -155,7 +155,7 @@ class PoolResource(Struct, frozen=True, rename="camel"):
 
     resource: str
     held: int
-    demand: int = 0  # held, and requested by pods that wait; no more than it may hold
+    demand: int = 0  # held, and requested by pods that wait and may start; no more than it may hold
     share: int = 0  # what it is entitled to now
     least: int = 0  # its minimum
     most: int | None = None  # that it may hold; None: no maximum of its own

@@ -119,7 +119,7 @@ class PoolRecord(Struct, frozen=True, gc=False):
 
     held: Amounts = ()
     held_by_node: tuple[NodeAmounts, ...] = ()  # of what its minimum or maximum states by node
-    demand: Amounts = ()  # held, and requested by pods that wait
+    demand: Amounts = ()  # held, and requested by pods that wait and may start
     share: Amounts = ()  # what it is entitled to now
     waiting_pods: int = 0
     running_jobs: int = 0

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
+from demand_model import demand_anew
 from eclectus.engine.engine import Engine
 from eclectus.model.commands import Bind, Command, Evict
 from eclectus.model.objects import HostPort, Task
@@ -62,6 +63,22 @@ def pools_hold_what_their_pods_hold(engine: Engine, known: Delivered) -> None:
     waiting = [task for task in state.pending.values() if task.uid not in on_nodes]
     may_run = [task for task in waiting if not task.gates and not task.deleting]
     assert state.pools.usage.waiting("").get("pods", 0) == len([task for task in may_run if task.pool])
+
+
+def pools_demand_what_may_start(engine: Engine) -> None:
+    """What waits in vain is no demand: kept up to date it is what it is if all is counted anew."""
+    state, pools = engine._state, engine._state.pools
+    never = [each for each in state.class_queues if each.never_feasible and each.gang is None]
+    of_gangs = {uid for uid in pools._unplaceable_pods if state.places.of(uid) in ("gang", "lead")}
+    waiting_for_none = {task.uid for each in never for task in each if task.pool}
+    without_room = {uid for uid in waiting_for_none if uid not in state.placed}
+    assert pools._unplaceable_pods.keys() - of_gangs == without_room
+    if pools.tree:
+        held = [task for task in state.placed.tasks() if task.pool]
+        waiting = [state.pending[uid] for uid in pools.usage._pending if uid not in state.placed]
+        expected = demand_anew(pools, held, waiting, pools._unplaceable_pods)
+        for path, amounts in expected.items():
+            assert {name: each for name, each in pools.demand_of(path).items() if each} == amounts, path
 
 
 def quotas_by_node_count_what_is_there(engine: Engine) -> None:

@@ -382,6 +382,10 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
         invariants.pools_hold_what_their_pods_hold(self.engine, self.server.delivered)
 
     @invariant()
+    def pools_demand_what_may_start(self) -> None:
+        invariants.pools_demand_what_may_start(self.engine)
+
+    @invariant()
     def room_is_held_for_gangs_as_a_whole(self) -> None:
         invariants.room_is_held_for_gangs_as_a_whole(self.engine)
 

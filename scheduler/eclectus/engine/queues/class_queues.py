@@ -190,6 +190,11 @@ class PendingClass:
     def __iter__(self) -> Iterator[Task]:
         return (task for queue in self.queues.values() for task in queue)
 
+    def left(self) -> Iterator[Task]:
+        """In a scheduling cycle: the tasks that wait here still."""
+        for queue in self.queues.values():
+            yield from (task for _, serial, task in queue.entries if serial not in queue.answered)
+
     @property
     def class_key(self) -> ClassKey:
         """Its spec and workload."""
@@ -370,9 +375,17 @@ class ClassQueues:
     """Pending classes by what is to be done with them."""
 
     def __init__(
-        self, classes: ClassCache, profiles: Iterable[Profile], holding: Container[str] = ()
+        self,
+        classes: ClassCache,
+        profiles: Iterable[Profile],
+        holding: Container[str] = (),
+        feasible_again: Callable[[PendingClass], None] = lambda pending: None,
     ) -> None:
-        """`holding`: the names of those profiles that hold tasks back for nodes with their data."""
+        """`holding`: the names of those profiles that hold tasks back for nodes with their data.
+
+        `feasible_again`: called with a class that was never feasible, before it is asked about again.
+        """
+        self._feasible_again = feasible_again
         self._holding, self._nodes = holding, classes.cluster.rows
         self._with_data: dict[PendingClass, DataClock] = {}
         self.with_data: Mapping[PendingClass, DataClock] = self._with_data  # of which a task names data
@@ -492,6 +505,8 @@ class ClassQueues:
         if pending.is_deferred or pending.is_withheld or pending.is_held:
             pending.is_deferred = pending.is_withheld = pending.is_held = False
             return
+        if pending.never_feasible:
+            self._feasible_again(pending)
         pending.unschedulable_since, pending.never_feasible, pending.message = None, False, ""
         pending.joined = 0
         class_key = pending.class_key

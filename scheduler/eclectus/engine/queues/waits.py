@@ -24,7 +24,7 @@ has changed by which the Order ranks groups, when a task joins or leaves the cla
 the first time `until` of an answer.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 from typing import NamedTuple
 
@@ -33,6 +33,7 @@ import numpy as np
 from eclectus.cluster.nodes import Cluster
 from eclectus.engine.queues.class_queues import ClassQueues, PendingClass
 from eclectus.engine.queues.cycle_order import accounts_of, ranks_of
+from eclectus.feasibility.task_class import ClassCache
 from eclectus.framework import Order, Profile, View, Wait
 from eclectus.model.objects import Task
 
@@ -80,6 +81,38 @@ class Deferrals:
             task, wait = deferred
             if wait.row is not None:
                 self._cluster.add_tentative(int(wait.row), task.spec.requests, -1)
+
+
+class TasksBesideRoom:
+    """Tasks that wait although a node has room for them: deferred ones, and those held for their data."""
+
+    def __init__(
+        self,
+        classes: ClassCache,
+        class_queues: ClassQueues,
+        deferrals: Deferrals,
+        holding: Mapping[PendingClass, object],
+    ) -> None:
+        """`holding`: the classes with tasks that may be held."""
+        self._classes = classes
+        self._class_queues = class_queues
+        self._deferrals = deferrals
+        self._holding = holding
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """Another one when they may be others; empty where there are none."""
+        deferred = len(self._deferrals.waits)
+        if not (deferred or self._holding):
+            return ()
+        return deferred, self._classes.cluster.usage.head, self._classes.cluster.shape.head
+
+    def __iter__(self) -> Iterator[Task]:
+        """With those behind them: of what is said of a task the others of its class wait too. O(classes)."""
+        for pending in self._class_queues if self.version else ():
+            by_choice = pending.waits or pending.held
+            if by_choice and self._classes.current(*pending.class_key).fits_now_count:
+                yield from pending
 
 
 EVERY_ROW = -1  # as a set of rows
