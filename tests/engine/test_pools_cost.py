@@ -7,11 +7,13 @@ from typing import Any
 from builders import make_cluster, make_engine, make_node, make_task
 from eclectus.accounts.pool_tree import PoolTree
 from eclectus.accounts.pools import Pools
+from eclectus.accounts.reclaim import LOOK_SECONDS
+from eclectus.engine.engine import Engine
 from eclectus.engine.queues.head_heap import PathHeap
 from eclectus.engine.quota import PoolMembers
 from eclectus.framework import Spec, Task, View
-from eclectus.model.events import PoolSeen
-from eclectus.model.pool import Pool
+from eclectus.model.events import BindConfirmed, PoolSeen, TaskGone, TaskSeen
+from eclectus.model.pool import Pool, PoolAmounts, PoolPreemption
 from eclectus.policies.order.pools import FairPools
 from eclectus.policies.place.fit import BestFit
 from worlds import World
@@ -79,6 +81,48 @@ def test_a_bind_changes_the_value_of_each_pool_above_the_pod_once(monkeypatch: A
     pools = len(set(followed))
     assert pools == 3 + 9 + 27
     assert len(followed) <= pools + DEPTH * 81, "each once as the pods arrive, then once a bind"
+
+
+def test_nothing_is_decided_in_steps_of_answers_in_which_no_pod_waits(monkeypatch: Any) -> None:
+    world = World(make_engine(BestFit(), order=FairPools()), make_node("n", cpu=100))
+    world.answers_binds = False
+    world.step(*map(PoolSeen, tree(2)))
+    world.step(*(TaskSeen(make_task(f"p{at}", asked_pool="t00")) for at in range(20)))
+    next_step_at, times, decide = world.engine.next_step_at(), list[float](), Engine._decide
+
+    def counted_decide(engine: Engine, now: float) -> None:
+        times.append(now)
+        decide(engine, now)
+
+    monkeypatch.setattr(Engine, "_decide", counted_decide)
+    for bind in world.in_flight:
+        world.step(BindConfirmed(bind.uid, bind.node), after=0.001)
+        assert world.engine.next_step_at() == next_step_at
+    assert not times
+    world.advance_to_next_step()
+    assert times == [next_step_at], "pools are looked at all the same"
+    world.step(TaskGone("uid-p0"), after=0.001)
+    assert world.engine.next_step_at() == times[0] + LOOK_SECONDS
+    assert len(times) == 1
+
+
+def test_a_pool_that_may_claim_sooner_than_before_does_so_though_no_pod_waits() -> None:
+    """Between two looks it lacks what it lacked at the first, also if the pods that waited are gone."""
+
+    def team(seconds: float) -> PoolSeen:
+        after, least = PoolPreemption(min_share_seconds=seconds), PoolAmounts((("pods", 2),))
+        return PoolSeen(Pool("team", namespaces=("default",), min_share=least, preemption=after))
+
+    world = World(make_engine(BestFit(), order=FairPools()), make_node("n", cpu=1))
+    world.step(team(600.0))
+    world.add(*(make_task(name, asked_pool="team", created=at) for at, name in enumerate("abc")))
+    world.sleep(20.0)
+    world.delete("c")  # after which the pools are looked at, and after the next one not yet
+    world.delete("b")
+    starvation = world.engine._state.starvation
+    assert not starvation.has_new_claims
+    world.step(team(10.0))
+    assert starvation.has_new_claims
 
 
 def test_pools_that_come_together_are_derived_once_and_pods_looked_at_once(monkeypatch: Any) -> None:

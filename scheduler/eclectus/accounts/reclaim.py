@@ -113,6 +113,7 @@ class Starvation:
         self._claiming: dict[str, None] = {}  # that were for so long, and have not all of their share yet
         self._known: dict[str, None] = {}  # names of pools that were looked at
         self._seen: Hashable = None  # how far the changes of pools were, and which pods waited beside room
+        self._version = -1  # of the tree, as of the last call of `look`
         self._look_at = -inf
         self._may_claim_now = set[tuple[str, Kind]]()
         self.has_new_claims = False  # whether the last look has found some; written here only
@@ -124,7 +125,8 @@ class Starvation:
 
         Then `has_new_claims` says whether some may claim what they might not.
         """
-        seen = (self._pools.changes.head, self._idle_pods.version)
+        self._version = self._pools.tree.version
+        seen = self._sight
         has_changed = seen != self._seen
         if has_changed and now >= self._look_at:
             self._seen, has_changed = seen, False
@@ -142,6 +144,17 @@ class Starvation:
                 self._claiming[path] = None
         self.has_new_claims = not self._may_claim_now <= before
         return is_due or self.has_new_claims
+
+    @property
+    def due_at(self) -> float:
+        """When `look` may find what it did not the last time; seconds, -inf for at once."""
+        if self._version != self._pools.tree.version:  # pools may claim after other times
+            return -inf
+        return self.next_due if self._sight == self._seen else min(self.next_due, self._look_at)
+
+    @property
+    def _sight(self) -> Hashable:
+        return self._pools.changes.head, self._idle_pods.version
 
     def below_min_since(self, path: str) -> float | None:
         """Since when a pool lacks its minimum, or one of some nodes; None if it has it, or needs less.

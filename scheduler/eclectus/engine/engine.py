@@ -74,10 +74,13 @@ class Engine:
         if has_news := handlers.has_news:
             handlers.bring_specs_up_to_date()
             may_decide = may_decide and not handlers.must_wait
-        if may_decide and (now >= self._recheck_at or not self._nothing_waits):
-            self._numpy_context.run(self._decide, now)
-        if may_decide and self._speculation is not None:
-            self._numpy_context.run(self._ask_for_stragglers, self._speculation, now)
+        if may_decide:
+            if now >= self._recheck_at or not self._nothing_waits:
+                self._numpy_context.run(self._decide, now)
+            elif state.has_pools:
+                self._decide_if_pools_are_due(now)
+            if self._speculation is not None:
+                self._numpy_context.run(self._ask_for_stragglers, self._speculation, now)
         if has_news and handlers.goes_on:
             self._next_step_at = now
         return state.end_step()
@@ -143,12 +146,22 @@ class Engine:
 
     @property
     def _nothing_waits(self) -> bool:
-        """Whether all pending pods are being bound, and nothing else than pods is decided about."""
+        """Whether all pending pods are being bound, and nothing is decided about but pods and Pools."""
         state = self._state
-        placed = state.placed
-        if len(state.pending) != len(placed.assumed):
+        if len(state.pending) != len(state.placed.assumed):
             return False
-        return not (placed.nominated or state.has_pools or state.plan_records.orders or state.gangs.changed)
+        return not (state.placed.nominated or state.plan_records.orders or state.gangs.changed)
+
+    def _decide_if_pools_are_due(self, now: float) -> None:
+        """Answers to binds, while nothing waits, are most of the steps of a busy cluster."""
+        state = self._state
+        at = min(state.pool_records.next_due, state.pool_refusals.next_due, state.starvation.due_at)
+        # Classes and gangs may still be due of which the last pod is bound or gone.
+        is_due = state.relief.waiting or state.reserving.waiting or state.gangs.retries
+        if at <= now or is_due or self._placement.goes_on:
+            self._numpy_context.run(self._decide, now)
+        elif at < inf:
+            self._next_step_at = at
 
     def _dispatch_nodes(self) -> None:
         state = self._state

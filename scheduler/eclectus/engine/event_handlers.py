@@ -306,7 +306,9 @@ class EventHandlers:
     @property
     def has_news(self) -> bool:
         """Whether specs of pods, or their pools, may have changed by anything but what was seen of them."""
-        return self._state.has_pools or self._selectors.has_news or self._specs.has_news
+        if self._state.has_pools and self._members.is_changing:
+            return True
+        return self._selectors.has_news or self._specs.has_news
 
     def bring_specs_up_to_date(self) -> None:
         """Complete pods whose terms select other namespaces now, late ones, and those with another spec.
