@@ -86,6 +86,21 @@ def test_no_more_waiting_jobs_are_demand_than_may_start_the_eldest_first() -> No
     assert (cpu["x"](), cpu["y"]()) == (3, 4)
 
 
+def test_a_job_that_may_start_because_another_one_has_ended_has_changed() -> None:
+    """What depends on the demand of its pool is reckoned again."""
+    pools = pools_of(Pool("all", running_jobs_most=1), Pool("x", parent="all"), Pool("y", parent="all"))
+    first, second = pod("first", "all/x"), pod("second", "all/y", created=1.0)
+    pools.wait(first)
+    pools.wait(second)
+    start(pools, first)
+    assert demand(pools, "all/y") == 0
+    pools.record_turned()
+    before = pools.changes.head
+    pools.release(first.uid)
+    pools.record_turned()
+    assert pools.changes.since(before) == ["all/x/uid-first", "all/y/uid-second"]
+
+
 def test_of_jobs_those_of_the_highest_priority_come_first() -> None:
     pools = pools_of(Pool("a", running_jobs_most=1))
     pools.wait(pod("old", "a", 2, job="old"))
@@ -197,8 +212,8 @@ class Story:
                     self.waiting[task.uid] = self.held.pop(task.uid)
             case "end" if self.held:
                 uid = random.choice(list(self.held))
-                pools.leave(uid)
-                pools.release(uid)
+                for step in random.sample([pools.leave, pools.release], 2):
+                    step(uid)
                 del self.held[uid]
             case "go" if self.waiting:
                 uid = random.choice(list(self.waiting))
@@ -213,12 +228,22 @@ class Story:
                 uid = random.choice(sorted(self.unplaceable))
                 self.unplaceable.discard(uid)
                 pools.mark_placeable(uid)
-            case "move" if self.waiting:
-                task = random.choice(list(self.waiting.values()))
-                self.waiting[task.uid] = moved = replace(task, pool=random.choice(LEAVES))
-                pools.wait(moved)
+            case "move" if self.waiting or self.held:
+                self._move()
             case "set" if random.random() < 0.3:
                 pools.set(some_pool(random, random.choice(TREE)))
+
+    def _move(self) -> None:
+        """A pod is in another pool: one that waits, that holds room, or both, which are seen in any order."""
+        random, pools = self.random, self.pools
+        among = self.waiting if random.random() < 0.5 and self.waiting else self.held or self.waiting
+        task = random.choice(list(among.values()))
+        among[task.uid] = moved = replace(task, pool=random.choice(LEAVES))
+        steps = [pools.regroup] if among is self.held else [pools.wait]
+        if among is self.held and pools.usage.waits_in(task.uid) is not None:
+            steps.append(pools.wait)
+        for step in random.sample(steps, len(steps)):
+            step(moved)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -273,3 +298,23 @@ def test_a_start_costs_the_depth_of_its_pool_and_not_the_jobs_that_wait(monkeypa
         start(pools, jobs[at + 9])
         assert demand(pools, "all") == 9
     assert len(recounted) <= 100 * 4
+
+
+def test_a_node_that_comes_costs_the_pools_whose_maximum_is_a_part_of_what_nodes_offer(
+    monkeypatch: Any,
+) -> None:
+    cluster = make_cluster(make_node(cpu=10))
+    pools = Pools(cluster)
+    for pool in (Pool("a", max_share=PoolAmounts((), 50.0)), Pool("b", running_jobs_most=3)):
+        pools.set(pool)
+    for at in range(20):
+        pools.wait(pod(f"a{at}", "a"))
+        pools.wait(pod(f"b{at}", "b"))
+    assert (pools.demand_of("a")["cpu"], demand(pools, "b")) == (5000, 3)
+    touched = list[str]()
+    for name in ("_recount", "_reckon"):
+        method = getattr(PoolDemand, name)
+        monkeypatch.setattr(PoolDemand, name, lambda self, at, of=method: (touched.append(at), of(self, at)))
+    cluster.set_node(make_node("more", cpu=20))
+    assert (pools.demand_of("a")["cpu"], demand(pools, "b")) == (15_000, 3)
+    assert touched == ["a"]

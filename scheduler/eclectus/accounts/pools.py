@@ -10,7 +10,7 @@ are compared by the one of which they request the largest part.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from math import floor
 
@@ -122,6 +122,7 @@ class Pools:
         """Limits, weights or minima are others: all that was derived of them is derived anew."""
         self._has_changed = False
         self._forget_amounts()
+        self._demand.change_tree()
         self._usage.changes.record_all()
         self._freed.update(dict.fromkeys(self._usage.paths()))
 
@@ -133,8 +134,16 @@ class Pools:
         if self._has_changed:
             self._follow_tree()
         if self.node_quotas:
-            self._follow_nodes()
+            self.follow()
         return self._usage.changes
+
+    def record_turned(self) -> None:
+        """Record in `changes` which groups demand something else by what others hold or wait for."""
+        turned = self._demand.take_turned()
+        if turned is None:
+            self._usage.changes.record_all()
+        for group in turned or ():
+            self._usage.changes.record(group)
 
     @property
     def freed(self) -> dict[str, None]:
@@ -160,6 +169,7 @@ class Pools:
             if not self._usage.held(group):
                 self._count_job(group, 1)
             self._usage.hold(task)
+            self._change_demand(group, task.uid)
             self.node_quotas.hold(task.uid)
             if task.deleting:
                 self.evict(task)
@@ -195,7 +205,7 @@ class Pools:
             if not self._usage.held(group):
                 self._count_job(group, -1)
             self._freed.update(dict.fromkeys(prefixes(group)))
-            self._forget_if_gone(group)
+            self._change_demand(group, uid)
 
     def regroup(self, task: Task) -> None:
         """The pod may be in another pool, or of another job."""
@@ -215,10 +225,9 @@ class Pools:
             return
         group, before = pool_group(task), self._usage.waits_in(uid)
         self._usage.wait(task)
-        if self._demand.see(task, group):
-            self._usage.changes.record(group)
+        self._demand.see(task, group)
         if before is not None and before != group:
-            self._forget_if_gone(before)
+            self._demand.change(before)
         if uid in self._unplaceable_pods:
             self._unplaceable_pods[uid] = task
             self.unplaceable.wait(task)
@@ -233,7 +242,7 @@ class Pools:
         self._usage.leave(uid)
         self.node_quotas.leave(uid)
         if group is not None:
-            self._forget_if_gone(group)
+            self._demand.change(group)
 
     def mark_unplaceable(self, task: Task) -> None:
         """No node could ever run the pod, which waits: until `mark_placeable` it is no demand."""
@@ -242,7 +251,7 @@ class Pools:
             self._unplaceable_pods[task.uid] = task
             self.unplaceable.wait(task)
             self.node_quotas.leave(task.uid)
-            self._usage.changes.record(pool_group(task))
+            self._note_change(pool_group(task))
 
     def mark_placeable(self, uid: str) -> None:
         """A node may be able to run the pod, or it is asked about again; no error if that is known."""
@@ -251,11 +260,19 @@ class Pools:
             group = pool_group(task)
             self.unplaceable.leave(uid)
             self.node_quotas.wait(task, group, is_held=False)
-            self._usage.changes.record(group)
+            self._note_change(group)
 
-    def _forget_if_gone(self, group: str) -> None:
-        if not (self._usage.held(group) or self._usage.waiting(group)):
-            self._demand.forget(group)
+    def _change_demand(self, group: str, uid: str) -> None:
+        """A pod of a group has got room or lost it; it may wait in another one, to which it has moved."""
+        self._demand.change(group)
+        waiting = self._usage.waits_in(uid)
+        if waiting is not None and waiting != group:
+            self._demand.change(waiting)
+
+    def _note_change(self, group: str) -> None:
+        """What a group demands is another amount, although it holds and waits for the same."""
+        self._demand.change(group)
+        self._usage.changes.record(group)
 
     def _count_job(self, group: str, sign: int) -> None:
         for path in prefixes(group):
@@ -280,7 +297,7 @@ class Pools:
         """Another number once limits may differ, or pods that hold room are in other pools; 0: no Pools."""
         if not self.tree:
             return 0
-        self._follow_nodes()
+        self.follow()
         return self._limits_version
 
     def excess_of(self, task: Task, nominated_of_job: int = 1) -> Limit | None:
@@ -311,7 +328,7 @@ class Pools:
 
     def bounds_of(self, path: str) -> tuple[Bound, ...]:
         """What limits a pool: itself, then those above it, as far as they state limits."""
-        self._follow_nodes()
+        self.follow()
         found = self._bounds.get(path)
         if found is None:
             on_the_way = (self._bound(each) for each in (path, *reversed(prefixes(path))))
@@ -335,7 +352,7 @@ class Pools:
         return self._stated(path, "min_share")
 
     def _stated(self, path: str, field: str) -> _Amounts:
-        self._follow_nodes()
+        self.follow()
         known = self._amounts.get((path, field))
         if known is None:
             pool = self.tree.of_path(path)
@@ -343,8 +360,8 @@ class Pools:
             known = self._amounts[path, field] = self._in_numbers(path, stated)
         return known
 
-    def _follow_nodes(self) -> None:
-        """Percentages are of what nodes offer."""
+    def follow(self) -> None:
+        """Take in what has changed of the tree, and of what nodes offer: percentages are of that."""
         if self._has_changed:
             self._follow_tree()
         if self._cluster.shape.head != self._shape_cursor:
@@ -354,6 +371,7 @@ class Pools:
                 self._usage.changes.record_all()
 
     def _forget_amounts(self) -> None:
+        self._demand.change_amounts()
         self._limits_version += 1
         self._bounds.clear()
         self._amounts.clear()
@@ -384,7 +402,7 @@ class Pools:
 
     def ranked_by(self, path: str) -> tuple[_Amounts, float]:
         """The minimum share and the weight of a pool: asked for of each pool above a pod that is bound."""
-        self._follow_nodes()
+        self.follow()
         found = self._ranked_by.get(path)
         if found is None:
             found = self._ranked_by[path] = self.least_of(path), self.weight_of(path)
@@ -401,6 +419,11 @@ class Pools:
     def may_wait_in_vain(self) -> bool:
         """Whether any pool is limited, or a pod waits that fits no node ever."""
         return bool(self._bounded or self._unplaceable_pods)
+
+    def limited(self) -> Iterator[str]:
+        """The paths of all pools with limits."""
+        paths = (self.tree.path_of(name) for name in self._bounded)
+        return (path for path in paths if path is not None)
 
     def demand_of(self, path: str) -> _Amounts:
         """What a pool holds, and its waiting pods request that may start; no more than its maximum."""

@@ -126,10 +126,10 @@ class Starvation:
         Then `has_new_claims` says whether some may claim what they might not.
         """
         self._version = self._pools.tree.version
-        seen = self._sight
-        has_changed = seen != self._seen
+        has_changed = self._sight != self._seen
         if has_changed and now >= self._look_at:
-            self._seen, has_changed = seen, False
+            self._pools.record_turned()
+            self._seen, has_changed = self._sight, False
             self._look_at = now + max(LOOK_SECONDS, len(self._known) / POOLS_A_SECOND)
             self._look(now)
             self.looks += 1
