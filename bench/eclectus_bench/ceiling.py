@@ -17,7 +17,9 @@ import uvloop
 from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.kubeclient.client import ApiClient, connected
 from eclectus.kubeclient.credentials import load
+from eclectus.live.write.binder import binding
 from eclectus.live.write.event_recorder import event_body
+from eclectus.live.write.write_queues import pod_path
 from eclectus.model.commands import Bind
 from eclectus_e2e.testbed.kubelet.api import Api, read_access
 
@@ -69,18 +71,8 @@ async def _send(client: ApiClient, waiting: Waiting) -> None:
                 "POST", f"/apis/events.k8s.io/v1/namespaces/{bind.namespace}/events", _event(bind)
             )
             continue
-        path = f"/api/v1/namespaces/{bind.namespace}/pods/{bind.name}/binding"
-        await client.send("POST", path, _binding(bind))
+        await client.send("POST", f"{pod_path(bind)}/binding", binding(bind, {}))
         waiting.put_nowait((EVENT, serial, bind))
-
-
-def _binding(bind: Bind) -> dict[str, object]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Binding",
-        "metadata": {"namespace": bind.namespace, "name": bind.name, "uid": bind.uid},
-        "target": {"apiVersion": "v1", "kind": "Node", "name": bind.node},
-    }
 
 
 def _event(bind: Bind) -> dict[str, object]:

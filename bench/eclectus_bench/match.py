@@ -1,6 +1,6 @@
 """The comparison with kube-scheduler: both on one control plane, pair by pair, in alternating order.
 
-Backlogs are drained a third time by what decides nothing: how much of that each of both reaches is shown.
+Each backlog is drained once more by a scheduler that decides nothing (ceiling.py), for comparison.
 """
 
 import shutil

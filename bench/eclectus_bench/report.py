@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from eclectus_bench.ceiling import SCHEDULER as CEILING
 from eclectus_bench.decisions import DecisionCost
 from eclectus_bench.drain import Drain
 from eclectus_bench.engine import EngineCost
 from eclectus_bench.match import Result, Sizes
 from eclectus_bench.plans import PlanCost
-from eclectus_bench.schedulers import CEILING, ECLECTUS, KUBE_SCHEDULER
+from eclectus_bench.schedulers import ECLECTUS, KUBE_SCHEDULER
 from eclectus_bench.simulator import SimulatorCost
 from eclectus_bench.stream import Stream
 from eclectus_e2e.pairs import Interval, ratio_interval
@@ -44,8 +45,7 @@ DRAIN_MEASURES = (
     Measure("scheduler memory, MiB", "peak_mib", most=1.0),
     Measure("start to first bind, s", "start_seconds"),
 )
-BOTH = (KUBE_SCHEDULER, ECLECTUS)
-CEILING_MEASURES = {each.title: each.field for each in DRAIN_MEASURES[:2]}
+RATES = DRAIN_MEASURES[:2]
 STREAM_MEASURES = (
     Measure("half load, p50, s", "p50_seconds"),
     Measure("half load, p99, s", "p99_seconds", most=1.0),
@@ -79,15 +79,15 @@ def compare(result: Result) -> list[Comparison]:
 
 def shares_of_ceiling(drains: Sequence[Drain]) -> dict[str, dict[str, Interval]]:
     """By measure and scheduler: its rate over that of what decides nothing, within pairs."""
-    by_name = {name: [run for run in drains if run.scheduler == name] for name in (CEILING, *BOTH)}
-    most = {run.pair: run for run in by_name[CEILING]}
+    most = {run.pair: run for run in drains if run.scheduler == CEILING}
+
+    def share(name: str, field: str) -> Interval:
+        runs = (run for run in drains if run.scheduler == name)
+        return ratio_interval([getattr(run, field) / getattr(most[run.pair], field) for run in runs])
+
     return {
-        title: {
-            name: ratio_interval([getattr(run, field) / getattr(most[run.pair], field) for run in runs])
-            for name, runs in by_name.items()
-            if name != CEILING
-        }
-        for title, field in CEILING_MEASURES.items()
+        measure.title: {name: share(name, measure.field) for name in (KUBE_SCHEDULER, ECLECTUS)}
+        for measure in RATES
     }
 
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eclectus_bench import ceiling as undecided
+from eclectus_bench.ceiling import SCHEDULER as CEILING
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.testbed import chart, processes
 from eclectus_e2e.testbed.controlplane.endpoint import free_ports
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane
 
 QPS = 5000.0  # kube-scheduler's client limit; its default of 50 would be all that is measured
-KUBE_SCHEDULER, ECLECTUS, CEILING = "kube-scheduler", "eclectus", "ceiling"
+KUBE_SCHEDULER, ECLECTUS = "kube-scheduler", "eclectus"
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def ceiling(plane: ControlPlane) -> SchedulerUnderTest:
         plane.kubeconfig, plane.directory, chart.NAMESPACE, chart.RELEASE
     )
     program = [sys.executable, "-m", "eclectus_bench.ceiling", str(kubeconfig)]
-    return SchedulerUnderTest(CEILING, undecided.SCHEDULER, lambda: _process(CEILING, plane, program))
+    return SchedulerUnderTest(CEILING, CEILING, lambda: _process(CEILING, plane, program))
 
 
 def compile_checkout() -> None:

@@ -70,6 +70,9 @@ def test_pending_pods_have_as_many_specs_as_there_are_shapes():
         ({"shapes": 21}, "21 shapes of 20 pods"),
         ({"probed": 4}, "4 probed nodes of 3"),
         ({"minutes": 0}, "must be above 0"),
+        ({"pairs": 0, "attackers": 1}, "must be above 0"),
+        ({"pairs": 2}, "2 pairs of attacks without attackers"),
+        ({"attackers": 470}, "would not be removed before the next one"),
     ],
 )
 def test_sizes_that_do_not_go_together_are_refused(change, problem):

@@ -13,14 +13,13 @@ from operator import itemgetter
 from typing import Any
 
 from eclectus_bench.load import DELETE_NOW, Load, pod
-from eclectus_bench.soak.sizes import Attack, Sizes
+from eclectus_bench.soak.sizes import REMOVED_A_SECOND, Attack, Sizes
 from eclectus_bench.soak.traffic import paced
 from eclectus_e2e.testbed.kubelet.api import MERGE
 
 NAMESPACE = "attacker"
 SERVICES, PODS = (f"/api/v1/namespaces/{NAMESPACE}/{kind}" for kind in ("services", "pods"))
 CREATED_WITHIN = 0.9  # of the time of an attack
-REMOVED_A_SECOND = 100.0
 SCHEDULER, NOBODY = "eclectus", "nobody"  # schedulerName of its pods: one that runs, and one that does not
 PATCH_SECONDS = 3.0  # between changes of a Service, each of which concerns all pods of the namespace
 LABELS = {f"l{at:02}": "v" for at in range(40)}

@@ -8,6 +8,8 @@ from eclectus_e2e.pairs import alternating
 Span = tuple[float, float]
 """Begin and end, seconds into the soak."""
 
+OBJECTS = 3.6  # of an attack, for each of the `attackers`
+REMOVED_A_SECOND = 100.0  # of them, after it
 MOST_ON_A_NODE = 50  # standing pods: the rest of a node's 110 is for those that come and go
 
 
@@ -16,7 +18,7 @@ class Attack:
     """One attack of a tenant, and the calm before it with which others' waits are compared.
 
     `served`: whether Eclectus is to place its pods. Otherwise they name a scheduler that nobody runs, which
-    shows what the objects cost by API server and etcd alone.
+    shows what the objects cost API server and etcd alone.
     """
 
     pair: int
@@ -54,6 +56,15 @@ class Sizes:
             raise UsageError(f"{self.shapes} shapes of {self.pending} pods: there are no more than pods")
         if self.probed > self.nodes:
             raise UsageError(f"{self.probed} probed nodes of {self.nodes}: there are no more than nodes")
+        if self.pairs > 1 and not self.attackers:
+            raise UsageError(f"{self.pairs} pairs of attacks without attackers: say how many")
+        for each in self.attacks[:1]:
+            calm_seconds = each.calm[1] - each.calm[0]
+            if self.attackers * OBJECTS > calm_seconds * REMOVED_A_SECOND:
+                raise UsageError(
+                    f"{self.attackers} attackers, {self.pairs} pairs, {self.minutes:g} minutes: what an "
+                    "attack creates would not be removed before the next one; choose fewer, or more minutes"
+                )
 
     @property
     def seconds(self) -> float:

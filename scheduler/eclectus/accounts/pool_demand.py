@@ -1,4 +1,4 @@
-"""What pools demand: what they hold, and what those of their waiting pods request that limits let start.
+"""What pools demand: what they hold, and what their waiting pods request that nothing but room keeps waiting.
 
 What waits in vain is no demand: pods that no node could ever run, all that waits in a suspended pool, and
 jobs beyond a limit of jobs. Of these so many count as may start beside those that run, highest priority

@@ -67,6 +67,10 @@ class Cluster(ResourceTable):
     def __len__(self) -> int:
         return len(self._rows)
 
+    def classes_within(self, comparisons: int, most: int) -> int:
+        """How many classes can be compared with all nodes for so many comparisons: 1 to `most`."""
+        return min(most, max(1, comparisons // max(1, len(self._rows))))
+
     def copy(self) -> Cluster:
         """The same nodes and pods in the same rows, which change by themselves; O(nodes x labels + groups).
 

@@ -23,5 +23,5 @@ class MinuteAllowance:
         self._left -= 1.0
 
     def next_at(self) -> float:
-        """When one may be spent, seconds; no later than when it was asked last if one may already."""
+        """When one may be spent, seconds; a time that is over if one may already."""
         return self._as_of + (1.0 - self._left) / A_SECOND

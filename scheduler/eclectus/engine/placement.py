@@ -36,7 +36,7 @@ class Placement:
         self._effects = effects
         self._nominations = nominations
         self._gang_attempts = GangAttempts(state, effects)
-        self._slices = CycleSlices()
+        self._slices = CycleSlices(state.cluster)
         self.goes_on = False  # whether the next step goes on with the cycle of this one; written here only
         self._faults_before = 0  # the cycle began
         self._withheld = WithheldClasses(state.class_queues, state.profiles)
@@ -81,7 +81,7 @@ class Placement:
         self._begin()
         refused = self._count_joined() if state.class_queues.joined else []
         by_profile: dict[str, list[PendingClass]] = {}
-        for pending in self._slices.take(state.class_queues.active, len(state.cluster)):
+        for pending in self._slices.take(state.class_queues.active):
             by_profile.setdefault(pending.profile, []).append(pending)
         active = list(by_profile.items())
         if len(active) > 1:

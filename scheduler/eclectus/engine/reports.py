@@ -314,7 +314,7 @@ class Explanations:
         state, reports = self._state, self._state.reports
         fit_errors, explained = FitErrors(state), set[ClassKey]()
         estimates = StepEstimates(state)
-        classes = min(CLASSES_MOST, max(1, EVALUATED_MOST // max(1, len(state.cluster))))
+        classes = state.cluster.classes_within(EVALUATED_MOST, CLASSES_MOST)
         due = reports.take_due(state.now, REPORTS_MOST)
         for at, uid in enumerate(due):
             task = state.pending[uid]

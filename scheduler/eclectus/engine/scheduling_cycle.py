@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from eclectus.accounts.pools import Limit
+from eclectus.cluster.nodes import Cluster
 from eclectus.engine.queues.class_queues import ClassQueues, PendingClass, PendingKey, SortedClassQueue
 from eclectus.engine.queues.cycle_order import CycleOrder, Found, PathCycleOrder, accounts_of
 from eclectus.engine.state import State
@@ -45,7 +46,12 @@ class CycleSlices:
     `is_cut`: the cycle began in an earlier step, or goes on in a later one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._nodes, self._classes_most = (
+            -1,
+            0,
+        )  # the nodes, and the classes that a step on so many asks about
         self._left: list[PendingClass] = []
         self._serial = 0  # of the cycle
         self._tasks_left = 0  # that may still leave their queues in this step
@@ -68,10 +74,12 @@ class CycleSlices:
         self._serial += 1
         self.is_cut = False
 
-    def take(self, active: Mapping[PendingKey, PendingClass], nodes: int) -> list[PendingClass]:
-        """Begin a step on so many nodes; returns the classes that are left of the cycle and still active."""
-        self._tasks_left = TASKS_MOST
-        self._classes_left = min(CLASSES_MOST, max(1, EVALUATED_MOST // max(1, nodes)))
+    def take(self, active: Mapping[PendingKey, PendingClass]) -> list[PendingClass]:
+        """Begin a step; returns the classes that are left of the cycle and still active."""
+        if self._nodes != len(self._cluster):
+            self._nodes = len(self._cluster)
+            self._classes_most = self._cluster.classes_within(EVALUATED_MOST, CLASSES_MOST)
+        self._tasks_left, self._classes_left = TASKS_MOST, self._classes_most
         self._is_resumed = self.is_cut
         taken, self._left = self._left, []
         return [each for each in taken if active.get(each.key) is each] if self.is_cut else taken

@@ -141,14 +141,7 @@ class State:
         classes = ClassCache(self.cluster)
         holding = {each.scheduler_name for each in profiles if each.hold.traits.waits}
         self.class_queues = ClassQueues(classes, profiles, holding, self._placeable_again)
-        self.held = HeldQueues(
-            self.class_queues,
-            self.profiles,
-            self.cluster,
-            self.guarded,
-            counters=self.counters.data,
-            near_slots=NearSlots(self.cluster, classes, self.placed, self.service_times),
-        )
+        self.held = self._made_held_queues(classes)
         idle = TasksBesideRoom(classes, self.class_queues, self.deferrals, self.held.followed)
         self.starvation = Starvation(self.pools, self._nominated, idle)
         self.pool_records = PoolRecords(self.pools, self.starvation)
@@ -160,8 +153,23 @@ class State:
         self._binds = Binds(self.cluster, self.placed, self.volumes, self.probe_validity)
         self.foreign_pending: dict[str, ForeignPod] = {}  # by uid
         self.places = Places()
-        # Place -> what takes a pod out of it, by its uid and handle; other places have no container.
-        self._leave: Mapping[PodPlace | None, Callable[[str, Any], None]] = {
+        self._leave = self._ways_out()
+        self._commands: list[Command] = []
+
+    def _made_held_queues(self, classes: ClassCache) -> HeldQueues:
+        """The queues of tasks that wait for nodes with their data."""
+        return HeldQueues(
+            self.class_queues,
+            self.profiles,
+            self.cluster,
+            self.guarded,
+            counters=self.counters.data,
+            near_slots=NearSlots(self.cluster, classes, self.placed, self.service_times),
+        )
+
+    def _ways_out(self) -> Mapping[PodPlace | None, Callable[[str, Any], None]]:
+        """Place -> what takes a pod out of it, by its uid and handle; other places have no container."""
+        return {
             "gang": lambda uid, _: self.gangs.discard(uid),
             "lead": self._leave_class_queue,
             "classQueue": self._leave_class_queue,
@@ -169,7 +177,6 @@ class State:
             "heldBack": lambda uid, _: self.held_back.discard(uid),
             "backOff": lambda uid, _: self.backoff.discard(uid),
         }
-        self._commands: list[Command] = []
 
     def _made_view(self, classes: ClassCache, seed: int) -> View:
         """What policies see: it refers to the parts, and so changes with them."""

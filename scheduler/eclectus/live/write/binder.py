@@ -92,16 +92,7 @@ class Binder:
         return self._refused(bind, given_up, "unsent")
 
     async def _post(self, bind: commands.Bind) -> None:
-        # The uid is a precondition: a new pod of the same name is not the one that was scheduled.
-        metadata: dict[str, Any] = {"namespace": bind.namespace, "name": bind.name, "uid": bind.uid}
-        if annotations := self.annotations(bind.uid):
-            metadata["annotations"] = annotations
-        body = {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": metadata,
-            "target": {"apiVersion": "v1", "kind": "Node", "name": bind.node},
-        }
+        body = binding(bind, self.annotations(bind.uid))
         # `timeout` ends the server's work on the request when we stop waiting for the answer.
         query = {"timeout": f"{self.timeout_seconds:g}s"}
         await self.context.client.send(
@@ -173,6 +164,20 @@ class Binder:
             _log.warning("probe not ended before a bind to its node: %s", error, extra=fields)
         else:
             _log.info("ended a probe whose room a pod takes", extra=fields)
+
+
+def binding(bind: commands.Bind, annotations: Mapping[str, str]) -> dict[str, Any]:
+    """The Binding to create; the pod gets the annotations with it."""
+    # The uid is a precondition: a new pod of the same name is not the one that was scheduled.
+    metadata: dict[str, Any] = {"namespace": bind.namespace, "name": bind.name, "uid": bind.uid}
+    if annotations:
+        metadata["annotations"] = annotations
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": metadata,
+        "target": {"apiVersion": "v1", "kind": "Node", "name": bind.node},
+    }
 
 
 def verdict(bind: commands.Bind, pod: Pod, *, is_certain: bool) -> Outcome | None:
