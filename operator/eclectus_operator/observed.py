@@ -120,6 +120,13 @@ class Pod(Struct, frozen=True):
         )
 
     @property
+    def began(self) -> float | None:
+        """When the first of its containers began to run, seconds since the epoch; None before that."""
+        states = (each.state.running or each.state.terminated for each in self.container_statuses)
+        starts = (time_seconds(each.started_at) for each in states if each is not None and each.started_at)
+        return min(starts, default=None)
+
+    @property
     def created(self) -> float:
         """When it was created, seconds since the epoch."""
         text = self.metadata.creation_timestamp

@@ -25,7 +25,10 @@ _log = logging.getLogger(__name__)
 
 
 class Contender(Protocol):
-    """A pod of a race. `lags`: why it straggles; `late`: what is said of a copy that is late in its stage."""
+    """A pod of a race. `lags`: why it straggles; `late`: what is said of a copy that is late in its stage.
+
+    `began`, `finished`: of its containers, seconds since the epoch.
+    """
 
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -41,6 +44,10 @@ class Contender(Protocol):
     def lags(self) -> str: ...  # noqa: D102
     @property
     def late(self) -> str: ...  # noqa: D102
+    @property
+    def began(self) -> float | None: ...  # noqa: D102
+    @property
+    def finished(self) -> float | None: ...  # noqa: D102
 
 
 P_co = TypeVar("P_co", bound=Contender, covariant=True)
@@ -155,16 +162,17 @@ class RaceSync(Sync):
     async def _take(self, about: About, race: Race[Contender], task: str) -> None:
         original, copy = race.original, race.copy
         if race.step is Step.WIN and original is not None and copy is not None:
-            text = f"{task}{copy.name} has ended before {original.name}, the pod that it is a copy of"
+            text = f"{task}{_settled(copy, original, 'its original', self.now)}"
             if await self._end(original, text):
                 self.context.metrics.count_copy("won")
                 await self._record(about, "CopyWon", text)
         elif copy is None:
             return
         elif race.step is Step.LOSE:
-            text = f"{task}{copy.name}: the pod that it is a copy of has ended first"
+            text = f"{task}{_settled(original, copy, 'its copy', self.now)}"
             if await self._end(copy, text):
                 self.context.metrics.count_copy("lost")
+                await self._record(about, "CopyLost", text)
         elif race.step in (Step.WITHDRAW, Step.DROP):
             text = copy.late if race.is_overdue else f"copy {copy.name} is not needed any more"
             await self._withdraw(about, race, task + text)
@@ -222,3 +230,21 @@ class RaceSync(Sync):
 
     async def _record(self, about: About, reason: str, note: str) -> None:
         await self.context.record(about, "Copy", reason, note, is_warning=False)
+
+
+def _settled(winner: Contender | None, loser: Contender, what: str, now: float) -> str:
+    """Who has ended first and who is deleted, each with the seconds for which it has run.
+
+    Without a winner its pod is gone, and the task is recorded as one that has succeeded.
+    """
+    won = "the task has succeeded before" if winner is None else f"{winner.name} has ended first"
+    ran = "" if winner is None else _ran(winner, now)
+    return f"{won}{ran}; {loser.name}, {what}, is deleted{_ran(loser, now) or ', which has not started'}"
+
+
+def _ran(pod: Contender, now: float) -> str:
+    """After how many seconds; empty while no container has begun."""
+    if pod.began is None:
+        return ""
+    until = pod.finished if pod.has_ended and pod.finished is not None else now
+    return f", after {max(0.0, until - pod.began):.0f} s"

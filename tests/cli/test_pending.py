@@ -112,6 +112,20 @@ def test_a_pod_that_waits_for_its_pool_has_another_reason_than_one_without_room(
     assert [each["reason"] for each in found["pods"]] == ["WaitingForQuota", "Unschedulable"]
 
 
+def test_a_copy_says_of_which_pod_it_is_one():
+    copy, others = pod("a-copy", reason="Unschedulable"), [pod("b", minutes=1)]
+    copy["metadata"] |= {
+        "labels": {"eclectus.dev/copy-of": "uid-a"},
+        "annotations": {"eclectus.dev/original": "a"},
+    }
+    found = rows([copy, *others], KNOWN)
+    assert [row["copyOf"] for row in found] == ["a", None]
+    head, of_copy, of_other = table(found, NOW)
+    at = head.index("COPY OF")
+    assert (of_copy[at:].split()[0], of_other[at:].split()[0]) == ("a", "-")
+    assert "COPY OF" not in next(iter(table(found[1:], NOW)))
+
+
 def test_a_pod_without_a_report_is_listed_too():
     _, line = table(rows([pod("p", "typo")], KNOWN), NOW)
     assert "typo (nobody)" in line

@@ -49,11 +49,23 @@ def test_the_life_of_a_pod_and_its_copy() -> None:
     assert world.said("a", 45.0) == late
     copy = make_task("a-copy", copy_of=task.uid, workload="w", node="n1", phase="Running", started=45.0)
     world.engine.step([TaskSeen(copy)], 45.0)
-    assert world.said("a", 45.0).startswith("a copy of it does the same work")
-    expected = "it is a copy of a pod that is expected to need 25 s more; it wins if it ends first"
+    assert world.said("a", 45.0).startswith("its copy a-copy does the same work")
+    expected = "it is a copy of a, which is expected to need 25 s more; it wins if it ends first"
     assert world.said("a-copy", 45.0) == expected
     world.engine.step([TaskGone(copy.uid)], 46.0)
     assert world.said("a", 46.0) == "it has had a copy, which is gone; no second one is made"
+
+
+def test_a_copy_that_waits_says_of_which_pod_and_names_none_of_another_namespace() -> None:
+    world = Running(Late())
+    task = world.start("a", 10.0)
+    world.engine.step([], 40.0)
+    world.engine.step([TaskSeen(make_task("a-copy", cpu=9, copy_of=task.uid, workload="w"))], 41.0)
+    assert world.said("a-copy", 41.0).startswith("it is a copy of a, which is expected to need")
+    forged = replace(make_task("forged", cpu=9, copy_of=task.uid), namespace="n")
+    world.engine.step([TaskSeen(forged)], 42.0)
+    said = explain_pod(world.engine, "n", "forged", 42.0).copies
+    assert said == "it is a copy of a pod that is gone, and does its work alone"
 
 
 def test_why_a_late_pod_gets_no_copy() -> None:

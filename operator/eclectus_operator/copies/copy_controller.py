@@ -60,6 +60,7 @@ class BarePod(Struct, frozen=True, gc=False):
     is_straggling: bool = False
     is_worth_restarting: bool = False  # it straggles, and rather than copied it should be ended
     lags: str = ""
+    began: float | None = None
     finished: float | None = None
     stage_until: float | None = None
     late: str = ""
@@ -114,6 +115,7 @@ def read(found: Object) -> BarePod:
         is_straggling=straggling is not None and straggling.status == "True",
         is_worth_restarting=_is_worth_restarting(pod.metadata, straggling),
         lags="" if straggling is None else straggling.message,
+        began=pod.began,
         finished=max(finishes, default=None),
         stage_until=stage_until,
         late=late,

@@ -95,7 +95,8 @@ class TaskPod(Struct, frozen=True, gc=False):
     copy_of: str = ""  # the uid of its original, if it is the copy of a pod that straggles
     is_straggling: bool = False  # its scheduler says that a copy is expected to end earlier, and `lags` why
     lags: str = ""
-    finished: float | None = None  # when they ended, by the clock of its node
+    began: float | None = None  # when its containers began to run, and ended, by the clock of its node
+    finished: float | None = None
     stage_until: float | None = None  # until when it may be in its stage of the life of a pod
     late: str = ""  # what is said if it still is then
     has_claims: bool = False  # that no other node may use as long as its own may
@@ -186,6 +187,7 @@ class NewPod:
             labels[names.SPECULATIVE_LABEL] = annotations[names.IDEMPOTENT] = "true"
         if self.original is not None:
             labels[names.COPY_OF_LABEL] = self.original.uid
+            annotations[names.ORIGINAL] = self.original.name
         if self.memory_factors:
             annotations[names.MEMORY_FACTORS] = factors_text(self.memory_factors)
         return {
@@ -249,6 +251,7 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
         copy_of=copy_of,
         is_straggling=straggling is not None and straggling.status == "True",
         lags="" if straggling is None else straggling.message,
+        began=pod.began,
         finished=ended,
         stage_until=stage_until,
         late=late,

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from eclectus.api.names import (
+    COPY_OF_LABEL,
     DEFAULT_SCHEDULER,
+    ORIGINAL,
     PART_OF,
     PART_OF_LABEL,
     PENDING_PODS,
@@ -148,6 +150,8 @@ def pending(
     Where the chart's visibility.enabled is set, the leader is asked too: STATE is where a pod waits, AHEAD
     how many others are before it in its queue, and MESSAGE why it waits now.
 
+    COPY OF is there if a copy of a pod that straggles waits, and names that pod.
+
     \b
     Permissions of the caller:
       list pods                in the namespace, or with -A in the cluster
@@ -244,10 +248,15 @@ def rows(pods: Iterable[Object], known: Mapping[str, Served], said: Said = Mappi
 
 def table(found: Sequence[Row], now: datetime, *, wide: bool = False) -> Iterator[str]:
     """The lines of a table in columns."""
-    has_states = any(row["state"] for row in found)
-    more = [*(["SINCE"] if wide else []), *(["STATE", "AHEAD"] if has_states else [])]
+    shown = {
+        "COPY OF": any(row["copyOf"] for row in found),
+        "SINCE": wide,
+        "STATE": (has_states := any(row["state"] for row in found)),
+        "AHEAD": has_states,
+    }
+    more = [head for head, is_shown in shown.items() if is_shown]
     heads = ["NAMESPACE", "POD", "SCHEDULER", "PRIORITY", "AGE", *more, "REASON", "MESSAGE"]
-    return aligned([heads, *(_cells(row, now, wide=wide, has_states=has_states) for row in found)])
+    return aligned([heads, *(_cells(row, now, more, wide=wide) for row in found)])
 
 
 def summary(found: Sequence[Row], known: Mapping[str, Served], now: datetime) -> Iterator[str]:
@@ -289,7 +298,15 @@ def _row(pod: Object, known: Mapping[str, Served], said: Object) -> Row:
         "state": said.get("state"),
         "ahead": said.get("ahead"),
         "group": said.get("group") or None,
+        "copyOf": _original(metadata),
     }
+
+
+def _original(metadata: Object) -> str | None:
+    """The pod that this one is a copy of; None if it is none."""
+    uid: str | None = metadata.get("labels", {}).get(COPY_OF_LABEL)
+    name: str | None = metadata.get("annotations", {}).get(ORIGINAL)
+    return None if uid is None else name or uid
 
 
 def _state(name: str, condition: Object, known: Mapping[str, Served]) -> str:
@@ -300,12 +317,15 @@ def _state(name: str, condition: Object, known: Mapping[str, Served]) -> str:
     return "other" if name == DEFAULT_SCHEDULER or is_reported_on else "nobody"
 
 
-def _cells(row: Row, now: datetime, *, wide: bool, has_states: bool) -> list[str]:
+def _cells(row: Row, now: datetime, more: Iterable[str], *, wide: bool) -> list[str]:
     state = row["scheduler"]
     name = f"{row['schedulerName']} ({state})" if state in ("no leader", "nobody") else row["schedulerName"]
     message = " ".join((row["message"] or "no scheduler has reported on it").split())
     cells = [row["namespace"], row["name"], name, str(row["priority"]), age(row["createdTime"], now)]
-    more = [age(row["since"], now)] if wide else []
-    if has_states:
-        more += [row["state"] or ABSENT, ABSENT if row["ahead"] is None else str(row["ahead"])]
-    return [*cells, *more, row["reason"] or ABSENT, shortened(message, wide=wide)]
+    further = {
+        "COPY OF": row["copyOf"] or ABSENT,
+        "SINCE": age(row["since"], now),
+        "STATE": row["state"] or ABSENT,
+        "AHEAD": ABSENT if row["ahead"] is None else str(row["ahead"]),
+    }
+    return [*cells, *map(further.get, more), row["reason"] or ABSENT, shortened(message, wide=wide)]

@@ -19,7 +19,9 @@ def copies_of(state: State, task: Task, now: float) -> str:
     if attempts is None or not (task.speculative or task.copy_of):
         return ""
     if task.copy_of:
-        return _of_copy(attempts, attempts.running.get(task.copy_of), now)
+        original = attempts.running.get(task.copy_of)
+        is_here = original is not None and original.task.namespace == task.namespace  # a label may be forged
+        return _of_copy(attempts, original if is_here else None, now)
     attempt = attempts.running.get(task.uid)
     said = "it may have a copy once it runs" if attempt is None else _of_original(attempts, attempt, now)
     unread = task.unread_progress
@@ -28,8 +30,9 @@ def copies_of(state: State, task: Task, now: float) -> str:
 
 def _of_original(attempts: Attempts, attempt: RunningAttempt, now: float) -> str:
     uid, said = attempt.task.uid, "it may have a copy; it is not late, or a copy would end no sooner"
-    if attempts.copy_of(attempt.task) is not None:
-        said = "a copy of it does the same work; the one that ends first counts, and the other is deleted"
+    if (copy := attempts.copy_of(attempt.task)) is not None:
+        does = f"its copy {copy.task.name} does the same work"
+        said = f"{does}; the one that ends first counts, and the other is deleted"
     elif attempts.has_had_copy(uid):
         said = "it has had a copy, which is gone; no second one is made"
     elif uid in attempts.marks:
@@ -47,7 +50,9 @@ def _of_copy(attempts: Attempts, original: RunningAttempt | None, now: float) ->
     if original is None:
         return "it is a copy of a pod that is gone, and does its work alone"
     left = _left(attempts, original.task.uid, now)
-    return f"it is a copy of a pod{left.replace(':', ' that is', 1)}; it wins if it ends first"
+    return (
+        f"it is a copy of {original.task.name}{left.replace(':', ', which is', 1)}; it wins if it ends first"
+    )
 
 
 def _left(attempts: Attempts, uid: str, now: float) -> str:

@@ -21,7 +21,10 @@ def test_the_copy_wins_and_its_original_goes():
     assert world.notes("CopyCreated") == [
         "a-copy runs beside a on n0, which straggles: 100 s left, 9 s elsewhere"
     ]
-    assert world.notes("CopyWon") == ["a-copy has ended before a, the pod that it is a copy of"]
+    assert world.notes("CopyWon") == [
+        "a-copy has ended first, after 6 s; a, its original, is deleted, after 8 s"
+    ]
+    assert world.notes("CopyLost") == []
 
 
 def test_the_original_wins_and_its_copy_goes():
@@ -30,6 +33,18 @@ def test_the_original_wins_and_its_copy_goes():
     assert world.left() == {"a": "Succeeded"}
     assert world.made() == 1
     assert 'eclectus_copy_steps_total{step="lost"} 1.0' in world.metrics.expose().decode()
+    assert world.notes("CopyLost") == [
+        "a has ended first, after 10 s; a-copy, its copy, is deleted, after 8 s"
+    ]
+
+
+def test_a_copy_that_has_lost_before_it_has_started_says_so():
+    world = BareWorld(seconds={"a": 10.0})
+    world.has_room = False
+    world.play(30)
+    assert world.notes("CopyLost") == [
+        "a has ended first, after 10 s; a-copy, its copy, is deleted, which has not started"
+    ]
 
 
 def test_of_two_that_succeed_at_once_one_is_left():

@@ -137,6 +137,17 @@ def test_the_copy_of_a_task_wins_and_its_original_is_marked_and_deleted():
     assert world.marked == [world.slow], "before it was deleted"
     assert world.left() == {("a", 0): "Succeeded", ("a", 1): "Succeeded"}
     assert {"CopyCreated", "CopyWon"} <= set(world.reasons())
+    (note,) = world.notes("CopyWon")
+    assert note.startswith("a[0]: ")
+    assert " has ended first, after 6 s; " in note
+
+
+def test_that_the_copy_of_a_task_has_lost_is_an_event_of_its_job():
+    world = CopyWorld(slow_seconds=6.0)
+    world.play(30)
+    (note,) = world.notes("CopyLost")
+    assert note.startswith("a[0]: ")
+    assert note.endswith("-copy, its copy, is deleted, after 4 s")
 
 
 def test_a_copy_is_made_as_its_original_and_elsewhere():
@@ -148,6 +159,7 @@ def test_a_copy_is_made_as_its_original_and_elsewhere():
     assert labels.pop("eclectus.dev/copy-of") == first["metadata"]["uid"]
     assert labels == first["metadata"]["labels"]
     assert labels["eclectus.dev/speculative"] == "true"
+    assert made["metadata"]["annotations"]["eclectus.dev/original"] == first["metadata"]["name"]
     assert made["metadata"]["ownerReferences"] == first["metadata"]["ownerReferences"]
     (term,) = made["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
         "nodeSelectorTerms"
