@@ -71,6 +71,17 @@ def test_the_wide_table_has_prices() -> None:
     assert [line[head.index("PRICE")] for line in lines] == ["1.25", "-"]
 
 
+def test_the_wide_table_says_how_many_times_as_long_work_takes_as_on_the_fastest_node() -> None:
+    mixed = known("mixed", 1.0, web=2.0, render=0.1)
+    rows = command.rows([*THREE, *page(mixed)], nodes=["bare"])
+    by_node = {row["node"]: row["slower"] for row in rows}
+    assert by_node == {"fast": 1.0, "typical": 2.0, "slow": 4.0, "mixed": 4.0, "bare": None}
+    assert {row["node"]: row["slower"] for row in command.rows([*THREE, *page(mixed)], "web")}["mixed"] == 1.0
+    assert "SLOWER" not in next(iter(command.table(rows, NOW)))
+    head, *lines = (line.split() for line in command.table(rows, NOW, wide=True))
+    assert [line[head.index("SLOWER")] for line in lines] == ["4.0", "4.0", "2.0", "1.0", "-"]
+
+
 def test_the_price_of_a_class_is_beside_its_speed_in_the_wide_table() -> None:
     dear, other = known("dear", 1.0, web=1.0), known("other", 2.0, web=2.0)
     dear["status"]["classes"][0]["price"] = 2.5

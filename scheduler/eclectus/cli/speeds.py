@@ -27,7 +27,7 @@ Output = Literal["table", "wide", "json", "yaml"]
 
 @click.command()
 @cluster_commands.output_option(
-    Output, "Output format; `wide` is a table with prices and all classes of work."
+    Output, "Output format; `wide` is a table with prices, SLOWER and all classes of work."
 )
 @click.option("--class", "only_class", default="", metavar="CLASS", help="Show this class of work only.")
 @click.option("-n", "--namespace", help="Show only classes of this namespace, and those that are shared.")
@@ -51,6 +51,10 @@ def speeds(
     may run on few others. With `-o wide` a class may have a price too: `0.30 x2.5` is a class that counts as
     running 2.5 times as long there, because the node is better used for other work. `-` is what nothing is
     known of; such nodes are last.
+
+    SLOWER (`-o wide`) is how many times as long work takes there as on the fastest node, at the class where
+    that is most. From 2.0 on (slowNode) pods there are late from their start for `speculate: late`, while the
+    fastest node has room.
 
     \b
     Permissions of the caller, in the cluster:
@@ -114,11 +118,12 @@ def rows(profiles: Sequence[NodeProfile], only_class: str = "", nodes: Sequence[
     for each in (work for profile in profiles for work in profile.status.classes):
         rates.setdefault(each.name, []).append(each.rate)
     medians = {name: _median(known) for name, known in rates.items()}
+    best = {name: max(known) for name, known in rates.items()}
     found = {name: _unknown(name) for name in nodes}
     for profile in profiles:
         name, last_probe = profile.metadata.name, profile.status.last_probe
         is_known = profile.status.epoch > 0
-        found[name] = _row(profile, medians, only_class) if is_known else _unknown(name, last_probe)
+        found[name] = _row(profile, medians, best, only_class) if is_known else _unknown(name, last_probe)
     return sorted(found.values(), key=lambda row: (_speed(row, only_class), row["node"]))
 
 
@@ -135,15 +140,16 @@ def table(found: Sequence[Row], now: datetime, *, wide: bool = False) -> Iterato
         samples.update({name: each["samples"] for name, each in row["classes"].items()})
     names = sorted(samples, key=lambda name: (-samples[name], name))  # those with the most samples first
     shown = names if wide else names[:CLASSES_SHOWN]
-    prices = ["PRICE"] if wide else []
-    heads = ["NODE", "SPEED", "STATE", "CONFIDENCE", "SAMPLES", *prices, *shown, "LAST SEEN", "LAST PROBE"]
+    more = ["PRICE", "SLOWER"] if wide else []
+    heads = ["NODE", "SPEED", "STATE", "CONFIDENCE", "SAMPLES", *more, *shown, "LAST SEEN", "LAST PROBE"]
     yield from aligned([heads, *(_cells(row, shown, now, wide) for row in found)])
     if len(names) > len(shown):
         yield f"({len(names) - len(shown)} more classes: -o wide, or --class NAME)"
 
 
-def _row(profile: NodeProfile, medians: dict[str, float], only_class: str) -> Row:
+def _row(profile: NodeProfile, medians: dict[str, float], best: dict[str, float], only_class: str) -> Row:
     status = profile.status
+    classes = [each for each in status.classes if only_class in ("", each.name)]
     return {
         "node": profile.metadata.name,
         "speed": status.speed,
@@ -151,6 +157,7 @@ def _row(profile: NodeProfile, medians: dict[str, float], only_class: str) -> Ro
         "confidence": status.confidence,
         "samples": sum(each.samples for each in status.classes),
         "price": status.price,
+        "slower": max((best[each.name] / each.rate for each in classes if each.rate), default=None),
         "observedTime": _moment(status.observed_time),
         "lastProbe": _probe(status.last_probe),
         "classes": {
@@ -161,15 +168,15 @@ def _row(profile: NodeProfile, medians: dict[str, float], only_class: str) -> Ro
                 "confidence": each.confidence,
                 "price": each.price,
             }
-            for each in status.classes
-            if only_class in ("", each.name)
+            for each in classes
         },
     }
 
 
 def _unknown(node: str, last_probe: LastProbe | None = None) -> Row:
-    of_speed = {"speed": None, "state": "Unknown", "confidence": None, "samples": 0, "price": None}
-    return {"node": node, **of_speed, "observedTime": None, "lastProbe": _probe(last_probe), "classes": {}}
+    of_speed = {"speed": None, "state": "Unknown", "confidence": None, "samples": 0}
+    unknown = {"price": None, "slower": None, "observedTime": None}
+    return {"node": node, **of_speed, **unknown, "lastProbe": _probe(last_probe), "classes": {}}
 
 
 def _probe(last: LastProbe | None) -> Row | None:
@@ -184,6 +191,7 @@ def _speed(row: Row, only_class: str) -> float:
 def _cells(row: Row, shown: Sequence[str], now: datetime, wide: bool) -> list[str]:
     classes = row["classes"]
     price = ABSENT if row["price"] is None else f"{row['price']:.2f}"
+    slower = ABSENT if row["slower"] is None else f"{row['slower']:.1f}"
     relative = [_relative(classes[name], wide) if name in classes else ABSENT for name in shown]
     probe = row["lastProbe"]
     return [
@@ -192,7 +200,7 @@ def _cells(row: Row, shown: Sequence[str], now: datetime, wide: bool) -> list[st
         row["state"],
         ABSENT if row["confidence"] is None else f"{row['confidence']:.0%}",
         str(row["samples"]),
-        *([price] if wide else []),
+        *([price, slower] if wide else []),
         *relative,
         age(row["observedTime"], now),
         f"{age(probe['endedTime'], now)} {probe['reason']}".strip() if probe else ABSENT,
