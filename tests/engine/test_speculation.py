@@ -14,7 +14,7 @@ from eclectus.engine.counters import CopyCounters
 from eclectus.engine.engine import Engine
 from eclectus.engine.speculation import LOOKS_MOST, MARKS_MOST
 from eclectus.framework import Attempt, Speculate, SpeculateTraits, Straggler, View
-from eclectus.model.commands import Bind, Fault, MarkStraggling
+from eclectus.model.commands import Bind, Fault, MarkStraggling, Report
 from eclectus.model.events import NodeSeen, PoolSeen, Resumed, TaskGone, TaskSeen
 from eclectus.model.objects import Task
 from eclectus.model.pool import Pool, PoolAmounts
@@ -125,6 +125,74 @@ def test_a_task_of_a_usual_node_is_late_beyond_one_and_a_half_times_what_it_take
     assert 15.0 <= at - began <= 15.0 * 1.25, (
         "it is looked at whenever it has run for a quarter as long again"
     )
+
+
+class Waiting(Running):
+    """A world in which the copy of a task waits for its node."""
+
+    def copied(self, name: str, **fields: Any) -> Task:
+        original = self.tasks[name]
+        given = {"copy_of": original.uid, "workload": "w", "created": self.now, **fields}
+        return self.see(make_task(f"{name}-copy", **given))
+
+    @property
+    def bound(self) -> dict[str, str]:
+        return {each.name: each.node for each in self.commands if isinstance(each, Bind)}
+
+
+SLOW_FITS_BEST = {"n0": 0.1, "n1": 0.1, "n2": 0.1, "n3": 0.025}
+
+
+def with_a_full_slow_node(policy: Speculate, cpu: float = 4) -> Waiting:
+    """Of four nodes n3 is four times slower, and the one that best fit takes."""
+    world = Waiting(policy, cpu=cpu, **SLOW_FITS_BEST)
+    world.past()
+    world.start("other", "n3", cpu=3, speculative=False)
+    world.start("a")
+    world.wait(1.0)
+    return world
+
+
+@pytest.mark.parametrize("policy", [Late(), LateOfHadoop()], ids=str)
+def test_no_copy_is_put_on_a_slow_node_whatever_place_prefers(policy: Speculate) -> None:
+    world = with_a_full_slow_node(policy)
+    world.copied("a")
+    world.see(make_task("plain", workload="w"))
+    assert world.bound.pop("plain") == "n3", "the fullest one, by best fit"
+    assert world.bound["a-copy"] != "n3"
+
+
+def test_a_copy_waits_rather_than_run_on_a_slow_node_until_it_is_the_attempt() -> None:
+    world = with_a_full_slow_node(Late())
+    for node in ("n0", "n1", "n2"):
+        world.start(f"full-{node}", node, cpu=4 - (node == "n0"), speculative=False)
+    copy = world.copied("a")
+    world.wait(2.0)
+    assert world.bound == {}
+    (why,) = (each.message for each in world.commands if isinstance(each, Report))
+    assert "1 node(s) were too slow for a copy" in why
+    world.start("full-again", "n0", speculative=False)
+    world.end("a", "Failed")
+    world.see(copy)
+    assert world.bound == {"a-copy": "n3"}
+
+
+def test_policies_that_know_no_slow_nodes_leave_copies_to_place() -> None:
+    world = with_a_full_slow_node(Spark())
+    world.copied("a")
+    assert world.bound == {"a-copy": "n3"}
+
+
+def test_where_slow_nodes_alone_have_room_nothing_is_late() -> None:
+    """The second time the whole node n2 has room, which is as fast as others."""
+    for full, late in ((("n0", "n1", "n2"), []), (("n0", "n1"), ["a"])):
+        world = Running(Late(), **SLOW_FITS_BEST)
+        world.past()
+        world.start("a", cpu=1)
+        for node in full:
+            world.start(f"full-{node}", node, cpu=4 - (node == "n0"), speculative=False)
+        world.wait(60.0)
+        assert world.late == late
 
 
 def test_only_tasks_that_have_opted_in_are_followed() -> None:

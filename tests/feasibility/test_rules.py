@@ -38,6 +38,7 @@ def test_the_rules_have_the_order_of_kube_scheduler() -> None:
         "TaintToleration",
         "NodeAffinity",  # that of the profile
         "NodeAffinity",
+        "SlowNodes",
         "NodeVolumeLimits",  # of a driver that must be installed
         "VolumeBinding",
         "VolumeBinding",
@@ -59,6 +60,11 @@ def test_a_plain_pod_fits_everywhere_and_few_rules_apply() -> None:
     assert runs_on(cluster, Spec()) == {"a", "b"}
     found = (*static_rules_of(plain.spec), *plain.usage_rules)
     assert [rule.plugin for rule in found] == ["NodeUnschedulable", "TaintToleration"]
+
+
+def test_a_copy_runs_on_no_node_that_is_named_as_slow_and_names_that_are_gone_refuse_none() -> None:
+    cluster = cluster_of(node("a"), node("b"), node("c"))
+    assert runs_on(cluster, Spec(slow_nodes=("b", "gone"))) == {"a", "c"}
 
 
 class Recorded:
@@ -102,6 +108,7 @@ def test_no_rule_reads_a_field_by_which_classes_may_differ_and_share(
             ),
             volume_use=VolumeUse(exclusive=("n/c",), attached=(("csi", 1),)),
             enforced_affinity=(Term((Requirement("zone", "Exists"),)),),
+            slow_nodes=("b",),
         )
     )
     for rule in rules:

@@ -37,7 +37,8 @@ def test_the_page_of_differences_lists_the_same(section, features):
 
 
 def test_every_filter_is_listed_as_working():
-    ours = {"Unsupported", "Devices"}  # the refusals above; shared GPUs are a part of NodeResourcesFit here
+    # The refusals above; shared GPUs are a part of NodeResourcesFit here; copies are no pods of users.
+    ours = {"Unsupported", "Devices", "SlowNodes"}
     rules = (*STATIC_RULES, *USAGE_RULES, SPREAD, AFFINITY, OWN_ANTI, EXISTING_ANTI)
     plugins = {rule.plugin for rule in rules} - ours
     assert set(re.findall(r"`([A-Z]\w+)`", row("filters"))) == plugins | {"NodeResourcesFit"}

@@ -296,6 +296,11 @@ class Attempts:
                 if not self._marks_of[key]:
                     del self._marks_of[key]
 
+    def original_of(self, copy: Task) -> RunningAttempt | None:
+        """The pod whose work a copy does a second time, if that runs."""
+        is_known = copy.uid in self._original_of
+        return self._running.get(copy.copy_of) if is_known else None
+
     def copy_of(self, task: Task) -> Copy | None:
         """The copy of a pod, as last seen; None if it has none."""
         return self._copies.get((task.namespace, task.uid))

@@ -11,6 +11,8 @@ from math import inf
 from operator import attrgetter
 from typing import Any
 
+from msgspec.structs import replace
+
 from eclectus.accounts.pool_tree import PoolNamespace
 from eclectus.cluster.nodes import Cluster
 from eclectus.engine.attempts import Attempts
@@ -125,7 +127,7 @@ class EventHandlers:
         attempts = self._state.attempts
         if attempts is not None and (task.speculative or task.copy_of):
             self._see_attempt(attempts, task)
-            task = attempts.rather_elsewhere(task)
+            task = self._elsewhere(attempts, task)
         if task.phase in ENDED:
             self._ended_seen(task)
         else:
@@ -168,6 +170,17 @@ class EventHandlers:
             attempts.end(task, self._state.now)
         elif task.profile in self._state.profiles:
             attempts.see(self._in_pool(task), self._state.now)
+
+    def _elsewhere(self, attempts: Attempts, task: Task) -> Task:
+        """A waiting pod, with the nodes on which it is not put, or rather not, since it does work again."""
+        original = attempts.original_of(task)
+        if original is None or task.node:
+            return attempts.rather_elsewhere(task)
+        state = self._state
+        speculate = state.profiles[original.task.profile].speculate
+        rows = state.guarded(speculate, speculate.too_slow, state.view, original.task)
+        slow = tuple(state.cluster.names[row] for row in rows or ())
+        return replace(task, spec=replace(task.spec, slow_nodes=slow)) if slow else task
 
     def _ours_seen(self, task: Task) -> None:
         """A pending pod of our profiles: completed now, or later where its namespace must wait."""

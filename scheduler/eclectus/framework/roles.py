@@ -356,6 +356,12 @@ class Speculate(Policy, ABC):
         wait; not about one that has had a copy.
         """
 
+    # Optional.
+
+    def too_slow(self, view: View, task: Task) -> Sequence[int]:
+        """The rows of the nodes on which no copy of this running task is put, whatever Place prefers."""
+        return ()
+
 
 class Waited(Struct, frozen=True, gc=False):
     """How the tasks of a class queue have waited for nodes with their data, since one has started there.

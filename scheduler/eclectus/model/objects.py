@@ -242,6 +242,7 @@ class Spec(Struct, frozen=True, gc=False, cache_hash=True):
     # Terms of other pods, preferred ones and those of required pod affinity, that match this pod.
     matched_preferences: tuple[PodAffinityTerm, ...] = ()
     enforced_affinity: tuple[Term, ...] | None = None  # of its profile: at least one must hold as well
+    slow_nodes: tuple[str, ...] = ()  # of a copy: the nodes that are too slow for it
     images: tuple[str, ...] = ()  # also of volumes, where its profile weighs them; with tag or digest
     quotas: tuple[NodeQuota, ...] = ()  # of its pools, of what it requests: engine/quota.py
 

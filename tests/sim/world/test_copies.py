@@ -8,9 +8,10 @@ import pytest
 
 from checked_worlds import run_checked
 from eclectus.model.errors import SettingsError
+from eclectus.sim.base.machine import TaskRun
 from eclectus.sim.base.results import CopiesResult, RunResult
 from eclectus.sim.scenario import Scenario
-from eclectus.sim.world.copies import Straggling
+from eclectus.sim.world.copies import Copies, CopyRun, Straggling
 from short_scenarios import scenario
 
 LATE: dict[str, Any] = {"policy": "late"}
@@ -52,6 +53,25 @@ def test_jobs_end_sooner_with_copies_and_every_task_counts_once() -> None:
     assert copies.won + copies.lost <= copies.started <= copies.marked
     assert copies.won > copies.lost
     assert copies.lost_original_seconds > 0.0
+
+
+def test_copies_keep_off_the_slow_machine_once_it_is_known_whatever_place_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By room alone the slow machine would get one copy in twelve."""
+    speeds = list[float]()
+    started = Copies.started
+
+    def noted(self: Copies, run: TaskRun) -> None:
+        if isinstance(run, CopyRun) and run.machine is not None:
+            speeds.append(run.machine.nominal_speed(""))
+        started(self, run)
+
+    monkeypatch.setattr(Copies, "started", noted)
+    place = {"policy": "least-allocated", "ties": "random"}
+    ran(world(profiles=[{"schedulerName": "it", "place": place, "speculate": LATE}]))
+    assert len(speeds) > 40
+    assert 0.25 not in speeds[10:]
 
 
 def test_equal_seeds_give_equal_runs() -> None:

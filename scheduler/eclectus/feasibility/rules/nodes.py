@@ -298,6 +298,23 @@ ENFORCED_AFFINITY = Rule(
     condition="the scheduler-enforced node affinity",
 )
 
+# -- slow nodes ------------------------------------------------------------------------------------
+
+
+def _is_not_slow(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
+    is_slow = np.zeros(cluster.capacity, dtype=bool)
+    is_slow[[cluster.rows[name] for name in spec.slow_nodes if name in cluster.rows]] = True
+    return ~is_slow[rows]
+
+
+SLOW_NODES = Rule(
+    plugin="SlowNodes",  # Eclectus' own: of copies alone, kube-scheduler knows neither these nor speeds
+    reason="node(s) were too slow for a copy",
+    applies=lambda spec: bool(spec.slow_nodes),
+    holds=_is_not_slow,
+    condition="a node that is not slow",
+)
+
 # -- labels of topologies --------------------------------------------------------------------------
 # The labels that a node must have for topology spread and for required pod affinity, whatever their values.
 # Part of kube-scheduler's PodTopologySpread and InterPodAffinity; the rest of these is in

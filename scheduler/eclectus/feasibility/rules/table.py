@@ -17,6 +17,7 @@ STATIC_RULES: tuple[Rule, ...] = (
     nodes.TAINT_TOLERATION,
     nodes.ENFORCED_AFFINITY,
     nodes.NODE_AFFINITY,
+    nodes.SLOW_NODES,
     volumes.DRIVERS,
     volumes.BOUND,
     volumes.UNBOUND,

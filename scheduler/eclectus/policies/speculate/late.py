@@ -7,15 +7,25 @@ M. Zaharia and others, "Improving MapReduce Performance in Heterogeneous Environ
   else is known of it, and run times of stragglers are heavy-tailed;
 - a copy must save time after its start, by what is expected of the fastest node with room now; the paper
   looks at the original alone;
-- slow nodes get no copies because placement knows speeds; there is no threshold for nodes;
+- a node is slow, and gets no copies, by its learned speed beside that of a typical node, not by the progress
+  of all tasks on it beside a percentile, which is never few nodes where all are alike;
 - the bound of copies is by pool and job, not of the cluster.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eclectus.framework import Attempt, Straggler, View, setting
+import numpy as np
+
+from eclectus.framework import Attempt, Straggler, Task, View, setting
 from eclectus.maths.stragglers import is_slowest, time_left
-from eclectus.policies.speculate.shared import Copies, Expected, expected, rates_of_progress
+from eclectus.policies.speculate.shared import (
+    Copies,
+    Expected,
+    expected,
+    feasible_rates,
+    rates_of_progress,
+)
 
 
 @dataclass(eq=False)
@@ -47,7 +57,8 @@ class Late(Copies):
     )
     slow_node: float = setting(
         2.0,
-        "a task is late from its start on a node that takes so many times as long as another with room",
+        "a task is late from its start on a node that takes so many times as long as another with room; and "
+        "no copy is put on one that takes more than so many times as long as half of the nodes",
         why="what is learned of nodes differs by less than that by chance",
         unit="times",
         least=1,
@@ -64,7 +75,14 @@ class Late(Copies):
             left, why = self._by_progress(attempt, attempt.progress), "by its progress"
         else:
             left, why = self._by_speed(attempt.age, times)
-        return None if left is None or left <= elsewhere else Straggler(left, elsewhere, why)
+        if left is None or left <= elsewhere or not self.has_place(view, attempt, times):
+            return None
+        return Straggler(left, elsewhere, why)
+
+    def too_slow(self, view: View, task: Task) -> Sequence[int]:
+        """The nodes that take more than so many times as long as the median of all that could run it."""
+        rows, rates = feasible_rates(view, task)
+        return rows[rates * self.slow_node < np.median(rates)].tolist() if len(rows) else []
 
     def _by_progress(self, attempt: Attempt, progress: float) -> float | None:
         rates = rates_of_progress(attempt.siblings, self.judged_after)

@@ -1,16 +1,20 @@
 """LATE as it was merged into Hadoop 0.21: by standard deviations instead of percentiles.
 
 A task is slow whose rate of progress is below the mean of its siblings' by more than `deviations` standard
-deviations; it must have run for a minute. Only tasks that say their progress are judged. Departures: bounds
-are those of pool and job, not the greatest of 10, a hundredth of the slots and a tenth of what runs; slow
-nodes are left out by placement, which knows speeds.
+deviations; it must have run for a minute. Only tasks that say their progress are judged. No copy is put on a
+node whose tasks take longer than the mean of all nodes by more than a deviation of these. Departures: bounds
+are those of pool and job, not the greatest of 10, a hundredth of the slots and a tenth of what runs; how long
+tasks take on a node is one over its learned speed, so a node without samples counts as typical.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eclectus.framework import Attempt, Straggler, View, setting
+from eclectus.framework import Attempt, Straggler, Task, View, setting
 from eclectus.maths.stragglers import is_slow, time_left
-from eclectus.policies.speculate.shared import Copies, expected, rates_of_progress
+from eclectus.policies.speculate.shared import Copies, expected, feasible_rates, rates_of_progress
+
+ROUNDING = 1e-9  # relative: equal nodes have a deviation of 0, or nearly
 
 
 @dataclass(eq=False)
@@ -38,7 +42,17 @@ class LateOfHadoop(Copies):
         if not is_slow(progress / attempt.age, rates, self.deviations):
             return None
         times = expected(view, attempt)
-        if times is None:
+        if times is None or not self.has_place(view, attempt, times):
             return None
         left = time_left(progress, attempt.age)
         return Straggler(left, times.elsewhere + self.start_seconds(view, attempt), "by its progress")
+
+    def too_slow(self, view: View, task: Task) -> Sequence[int]:
+        """The nodes whose times are above the mean of all by more than the deviations; dead ones too."""
+        rows, rates = feasible_rates(view, task)
+        times = 1.0 / rates[rates > 0.0]
+        if not len(times):
+            return ()
+        most = float(times.mean()) + self.deviations * float(times.std())
+        slow: list[int] = rows[rates * most < 1.0 - ROUNDING].tolist()
+        return slow

@@ -6,9 +6,23 @@ kind, so where nothing is learned it is the median of their run times.
 """
 
 from dataclasses import dataclass
+from math import inf
 from statistics import median
 
-from eclectus.framework import Attempt, Setting, Siblings, Speculate, SpeculateTraits, View, setting
+import numpy as np
+
+from eclectus.framework import (
+    Attempt,
+    Floats,
+    Rows,
+    Setting,
+    Siblings,
+    Speculate,
+    SpeculateTraits,
+    Task,
+    View,
+    setting,
+)
 
 START = Setting(
     "how long a copy takes from its creation to the start of its container, if not learned to be longer",
@@ -49,6 +63,10 @@ class Copies(Speculate):
         """From the creation of a copy to its start."""
         return max(self.start, view.learn.turnaround(attempt.task.workload))
 
+    def has_place(self, view: View, attempt: Attempt, times: "Expected") -> bool:
+        """Whether the fastest node with room may get a copy."""
+        return times.fastest not in self.too_slow(view, attempt.task)
+
 
 def rates_of_progress(siblings: Siblings, judged_after: float) -> list[float]:
     """Of those that say their progress and have run for so many seconds, and of those that have ended."""
@@ -63,6 +81,7 @@ class Expected:
 
     here: float
     elsewhere: float
+    fastest: int  # the row of that node
 
 
 def expected(view: View, attempt: Attempt) -> Expected | None:
@@ -75,8 +94,19 @@ def expected(view: View, attempt: Attempt) -> Expected | None:
         if node in rows and rate.item(rows[node]) > 0.0
     ]
     with_room = task_class.fits_now_rows
-    others = rate[with_room[with_room != attempt.row]]
-    if len(past) < LEAST_PAST or not len(others) or not others.max() > 0.0:
+    others = with_room[with_room != attempt.row]
+    if len(past) < LEAST_PAST or not len(others):
+        return None
+    fastest = int(others[rate[others].argmax()])
+    best = rate.item(fastest)
+    if not best > 0.0:
         return None
     work, here = median(past), rate.item(attempt.row)
-    return Expected(work / here if here > 0.0 else float("inf"), work / float(others.max()))
+    return Expected(work / here if here > 0.0 else inf, work / best, fastest)
+
+
+def feasible_rates(view: View, task: Task) -> tuple[Rows, Floats]:
+    """The rows of the nodes that could run a task, and their learned rates for it."""
+    task_class = view.task_class(task)
+    rows = np.flatnonzero(task_class.feasible)
+    return rows, view.speeds(task_class).rate[rows]
