@@ -175,8 +175,36 @@ def test_a_pod_that_has_been_reported_three_thousand_times_is_still_reported() -
         assert due is not None
         assert due - now <= 300
         now = due
-        assert reports.take_due(now, 9) == ["a"]
+        assert reports.take_due(now, 9, 9) == ["a"]
         reports.record("a", "message", "", now)
+
+
+def test_pods_of_a_class_that_are_due_are_reported_together() -> None:
+    reports = ReportSchedule()
+    for at in range(12):
+        reports.add(f"t{at}", at / 100, at % 3)
+    assert reports.take_due(2.0, 5, 9) == ["t0", "t3", "t6", "t9", "t1"]
+    assert reports.take_due(1.08, 99, 9) == ["t2", "t5", "t8", "t4", "t7"]
+    assert reports.take_due(2.0, 99, 9) == ["t10", "t11"]
+
+
+def test_repeated_reports_are_few_at_a_time_and_delay_no_first_one() -> None:
+    reports = ReportSchedule()
+    for at in range(100):
+        reports.add(f"t{at}", 0.0, at)
+    for uid in reports.take_due(1.0, 999, 4):
+        reports.record(uid, "message", "", 1.0)
+        reports.add(uid, 1.0)
+    reports.add("moved", 10.0)
+    reports.make_first_due("moved", 10.5)
+    reports.add("new", 10.2)
+    assert reports.next_due() == 10.5
+    assert len(reports.take_due(11.0, 999, 4)) == 5
+    assert reports.next_due() == pytest.approx(11.1)
+    assert reports.take_due(11.05, 999, 4) == []
+    assert len(reports.take_due(11.1, 3, 4)) == 3
+    assert reports.next_due() == pytest.approx(11.2)
+    assert "new" in reports.take_due(11.2, 999, 4)
 
 
 def test_a_pod_that_waits_for_hours_is_reported_again_before_its_event_expires() -> None:

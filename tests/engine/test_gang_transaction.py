@@ -66,7 +66,8 @@ def fingerprint(state: State) -> dict[str, Any]:
         "commands": list(state._commands),
         "reports": (
             dict(state.reports._first),
-            dict(state.reports._others._valid),
+            dict(state.reports._moved._valid),
+            dict(state.reports._repeated._valid),
             dict(state.reports._reported),
         ),
         "fits": {

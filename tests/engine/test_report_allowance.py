@@ -73,9 +73,9 @@ def test_a_class_whose_reported_pod_is_bound_gets_another_one() -> None:
     for at, uid in enumerate("abc"):
         reports.add(uid, 8.0 + at / 10, "class")
     assert reports.next_due() == 9.0
-    assert reports.take_due(9.0, 99) == ["c"]
+    assert reports.take_due(9.0, 99, 99) == ["c"]
     reports.forget("c")
-    assert reports.take_due(9.0, 99) == ["b"]
+    assert reports.take_due(9.0, 99, 99) == ["b"]
     reports.forget("b")
     reports.forget("a")
     assert reports.next_due() == float("inf")

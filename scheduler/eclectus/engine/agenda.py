@@ -17,8 +17,9 @@ and the backlog would not end.
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from math import inf
+from operator import itemgetter
 from typing import Generic, NamedTuple, TypeVar
 
 from eclectus.cluster.due_times import DueTimes
@@ -76,6 +77,7 @@ REPORTS_A_SECOND = 0.1  # beside that
 REPORTS_SAVED = 5.0  # at most
 REPORTS_IN_ADVANCE = 15.0  # of classes of which no pod is reported: an autoscaler knows nothing of them
 CLASSES_IN_TURN = 32  # of those that are looked at in one step
+REPEATS_PAUSE_SECONDS = 0.1  # between repeated reports, of which each step makes a few only
 
 
 class ReportAllowance:
@@ -139,7 +141,7 @@ class ReportSchedule:
 
     A pod that no node could ever run is reported at once. A pod that waits for room is reported after a grace
     period: most such waits end sooner, and every report costs two writes. Later reports are made ever less
-    often, and written only when the message has changed or its event will soon expire.
+    often, a few at a time, and written only when the message has changed or its event will soon expire.
 
     While reports are limited, classes of which no pod is reported come first. Once the eldest pod of such a
     class has waited for GRACE_SECONDS, its youngest is reported. It will wait for longest, and as long as it
@@ -157,9 +159,12 @@ class ReportSchedule:
         self._silent = OrderedDict[Hashable, None]()  # classes among these of which no pod is reported
         self._reporting: dict[str, Hashable] = {}  # uid -> class, of pods that wait after their first report
         self._reported_pods = Counter[Hashable]()  # how many of those a class has
-        self._others = DueTimes[str]()
+        self._moved = DueTimes[str]()  # first reports of pods that wait in another class than before
+        self._repeated = DueTimes[str]()
+        self._repeats_from = -inf  # seconds
         self.first: Mapping[str, object] = self._first  # by uid
-        self.others: Mapping[str, object] = self._others.keys  # by uid
+        self.moved: Mapping[str, object] = self._moved.keys  # by uid
+        self.repeated: Mapping[str, object] = self._repeated.keys  # by uid
         self.at_once: Mapping[str, object] = self._at_once  # by uid
         self._reported: dict[str, tuple[str, float, int]] = {}  # uid -> last message, when, how many reports
         self._written: dict[str, float] = {}  # uid -> when the last message was written, seconds
@@ -167,7 +172,8 @@ class ReportSchedule:
     def next_due(self) -> float:
         """When the next report is due, seconds; inf for never."""
         since, _ = next(iter(self._first.values()), (inf, None))
-        others = self._others.next_due() if self._others.keys else inf
+        others = max(self._repeated.next_due(), self._repeats_from) if self._repeated.keys else inf
+        others = min(others, self._moved.next_due()) if self._moved.keys else others
         allowance = self.allowance
         if allowance.grace == GRACE_SECONDS:
             at = min(since + GRACE_SECONDS, others)
@@ -182,13 +188,18 @@ class ReportSchedule:
 
         `class_key`: equal for pods of which the reports say the same, if it may be the first one of this pod.
         """
-        if uid in self._first or uid in self._others.keys or uid in self._at_once:
+        if (
+            uid in self._first
+            or uid in self._repeated.keys
+            or uid in self._at_once
+            or uid in self._moved.keys
+        ):
             return
         if uid in self._reported:
             _, when, times = self._reported[uid]
             gap = REPEAT_SECONDS * 2 ** min(times - 1, DOUBLINGS_MOST)
             due = now if at_once else now + GRACE_SECONDS
-            self._others.set(uid, max(due, when + min(gap, REPEAT_SECONDS_MOST)), rank=uid)
+            self._repeated.set(uid, max(due, when + min(gap, REPEAT_SECONDS_MOST)), rank=uid)
         elif at_once:
             self._at_once[uid] = now
         else:
@@ -205,8 +216,12 @@ class ReportSchedule:
         if self._leave_first(uid):
             self._at_once[uid] = now
 
-    def take_due(self, now: float, most: int) -> list[str]:
-        """Take out pods whose reports are due now, in order of their due times; at most so many."""
+    def take_due(self, now: float, most: int, repeated: int) -> list[str]:
+        """Take out pods whose reports are due now, in order of their due times, those of a class together.
+
+        At most so many, and at most `repeated` of which there were reports before: then others like them
+        wait for a pause. However many pods wait, what is said of them again takes little of the time.
+        """
         due, grace, is_limited = list[tuple[float, str]](), GRACE_SECONDS, self.allowance.is_limited(now)
         while len(due) < most and next(iter(self._at_once.values()), inf) <= now:
             uid, at = self._at_once.popitem(last=False)
@@ -217,13 +232,28 @@ class ReportSchedule:
             due += [(now, self._take_first(uid, is_limited)) for uid in self._due_in_advance(now, in_advance)]
             most = min(most, len(due) + self.allowance.left(now))
         while len(due) < most and self._first:
-            uid, (since, _) = next(iter(self._first.items()))
+            since, class_key = next(iter(self._first.values()))
             if since + grace > now:
                 break
-            due.append((since + grace, self._take_first(uid, is_limited)))
-        while len(due) < most and (at := self._others.next_due()) <= now:
-            due.append((at, self._others.take()[1]))
-        return [uid for _, uid in sorted(due)]
+            alike = self._due_of_class(class_key, grace, now, most - len(due))
+            due += [(since + grace, self._take_first(uid, is_limited)) for uid in alike]
+        while len(due) < most and (at := self._moved.next_due()) <= now:
+            due.append((at, self._moved.take()[1]))
+        if now >= self._repeats_from:
+            due += self._take_repeated(now, min(repeated, most - len(due)))
+        return [uid for _, uid in sorted(due, key=itemgetter(0))]
+
+    def _due_of_class(self, class_key: Hashable, grace: float, now: float, most: int) -> list[str]:
+        """Pods of a class that have waited for the grace, the eldest first: what is said of one holds for all."""
+        waiting = islice(self._of_class[class_key], most)
+        return list(takewhile(lambda uid: self._first[uid][0] + grace <= now, waiting))
+
+    def _take_repeated(self, now: float, most: int) -> Iterator[tuple[float, str]]:
+        for _ in range(most):
+            if (at := self._repeated.next_due()) > now:
+                return
+            yield at, self._repeated.take()[1]
+        self._repeats_from = now + REPEATS_PAUSE_SECONDS
 
     def _due_in_advance(self, now: float, most: int) -> list[str]:
         """The youngest pods of classes of which none is reported; at most so many."""
@@ -288,20 +318,21 @@ class ReportSchedule:
         """When the first report of a pod is due after the usual grace, seconds; None if none is to come."""
         if uid in self._first:
             return self._first[uid][0] + GRACE_SECONDS
-        return None if uid in self._reported else self._others.at(uid)
+        return self._moved.at(uid)
 
     def make_first_due(self, uid: str, at: float) -> None:
         """The first report of a pod, which waits in another class now, is due as before: then, seconds."""
         if uid in self._first and at < self._first[uid][0] + GRACE_SECONDS:
             self._leave_first(uid)
-            self._others.set(uid, at, rank=uid)
+            self._moved.set(uid, at, rank=uid)
 
     def cancel(self, uid: str) -> None:
         """The pod does not wait now; its last report stays known."""
         if self._leave_first(uid):
             return
         self._at_once.pop(uid, None)
-        self._others.discard(uid)
+        self._moved.discard(uid)
+        self._repeated.discard(uid)
         class_key = self._reporting.pop(uid, None)
         if class_key is not None:
             self._reported_pods[class_key] -= 1

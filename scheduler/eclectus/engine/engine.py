@@ -123,7 +123,11 @@ class Engine:
             self._nominations.dispatch_changed()
         # 7. Pods that still wait are reported, when their reports are due and all have been asked about.
         reports = state.reports
-        at = reports.next_due() if reports.first or reports.others or reports.at_once else inf
+        at = (
+            reports.next_due()
+            if reports.first or reports.repeated or reports.at_once or reports.moved
+            else inf
+        )
         if at <= now and not self._placement.goes_on:
             at = self._explanations.report_due()
         # 8. What is planned for DAG jobs is written, when it has changed.

@@ -291,6 +291,7 @@ EVALUATED_MOST = 250_000  # nodes that these are compared with, in all: some fif
 # wait for explanations.
 PAUSE_SECONDS = 0.1
 REPORTS_MOST = 500  # pods reported in one step, of however few classes
+REPEATED_PART = 4  # of the classes: so many of the pods at most have been reported before
 
 
 class Explanations:
@@ -315,7 +316,7 @@ class Explanations:
         fit_errors, explained = FitErrors(state), set[ClassKey]()
         estimates = StepEstimates(state)
         classes = state.cluster.classes_within(EVALUATED_MOST, CLASSES_MOST)
-        due = reports.take_due(state.now, REPORTS_MOST)
+        due = reports.take_due(state.now, REPORTS_MOST, -(-classes // REPEATED_PART))
         for at, uid in enumerate(due):
             task = state.pending[uid]
             explained.add((task.spec, task.workload))
