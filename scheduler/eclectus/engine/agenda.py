@@ -244,7 +244,7 @@ class ReportSchedule:
         return [uid for _, uid in sorted(due, key=itemgetter(0))]
 
     def _due_of_class(self, class_key: Hashable, grace: float, now: float, most: int) -> list[str]:
-        """Pods of a class that have waited for the grace, the eldest first: what is said of one holds for all."""
+        """Pods of a class that have waited for the grace, the eldest first; the same is said of all."""
         waiting = islice(self._of_class[class_key], most)
         return list(takewhile(lambda uid: self._first[uid][0] + grace <= now, waiting))
 
