@@ -10,6 +10,7 @@ import pytest
 
 from builders import make_engine, make_task
 from eclectus.engine import event_handlers, gang_attempts, placement, relief, reports, scheduling_cycle
+from eclectus.engine.agenda import ReportSchedule
 from eclectus.engine.pod_specs import late_pods
 from eclectus.framework import Action, Place, RelieveTraits, View
 from eclectus.model.commands import Fault, Report
@@ -102,6 +103,23 @@ def test_nodes_of_one_search_for_victims(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(examined) == len(set(examined)) == 3
     world.sleep(60.0)
     assert set(examined) == set(range(8)), "the next searches examine others"
+
+
+def test_pods_that_are_reported_again_in_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, record = Counter[float](), ReportSchedule.record
+
+    def counted(self: ReportSchedule, uid: str, message: str, on_the_pod: str, now: float) -> bool:
+        made[now] += 1
+        return record(self, uid, message, on_the_pod, now)
+
+    monkeypatch.setattr(ReportSchedule, "record", counted)
+    most = reports.CLASSES_MOST // reports.REPEATED_PART
+    world = small_world(make_engine(), cpu=4)
+    world.add(*(make_task(f"t{at}", cpu=5 + at) for at in range(3 * most)))
+    assert made.total() == 3 * most, "all for the first time"
+    made.clear()
+    world.sleep(15.0)
+    assert list(made.values()) == [most] * 3
 
 
 def test_pods_of_gangs_that_change_queues_in_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
