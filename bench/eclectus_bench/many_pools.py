@@ -12,7 +12,7 @@ from eclectus_bench.drain import Backlog, Drain, drain
 from eclectus_bench.load import DELETE_NOW, Load, Object, pod
 from eclectus_bench.match import bench_plane, plane_pids, print_run, with_nodes
 from eclectus_bench.schedulers import eclectus
-from eclectus_e2e.pairs import alternating
+from eclectus_e2e.pairs import alternating, ratio_interval
 from eclectus_e2e.progress import Progress
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane
 
@@ -77,13 +77,13 @@ def measure(sizes: Sizes) -> list[Pair]:
 
 
 def lines(pairs: Sequence[Pair]) -> Iterator[str]:
-    """Medians, the spread of the ratio, and whether it is what is wanted."""
-    ratios = [each.ratio for each in pairs]
-    kept = "met" if median(ratios) >= LEAST else "missed"
+    """Medians, the ratio with its interval, and whether it is what is wanted."""
+    ratio = ratio_interval([each.ratio for each in pairs])
+    kept = "met" if ratio.mean >= LEAST else "missed"
     yield (
         f"pods bound a second: {median(each.pooled.pods_per_second for each in pairs):.0f} in Pools,"
         f" {median(each.plain.pods_per_second for each in pairs):.0f} without;"
-        f" ratio {median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}), target >= {LEAST:g} {kept}"
+        f" ratio {ratio.text()} of {ratio.pairs} pairs, target >= {LEAST:g} {kept}"
     )
     yield (
         f"scheduler's CPU a pod, ms: {median(each.pooled.scheduler_cpu_ms for each in pairs):.2f} in Pools,"
