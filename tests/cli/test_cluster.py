@@ -6,16 +6,17 @@ import pytest
 import yaml
 
 from eclectus.cli import cluster_commands as cluster
+from eclectus.kubeclient.kubeconfigs import default_namespace
 
 
 def test_the_namespace_is_the_contexts(kubeconfig, tmp_path, monkeypatch):
-    assert cluster.default_namespace(kubeconfig, None) == "mine"
-    assert cluster.default_namespace(kubeconfig, "other") == "default"
+    assert default_namespace(kubeconfig, None) == "mine"
+    assert default_namespace(kubeconfig, "other") == "default"
     monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'none'}:{kubeconfig}")
-    assert cluster.default_namespace(None, None) == "mine"
+    assert default_namespace(None, None) == "mine"
     bare = tmp_path / "bare"
     bare.write_text(yaml.safe_dump({"contexts": [{"name": "a", "context": {}}], "current-context": "a"}))
-    assert cluster.default_namespace(bare, None) == "default"
+    assert default_namespace(bare, None) == "default"
 
 
 async def answered_after(event):

@@ -5,7 +5,6 @@ Their help and completion need neither asyncio nor YAML, and half the CPU of a r
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -21,9 +20,6 @@ REQUEST_SECONDS = 30.0
 QUIET_SECONDS = 2.0  # a wait that is longer than this is reported
 WATCH_SECONDS = 2.0  # between two looks of a command that keeps watching
 REPORT_SECONDS = 5.0  # time between two reports of one wait
-
-IN_CLUSTER = "KUBERNETES_SERVICE_HOST"  # the variable that every pod has
-IN_CLUSTER_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -45,30 +41,6 @@ def output_option(literal: Any, text: str) -> Callable[[Command], Command]:
     choices = get_args(literal)
     kind = click.Choice(choices)
     return click.option("-o", "--output", type=kind, default=choices[0], show_default=True, help=text)
-
-
-def default_namespace(kubeconfig: Path | None, context: str | None) -> str:
-    """The namespace of the context, as kubectl chooses it; in a pod, the pod's own."""
-    if kubeconfig is None and IN_CLUSTER in os.environ:
-        return IN_CLUSTER_NAMESPACE.read_text().strip()
-    from eclectus.kubeclient.credentials import yaml_of
-
-    documents = [yaml_of(each) or {} for each in _kubeconfigs(kubeconfig)]
-    current = context or next(filter(None, (each.get("current-context") for each in documents)), "")
-    contexts = [one for each in documents for one in each.get("contexts") or () if one["name"] == current]
-    return str((contexts[0].get("context") or {}).get("namespace") or "default") if contexts else "default"
-
-
-def has_credentials(kubeconfig: Path | None) -> bool:
-    """Whether anything names a cluster: an existing kubeconfig, or the pod this runs in."""
-    return bool(_kubeconfigs(kubeconfig)) or IN_CLUSTER in os.environ
-
-
-def _kubeconfigs(kubeconfig: Path | None) -> list[Path]:
-    """The existing files of credentials, as kubectl chooses them."""
-    named = str(kubeconfig or os.environ.get("KUBECONFIG") or Path("~/.kube/config").expanduser())
-    files = [Path(each) for each in named.split(os.pathsep) if each]
-    return [each for each in files if each.is_file()]
 
 
 async def permitted(

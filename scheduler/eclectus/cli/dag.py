@@ -27,6 +27,7 @@ from eclectus.cli.output import age, aligned, count, structured
 from eclectus.cli.verbs import WithVerbs
 from eclectus.kube.requests import FieldError, thousandths
 from eclectus.kube.stage_order import topological
+from eclectus.kubeclient.kubeconfigs import default_namespace
 from eclectus.maths.longest_paths import longest_paths
 from eclectus.model.printed import ABSENT, nearest, shortened, span, spelling
 
@@ -93,7 +94,7 @@ def dag(
     if all_namespaces and (namespace or name):
         raise click.UsageError("give --all-namespaces alone: without NAME and without --namespace")
     access = credentials.load(kubeconfig, context)
-    where = "" if all_namespaces else namespace or cluster_commands.default_namespace(kubeconfig, context)
+    where = "" if all_namespaces else namespace or default_namespace(kubeconfig, context)
 
     async def answer(client: ApiClient) -> cluster_commands.Answer:
         api, place = ObjectApi(client), f"namespaces/{where}/" if where else ""

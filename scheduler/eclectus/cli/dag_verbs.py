@@ -18,6 +18,7 @@ from eclectus.api.names import (
     TASK_INDEX_LABEL,
 )
 from eclectus.cli import cluster_commands
+from eclectus.kubeclient.kubeconfigs import default_namespace
 from eclectus.model.printed import nearest, spelling
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def logs(
     from eclectus.kubeclient.api_errors import MissingError, RejectedError
     from eclectus.kubeclient.client import ObjectApi, list_objects
 
-    where = namespace or cluster_commands.default_namespace(kubeconfig, context)
+    where = namespace or default_namespace(kubeconfig, context)
 
     async def read(client: ApiClient) -> None:
         selector = f"{DAG_JOB_LABEL}={name}" + (f",{STAGE_LABEL}={stage}" if stage else "")
@@ -254,7 +255,7 @@ def _change(
     from eclectus.kubeclient.api_errors import ConflictError, MissingError, RejectedError
     from eclectus.kubeclient.client import ObjectApi
 
-    where = namespace or cluster_commands.default_namespace(kubeconfig, context)
+    where = namespace or default_namespace(kubeconfig, context)
     jobs, failed = _jobs_path(where), list[str]()
 
     async def change_all(client: ApiClient) -> None:

@@ -33,6 +33,7 @@ from eclectus.api.names import (
 )
 from eclectus.cli import cluster_commands
 from eclectus.cli.output import age, aligned, structured
+from eclectus.kubeclient.kubeconfigs import default_namespace
 from eclectus.model.errors import SettingsError
 from eclectus.model.printed import ABSENT, shortened
 
@@ -163,7 +164,7 @@ def pending(
     if all_namespaces and namespace:
         raise click.UsageError("give either --namespace or --all-namespaces")
     access = credentials.load(kubeconfig, context)
-    where = "" if all_namespaces else namespace or cluster_commands.default_namespace(kubeconfig, context)
+    where = "" if all_namespaces else namespace or default_namespace(kubeconfig, context)
 
     async def answer(client: ApiClient) -> cluster_commands.Answer:
         api = ObjectApi(client)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from eclectus import __version__
-from eclectus.cli.cluster_commands import awaited, has_credentials, kubeconfig_options, output_option
+from eclectus.cli.cluster_commands import awaited, kubeconfig_options, output_option
 from eclectus.cli.output import structured
+from eclectus.kubeclient.kubeconfigs import has_credentials
 
 if TYPE_CHECKING:
     from eclectus.kubeclient.credentials import Credentials

@@ -8,11 +8,12 @@ from typing import Any, Literal
 import click
 import msgspec
 
-from eclectus.cli.cluster_commands import awaited, default_namespace, kubeconfig_options, output_option
+from eclectus.cli.cluster_commands import awaited, kubeconfig_options, output_option
 from eclectus.cli.explain import transport
 from eclectus.cli.explain.explained_text import job_lines, node_lines, pod_lines, what_if_lines
 from eclectus.cli.explain.moment import Moment, read_moment
 from eclectus.cli.output import structured
+from eclectus.kubeclient.kubeconfigs import default_namespace
 from eclectus.model.explanation import JobExplanation, NodeExplanation, PodExplanation, WhatIfExplanation
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

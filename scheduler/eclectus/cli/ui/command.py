@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from eclectus.cli.cluster_commands import default_namespace, has_credentials, kubeconfig_options
+from eclectus.cli.cluster_commands import kubeconfig_options
+from eclectus.kubeclient.kubeconfigs import default_namespace, has_credentials
 
 
 @click.command()
