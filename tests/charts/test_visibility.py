@@ -57,6 +57,23 @@ def test_who_has_view_or_edit_may_ask_about_pods_and_nothing_else():
     ]
 
 
+def test_where_copies_are_made_pods_may_say_how_far_they_are():
+    copies = {"enabled": True, "copies": {"namespaces": ["batch", "night"]}}
+    before = {str(each) for each in render({"operator": copies})}
+    added = [each for each in render({**ENABLED, "operator": copies}) if str(each) not in before]
+    name = f"{NAMESPACE}:eclectus:progress"
+    (role,) = [each for each in of_kind(added, "ClusterRole") if each["metadata"]["name"] == name]
+    assert role["rules"] == [
+        {"apiGroups": [VISIBILITY_GROUP], "resources": ["pods/progress"], "verbs": ["create"]}
+    ]
+    bindings = [each for each in of_kind(added, "RoleBinding") if each["roleRef"]["name"] == name]
+    assert {each["metadata"]["namespace"]: each["subjects"][0]["name"] for each in bindings} == {
+        "batch": "system:serviceaccounts:batch",
+        "night": "system:serviceaccounts:night",
+    }
+    assert name not in str(render(ENABLED))
+
+
 def test_questions_have_a_priority_level_that_takes_nothing_from_others():
     objects = render(ENABLED)
     (level,) = of_kind(objects, "PriorityLevelConfiguration")

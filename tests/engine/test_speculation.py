@@ -15,7 +15,7 @@ from eclectus.engine.engine import Engine
 from eclectus.engine.speculation import LOOKS_MOST, MARKS_MOST
 from eclectus.framework import Attempt, Speculate, SpeculateTraits, Straggler, View
 from eclectus.model.commands import Bind, Fault, MarkStraggling, Report
-from eclectus.model.events import NodeSeen, PoolSeen, Resumed, TaskGone, TaskSeen
+from eclectus.model.events import NodeSeen, PoolSeen, ProgressSaid, Resumed, TaskGone, TaskSeen
 from eclectus.model.objects import Task
 from eclectus.model.pool import Pool, PoolAmounts
 from eclectus.policies.learn.none import Unlearned
@@ -311,6 +311,28 @@ def test_a_mark_that_does_not_hold_any_more_is_taken_back_while_there_is_no_copy
     world.see(replace(world.tasks["a"], progress=0.95))
     world.wait(30.0)
     assert [(name, is_late) for _, name, is_late in world.marks] == [("a", True), ("a", False)]
+
+
+def test_progress_said_elsewhere_counts_as_that_of_the_annotation_and_neither_falls() -> None:
+    world = Running(Late(judged_after=10.0))
+    world.past()
+    for name, progress in (("a", 0.02), ("b", 0.5), ("c", 0.5), ("d", 0.5)):
+        world.start(name)
+        world.step(ProgressSaid(f"uid-{name}", progress), ProgressSaid("uid-nobody", 1.0))
+    world.step(ProgressSaid("uid-b", 0.01))
+    world.see(replace(world.tasks["c"], progress=0.01))
+    world.wait(30.0)
+    assert world.late == ["a"]
+    world.step(ProgressSaid("uid-a", 0.95))
+    world.wait(30.0)
+    assert [(name, is_late) for _, name, is_late in world.marks] == [("a", True), ("a", False)]
+
+
+def test_progress_counts_for_nothing_where_no_copies_are_made() -> None:
+    world = Running(NoCopies())
+    world.start("a")
+    world.step(ProgressSaid("uid-a", 0.5))
+    assert world.commands == []
 
 
 def test_after_a_restart_marks_are_known_from_the_pods_and_not_written_again() -> None:

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from eclectus.api.names import VISIBILITY_API, VISIBILITY_GROUP, VISIBILITY_SERVICE
+from eclectus.api.names import SPECULATIVE_LABEL, VISIBILITY_API, VISIBILITY_GROUP, VISIBILITY_SERVICE
 from eclectus.live.visibility import own_address
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.testbed import chart
@@ -50,13 +50,16 @@ def world(tmp_path_factory):
         config = {
             "server": {"address": "127.0.0.1", "port": page_port},
             "visibility": {"port": port, "advertiseAddress": address},
+            "profiles": [{"schedulerName": "eclectus", "speculate": {"policy": "late"}}],
         }
-        values = {"visibility": {"enabled": True}, "config": config, "scheduler": {"replicas": 0}}
-        installed = chart.install(plane.kubeconfig, values=values)
+        copies = {"enabled": True, "replicas": 0, "copies": {"namespaces": ["own"]}}
+        none = {"replicas": 0}
+        values = {"visibility": {"enabled": True}, "config": config, "scheduler": none, "operator": copies}
         admin = Kubectl(plane.binaries, plane.kubeconfig)
         for namespace in ("own", "others"):
             admin("create", "namespace", namespace)
             admin("create", "serviceaccount", "reader", "-n", namespace)
+        installed = chart.install(plane.kubeconfig, values=values)
         people = ("--user=anna", "--serviceaccount=own:reader")
         admin("create", "rolebinding", "readers", "-n", "own", "--clusterrole=view", *people)
         for namespace in ("own", "others"):
@@ -330,6 +333,61 @@ def answer_to(request, where, tls):
                 return connection.recv(100)
         except OSError:
             return b""
+
+
+# -- how far pods are --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def running_pod(world):
+    """A pod that has opted in and runs, as its kubelet would say."""
+    spec = {"nodeName": "n", "serviceAccountName": "reader", "automountServiceAccountToken": False}
+    body = pod("works", **spec)
+    body["metadata"] |= {"namespace": "own", "labels": {SPECULATIVE_LABEL: "true"}}
+    world.admin("create", "-f", "-", given={"apiVersion": "v1", "kind": "Pod", **body})
+    status = json.dumps({"status": {"phase": "Running"}})
+    world.admin("patch", "pod", "works", "-n", "own", "--subresource=status", "--type=merge", "-p", status)
+    yield "works"
+    world.admin("delete", "pod", "works", "-n", "own", "--force", "--grace-period=0")
+
+
+def progress_path(name):
+    return f"/apis/{VISIBILITY_API}/namespaces/own/pods/{name}/progress"
+
+
+def said(world, progress, name, *bound):
+    """The status and the answer to a pod, or to an account, that says how far the pod is."""
+    token = world.admin("create", "token", "reader", "-n", "own", *bound).strip()
+    known = yaml.safe_load(world.plane.kubeconfig.read_text())
+    url = urlsplit(known["clusters"][0]["cluster"]["server"])
+    tls = ssl.create_default_context()
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    with closing(HTTPSConnection(url.hostname, url.port, context=tls, timeout=10)) as connection:
+        connection.request("POST", progress_path(name), progress, {"Authorization": f"Bearer {token}"})
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+
+def test_a_pod_says_with_its_own_token_how_far_it_is_and_nobody_else_does(world, running_pod):
+    bound = ("--bound-object-kind=Pod", f"--bound-object-name={running_pod}")
+    found = []
+
+    def is_followed():
+        found[:] = said(world, "0.42", running_pod, *bound)
+        return found[1].get("followed")
+
+    wait("the scheduler follows the pod", is_followed, every=5.0)
+    assert (found[0], found[1]["kind"], found[1]["progress"]) == (200, "PodProgress", 0.42)
+    wait("it is explained", lambda: "Of its work 42% is done" in explained_copies(world, running_pod))
+    status, refused = said(world, "0.9", running_pod)
+    assert (status, "with the token that it was given" in refused["message"]) == (403, True)
+    assert said(world, "0.9", "waits", *bound)[0] == 403
+    with pytest.raises(UsageError, match=r"forbidden|Forbidden"):
+        by_certificate(world)("create", "--raw", progress_path("works"), "-f", "-", given=0.9)
+
+
+def explained_copies(world, name):
+    return json.loads(world.admin("get", "--raw", path_of("own", name))).get("copies", "")
 
 
 def test_the_chart_grants_what_is_needed(world):

@@ -179,7 +179,7 @@ class Attempts:
             self._marks_of[pool_of(task)] += known.task.uid in self._marks
         known.task = task
         if task.progress is not None:
-            known.progress = max(task.progress, known.progress or 0.0)
+            self.progress_said(task.uid, task.progress)
         if task.straggling and task.uid not in self._marks:
             self._mark(known, Mark(None, self.now))
         if task.deleting:
@@ -188,6 +188,12 @@ class Attempts:
                 self._restarted[_task_of_job(task)] = task.node
                 if len(self._restarted) > KINDS_MOST:
                     self._restarted.popitem(last=False)
+
+    def progress_said(self, uid: str, progress: float) -> None:
+        """A pod says how much of its work is done, 0..1; no effect unless it runs and has opted in."""
+        attempt = self._running.get(uid)
+        if attempt is not None:
+            attempt.progress = max(progress, attempt.progress or 0.0)
 
     def end(self, task: Task, now: float) -> None:
         """A pod that has opted in, or a copy, has ended; `forget` follows."""

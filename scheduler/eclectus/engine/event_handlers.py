@@ -61,6 +61,7 @@ class EventHandlers:
             events.PodsListed: self._pods_listed,
             events.TaskSeen: self._task_seen,
             events.TaskGone: lambda event: self._gone(event.uid),
+            events.ProgressSaid: self._progress_said,
             events.BindConfirmed: self._bind_confirmed,
             events.BindRefused: self._bind_refused,
             events.NominateRefused: self._nominate_refused,
@@ -181,6 +182,10 @@ class EventHandlers:
         rows = state.guarded(speculate, speculate.too_slow, state.view, original.task)
         slow = tuple(state.cluster.names[row] for row in rows or ())
         return replace(task, spec=replace(task.spec, slow_nodes=slow)) if slow else task
+
+    def _progress_said(self, event: events.ProgressSaid) -> None:
+        if self._state.attempts is not None:
+            self._state.attempts.progress_said(event.uid, event.progress)
 
     def _ours_seen(self, task: Task) -> None:
         """A pending pod of our profiles: completed now, or later where its namespace must wait."""

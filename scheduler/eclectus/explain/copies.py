@@ -24,8 +24,16 @@ def copies_of(state: State, task: Task, now: float) -> str:
         return _of_copy(attempts, original if is_here else None, now)
     attempt = attempts.running.get(task.uid)
     said = "it may have a copy once it runs" if attempt is None else _of_original(attempts, attempt, now)
+    if attempt is not None and attempt.progress is not None:
+        said += f". Of its work {attempt.progress:.0%} is done, as it says"
     unread = task.unread_progress
     return f"{said}. Its progress is not read as written: {unread}" if unread else said
+
+
+def follows(state: State, namespace: str, uid: str) -> bool:
+    """Whether this pod of the namespace runs and may be found late, so that its progress counts."""
+    attempt = None if state.attempts is None else state.attempts.running.get(uid)
+    return attempt is not None and attempt.task.namespace == namespace
 
 
 def _of_original(attempts: Attempts, attempt: RunningAttempt, now: float) -> str:

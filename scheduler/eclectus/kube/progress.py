@@ -35,6 +35,12 @@ def progress(annotations: Mapping[str, str]) -> float | None:
     return progress_of_phases(phases, (1.0,) * len(phases) if weights is None else weights)
 
 
+def phase_weights(annotations: Mapping[str, str]) -> str | None:
+    """The annotation, for a progress that is said elsewhere; None without one that is short enough."""
+    text = annotations.get(names.PHASE_WEIGHTS)
+    return None if text is None or len(text) > MAX_CHARACTERS else text
+
+
 def progress_problems(annotations: Mapping[str, str]) -> tuple[str, ...]:
     """What is wrong with the two; empty for most pods."""
     found = []

@@ -19,6 +19,7 @@ from eclectus.kubeclient.timing import elapsed
 IN_A_ROW, A_SECOND = 20, 5.0  # of 10 ms each: a twentieth of the thread's time
 WAITING_MOST = 16  # callers, the one that is answered included
 LISTED_IN_A_ROW, LISTED_A_SECOND = 20, 2.0  # of these, pages of lists: of up to 40 ms each
+SAID_IN_A_ROW, SAID_A_SECOND = 200, 100.0  # words of pods about their progress, of less than 1 ms each
 CHANGED_SECONDS, CHANGED_SHARE = (
     2.0,
     0.05,
@@ -41,6 +42,7 @@ class Limits:
         self._plain = _Shared("explanations", IN_A_ROW, A_SECOND, now)
         self._listed = _Shared("pages of lists", LISTED_IN_A_ROW, LISTED_A_SECOND, now)
         self._changed = _Shared("what-if explanations", IN_A_ROW, A_SECOND, now)
+        self._said = _Shared("words about progress", SAID_IN_A_ROW, SAID_A_SECOND, now)
         self._changing = _SharedTime(CHANGED_SECONDS, CHANGED_SHARE, now)
         self._cpu_time = cpu_time
         self.turn = asyncio.Lock()  # held by one that asks the engine
@@ -57,6 +59,10 @@ class Limits:
         """The same for a page of a list, which costs more."""
         with self._listed.taken(namespace), self.admitted(namespace):
             yield
+
+    def admitted_to_say(self, namespace: str) -> AbstractContextManager[None]:
+        """One word more of a pod of this namespace. Raises BusyError where there are too many."""
+        return self._said.taken(namespace)
 
     def admitted_to_change(self, namespace: str) -> AbstractContextManager[None]:
         """The same for an explanation of a changed state; it is then made by `charged`."""

@@ -307,24 +307,27 @@ class SchedulerProcess:
         from eclectus.kubeclient.serving.access import AccessControl
         from eclectus.live.limits import Limits
         from eclectus.live.pages import ExplainPages
+        from eclectus.live.said_progress import ProgressPage
         from eclectus.live.visibility import Visibility, caller_of, resources_of
 
         client, parts = self.context.client, self.parts
         # Its own reviews and limits: those who ask here do not use up those of the other pages.
+        limits, why_not = Limits(), self._why_not_deciding
         explain = ExplainPages(
             self.engine,
             client,
             AccessControl(ObjectApi(client)),
-            Limits(),
-            self._why_not_deciding,
+            limits,
+            why_not,
             parts.clock.now,
             caller_of,
         )
+        progress = ProgressPage(self.engine, parts.inbox, parts.phase_weights, limits, why_not, caller_of)
         leads = parts.leadership.holds_lease
         url = client.credentials.endpoint.url
         settings = self.settings.visibility
         visibility = await asyncio.to_thread(Visibility, settings, ObjectApi(client), url, leads)
-        await visibility.run(resources_of(explain), self.front)
+        await visibility.run(resources_of(explain, progress), self.front)
 
     async def _first_binds(self) -> None:
         """Wait until this process decides and has nothing to send, but not for long."""
@@ -397,6 +400,7 @@ class Parts(Struct, frozen=True):
     node_profiles: NodeProfiles
     probe_load: ProbeLoad
     load_signal: LoadSignal | None  # None: no URL is configured
+    phase_weights: Callable[[str], str | None]  # of a pod that may have a copy, by uid
 
 
 def build(
@@ -463,6 +467,7 @@ def build(
         load_signal=LoadSignal(settings.load_signal, inbox, context.metrics)
         if settings.load_signal.url
         else None,
+        phase_weights=pods.phase_weights,
     )
 
 

@@ -32,6 +32,7 @@ from eclectus.api.names import (
     VISIBILITY_SERVICE,
 )
 from eclectus.config.process_settings import VisibilitySettings
+from eclectus.kube.progress import MAX_CHARACTERS
 from eclectus.kubeclient.addresses import listen
 from eclectus.kubeclient.api_errors import ApiError, CredentialsError
 from eclectus.kubeclient.client import ObjectApi
@@ -45,6 +46,7 @@ from eclectus.kubeclient.side_loop import entered, on
 from eclectus.kubeclient.timing import TroubleLog, elapsed
 from eclectus.live.lists import NODE_SPEED, PENDING_POD, POOL_STANDING
 from eclectus.live.pages import ExplainPages
+from eclectus.live.said_progress import ProgressPage
 
 _log = logging.getLogger(__name__)
 
@@ -52,6 +54,7 @@ ROUND_SECONDS = 10.0  # between two reads of whom to believe, and two writes of 
 REQUEST_SECONDS = 3.0  # of each of them
 ANSWER_SECONDS = 15.0  # after which a question is answered with 503
 REFUSED_MOST = 1024  # refusals that are remembered
+BODY_MOST = MAX_CHARACTERS  # bytes of a request: what an annotation may have
 
 
 class Proven:
@@ -107,9 +110,14 @@ class Resource(NamedTuple):
 
     name: str
     kind: str
-    verb: Literal["get", "list"]
+    verb: Literal["get", "list", "create"]
     paths: tuple[str, ...]
     answer: Handler  # of a list, the whole answer; of an object, what there is beside kind and metadata
+
+    @property
+    def method(self) -> str:
+        """Of its requests."""
+        return "POST" if self.verb == "create" else "GET"
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -123,7 +131,7 @@ class Resource(NamedTuple):
         }
 
 
-def resources_of(explain: ExplainPages) -> tuple[Resource, ...]:
+def resources_of(explain: ExplainPages, progress: ProgressPage) -> tuple[Resource, ...]:
     """All that is served."""
     pod, job = "/namespaces/{namespace}/pods/{name}", "/namespaces/{namespace}/jobs/{name}"
     pending = (f"/{PENDING_PODS}", f"/namespaces/{{namespace}}/{PENDING_PODS}")
@@ -137,6 +145,7 @@ def resources_of(explain: ExplainPages) -> tuple[Resource, ...]:
         Resource(PENDING_PODS, PENDING_POD.kind, "list", pending, explain.pending_pods),
         Resource("nodespeeds", NODE_SPEED.kind, "list", ("/nodespeeds",), explain.node_speeds),
         Resource("poolstandings", POOL_STANDING.kind, "list", ("/poolstandings",), explain.pool_standings),
+        Resource("pods/progress", "PodProgress", "create", (f"{pod}/progress",), progress.say),
     )
 
 
@@ -200,22 +209,27 @@ def application(
             )
         except web.HTTPNotFound:
             return failure(HTTPStatus.NOT_FOUND, "the server could not find the requested resource")
+        except web.HTTPRequestEntityTooLarge:
+            return failure(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {BODY_MOST} bytes are read")
 
-    app = web.Application(middlewares=[let_in])
+    app = web.Application(middlewares=[let_in], client_max_size=BODY_MOST)
     for path, document in discovery(resources).items():
         app.router.add_get(path, _document(document))
     for resource in resources:
         for path in resource.paths:
-            app.router.add_get(f"/apis/{VISIBILITY_API}{path}", _read(resource, made_by, refused))
+            answering = _answering(resource, made_by, refused)
+            app.router.add_route(resource.method, f"/apis/{VISIBILITY_API}{path}", answering)
     return app
 
 
-def _read(resource: Resource, made_by: asyncio.AbstractEventLoop, refused: Refused) -> Handler:
+def _answering(resource: Resource, made_by: asyncio.AbstractEventLoop, refused: Refused) -> Handler:
     async def answer(request: web.Request) -> web.StreamResponse:
         key = caller_of(request).key, resource.name, request.match_info.get("namespace", "")
         if (before := refused.get(key)) is not None:
             again = {"Retry-After": before.again}
             return web.Response(body=before.body, status=429, headers=again, content_type="application/json")
+        if resource.verb == "create":
+            await request.read()  # on this loop; it is kept for the handler
         found = await on(made_by, resource.answer(request))
         if isinstance(found, web.Response) and found.status == HTTPStatus.TOO_MANY_REQUESTS:
             refused.put(key, Refusal(found.body, found.headers["Retry-After"]))

@@ -35,6 +35,13 @@ class TaskGone(Struct, frozen=True, gc=False, tag=True):
     uid: str
 
 
+class ProgressSaid(Struct, frozen=True, gc=False, tag=True):
+    """A pod has said how much of its work is done, 0..1, by another way than its annotations."""
+
+    uid: str
+    progress: float
+
+
 class BindConfirmed(Struct, frozen=True, gc=False, tag=True):
     """The API server has bound the pod to the node."""
 
@@ -268,7 +275,8 @@ class PodsListed(Struct, frozen=True, gc=False, tag=True):
 
 
 _OfNodes = NodeSeen | NodeGone | LoadSeen | NodeRecalled
-_OfPods = PodsListed | TaskSeen | TaskGone | BindConfirmed | BindRefused | NominateRefused | EvictRefused
+_OfPods = PodsListed | TaskSeen | TaskGone | ProgressSaid
+_OfBinds = BindConfirmed | BindRefused | NominateRefused | EvictRefused
 _OfClaims = VolumeClaimSeen | VolumeClaimGone | VolumeSeen | VolumeGone | AttachmentSeen | AttachmentGone
 _OfStorage = StorageClassSeen | StorageClassGone | FreeStorageSeen | FreeStorageGone
 _OfDrivers = StorageDriverSeen | StorageDriverGone | AttachLimitsSeen | AttachLimitsGone
@@ -276,7 +284,7 @@ _OfBudgets = BudgetSeen | BudgetGone
 _OfSelectors = NamespaceSeen | NamespaceGone | PodSelectorSeen | PodSelectorGone
 _OfJobs = GangSeen | GangGone | JobSeen | JobGone
 _OfPools = PoolSeen | PoolGone
-_OfCluster = _OfNodes | _OfPods | _OfBudgets | _OfSelectors | _OfJobs | _OfPools
+_OfCluster = _OfNodes | _OfPods | _OfBinds | _OfBudgets | _OfSelectors | _OfJobs | _OfPools
 _OfObjects = _OfCluster | _OfClaims | _OfStorage | _OfDrivers
 
 Event = _OfObjects | Solved | Resumed | Paused

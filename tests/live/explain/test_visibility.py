@@ -18,7 +18,10 @@ from eclectus.kubeclient.serving.certificate import self_signed
 from eclectus.kubeclient.serving.front_proxy import PUBLISHED
 from eclectus.live import lists
 from eclectus.live import visibility as visibilities
+from eclectus.live.inbox import Inbox
+from eclectus.live.said_progress import ProgressPage
 from eclectus.live.visibility import Proven, Visibility, application, caller_of, resources_of
+from eclectus.model.events import ProgressSaid
 from eclectus.model.explanation import Listed
 from eclectus_e2e.testbed.controlplane.certificates import Authority
 from explain_pages import World
@@ -67,6 +70,15 @@ class Place:
         self.world = World()
         self.api = Publishing(self.front)
         self.now = 1000.0
+        self.said = Inbox()
+        self.progress = ProgressPage(
+            self.world,
+            self.said,
+            lambda uid: None,
+            self.world.limits,
+            lambda: self.world.why_not,
+            caller_of,
+        )
 
     @asynccontextmanager
     async def serving(self):
@@ -75,7 +87,8 @@ class Place:
         await proven.read()
         pages = self.world.pages()
         pages.caller = caller_of
-        app = application(proven, resources_of(pages), asyncio.get_running_loop(), lambda: self.now)
+        resources = resources_of(pages, self.progress)
+        app = application(proven, resources, asyncio.get_running_loop(), lambda: self.now)
         listening = visibilities.listen("127.0.0.1", 0)
         async with visibilities.serving(app, listening, visibilities._Followed(proven)):
             self.proven, self.port = proven, listening.getsockname()[1]
@@ -89,8 +102,9 @@ class Place:
             tls.load_cert_chain(pair.certificate, pair.key)
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls)) as session:
 
-            async def ask(path, headers=TENANT):
-                async with session.get(f"https://127.0.0.1:{self.port}{path}", headers=headers) as answer:
+            async def ask(path, headers=TENANT, said=None):
+                url, method = f"https://127.0.0.1:{self.port}{path}", "GET" if said is None else "POST"
+                async with session.request(method, url, headers=headers, data=said) as answer:
                     return answer.status, await answer.json()
 
             yield ask
@@ -301,6 +315,44 @@ def test_what_is_wrong_with_a_what_if_is_a_bad_request(place):
     assert "there is no parameter 'colour'" in body["message"]
 
 
+# -- how far pods are --------------------------------------------------------------------------------
+
+PROGRESS = f"{BASE}/namespaces/shop/pods/web/progress"
+OF_POD = {
+    "X-Remote-User": "system:serviceaccount:shop:builder",
+    "X-Remote-Group": "system:serviceaccounts:shop",
+    "X-Remote-Extra-Authentication.kubernetes.io%2fpod-name": "web",
+    "X-Remote-Extra-Authentication.kubernetes.io%2fpod-uid": "uid-web",
+}
+
+
+def test_a_pod_says_how_far_it_is_with_its_own_token(place):
+    status, body = answer(place, PROGRESS, OF_POD, b"0.42")
+    assert (status, body["kind"], body["metadata"]["name"]) == (200, "PodProgress", "web")
+    assert (body["progress"], body["followed"]) == (0.42, True)
+    assert asyncio.run(place.said.take(0.0)) == [ProgressSaid("uid-web", 0.42)]
+    assert not place.world.reviewed.asked, "the API server has reviewed it already"
+
+
+def test_nobody_else_does_and_nothing_large_is_read(place):
+    other = OF_POD | {"X-Remote-Extra-Authentication.kubernetes.io%2fpod-name": "late"}
+    requests = [
+        (PROGRESS, other, b"0.42"),
+        (PROGRESS, ADMIN, b"0.42"),
+        (PROGRESS, OF_POD, b"1" * (visibilities.BODY_MOST + 1)),
+    ]
+    found = answers(place, *requests)
+    assert [status for status, _ in found] == [403, 403, 413]
+    assert found[2][1]["reason"] == "RequestEntityTooLarge"
+    assert len(place.said) == 0
+
+
+def test_the_api_says_that_progress_is_created(place):
+    resources = answer(place, BASE)[1]["resources"]
+    (found,) = (each for each in resources if each["name"] == "pods/progress")
+    assert (found["verbs"], found["namespaced"], found["kind"]) == (["create"], True, "PodProgress")
+
+
 # -- the pods that wait ------------------------------------------------------------------------------
 
 PENDING, ALL_PENDING = f"{BASE}/namespaces/shop/pendingpods", f"{BASE}/pendingpods"
@@ -486,7 +538,7 @@ def test_only_the_leader_says_where_it_is(place, leads):
             return leads
 
         server = Visibility(settings, place.api, "https://127.0.0.1:6443", asked)
-        resources = resources_of(place.world.pages())
+        resources = resources_of(place.world.pages(), place.progress)
         running = asyncio.create_task(server.run(resources, asyncio.get_running_loop()))
         await (place.api.has_patched if leads else looked).wait()
         while leads and len(place.api.patched) < 2:  # noqa: ASYNC110 — the fake sets no event
@@ -510,7 +562,7 @@ def test_a_replica_that_begins_to_lead_says_where_it_is(place, monkeypatch):
 
     async def work():
         server = Visibility(settings, place.api, "https://127.0.0.1:6443", lambda: next(before, True))
-        resources = resources_of(place.world.pages())
+        resources = resources_of(place.world.pages(), place.progress)
         running = asyncio.create_task(server.run(resources, asyncio.get_running_loop()))
         await place.api.has_patched.wait()
         running.cancel()

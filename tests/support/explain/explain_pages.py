@@ -8,6 +8,7 @@ import msgspec
 from yarl import URL
 
 from eclectus.api import names
+from eclectus.explain.copies import follows
 from eclectus.explain.node import learned_page, node_explanation
 from eclectus.explain.pending import pending_pods
 from eclectus.explain.pod import job_explanation, pod_explanation
@@ -107,6 +108,7 @@ class World:
             pending_pods: self.list_pods,
             learned_page: lambda after, most, now: Listed((LEARNED,)),
             standings_page: lambda after, most, now: Listed((STANDING,)),
+            follows: lambda namespace, uid: f"{namespace}/{uid}" == "shop/uid-web",
         }
         return answers[question](*arguments)
 

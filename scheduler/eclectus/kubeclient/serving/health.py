@@ -125,6 +125,7 @@ _REASONS = {  # of metav1.Status
     HTTPStatus.UNAUTHORIZED: "Unauthorized",
     HTTPStatus.FORBIDDEN: "Forbidden",
     HTTPStatus.NOT_FOUND: "NotFound",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "RequestEntityTooLarge",
     HTTPStatus.TOO_MANY_REQUESTS: "TooManyRequests",
     HTTPStatus.INTERNAL_SERVER_ERROR: "InternalError",
     HTTPStatus.SERVICE_UNAVAILABLE: "ServiceUnavailable",

@@ -23,6 +23,7 @@ from eclectus.kube.constraints import ignored, pairs
 from eclectus.kube.dag_jobs import Shape, decode_dag_job, job_from, shape_from
 from eclectus.kube.objects import Head, Pod, decode_head, decode_node, decode_pod, full_name
 from eclectus.kube.pools import decode_pool, minimum_problem, pool_from
+from eclectus.kube.progress import phase_weights
 from eclectus.live.watch.reflector import ObservedObject, WatchedKind
 from eclectus.model import events
 from eclectus.model.errors import MalformedError
@@ -308,10 +309,11 @@ class ConditionState(Struct, frozen=True, gc=False):
 
 
 class StragglerState(Struct, frozen=True, gc=False):
-    """What writes need to know of a pod of ours on a node that may have a copy."""
+    """What is needed of a pod of ours on a node that may have a copy, for writes and for its progress."""
 
     resource_version: str
     is_straggling: bool  # its condition says so already
+    phase_weights: str | None = None  # its annotation
 
 
 class Ignored(Struct, frozen=True, gc=False):
@@ -362,6 +364,11 @@ class WatchedPods:
         """What is ignored of a pod that is being placed, once."""
         return self.ignored.pop(uid, None)
 
+    def phase_weights(self, uid: str) -> str | None:
+        """What a pod that may have a copy has in its annotation of this name; None if it has none."""
+        state = self.straggler_states.get(uid)
+        return None if state is None else state.phase_weights
+
     def _translated(self, pod: Pod) -> tuple[Task, MalformedError | None]:
         """The task, and what cannot be read; the Spec, half of the work, is reused where it is the same."""
         uid, generation = pod.metadata.uid, pod.metadata.generation
@@ -399,7 +406,8 @@ class WatchedPods:
 
     def _track_straggler(self, pod: Pod, task: Task) -> None:
         if task.node and not task.ended and self.is_ours(task.profile):
-            state = StragglerState(pod.metadata.resource_version, task.straggling)
+            meta = pod.metadata
+            state = StragglerState(meta.resource_version, task.straggling, phase_weights(meta.annotations))
             self.straggler_states[task.uid] = state
         else:
             self.straggler_states.pop(task.uid, None)
