@@ -97,8 +97,7 @@ def test_what_no_cluster_would_take_is_said_at_the_end_of_the_block(fields, mess
 
 def test_a_cycle_a_name_twice_and_a_stage_of_another_job_are_refused():
     with pytest.raises(SettingsError, match="in a cycle"), DagJob("j"):
-        a, b = Stage("a", image=IMAGE), Stage("b", image=IMAGE)
-        a >> b >> a
+        (a := Stage("a", image=IMAGE)) >> Stage("b", image=IMAGE) >> a
     with pytest.raises(SettingsError, match="'a' is the name of another stage too"), DagJob("j"):
         Stage("a", image=IMAGE), Stage("a", image=IMAGE)
     with pytest.raises(SettingsError, match="depends on a, which is of another job"), DagJob("k"):
@@ -109,8 +108,7 @@ def test_a_job_without_stages_with_too_many_tasks_or_too_long_a_name_is_refused(
     with pytest.raises(SettingsError, match="1 to 200 of them, not 0"), DagJob("j"):
         pass
     with pytest.raises(SettingsError, match="110,000 tasks in all"), DagJob("j"):
-        for at in range(11):
-            Stage(f"s{at}", image=IMAGE, tasks=MAX_TASKS)
+        [Stage(f"s{at}", image=IMAGE, tasks=MAX_TASKS) for at in range(11)]
     with pytest.raises(SettingsError, match="1 to 58 of a-z"), DagJob("j" * 59, generate=True):
         Stage("a", image=IMAGE)
 
@@ -199,7 +197,9 @@ def python_of(page, capsys):
 
 
 def test_the_translation_on_the_page_is_what_its_python_prints(capsys):
-    (shown,) = (each for each in blocks("airflow-argo.md") if each.lstrip().startswith("apiVersion: eclectus"))
+    (shown,) = (
+        each for each in blocks("airflow-argo.md") if each.lstrip().startswith("apiVersion: eclectus")
+    )
     assert python_of("airflow-argo.md", capsys).strip() == shown.strip()
 
 
