@@ -111,6 +111,8 @@ class Attempts:
         # By namespace and uid of the original: a label of another namespace's pod is nobody's copy.
         self._copies: dict[tuple[str, str], Copy] = {}
         self._original_of: dict[str, tuple[str, str]] = {}  # uid of a copy -> of its original
+        self._copies_on: dict[str, str] = {}  # uid of a copy that has a node -> its name
+        self.copies_on: Mapping[str, str] = self._copies_on
         self._marks: dict[str, Mark] = {}
         self.marks: Mapping[str, Mark] = self._marks
         self._spent: set[str] = set()  # running attempts that have had a copy
@@ -149,6 +151,8 @@ class Attempts:
             self._counters.started += 1
         self._copies[key] = Copy(task, started, known is not None and known.is_settled)
         self._original_of[task.uid] = key
+        if task.node:
+            self._copies_on[task.uid] = task.node
         original = self._running.get(task.copy_of)
         if original is not None and original.task.namespace == task.namespace:
             self._spent.add(task.copy_of)
@@ -239,6 +243,7 @@ class Attempts:
         original = self._original_of.pop(uid, None)
         if original is not None:
             self._copies.pop(original, None)
+            self._copies_on.pop(uid, None)
             return
         self._leave_waiting(uid)
         attempt = self._running.pop(uid, None)

@@ -203,6 +203,7 @@ class State:
             starvation=self.starvation,
             solutions=self.solves.solutions,
             narrowed=self.held.narrowed,
+            copies_on={} if self.attempts is None else self.attempts.copies_on,
             data_gains=self.held.gains,
             near_slots=self.held.near_slots,
         )

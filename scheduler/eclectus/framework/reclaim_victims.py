@@ -40,15 +40,15 @@ class Unit(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The victims on one node. Fewer are better, then less work lost, in seconds."""
+    """The victims on one node. Fewer are better, copies counted last, then less work lost, in seconds."""
 
     pods: tuple[Task, ...]
     lost_seconds: float
 
     @property
-    def cost(self) -> tuple[float, float]:
+    def cost(self) -> tuple[float, float, float]:
         """What decides between nodes."""
-        return len(self.pods), self.lost_seconds
+        return sum(not pod.copy_of for pod in self.pods), len(self.pods), self.lost_seconds
 
 
 class Tally(Struct):
@@ -242,12 +242,12 @@ class Search:
         return pod.deleting or pod.uid in self._view.evicted or pod.uid in self._victims
 
     def _without_spared(self, taken: Sequence[Unit], room: RoomWithout) -> list[Unit]:
-        """Those without which the task does not fit after all, gangs left out first.
+        """Those without which the task does not fit after all; gangs are spared first, and copies last.
 
         A pod of a gang that goes as a whole goes with it: it was one too many only as long as that stayed.
         """
         needed = list(taken)
-        for unit in sorted(taken, key=lambda each: len(each.pods) == 1):
+        for unit in sorted(taken, key=lambda each: (len(each.pods) == 1, bool(each.pods[0].copy_of))):
             of_gang = unit.pods[0].gang
             others = (each for each in needed if len(each.pods) > 1 and each is not unit)
             if of_gang is not None and any(each.pods[0].gang == of_gang for each in others):

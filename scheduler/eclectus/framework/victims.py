@@ -6,8 +6,12 @@ kube-scheduler's selection (SelectVictimsOnNode): all pods of lower priority are
 back while the task still fits, first those whose eviction would violate a PodDisruptionBudget, then the
 others, each the most important first. What cannot be put back is a victim.
 
-Departure: of two pods of equal priority the one that is on its way out is less important, whatever their
-ages, and it counts as no victim, because it goes anyway; and so is a copy, whose work another pod does.
+Departures:
+- of two pods of equal priority the one that is on its way out is less important, whatever their ages, and it
+  counts as no victim, because it goes anyway;
+- a copy, whose work another pod does, is less important than any pod that may have to go, whatever its
+  priority, and costs less. Where there is one, what is on its way out goes first of all, or the copy would
+  go beside it for nothing.
 """
 
 from collections.abc import Callable
@@ -24,6 +28,7 @@ GivesWay = Callable[[Task], bool]
 # What a pod costs a step, in comparisons with budgets; a third of it on a node where no eviction helps.
 COMPARISONS_OF_POD = 12
 PRIORITY_OFFSET = 2**31  # added to each priority, so that more victims are never a smaller sum
+COPY_PRIORITY = -PRIORITY_OFFSET  # with which copies count: no pod has less
 
 
 class Victims(Struct, frozen=True):
@@ -48,9 +53,14 @@ class _LowerPod(Struct, frozen=True):
     since: float  # when the kubelet has accepted it; as long as it has not, when it took its room
 
     @property
+    def priority(self) -> int:
+        """With which it counts."""
+        return COPY_PRIORITY if self.pod.copy_of else self.pod.priority
+
+    @property
     def rank(self) -> tuple[float, ...]:
         """Most important first."""
-        return (-self.pod.priority, self.is_going, bool(self.pod.copy_of), self.since)
+        return (-self.priority, self.is_going, self.since)
 
 
 def may_be_victim(view: View, task: Task, pod: Task) -> bool:
@@ -84,9 +94,12 @@ def victims_on(view: View, task_class: TaskClass, row: int, gives_way: GivesWay)
     staying = [each for each in lower if not each.is_going]
     violates = view.budgets.violated_by(each.pod for each in staying)
     protected = {each.pod.uid for each, does in zip(staying, violates, strict=True) if does}
-    # The sort is stable: both groups stay in the order of importance.
-    protected_first = sorted(lower, key=lambda each: each.pod.uid not in protected)
-    victims = [each for each in protected_first if not is_spared(room, each.pod)]
+    may_take_copies = any(each.pod.copy_of for each in staying)
+    # The sort is stable: the groups stay in the order of importance.
+    spared_first = sorted(
+        lower, key=lambda each: (each.pod.uid not in protected, may_take_copies and each.is_going)
+    )
+    victims = [each for each in spared_first if not is_spared(room, each.pod)]
     has_budget = any(view.budgets.applies_to(each.pod) for each in lower)
     return _judged(victims, protected, has_budget)
 
@@ -102,12 +115,12 @@ def is_spared(room: RoomWithout, pod: Task) -> bool:
 
 def _judged(needed: list[_LowerPod], protected: set[str], has_budget: bool) -> Victims:
     victims = sorted((each for each in needed if not each.is_going), key=lambda each: each.rank)
-    highest = victims[0].pod.priority if victims else -inf
+    highest = victims[0].priority if victims else -inf
     cost = (
         sum(each.pod.uid in protected for each in victims),
         highest,
-        sum(each.pod.priority + PRIORITY_OFFSET for each in victims),
+        sum(each.priority + PRIORITY_OFFSET for each in victims),
         len(victims),
-        -min((each.since for each in victims if each.pod.priority == highest), default=0.0),
+        -min((each.since for each in victims if each.priority == highest), default=0.0),
     )
     return Victims(tuple(each.pod for each in victims), not needed, cost, has_budget)

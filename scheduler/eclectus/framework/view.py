@@ -287,6 +287,7 @@ class View(Struct, frozen=True, eq=False):
     `pools`: what each Pool holds, waits for and may hold. `starvation`: what they may take back.
     `solutions`: to the last Ask of each policy, by its identity.
     `narrowed`: the classes of tasks that are offered for some nodes only, by uid.
+    `copies_on`: the uids of copies that have a node, and its name.
     `data_gains`: how many times as long tasks take away from their data. `near_slots`: when slots near these
     get free.
     """
@@ -313,6 +314,7 @@ class View(Struct, frozen=True, eq=False):
     starvation: Starvation
     solutions: Mapping[int, Solution]
     narrowed: Mapping[str, NarrowedClass]
+    copies_on: Mapping[str, str]
     data_gains: DataGains
     near_slots: NearSlots
 
@@ -337,6 +339,13 @@ class View(Struct, frozen=True, eq=False):
     def solution(self, policy: object) -> Solution | None:
         """The answer to the policy's last Ask; None while there is none."""
         return self.solutions.get(id(policy))
+
+    def copies_first(self, rows: Sequence[int]) -> Sequence[int]:
+        """The rows in their order, but those first on which there are copies: these go before other pods."""
+        if not self.copies_on:
+            return rows
+        found = {self.cluster.rows.get(node) for node in self.copies_on.values()}
+        return sorted(rows, key=lambda row: row not in found)
 
     def work_left(self, task: Task) -> float:
         """Work of the task's job that has not begun, seconds; inf where it is unknown."""

@@ -27,9 +27,10 @@ def mine(name: str, **fields: Any) -> Pool:
     return Pool(name, namespaces=("default",), **fields)
 
 
-def world_of(*pools: Pool, nodes: tuple[float, ...] = (8,), relieve: Any = None) -> World:
+def world_of(*pools: Pool, nodes: tuple[float, ...] = (8,), relieve: Any = None, **roles: Any) -> World:
     """Nodes of so many cores, and these Pools."""
-    engine = make_engine(BestFit(), order=FairPools(), relieve=relieve or Reclaim(), wait_limit=None)
+    roles |= {"order": FairPools(), "relieve": relieve or Reclaim()}
+    engine = make_engine(BestFit(), wait_limit=None, **roles)
     world = World(engine, *(make_node(f"n{at}", cpu=cpu) for at, cpu in enumerate(nodes)))
     world.step(*map(PoolSeen, pools))
     return world

@@ -58,12 +58,15 @@ class Candidates:
         return min(candidates.items(), key=lambda item: item[1].cost, default=None)
 
     def _unexamined(self, view: View, task_class: TaskClass) -> Sequence[int]:
-        """Rows to examine, from a random one on: the same few nodes must not serve every preemptor."""
+        """Rows to examine, from a random one on: the same few nodes must not serve every preemptor.
+
+        Those with copies first, since a copy is the best victim wherever it runs.
+        """
         rows = [row for row in np.flatnonzero(task_class.feasible).tolist() if row not in self._found]
         if len(rows) <= 1:
             return rows
         begin = view.rng.randrange(len(rows))
-        return (rows[begin:] + rows[:begin])[:ROWS_MOST]
+        return view.copies_first(rows[begin:] + rows[:begin])[:ROWS_MOST]
 
     def _forget_changed(self, view: View, task_class: TaskClass) -> None:
         cluster, budgets, topology = view.cluster, view.budgets, task_class.topology

@@ -3,7 +3,7 @@
 Zaharia, Borthakur, Sen Sarma, Elmeleegy, Shenker, Stoica, "Job Scheduling for Multi-User MapReduce Clusters",
 2009: the preemption of the Hadoop Fair Scheduler. Which pool may claim how much, and whose pods it may take,
 is in accounts/reclaim.py. A node is chosen with its victims (framework/reclaim_victims.py): the node on which
-the fewest pods have to go, of these the one on which least work is lost.
+the fewest pods have to go, copies left aside, of these the one on which least work is lost.
 The claimant is nominated there, so what it was given is held for it.
 
 A gang takes room back as a whole or not at all. Its pods get room one after the other: what is free, or else
@@ -196,11 +196,14 @@ def _is_of(task: Task, pool: str) -> bool:
 
 
 def _rows(view: View, task_class: TaskClass, task: Task, first: int | None = None) -> Sequence[int]:
-    """All feasible ones, from a random one on; first this one, or where room was being made for the task."""
+    """All feasible ones, from a random one on, those with copies first of these.
+
+    Before them this one, or where room was being made for the task.
+    """
     rows = np.flatnonzero(task_class.feasible).tolist()
     if len(rows) <= 1:
         return rows
     begin = view.rng.randrange(len(rows))
     before = view.cluster.rows.get(task.nominated) if first is None else first
     preferred = [] if before is None or not task_class.feasible[before] else [before]
-    return preferred + rows[begin:] + rows[:begin]
+    return [*preferred, *view.copies_first(rows[begin:] + rows[:begin])]
