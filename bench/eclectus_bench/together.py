@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import fmean
 
 from eclectus import __version__
@@ -30,6 +31,10 @@ their data too. Each feature has a profile of its own, in which the others are o
 a feature brings beside the others over what it brings alone, in the mean over runs with the same seeds: the
 time that it saves of that of `none`, or the starts at the data that it adds. 1 is no loss, and the aim is at
 least .9. Means ± half of Student's 95 % interval."""
+RULED = """
+Gangs and constraints are no policies: every profile has them, and `none` has nothing else. The last columns
+are how long their pods take beside the other features over how long they take alone. At most 1.1 is aimed
+at."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,15 @@ class Feature:
         """By how much its figure is better than without any feature, for the same seed; negative if worse."""
         more = self.read(run) - self.read(none)
         return more if self.more_is_better else -more
+
+
+@dataclass(frozen=True)
+class Ruled:
+    """What every profile has: the figure of the pods that have it."""
+
+    name: str
+    figure: str
+    read: Callable[[RunResult], float]
 
 
 def _located(run: RunResult) -> float:
@@ -74,6 +88,22 @@ FEATURES = (
         0,
     ),
     Feature("waits for data", "delay", ("all",), "starts at the data, %", _located, 1, True),
+    Feature(
+        "learned speeds",
+        "rosella",
+        ("full",),
+        "response of all jobs, mean, s",
+        lambda run: run.jobs.mean,
+        1,
+    ),
+)
+RULED_FIGURES = (
+    Ruled("gangs", "response of gangs, mean, s", lambda run: run.groups["class"]["lab"].jobs.mean),
+    Ruled(
+        "constraints",
+        "response of constrained pods, mean, s",
+        lambda run: run.groups["constrained"]["constrained"].response.mean,
+    ),
 )
 
 
@@ -95,6 +125,9 @@ def page(facts: Facts, runs: Runs) -> str:
         f"\nEclectus {facts.eclectus}; {facts.seeds} runs of {facts.tasks} tasks of each profile.\n",
         f"| feature | figure | {' | '.join(heads)} |\n|---|---|{'---:|' * len(heads)}",
         *_rows(runs),
+        f"{RULED}\n\n| | figure | {' | '.join([*heads[1:4], *over])} |",
+        f"|---|---|{'---:|' * (1 + 2 * len(BESIDE))}",
+        *map(partial(_ruled_row, runs), RULED_FIGURES),
     ]
     return "\n".join(lines) + "\n"
 
@@ -109,20 +142,33 @@ def _rows(runs: Runs) -> Iterator[str]:
     yield f"| | response of all jobs, mean, s | {cells[0]} | | {cells[1]} | {cells[2]} | | |"
 
 
+def _ruled_row(runs: Runs, ruled: Ruled) -> str:
+    every = {name: [ruled.read(run) for run in runs[name]] for name in (NONE, *BESIDE)}
+    cells = [cell(values, 1) for values in every.values()]
+    cells += [_ratio(list(zip(every[name], every[NONE], strict=True))) for name in BESIDE]
+    return f"| {ruled.name} | {ruled.figure} | {' | '.join(cells)} |"
+
+
 def _figure(feature: Feature, runs: Sequence[RunResult]) -> str:
     return cell([feature.read(run) for run in runs], feature.places)
 
 
 def _kept(feature: Feature, runs: Runs, beside: str) -> str:
-    """What it brings beside others over what it brings alone: a ratio of means over pairs with equal seeds.
+    """What it brings beside others over what it brings alone."""
+    return _ratio(
+        [
+            (feature.brings(run, none), feature.brings(alone, none))
+            for run, alone, none in zip(runs[beside], runs[feature.alone], runs[NONE], strict=True)
+        ]
+    )
+
+
+def _ratio(pairs: Sequence[tuple[float, float]]) -> str:
+    """A ratio of means over pairs with equal seeds; empty where the second ones are nothing.
 
     The interval is that of the ratio estimator (Cochran, Sampling Techniques, 1977, chapter 6): of the mean
     of what each pair differs by from the ratio. A ratio of each pair is noise where little can be gained.
     """
-    pairs = [
-        (feature.brings(run, none), feature.brings(alone, none))
-        for run, alone, none in zip(runs[beside], runs[feature.alone], runs[NONE], strict=True)
-    ]
     by_itself = fmean(alone for _, alone in pairs)
     if not by_itself:
         return ""

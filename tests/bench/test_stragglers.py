@@ -5,11 +5,22 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from eclectus.sim.base.results import CopiesResult, RunResult
+from eclectus.model.learned import NodeState
+from eclectus.sim.base.results import CopiesResult, LearnedSpeed, RunResult
 from eclectus.sim.runs import run
 from eclectus.sim.scenario import load, shipped_scenarios
-from eclectus_bench.profiles import measure
-from eclectus_bench.stragglers import BROKEN, LOADS, MEANS, NONE, SCENARIO, Facts, page, parts_of
+from eclectus_bench.profiles import Runs, measure
+from eclectus_bench.stragglers import (
+    BROKEN,
+    LOADS,
+    MEANS,
+    NONE,
+    SCENARIO,
+    Facts,
+    Measured,
+    page,
+    parts_of,
+)
 from short_scenarios import scenario
 
 
@@ -37,16 +48,62 @@ def test_the_page_compares_each_run_with_that_of_the_same_seed() -> None:
         "none": [of(any_run, 100.0, 200.0), of(any_run, 50.0, 200.0)],
         "late": [of(any_run, 50.0, 190.0, lost=1.9), of(any_run, 25.0, 190.0, lost=3.8)],
     }
-    text = page(Facts("1.0", 2, 20), dict.fromkeys(LOADS, runs), dict.fromkeys(BROKEN, runs))
+    text = page(Facts("1.0", 2, 20), of_all(runs))
     lines = text.splitlines()
     assert "| 0.8 | `late` | 0.50 ±0.00 | 1.00 ±0.00 | 0.950 ±0.000 | 1.5 ±6.4 | 5.3 ±0.0 | 75 ±0 |" in lines
     assert f"| `late` | {' | '.join(['0.50 ±0.00'] * len(BROKEN))} |" in lines
     assert not any(line.startswith("| 0.8 | `none`") for line in lines)
 
 
+def of_all(runs: Runs) -> Measured:
+    bound = {"none": [of(run, run.jobs.p99 / 4, 200.0) for run in runs["none"]]}
+    return Measured(dict.fromkeys(LOADS, runs), dict.fromkeys(LOADS, bound), dict.fromkeys(BROKEN, runs))
+
+
+def learning(any_run: RunResult, p99: float, rate: float, state: NodeState = "live") -> RunResult:
+    speeds = [LearnedSpeed(f"n{at}", "node", "work", 9, 2.0, 2.0) for at in range(3)]
+    speeds.append(LearnedSpeed("s", "slow", "work", 9, 2.0 * rate, 0.5, state))
+    return replace(of(any_run, p99, 190.0, lost=3.8), learned=speeds)
+
+
+def test_aims_are_met_missed_or_met_in_the_mean_and_have_a_bound() -> None:
+    plain = scenario()
+    any_run = run(plain, plain.profiles[0], 1)
+    none = [of(any_run, 100.0, 200.0)] * 3
+    late = [learning(any_run, 55.0, 0.24), learning(any_run, 55.0, 0.25), learning(any_run, 69.0, 0.26)]
+    lines = page(Facts("1.0", 3, 20), of_all({"none": none, "late": late})).splitlines()
+    for line in (
+        "| p99 at most 0.60 | 0.5 | 0.60 ±0.20 | in the mean | 0.25 ±0.00 |",
+        "| p99 at most 0.80 | 0.8 | 0.60 ±0.20 | met | 0.25 ±0.00 |",
+        "| p99 at most 1.00 | 0.9 | 0.60 ±0.20 | met | 0.25 ±0.00 |",
+        "| copies lost, % at most 3 | 0.5 | 2.0 ±0.0 | met |  |",
+        "| all at most 1.00 | 0.5 | 0.950 ±0.000 | met |  |",
+        "| slow node within a third | 0.5 | 0.250 ±0.025 | met | |",
+        "| slow node live | 0.5 | 3 of 3 | met | |",
+    ):
+        assert line in lines
+
+
+def test_a_slow_node_that_counts_as_fast_or_as_dead_is_missed() -> None:
+    plain = scenario()
+    any_run = run(plain, plain.profiles[0], 1)
+    late = [learning(any_run, 70.0, 1.0), learning(any_run, 70.0, 1.0, "dead")]
+    lines = page(Facts("1.0", 2, 20), of_all({"none": [of(any_run, 100.0, 180.0)] * 2, "late": late}))
+    for line in (
+        "| p99 at most 0.60 | 0.5 | 0.70 ±0.00 | missed | 0.25 ±0.00 |",
+        "| all at most 1.00 | 0.5 | 1.056 ±0.000 | missed |  |",
+        "| slow node within a third | 0.5 | 1.000 ±0.000 | missed | |",
+        "| slow node live | 0.5 | 1 of 2 | missed | |",
+    ):
+        assert line in lines.splitlines()
+
+
 def test_stragglers_are_measured() -> None:
-    runs, *others = measure(SCENARIO, parts_of(seeds=1, tasks=200, loads_alone=True)[:1], jobs=1, say=str)
-    assert not others
+    parts = parts_of(seeds=1, tasks=200, loads_alone=True)
+    assert len(parts) == 2 * len(LOADS)
+    runs, bound = measure(SCENARIO, [parts[0], parts[len(LOADS)]], jobs=1, say=str)
+    assert list(bound) == [NONE]
+    assert bound[NONE][0].copies == replace(bound[NONE][0].copies, stragglers=0)
     plain, late = (runs[name][0].copies for name in (NONE, "late"))
     assert plain is not None
     assert late is not None

@@ -22,8 +22,11 @@ def of(any_run: RunResult, wait: float, p99: float, locality: float) -> RunResul
     group = next(iter(any_run.groups["class"].values()))
     shop = replace(group, wait=replace(group.wait, mean=wait))
     batch = replace(group, jobs=replace(group.jobs, p99=p99))
-    jobs = replace(any_run.jobs, mean=5.0)
-    return replace(any_run, groups={"class": {"shop": shop, "batch": batch}}, jobs=jobs, locality=locality)
+    jobs = replace(any_run.jobs, mean=p99 / 100.0)
+    lab = replace(group, jobs=replace(group.jobs, mean=p99))
+    bound = replace(group, response=replace(group.response, mean=p99 / 10.0))
+    groups = {"class": {"shop": shop, "batch": batch, "lab": lab}, "constrained": {"constrained": bound}}
+    return replace(any_run, groups=groups, jobs=jobs, locality=locality)
 
 
 def test_what_a_feature_brings_beside_others_is_over_what_it_brings_alone_with_the_same_seed() -> None:
@@ -32,7 +35,8 @@ def test_what_a_feature_brings_beside_others_is_over_what_it_brings_alone_with_t
     none = [of(any_run, 10.0, 600.0, 0.1), of(any_run, 20.0, 600.0, 0.1)]
     good = [of(any_run, 0.0, 300.0, 0.7), of(any_run, 10.0, 300.0, 0.7)]
     less = [of(any_run, 1.0, 330.0, 0.7), of(any_run, 11.0, 330.0, 0.7)]
-    runs = {"none": none, "pools": good, "late": good, "delay": good, "full": less, "all": less}
+    runs = {"none": none, "full": less, "all": less}
+    runs |= dict.fromkeys(("pools", "late", "delay", "rosella"), good)
     lines = page(Facts("1.0", 2, 20), runs).splitlines()
     assert any(
         line.startswith("| pools |") and line.endswith("| 0.90 ±0.00 | 0.90 ±0.00 |") for line in lines
@@ -41,6 +45,10 @@ def test_what_a_feature_brings_beside_others_is_over_what_it_brings_alone_with_t
         line.startswith("| copies |") and line.endswith("| 0.90 ±0.00 | 0.90 ±0.00 |") for line in lines
     )
     assert any(line.startswith("| waits for data |") and line.endswith("|  | 1.00 ±0.00 |") for line in lines)
+    assert any(line.startswith("| learned speeds |") and line.endswith("| 0.90 ±0.00 |  |") for line in lines)
+    took = "600.0 ±0.0 | 330.0 ±0.0 | 330.0 ±0.0"
+    assert f"| gangs | response of gangs, mean, s | {took} | 0.55 ±0.00 | 0.55 ±0.00 |" in lines
+    assert any(line.startswith("| constraints |") and line.endswith("| 0.55 ±0.00 |") for line in lines)
 
 
 def test_what_is_worse_beside_others_brings_less_than_nothing() -> None:

@@ -261,6 +261,16 @@ def test_a_job_has_one_and_more_only_with_many_tasks() -> None:
     assert sorted(name[0] for name in world.late) == ["a", "b", "b"]
 
 
+def test_a_job_of_hadoop_has_ten() -> None:
+    """Of twenty tasks five are slow by a deviation; by a tenth of what runs two would have copies."""
+    world = Running(LateOfHadoop(pool_share=1.0), cpu=64)
+    world.past(cpu=0)
+    for at in range(20):
+        world.start(f"t{at:02}", job="j", cpu=0, progress=0.05 if at < 5 else 0.9)
+    world.wait(80.0)
+    assert len(world.late) == 5
+
+
 def test_a_pool_at_its_limit_gets_none() -> None:
     world = Running(Late())
     limit = PoolAmounts(amounts=(("cpu", 1000),))

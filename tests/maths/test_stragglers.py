@@ -20,6 +20,7 @@ from eclectus.maths.stragglers import (
     saves_machine_time,
     time_left,
 )
+from eclectus.policies.speculate.late_hadoop import LateOfHadoop
 
 # progress and age of eight tasks
 TASKS = {
@@ -85,6 +86,14 @@ def test_hadoops_own_rule_takes_whoever_is_behind() -> None:
     assert not is_behind(0.4, scores)
 
 
+def test_of_seven_tasks_one_is_behind_the_mean_by_a_fifth() -> None:
+    """The mean is .4857: t6 is behind it as well, by less."""
+    scores = {"t1": 0.9, "t2": 0.66, "t3": 0.54, "t4": 0.5, "t5": 0.05, "t6": 0.3, "t7": 0.45}
+    assert sum(scores.values()) / 7 == pytest.approx(0.4857, abs=1e-4)
+    behind = [name for name, score in scores.items() if is_behind(score, list(scores.values()), 0.2)]
+    assert behind == ["t5"]
+
+
 @pytest.mark.parametrize(
     ("slots", "most"), [(50, 5), (105, 10), (9, 1), (5, 1), (4, 0), (0, 0)], ids="{}".format
 )
@@ -95,6 +104,18 @@ def test_a_pool_has_a_tenth_of_its_slots_and_one_of_five(slots: int, most: int) 
 @pytest.mark.parametrize(("running", "most"), [(1, 1), (19, 1), (20, 2), (105, 10)])
 def test_a_job_has_a_tenth_of_what_runs_and_one_in_any_case(running: int, most: int) -> None:
     assert copies_of_job_most(running, 0.1) == most
+
+
+@pytest.mark.parametrize(("running", "slots", "most"), [(400, 20, 40), (50, 20, 10), (50, 2000, 20)])
+def test_a_job_of_hadoop_has_ten_a_hundredth_of_the_slots_or_a_tenth_of_what_runs(
+    running: int, slots: int, most: int
+) -> None:
+    """Hadoop 0.21's own test, of slots of one kind."""
+    traits = LateOfHadoop().traits
+    found = copies_of_job_most(
+        running, traits.job_share, least=traits.job_least, slots=slots, slots_share=traits.slots_share
+    )
+    assert found == most
 
 
 def test_a_standard_deviation_is_that_of_all() -> None:

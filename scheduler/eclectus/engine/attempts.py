@@ -79,6 +79,8 @@ class RunningAttempt(Struct, eq=False):
     past: Sequence[tuple[str, float]]
     clock: "Attempts"
     row: int = -1
+    usual_rate: float = 0.0
+    teaches: bool = False  # whether what is learned of its node counts that it has not ended yet
     progress: float | None = None
     refusal: str = ""  # why it gets no copy although it is late
 

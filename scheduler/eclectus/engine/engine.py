@@ -45,7 +45,9 @@ class Engine:
         self._wait_limit = WaitLimit(self._state, self._nominations)
         self._relief = Relief(self._state, effects, self._nominations)
         attempts = self._state.attempts
-        self._speculation = None if attempts is None else Speculation(self._state, attempts)
+        self._speculation = (
+            None if attempts is None else Speculation(self._state, attempts, self._learner_feed)
+        )
         self._explanations = Explanations(self._state)
         self._handlers: dict[type, Callable[[Any], None]] = {
             **self._event_handlers.handlers,

@@ -25,6 +25,8 @@ class LearnerFeed:
         self._probe_validity = state.probe_validity
         # Namespace and uid of a pod -> uid of its copy, which is on a node.
         self._copies: dict[tuple[str, str], str] = {}
+        self._running: dict[str, str] = {}  # attempts of which was said that they run on -> their workload
+        self._lost = set[str]()  # attempts of which was said that they would have run on
 
     def node_recalled(self, learned: LearnedNode) -> None:
         """What was learned of a node before, or by another process."""
@@ -73,12 +75,58 @@ class LearnerFeed:
         """Another attempt of the work that is done now would have run on: for how long is not known."""
         state, other = self._state, task.copy_of or self._copies.get((task.namespace, task.uid), "")
         run = state.placed.task(other) if other else None
-        if run is None or (run.namespace, run.workload) != (task.namespace, task.workload):
-            return
-        row, began = state.cluster.rows.get(run.node), run.started
-        if row is not None and run.phase == "Running" and began is not None and began < state.now:
-            lost = Completion(row, run.workload, state.now - began, state.now, _requests(run), uid=run.uid)
-            self._call(self._learn.overtaken, lost)
+        if run is not None and (run.namespace, run.workload) == (task.namespace, task.workload):
+            self._lose(run)
+
+    def attempt_runs(self, task: Task) -> bool:
+        """A task that may have a copy has not ended yet; whether that counts in what is learned."""
+        run = self._unfinished(task)
+        if run is None or task.uid in self._lost:
+            return False
+        if self._running.get(task.uid, task.workload) != task.workload:
+            self._runs_no_more(task.uid)  # its class was changed while it ran
+        self._running[task.uid] = task.workload
+        return bool(self._call(self._learn.runs_on, run))
+
+    def attempt_deleted(self, task: Task) -> None:
+        """A task that may have a copy, or is one, is ended before its work is done."""
+        run = self._state.placed.task(task.uid)
+        if run is not None:
+            self._lose(run)
+
+    def attempt_over(self, uid: str) -> None:
+        """The task has ended or is gone, whichever it is."""
+        self._lost.discard(uid)
+        self._runs_no_more(uid)
+
+    def _runs_no_more(self, uid: str) -> None:
+        workload = self._running.pop(uid, None)
+        if workload is not None:
+            self._call(self._learn.runs_no_more, uid, workload)
+
+    def _lose(self, task: Task) -> None:
+        """The task would have run on: said once of each."""
+        run = self._unfinished(task)
+        if run is not None and task.uid not in self._lost:
+            self._lost.add(task.uid)
+            self._runs_no_more(task.uid)
+            self._call(self._learn.overtaken, run)
+
+    def _unfinished(self, task: Task) -> Completion | None:
+        """Its run so far, where it runs."""
+        state, row, began = self._state, self._state.cluster.rows.get(task.node), task.started
+        if row is None or task.phase != "Running" or began is None or began >= state.now:
+            return None
+        attempt = None if state.attempts is None else state.attempts.running.get(task.uid)
+        return Completion(
+            row,
+            task.workload,
+            state.now - began,
+            state.now,
+            _requests(task),
+            uid=task.uid,
+            progress=task.progress if attempt is None else attempt.progress,
+        )
 
     def task_gone(self, task: Task | None, uid: str) -> None:
         """The task has ended or was deleted; as it was on its node, None if it was on none."""

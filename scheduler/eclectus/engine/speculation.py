@@ -15,6 +15,7 @@ from math import inf
 from msgspec.structs import replace
 
 from eclectus.engine.attempts import Attempts, RunningAttempt
+from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.state import State
 from eclectus.framework import SpeculateTraits, Straggler
 from eclectus.maths.stragglers import copies_help, copies_most, copies_of_job_most
@@ -30,9 +31,10 @@ WRITE_AGAIN_SECONDS = 30.0  # after which a mark that is not seen on its pod is 
 class Speculation:
     """What is late, and what is done about it."""
 
-    def __init__(self, state: State, attempts: Attempts) -> None:
+    def __init__(self, state: State, attempts: Attempts, learner: LearnerFeed) -> None:
         self._state = state
         self._attempts = attempts
+        self._learner = learner
         self._asked_at = -inf
 
     @property
@@ -47,7 +49,9 @@ class Speculation:
         late = list[tuple[Straggler, RunningAttempt]]()
         for uid in attempts.due.take(state.now, LOOKS_MOST):
             attempt = attempts.running[uid]
+            attempt.row = state.cluster.rows.get(attempt.task.node, -1)
             straggler = self._judge(attempt)
+            attempt.teaches = self._learner.attempt_runs(attempt.task)
             if straggler is not None:
                 late.append((straggler, attempt))
             attempts.look_again(attempt)
@@ -57,8 +61,8 @@ class Speculation:
     def _judge(self, attempt: RunningAttempt) -> Straggler | None:
         """Whether it is late and not marked yet; a mark that does not hold any more is taken back."""
         state, attempts, uid = self._state, self._attempts, attempt.task.uid
-        profile, row = state.profiles.get(attempt.task.profile), state.cluster.rows.get(attempt.task.node)
-        if profile is None or row is None or not profile.speculate.traits.copies:
+        profile = state.profiles.get(attempt.task.profile)
+        if profile is None or attempt.row < 0 or not profile.speculate.traits.copies:
             return None
         if attempts.copy_of(attempt.task) is not None:
             return None
@@ -66,7 +70,9 @@ class Speculation:
             if uid in attempts.marks:
                 self._take_back(attempt, "CopyGone", "its copy is gone, and no second one is made")
             return None
-        attempt.row = row
+        if not attempt.teaches:
+            task_class = state.view.task_class(attempt.task)
+            attempt.usual_rate = state.view.speeds(task_class).rate.item(attempt.row)
         straggler = state.guarded(profile.speculate, profile.speculate.late, state.view, attempt)
         if straggler is not None and straggler.restart and attempts.was_restarted(attempt.task):
             straggler = None
@@ -113,9 +119,14 @@ class Speculation:
             return "poolLimit"
         if attempts.marked_of_pool(task) >= copies_most(attempts.slots(task), traits.pool_share):
             return "poolCopies"
-        if attempts.marked_of_job(task) >= copies_of_job_most(
-            attempts.running_of_job(task), traits.job_share
-        ):
+        most = copies_of_job_most(
+            attempts.running_of_job(task),
+            traits.job_share,
+            least=traits.job_least,
+            slots=attempts.slots(task),
+            slots_share=traits.slots_share,
+        )
+        if attempts.marked_of_job(task) >= most:
             return "jobCopies"
         return "" if copies_help(*attempts.settled_of_job(task)) else "copiesLose"
 

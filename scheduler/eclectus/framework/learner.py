@@ -23,6 +23,7 @@ class Completion(Struct, frozen=True, gc=False):
     is_probe: bool = False
     uid: str = ""  # of the task, as in `started`; empty if it was not seen running
     turnaround: float | None = None  # seconds that it held its slot beside its run; None where unknown
+    progress: float | None = None  # of one that has not ended: what part of its work is done, if it says so
 
 
 class Speeds(Struct, frozen=True):
@@ -81,8 +82,23 @@ class Learn(Policy, ABC):
     def observe(self, done: Completion) -> None:
         """A task has run to its end."""
 
+    # These three only of tasks that may have copies, and of copies.
+
     def overtaken(self, run: Completion) -> None:
-        """A task would have run on, but another attempt of it has ended: `seconds` is how long it ran."""
+        """A task would have run on, but another attempt of it has ended, or it was deleted.
+
+        `seconds` is how long it ran.
+        """
+
+    def runs_on(self, run: Completion) -> bool:
+        """A task has run for `seconds` and has not ended; said again and again of the same task.
+
+        Whether that counts in what is learned of its node.
+        """
+        return False
+
+    def runs_no_more(self, uid: str, workload: str) -> None:
+        """The same task has ended or is gone."""
 
     # The engine calls these three only of a learner that needs them.
 

@@ -319,6 +319,10 @@ class Attempt(Protocol):
         """For how long its container runs, seconds; above 0."""
 
     @property
+    def usual_rate(self) -> float:
+        """Tasks a second that its node serves, as was believed before it has itself shown that it is slow."""
+
+    @property
     def progress(self) -> float | None:
         """The part of its work that is done, 0..1, as it has said last: never falling. None: it says none."""
 

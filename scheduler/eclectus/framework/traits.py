@@ -117,7 +117,11 @@ class SpeculateTraits(Traits, frozen=True, kw_only=True):
     pool_share: float = 0.1
     """How many copies a pool may have at a time, as a share of its slots."""
     job_share: float = 0.1
-    """How many a job may have, as a share of its running tasks; one in any case."""
+    """How many a job may have, as a share of its running tasks."""
+    job_least: int = 1
+    """How many a job may have in any case."""
+    slots_share: float = 0.0
+    """How many a job may have, as a share of the slots of its pool, if that is more."""
 
 
 class RelieveTraits(Traits, frozen=True, kw_only=True):

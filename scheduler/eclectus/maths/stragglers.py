@@ -102,9 +102,14 @@ def copies_most(slots: int, share: float) -> int:
     return max(floor(share * slots), int(slots >= LEAST_SLOTS and share > 0.0))
 
 
-def copies_of_job_most(running: int, share: float) -> int:
-    """How many copies a job of which so many tasks run may have: at least one."""
-    return max(1, floor(share * running))
+def copies_of_job_most(
+    running: int, share: float, *, least: int = 1, slots: int = 0, slots_share: float = 0.0
+) -> int:
+    """How many copies a job of which so many tasks run may have: a share of these, and `least` in any case.
+
+    Hadoop 0.21 allows ten, a hundredth of all slots or a tenth of what runs, whichever is most.
+    """
+    return max(least, floor(share * running), floor(slots_share * slots))
 
 
 SETTLED_LEAST, WON_LEAST = 20, 0.2

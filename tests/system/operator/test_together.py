@@ -1,8 +1,8 @@
 """Every feature at once, under the preset `full`, while scheduler, operator and solver are killed in turn.
 
-Pools with a minimum and a maximum, DagJobs whose tasks may have copies, slow nodes, gangs, constraints, data
-and a flow solver, in 10,000 pods. What each feature brings is measured by the scenario `together`; here
-nothing may be lost, done twice or started beyond a limit.
+Pools with a minimum, a maximum and policies of their own, DagJobs whose tasks may have copies, slow nodes,
+gangs, constraints, data and a flow solver, in 10,000 pods. What each feature brings is measured by the
+scenario `together`; here nothing may be lost, done twice or started beyond a limit.
 """
 
 from __future__ import annotations
@@ -52,12 +52,13 @@ POD_GROUPS = f"/apis/scheduling.x-k8s.io/v1alpha1/namespaces/{NAMESPACE}/podgrou
 MOST_CAPPED = 30  # cores, and pods, of the pool with a maximum
 NEVER_TAKEN = {"preemption": {"allowFrom": False}}  # nothing makes its pods again
 POOLS = {
-    "dag": {"preemption": {"minRuntimeSeconds": 1}},
+    "dag": {"policy": "srtf", "preemption": {"minRuntimeSeconds": 1}},
     "shop": {
+        "policy": "fifo",
         "minShare": {"amounts": {"cpu": 60}},
         "preemption": {"allowFrom": False, "minShareSeconds": 2},
     },
-    "capped": {"maxShare": {"amounts": {"cpu": MOST_CAPPED}}, **NEVER_TAKEN},
+    "capped": {"policy": "sjf", "maxShare": {"amounts": {"cpu": MOST_CAPPED}}, **NEVER_TAKEN},
     "rest": NEVER_TAKEN,
 }
 JOBS, TASKS = 20, 50

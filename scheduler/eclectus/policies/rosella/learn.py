@@ -27,9 +27,11 @@ node. docs/rosella.md describes the learner with its formulas. Departures from t
 determine a rate.
 
 Failed, evicted and deleted pods are no samples. Nor is a task that still runs: the time without an end only
-lowers the effective rates of its node until a task ends there. A task that a copy of it has overtaken is a
-censored sample: how long it would have run on is expected, by what is known (maths/service_rates.py). It is
-no sign of life, and no sample of a node that counts as dead.
+lowers the effective rates of its node until a task ends there. Of tasks that may have copies more is learned,
+by censored samples: one that a copy has overtaken, or that was deleted, would have run on for as long as is
+expected by what is known (maths/service_rates.py), and so does one that runs on after all is silent on its
+node for longer than usual (rates.py), as long as that is so. They are no signs of life, and no samples of a
+node that counts as dead.
 """
 
 from collections import Counter
@@ -309,10 +311,37 @@ class RosellaLearn(Learn):
             self._refresh(run.at)
         if self._add_sample(workload, run, is_censored=True):
             self._is_stale = True
-        elif row in self.namespaces.lowered:
+        else:
+            self._update(workload, row)
+
+    def _update(self, workload: str, row: int) -> None:
+        """One cell has changed."""
+        if row in self.namespaces.lowered:
             self._update_row(row)
         elif not self._is_stale:
             self.namespaces.update_cell(workload, row)
+
+    def runs_on(self, run: Completion) -> bool:
+        """A task that is late counts as a sample while it runs, so that its node is known before it ends."""
+        workload = self._learned_as(run.workload)
+        found = self.namespaces.rates_of(workload)
+        if self.mode == "paper" or found is None or self.namespaces.is_dead_for(workload, run.row):
+            return False
+        has_counted = found.drop_late(run.uid) is not None
+        silent = min(run.seconds, run.at - self.occupancy.last_end.item(run.row))
+        counts = found.add_late(found.index[workload], run, silent)
+        if counts and self._is_due(run.at):
+            self._refresh(run.at)
+        elif counts or has_counted:
+            self._update(workload, run.row)
+        return counts
+
+    def runs_no_more(self, uid: str, workload: str) -> None:
+        """It counts no more as one that runs."""
+        rates = self.namespaces.rates_of(self._learned_as(workload))
+        row = None if rates is None else rates.drop_late(uid)
+        if row is not None:
+            self._update_row(row)
 
     def _add_sample(self, workload: str, done: Completion, *, is_censored: bool = False) -> bool:
         """Whether all samples should be fitted again. Too rare workloads are not learned."""

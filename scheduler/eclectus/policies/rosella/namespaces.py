@@ -439,6 +439,11 @@ class KnowledgeByNamespace:
         """The namespace that learns this workload, or what stands for one without samples."""
         return self._by_name.get(namespace_of(workload), self._newcomer)
 
+    def rates_of(self, workload: str) -> Rates | None:
+        """What has samples of this workload; None if nothing has."""
+        rates = self._find(workload).rates
+        return rates if workload in rates.index else None
+
     def admit(self, workload: str, at: float, samples: int = 1) -> Knowledge | None:
         """Count samples taken at this time; what learns from them, None if they are dropped."""
         weight = self._newcomer.rates.matrix.weight(at)  # all fade together

@@ -15,6 +15,7 @@ from eclectus.maths.load import window_length
 from eclectus.maths.numbers import Floats, sum_of_products
 from eclectus.maths.service_rates import (
     AT_REST,
+    MOST_LASTING,
     NEGLIGIBLE,
     CommonChanges,
     RatioMatrix,
@@ -342,6 +343,20 @@ class Tally(Struct):
 MOST_SIZES = 4.0  # for which a task may have run that counts in how far nodes differ: 2 % run on for longer
 
 
+# For how long nothing has ended beside a task before it teaches while it runs: in times that such a task
+# takes on its node, or on a typical one if that is less.
+LATE_TIMES = 1.5
+
+
+class LateTask(NamedTuple):
+    """A task that runs and is late: a sample until it ends, of so many seconds as of that time."""
+
+    workload: int
+    row: int
+    at: float
+    seconds: float
+
+
 class Rates:
     """Samples and rates of each node (by row) for each workload (by index) of one namespace."""
 
@@ -363,6 +378,7 @@ class Rates:
         self._nodes: dict[int, NodeCells] = {}
         self._next_checked = 0  # the row from which the next check for old samples begins
         self._common_changes = CommonChanges()
+        self._late: dict[str, LateTask] = {}  # by uid
         self.unfinished = Unfinished.none()  # as of the last fit
 
     def add_node(self, row: int, rows: int) -> None:
@@ -380,6 +396,7 @@ class Rates:
         self._nodes[row] = NodeCells()
         self._common_changes.forget(row)
         self.matrix.clear_row(row)
+        self._late = {uid: each for uid, each in self._late.items() if each.row != row}
 
     def workload(self, name: str) -> int:
         """The index of a workload."""
@@ -403,6 +420,7 @@ class Rates:
         self._window_lengths[index], self.recent[index] = self._window, 0.0
         for node in self._nodes.values():
             node.by_workload.pop(index, None)
+        self._late = {uid: each for uid, each in self._late.items() if each.workload != index}
 
     def add(
         self, workload: int, done: Completion, requests: Hashable, running: Mapping[str, Running]
@@ -428,10 +446,39 @@ class Rates:
         """
         if not self.matrix.is_sized[workload]:
             return False
+        score = self._spread[workload].overtaken(run.seconds * self.matrix.rate.item(workload, run.row))
+        return self._add_to_window(workload, run, self._whole(workload, run), score, running)[1]
+
+    def add_late(self, workload: int, run: Completion, silent_seconds: float) -> bool:
+        """Count a task that runs as a sample, if its node is silent for longer than usual; whether it counts.
+
+        What has ended there since it began shows that the task is slow, and not the node. It must not count
+        yet: `drop_late`.
+        """
+        size, rate = self.matrix.size.item(workload), self.matrix.rate.item(workload, run.row)
+        if not self.matrix.is_sized[workload] or silent_seconds < LATE_TIMES * min(1.0 / rate, size):
+            return False
+        late = LateTask(workload, run.row, run.at, min(self._whole(workload, run), MOST_LASTING * size))
+        self._late[run.uid] = late
+        weight = self.matrix.weight(late.at)
+        self.matrix.add(workload, late.row, weight, weight * late.seconds)
+        return True
+
+    def drop_late(self, uid: str) -> int | None:
+        """The task has ended or is gone, or counts anew: its row if it counted."""
+        late = self._late.pop(uid, None)
+        if late is None:
+            return None
+        weight = self.matrix.weight(late.at)
+        self.matrix.add(late.workload, late.row, -weight, -weight * late.seconds)
+        return late.row
+
+    def _whole(self, workload: int, run: Completion) -> float:
+        """How long a task that has not ended would run in all, seconds: as it says, or as is expected."""
         rate, size = self.matrix.rate.item(workload, run.row), self.matrix.size.item(workload)
-        seconds = run.seconds + seconds_left(run.seconds, 1.0 / rate, size, self.variation(workload))
-        score = self._spread[workload].overtaken(run.seconds * rate)
-        return self._add_to_window(workload, run, seconds, score, running)[1]
+        if run.progress:
+            return max(run.seconds, min(run.seconds / run.progress, MOST_LASTING * size))
+        return run.seconds + seconds_left(run.seconds, 1.0 / rate, size, self.variation(workload))
 
     def _add_to_window(
         self, workload: int, done: Completion, seconds: float, score: float, running: Mapping[str, Running]

@@ -92,8 +92,8 @@ class Late(Copies):
 
     def _by_speed(self, age: float, times: Expected) -> tuple[float | None, str]:
         here = times.here
-        if age >= self.overdue * here:
-            return age, f"it has run for {age:.0f} s instead of {here:.0f} s"
         if age < here and here >= self.slow_node * times.elsewhere:
             return here - age, f"its node takes {here:.0f} s for what another takes {times.elsewhere:.0f} s"
+        if age >= self.overdue * times.usual:
+            return age, f"it has run for {age:.0f} s instead of {times.usual:.0f} s"
         return None, ""

@@ -2,18 +2,22 @@
 
 A task is slow whose rate of progress is below the mean of its siblings' by more than `deviations` standard
 deviations; it must have run for a minute. Only tasks that say their progress are judged. No copy is put on a
-node whose tasks take longer than the mean of all nodes by more than a deviation of these. Departures: bounds
-are those of pool and job, not the greatest of 10, a hundredth of the slots and a tenth of what runs; how long
-tasks take on a node is one over its learned speed, so a node without samples counts as typical.
+node whose tasks take longer than the mean of all nodes by more than a deviation of these. A job may have ten
+copies, a hundredth of the slots or a tenth of what runs, whichever is most. Departures: a pool has its bound
+too, and its slots count, not those of the cluster; how long tasks take on a node is one over its learned
+speed, so a node without samples counts as typical.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eclectus.framework import Attempt, Straggler, Task, View, setting
+from msgspec.structs import replace
+
+from eclectus.framework import Attempt, SpeculateTraits, Straggler, Task, View, setting
 from eclectus.maths.stragglers import is_slow, time_left
 from eclectus.policies.speculate.shared import Copies, expected, feasible_rates, rates_of_progress
 
+JOB_LEAST, SLOTS_SHARE = 10, 0.01
 ROUNDING = 1e-9  # relative: equal nodes have a deviation of 0, or nearly
 
 
@@ -32,6 +36,11 @@ class LateOfHadoop(Copies):
     judged_after: float = setting(
         60.0, "for how long a task must have run before it is judged", why="as there", unit="s", least=0
     )
+
+    @property
+    def traits(self) -> SpeculateTraits:
+        """Those of copies, with the bound of a job that is in JobInProgress.atSpeculativeCap."""
+        return replace(super().traits, job_least=JOB_LEAST, slots_share=SLOTS_SHARE)
 
     def late(self, view: View, attempt: Attempt) -> Straggler | None:
         """By its rate of progress beside those of its siblings."""

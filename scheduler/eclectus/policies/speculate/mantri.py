@@ -35,7 +35,7 @@ class MantriLite(Copies):
         if attempt.progress is not None:
             left = time_left(attempt.progress, attempt.age)
         else:
-            left = times.here - attempt.age if attempt.age < times.here else attempt.age
+            left = times.left(attempt.age)
         start = self.start_seconds(view, attempt)
         if attempt.task.restartable:
             if not is_worth_restarting(left, times.elsewhere, start):

@@ -77,11 +77,19 @@ def rates_of_progress(siblings: Siblings, judged_after: float) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Of a kind of task, seconds: on the node of an attempt, and where a copy would be fastest now."""
+    """Of a kind of task, seconds: on the node of an attempt, and where a copy would be fastest now.
 
+    `usual`: on its node, whatever the attempt itself has shown of that.
+    """
+
+    usual: float
     here: float
     elsewhere: float
     fastest: int  # the row of that node
+
+    def left(self, age: float) -> float:
+        """What an attempt needs more: beyond its usual time as long again, since times are heavy-tailed."""
+        return max(self.here - age, age if age >= self.usual else 0.0)
 
 
 def expected(view: View, attempt: Attempt) -> Expected | None:
@@ -101,8 +109,9 @@ def expected(view: View, attempt: Attempt) -> Expected | None:
     best = rate.item(fastest)
     if not best > 0.0:
         return None
-    work, here = median(past), rate.item(attempt.row)
-    return Expected(work / here if here > 0.0 else inf, work / best, fastest)
+    work = median(past)
+    usual, here = (work / each if each > 0.0 else inf for each in (attempt.usual_rate, rate[attempt.row]))
+    return Expected(usual, here, work / best, fastest)
 
 
 def feasible_rates(view: View, task: Task) -> tuple[Rows, Floats]:

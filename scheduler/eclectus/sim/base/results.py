@@ -12,6 +12,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
+from eclectus.model.learned import NodeState
 from eclectus.model.objects import Spec, Term
 from eclectus.sim.base.work import Arrival, WorkClass
 
@@ -228,6 +229,7 @@ class LearnedSpeed(Struct, frozen=True):
     samples: int
     learned: float  # tasks per second in one slot
     true: float  # tasks per second in one slot: speed over mean size
+    state: NodeState = "live"  # of the node, as is believed
 
 
 class LearningError(Struct, frozen=True, array_like=True):

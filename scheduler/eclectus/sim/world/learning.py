@@ -144,7 +144,8 @@ class LearningErrorRecorder:
             for cell in learned.get(node, ()):
                 if cell.workload in self._mean_sizes:
                     true = machine.nominal_speed(cell.workload) / self._mean_sizes[cell.workload]
-                    yield LearnedSpeed(node, machine.group, cell.workload, cell.samples, cell.rate, true)
+                    known = cell.samples, cell.rate, true, cell.state
+                    yield LearnedSpeed(node, machine.group, cell.workload, *known)
 
 
 def ratios(cells: list[LearnedSpeed]) -> dict[str, list[float]]:
