@@ -8,11 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
+from eclectus.cluster.changelog import Rows
 from eclectus.engine.agenda import CLASSES_MOST, GRACE_SECONDS, ProfileWaits
+from eclectus.engine.wait_limit import BestNode
 from eclectus.feasibility.scores_by_pods import HOSTNAME
 from eclectus.framework import Action, PendingTasks, Place, Reason, Unschedulable, View
 from eclectus.model.events import TaskSeen
-from eclectus.model.objects import ClassKey, PodAffinityTerm, Requirement
+from eclectus.model.objects import Amounts, ClassKey, PodAffinityTerm, Requirement
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import Uniform
 from eclectus.policies.rosella import Rosella, RosellaLearn
@@ -218,6 +220,29 @@ def test_nodes_busy_with_long_pods_of_an_otherwise_short_class_are_not_suspected
     assert rates[rows["gpu0"]] == rates[rows["gpu1"]] == pytest.approx(rates[rows["cpu0"]])
     world.add(make_task("next", gpus=1, workload="train"), make_task("other", gpus=1, workload="vision"))
     assert {world.node_of("next"), world.node_of("other")} <= {"gpu0", "gpu1"}
+
+
+def test_a_class_that_asks_for_more_than_any_node_has_left_is_compared_with_no_node(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared, rows_with_amounts = list[Amounts](), BestNode._rows_with_amounts
+
+    def counted(self: BestNode, requests: Amounts) -> Rows:
+        compared.append(requests)
+        return rows_with_amounts(self, requests)
+
+    monkeypatch.setattr(BestNode, "_rows_with_amounts", counted)
+    world = World(make_engine(Refusing()), make_node("a", cpu=4, memory=1), make_node("b", cpu=1, memory=8))
+    world.add(*(make_task(f"large{at}", cpu=2, memory=9 + at) for at in range(50)))
+    world.sleep(2 * LIMIT)
+    assert not compared
+    world.add(make_task("of-both", cpu=2, memory=2))
+    world.sleep(2 * LIMIT)
+    assert compared, "of each resource some node has enough, and no node of both"
+    assert not world.node_of("of-both")
+    world.put_node(make_node("b", cpu=2, memory=8))
+    world.sleep(2 * LIMIT)
+    assert world.node_of("of-both") == "b"
 
 
 def test_a_check_of_many_classes_is_spread_over_steps() -> None:

@@ -16,6 +16,7 @@ from eclectus.cluster.changelog import Rows
 from eclectus.engine.agenda import ProfileWaits
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.state import State
+from eclectus.maths.numbers import Floats
 from eclectus.model.objects import Amounts, ClassKey, Task
 
 
@@ -66,6 +67,8 @@ class BestNode:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self._most_left: Floats = np.empty(0)  # of each resource on one node, beside the pods that hold some
+        self._as_of = (-1, -1, 0)  # of shapes and usage, and how many resources
 
     def row_for(self, class_key: ClassKey) -> int | None:
         """The best node with room for a task of the class; None if none has room. O(nodes)."""
@@ -84,6 +87,8 @@ class BestNode:
         date only if some node on which it may be feasible has the amounts that it requests.
         """
         state = self._state
+        if not self._is_left_somewhere(class_key[0].requests):
+            return np.empty(0, dtype=np.intp)
         rows = self._rows_with_amounts(class_key[0].requests)
         rows = state.class_queues.feasible_among(class_key, rows)
         if not len(rows):
@@ -92,6 +97,18 @@ class BestNode:
         if task_class.fits_now_count:
             return task_class.fits_now_rows
         return rows[[task_class.fits_beside_held(row) for row in rows.tolist()]]
+
+    def _is_left_somewhere(self, requests: Amounts) -> bool:
+        """Whether some node has as much left of each resource, if no one node of all: O(resources).
+
+        Of thousands of classes that wait for room most ask for more than any node has.
+        """
+        cluster = self._state.cluster
+        as_of = cluster.shape.head, cluster.usage.head, len(cluster.columns)
+        if as_of != self._as_of:
+            left = cluster.allocatable[cluster.present] - cluster.used[cluster.present]
+            self._most_left, self._as_of = left.max(axis=0, initial=-np.inf), as_of
+        return all(amount <= self._most_left[column] for column, amount in cluster.parts(requests))
 
     def _rows_with_amounts(self, requests: Amounts) -> Rows:
         cluster = self._state.cluster

@@ -20,7 +20,7 @@ labels and taints of nodes may name other tenants.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -387,7 +387,7 @@ def never_feasible(task_class: TaskClass, cluster: Cluster) -> str:
     matter = np.flatnonzero(refused.sum(axis=1))
     whole = (conditions[at][0] for at in matter.tolist())
     words = [text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…" for text in whole]
-    return _sentence(words, refused[matter], [cluster.names[row] for row in rows.tolist()])
+    return _sentence(words, refused[matter], lambda at: cluster.names[rows[at]])
 
 
 def predicates(spec: Spec, cluster: Cluster) -> Iterator[Predicate]:
@@ -422,8 +422,8 @@ def _request(resource: str, amount: float) -> str:
     return f"{resource} {amount:.0f}"
 
 
-def _sentence(words: Sequence[str], refused: Mask, names: Sequence[str]) -> str:
-    """`refused`: which condition which node does not meet, shape [len(words), len(names)]."""
+def _sentence(words: Sequence[str], refused: Mask, name_of: Callable[[int], str]) -> str:
+    """`refused`: which condition which node does not meet, shape [len(words), nodes]."""
     if len(words) == 1:
         return f" No node, however empty, satisfies: {words[0]}."
     refusals = refused.sum(axis=0)
@@ -435,5 +435,5 @@ def _sentence(words: Sequence[str], refused: Mask, names: Sequence[str]) -> str:
     lacks = ", ".join(words[at] for at in np.flatnonzero(refused[:, nearest]).tolist())
     return (
         f" No node, however empty, satisfies all of: {', '.join(words)}{without}; "
-        f"nearest: {names[nearest]} (all but {lacks})."
+        f"nearest: {name_of(nearest)} (all but {lacks})."
     )
