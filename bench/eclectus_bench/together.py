@@ -92,9 +92,9 @@ FEATURES = (
         "learned speeds",
         "rosella",
         ("full",),
-        "response of all jobs, mean, s",
-        lambda run: run.jobs.mean,
-        1,
+        "response of gangs, mean, s",
+        lambda run: run.groups["class"]["lab"].jobs.mean,
+        0,
     ),
 )
 RULED_FIGURES = (

@@ -97,9 +97,9 @@ def expected(view: View, attempt: Attempt) -> Expected | None:
     task_class = view.task_class(attempt.task)
     rate, rows = view.speeds(task_class).rate, view.cluster.rows
     past = [
-        seconds * rate.item(rows[node])
+        seconds * of_node
         for node, seconds in attempt.past
-        if node in rows and rate.item(rows[node]) > 0.0
+        if (row := rows.get(node)) is not None and (of_node := rate.item(row)) > 0.0
     ]
     with_room = task_class.fits_now_rows
     others = with_room[with_room != attempt.row]
