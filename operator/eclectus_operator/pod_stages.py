@@ -16,6 +16,7 @@ from eclectus.api.common import time_seconds
 from eclectus.api.node_probe import Deadlines
 from eclectus_operator.observed import PULL_REASONS, ContainerStatus, Pod, PodEvent
 
+FORCED, LEAVING = "PodsForced", "PodsLeaving"  # reasons of events: a pod is not gone in time
 _FOR_INIT = ("", "PodInitializing")  # reasons of a container that waits for init containers
 
 
@@ -133,6 +134,11 @@ def overdue_message(pod: Pod, stage: StageSince, deadlines: Deadlines) -> str:
     where = f" (node {pod.spec.node_name})" if pod.spec.node_name else ""
     cause = f": {stage.message}" if stage.message else ""
     return f"pod {pod.metadata.name}: {activity} after {allowed:g} s{where}{cause}"
+
+
+def forced_note(late: str) -> str:
+    """What is said of a pod that is deleted without its node; `late`: for how long it should be gone."""
+    return f"deleted without an answer of its node: {late}"
 
 
 def life(pod: Pod, deadlines: Deadlines) -> tuple[float | None, str]:

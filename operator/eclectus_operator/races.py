@@ -16,18 +16,21 @@ from eclectus.kubeclient.client import Object
 from eclectus.maths.copies import Step
 from eclectus_operator.observed import DISRUPTION, Metadata
 from eclectus_operator.operator_context import NotLeadingError, OperatorContext, Sync
+from eclectus_operator.pod_stages import FORCED, LEAVING, forced_note
 
 About = ObjectMeta | Metadata
 """Of the DagJob or the pod that events are about."""
+OVERTAKEN, RESTARTED = "OvertakenByAttempt", "RestartedElsewhere"  # reasons of the condition of ended pods
 PAUSE_SECONDS = 300.0  # after a copy that was refused or withdrawn, until its original gets another one
 RETRY_SECONDS = 2.0  # after a request that was not answered
 _log = logging.getLogger(__name__)
 
 
 class Contender(Protocol):
-    """A pod of a race. `lags`: why it straggles; `late`: what is said of a copy that is late in its stage.
+    """A pod of a race. `lags`: why it straggles; `began`, `finished`: of its containers.
 
-    `began`, `finished`: of its containers, seconds since the epoch.
+    `stage_until`: until when it may be in its stage, and `late`: what is said of it after that. Times are
+    seconds since the epoch.
     """
 
     @property
@@ -42,6 +45,8 @@ class Contender(Protocol):
     def has_ended(self) -> bool: ...  # noqa: D102
     @property
     def lags(self) -> str: ...  # noqa: D102
+    @property
+    def stage_until(self) -> float | None: ...  # noqa: D102
     @property
     def late(self) -> str: ...  # noqa: D102
     @property
@@ -90,13 +95,15 @@ class Pauses:
 class RaceSync(Sync):
     """Carries out the steps of the races of one namespace; an event about each is one about `about`.
 
-    `may_mark`: whether the operator may write the status of pods there.
+    `may_mark`: whether the operator may write the status of pods there. `forced`: uids of the pods that are
+    not gone in time, for which no more is to be done.
     """
 
     context: OperatorContext
     pods_path: str
     pauses: Pauses
     may_mark: bool = True
+    forced: set[str] = field(default_factory=set)
 
     async def start(self, about: About, race: Race[Contender], body: Object, task: str = "") -> bool:
         """Create the copy; whether it exists then. Raises NotLeadingError."""
@@ -138,7 +145,7 @@ class RaceSync(Sync):
         """End a pod, so that its Job makes another. Raises NotLeadingError."""
         text = f"{original.name} is ended, so that its Job makes another: {original.lags}"
         try:
-            if await self._end(original, text, "RestartedElsewhere"):
+            if await self._end(original, text, RESTARTED):
                 self.context.metrics.count_copy("restarted")
                 await self._record(about, "Restarted", text)
         except NotLeadingError:
@@ -177,8 +184,37 @@ class RaceSync(Sync):
             text = copy.late if race.is_overdue else f"copy {copy.name} is not needed any more"
             await self._withdraw(about, race, task + text)
         elif race.step is Step.FORCE:
-            _log.warning("deleted %s/%s at once: %s", self.pods_path, copy.name, copy.late)
-            await self.context.delete(f"{self.pods_path}/{copy.name}", copy.uid, gracePeriodSeconds=0)
+            await self.force(about, copy)
+
+    def is_overdue(self, pod: Contender | None) -> bool:
+        """Whether it has been in its stage for too long; if not yet, the next sync is due when it has."""
+        if pod is None or pod.stage_until is None:
+            return False
+        if self.now < pod.stage_until:
+            self.wake_by(pod.stage_until)
+            return False
+        return pod.uid not in self.forced
+
+    async def force(self, about: About, pod: Contender, why_not: str = "") -> None:
+        """Delete a pod without its node, which has not ended it in time; or say why it stays. Once.
+
+        Raises NotLeadingError.
+        """
+        if pod.uid in self.forced:
+            return
+        text, reason = f"deleted, and not gone: {pod.late}; {why_not}", LEAVING
+        try:
+            if not why_not:
+                await self.context.delete(f"{self.pods_path}/{pod.name}", pod.uid, gracePeriodSeconds=0)
+                text, reason = forced_note(pod.late), FORCED
+        except NotLeadingError:
+            raise
+        except ApiError as error:
+            _log.warning("%s: %s not deleted: %s", self.pods_path, pod.name, error)
+            return
+        self.forced.add(pod.uid)
+        _log.warning("%s: %s", self.pods_path, text)
+        await self._record(about, reason, text)
 
     async def _withdraw(self, about: About, race: Race[Contender], text: str) -> None:
         copy = race.copy
@@ -190,7 +226,7 @@ class RaceSync(Sync):
                 self.pauses.pause(race.original.uid, self.now)
             await self._record(about, "CopyWithdrawn", text)
 
-    async def _end(self, pod: Contender, message: str, reason: str = "OvertakenByAttempt") -> bool:
+    async def _end(self, pod: Contender, message: str, reason: str = OVERTAKEN) -> bool:
         """Delete a pod as it was read; whether it was there. Raises ApiError: ConflictError if it changed.
 
         One that runs is marked first, so that nobody takes its end for a failure of its own.

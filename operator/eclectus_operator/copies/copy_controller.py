@@ -40,7 +40,7 @@ from eclectus_operator.copies import restarts
 from eclectus_operator.observed import DISRUPTION, Metadata, Pod, PodCondition
 from eclectus_operator.operator_context import NotLeadingError, OperatorContext
 from eclectus_operator.pod_stages import life
-from eclectus_operator.races import Pauses, Race, RaceSync
+from eclectus_operator.races import OVERTAKEN, RESTARTED, Pauses, Race, RaceSync
 
 SELECTOR = f"{SPECULATIVE_LABEL}=true,!{DAG_JOB_LABEL}"
 MOST_STEPS = 50  # of one sync in one namespace
@@ -62,8 +62,9 @@ class BarePod(Struct, frozen=True, gc=False):
     lags: str = ""
     began: float | None = None
     finished: float | None = None
-    stage_until: float | None = None
+    stage_until: float | None = None  # of a copy, and of one that the operator has ended
     late: str = ""
+    stays: str = ""  # why the operator, which has ended it, does not delete it without its node
 
     @property
     def name(self) -> str:
@@ -101,8 +102,9 @@ def read(found: Object) -> BarePod:
     pod = convert.read_authored(found, Pod)
     straggling, disrupted = pod.condition(STRAGGLING), pod.condition(DISRUPTION)
     owner = next((each for each in pod.metadata.owner_references if each.controller), None)
-    is_copy = COPY_OF_LABEL in pod.metadata.labels
-    stage_until, late = life(pod, copied_pods.DEADLINES) if is_copy else (None, "")
+    ended_as = "" if disrupted is None or not pod.metadata.deletion_timestamp else disrupted.reason
+    is_timed = COPY_OF_LABEL in pod.metadata.labels or ended_as in (OVERTAKEN, RESTARTED)
+    stage_until, late = life(pod, copied_pods.DEADLINES) if is_timed else (None, "")
     ends = [each.state.terminated for each in pod.container_statuses if each.state.terminated]
     finishes = [time_seconds(each.finished_at) for each in ends if each.finished_at]
     return BarePod(
@@ -119,6 +121,7 @@ def read(found: Object) -> BarePod:
         finished=max(finishes, default=None),
         stage_until=stage_until,
         late=late,
+        stays="its Job makes another one when it is gone" if ended_as == RESTARTED else "",
     )
 
 
@@ -170,6 +173,7 @@ class _Known:
     unwanted: set[str] = field(default_factory=set)
     refused: set[str] = field(default_factory=set)  # originals of which was said why they get no copy
     gone: set[str] = field(default_factory=set)  # originals that do not exist any more, of copies that do
+    forced: set[str] = field(default_factory=set)  # pods that were not gone in time
 
 
 class CopyController:
@@ -205,18 +209,21 @@ class CopyController:
         known.pauses.forget_but(exist)
         known.refused &= exist
         known.gone &= exist
+        known.forced &= {pod.uid for pod in pods}
         known.unwanted = known.unwanted & exist | {pod.uid for pod in pods if pod.is_unwanted}
-        running = RaceSync(self._context, path, known.pauses)
+        running = RaceSync(self._context, path, known.pauses, forced=known.forced)
         steps = 0
         for race in races(pods, known.unwanted, now):
-            if race.copy is not None and race.copy.stage_until is not None and not race.is_overdue:
-                running.wake_by(race.copy.stage_until)
-            if race.step in (Step.WAIT, Step.TAKE_OVER):
+            running.is_overdue(race.copy)  # if it is not, the next sync is due when it will be
+            late = race.original if running.is_overdue(race.original) else None
+            if race.step in (Step.WAIT, Step.TAKE_OVER) and late is None:
                 continue
             if steps == MOST_STEPS:
                 running.wake_by(now)
                 break
             steps += 1
+            if late is not None:
+                await running.force(late.metadata, late, late.stays)
             await self._take(running, known, race, namespace)
         return running.wake_at
 

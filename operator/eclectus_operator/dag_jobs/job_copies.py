@@ -33,10 +33,10 @@ class JobCopies(Sync):
         """End the pods that have lost, and copies that are late or not needed."""
         for each in tasks.values():
             for index, race in each.copies.items():
-                if race.step is not Step.CREATE and self._is_due(each, index, race):
+                # One that is not gone in time is forced with the other pods of its job (late_pods.py).
+                if race.step not in (Step.CREATE, Step.FORCE) and self._is_due(each, index, race):
                     await self._races.take(self.job.metadata, race, _task(each.stage, index))
-                if race.copy is not None and race.copy.stage_until is not None and not race.is_overdue:
-                    self.wake_by(race.copy.stage_until)
+                self._races.is_overdue(race.copy)  # if it is not, the next sync is due when it will be
         self.wake_by(self._races.wake_at)
 
     def _is_due(self, tasks: Tasks, index: int, race: Race[TaskPod]) -> bool:

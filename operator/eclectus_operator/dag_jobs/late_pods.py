@@ -8,6 +8,9 @@
     running       activeDeadlineSeconds of its template, by its kubelet
     deleting      deleted without its node, unless it has claims         PodsForced
 
+Copies have times of their own before they run (copied_pods.py), and their end is looked at here too: also
+that of a job which has ended. Their claims are for any number of nodes.
+
 The first two have no time by default: a queue may be long. Those that are replaced are among a stage's
 obsolete pods (tasks.py).
 """
@@ -24,6 +27,7 @@ from eclectus_operator.dag_jobs.job_status import Problem
 from eclectus_operator.dag_jobs.task_pods import TaskPod
 from eclectus_operator.dag_jobs.tasks import Tasks
 from eclectus_operator.operator_context import NotLeadingError, Sync
+from eclectus_operator.pod_stages import FORCED, LEAVING
 
 MOST_FORCED = 50  # pods deleted without their nodes in one sync of a job
 MOST_NODES = 20  # that the pods of a task avoid because others have not started there
@@ -72,19 +76,19 @@ class LatePods(Sync):
     async def force(self, pods: list[TaskPod]) -> None:
         """Delete at once what its node has not ended in time. Raises NotLeadingError."""
         self.forced &= {pod.uid for pod in pods}
-        leaving = [pod for pod in pods if pod.deletion is not None and not pod.copy_of]
+        leaving = [pod for pod in pods if pod.deletion is not None]
         late = [pod for pod in leaving if pod.is_late(self.now) and pod.uid not in self.forced]
         done, kept = list[str](), list[str]()
         for pod in late[:MOST_FORCED]:
-            if pod.has_claims:
+            if pod.has_claims and not pod.copy_of:
                 kept.append(f"{pod.late}; it stays until then, because it has claims")
             elif await self._delete(pod):
                 done.append(pod.late)
             else:
                 continue
             self.forced.add(pod.uid)
-        await self.report("PodsForced", "deleted without an answer of their nodes: ", done)
-        await self.report("PodsLeaving", "deleted, and not gone: ", kept)
+        await self.report(FORCED, "deleted without an answer of their nodes: ", done)
+        await self.report(LEAVING, "deleted, and not gone: ", kept)
         if len(late) > MOST_FORCED:
             self.wake_by(self.now)
         for pod in pods:

@@ -4,7 +4,7 @@ step        status, written first       then
 Create      -                           create the pod
 RecordPod   the pod's uid               -
 End         the outcome                 an event, if the run failed by itself
-Delete      -                           delete the pod
+Delete      -                           delete the pod; an event, if its node had not done so in time
 Finish      -                           the outcome into the NodeProfile; then count the run in the
                                         status and remove it
 Wait        -                           nothing; the sync after it finds it over
@@ -26,7 +26,7 @@ from eclectus_operator.node_probes.run_steps import Delete, Step, Wait
 from eclectus_operator.node_probes.snapshot import Snapshot
 from eclectus_operator.observed import Node, Pod, PodEvent
 from eclectus_operator.operator_context import NotLeadingError
-from eclectus_operator.pod_stages import StageSince, current_stage, needs_events
+from eclectus_operator.pod_stages import FORCED, StageSince, current_stage, forced_note, needs_events
 
 MAX_PASSES = 8  # more than a run has steps: ends the loop if the API server loses what was written
 _log = logging.getLogger(__name__)
@@ -104,9 +104,11 @@ async def _act(snapshot: Snapshot, probe: NodeProbe, run: Run, step: Step) -> No
         case run_steps.End(outcome):
             if not outcome.succeeded and outcome.reason != YIELDED:
                 await _report_failure(snapshot, probe, run, outcome)
-        case Delete(uid, at_once):
+        case Delete(uid, at_once, late):
             name = probe_pods.identity(probe, run, snapshot.context.settings.instance).name
             await snapshot.delete_pod(name, uid, at_once=at_once)
+            if late:
+                await snapshot.context.record(probe.metadata, "Reconcile", FORCED, forced_note(late))
         case run_steps.Finish():
             # The profile is written first: once the run is removed from the status, nothing would write it.
             await _write_profile(snapshot, probe, run)

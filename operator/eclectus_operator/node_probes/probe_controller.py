@@ -28,6 +28,7 @@ from eclectus_operator.node_probes.start_run import start_run
 from eclectus_operator.node_probes.yield_room import mark_yielding
 from eclectus_operator.observed import Pod
 from eclectus_operator.operator_context import NotLeadingError, OperatorContext
+from eclectus_operator.pod_stages import current_stage, forced_note, overdue_message
 
 RETRY_SECONDS = 2.0  # to the next sync after a failure; doubled up to look_seconds
 MIN_SECONDS = 0.2  # between two syncs
@@ -137,6 +138,10 @@ class ProbeController:
         for orphan in found.orphans:
             _log.warning("pod %s belongs to no run: deleting it", orphan.metadata.name)
             await snapshot.delete_pod(orphan.metadata.name, orphan.metadata.uid)
+        for silent in found.silent:
+            late = overdue_message(silent, current_stage(silent), run_steps.ORPHAN_DEADLINES)
+            _log.warning("%s", forced_note(late))
+            await snapshot.delete_pod(silent.metadata.name, silent.metadata.uid, at_once=True)
 
     async def _label_nodes(self, snapshot: Snapshot) -> None:
         if await self._labeller.label():

@@ -21,7 +21,8 @@ Which pod is whose is found out after a restart as in every sync:
 
     in cluster   recorded
     yes          yes       adopted
-    yes          no        orphan: delete it after a grace period, and only if it is this instance's own
+    yes          no        orphan: delete it after a grace period, and only if it is this instance's own;
+                           at once if its node has not confirmed that in time
     no           yes       lost: create it again under the same name (409: adopt it), or give the run up
     foreign      yes       taken: a pod that is not ours has the name, so a create would always meet 409
     foreign      no        left alone
@@ -39,8 +40,16 @@ from eclectus.api.common import time_seconds, time_text
 from eclectus.api.node_probe import Deadlines, EndedBy, Outcome, ProbeId, Run, recognised
 from eclectus_operator.metrics import YIELDED
 from eclectus_operator.observed import Ended, Pod, run_seconds
-from eclectus_operator.pod_stages import Stage, StageSince, deadline, is_overdue, overdue_message
+from eclectus_operator.pod_stages import (
+    Stage,
+    StageSince,
+    current_stage,
+    deadline,
+    is_overdue,
+    overdue_message,
+)
 
+ORPHAN_DEADLINES = Deadlines()  # of pods whose NodeProbe may be gone
 _MESSAGE_CHARACTERS = 1500  # kept of a container's termination message
 
 
@@ -97,10 +106,14 @@ class End:
 
 @dataclass(frozen=True)
 class Delete:
-    """Delete the pod; `at_once`: without waiting for its node to confirm."""
+    """Delete the pod; `at_once`: without waiting for its node to confirm.
+
+    `late`: what is said of one whose node has not confirmed it in time.
+    """
 
     uid: str
     at_once: bool
+    late: str = ""
 
 
 @dataclass(frozen=True)
@@ -167,7 +180,8 @@ def with_pod(
             return Wait(stage.since + deadlines.deleting_seconds)
         # Nothing of an ended pod runs any more; of one that should be gone, its node does not answer.
         at_once = stage.stage in (Stage.DELETING, Stage.SUCCEEDED, Stage.FAILED)
-        return Delete(pod.metadata.uid, at_once)
+        late = overdue_message(pod, stage, deadlines) if stage.stage is Stage.DELETING else ""
+        return Delete(pod.metadata.uid, at_once, late)
     if not run.pod_uid:
         return RecordPod(pod.metadata.uid)
     if must_yield and stage.stage in (Stage.RUNNING, Stage.DELETING):
@@ -208,6 +222,7 @@ class Join:
 
     adopted: tuple[tuple[ProbeId, Pod], ...]  # a run's pod that exists
     orphans: tuple[Pod, ...]  # to be deleted now, with their uid as precondition
+    silent: tuple[Pod, ...]  # deleted orphans that their nodes have not ended in time
     young: tuple[Pod, ...]  # orphans still within the grace period: check them again later
     lost: tuple[ProbeId, ...]
     taken: tuple[tuple[ProbeId, str], ...]  # why the pod of that name is not the run's
@@ -227,11 +242,16 @@ def join(recorded: Iterable[ProbeId], listed: Iterable[Pod], instance: str, now:
             reason = found if isinstance(found, str) else f"it is attempt {found.attempt}"
             taken.append((probe, reason))
     ours = [pod for pod in by_name.values() if isinstance(_recognised(pod, instance), ProbeId)]
-    # A terminating pod needs no second delete.
+    # A terminating pod needs no second delete, unless its node is silent.
     orphans = [pod for pod in ours if pod.metadata.deletion_timestamp is None]
+    silent = [
+        pod
+        for pod in ours
+        if pod.metadata.deletion_timestamp and is_overdue(current_stage(pod), ORPHAN_DEADLINES, now)
+    ]
     old = [pod for pod in orphans if now - pod.created >= grace]
     young = [pod for pod in orphans if now - pod.created < grace]
-    return Join(tuple(adopted), tuple(old), tuple(young), tuple(lost), tuple(taken))
+    return Join(tuple(adopted), tuple(old), tuple(silent), tuple(young), tuple(lost), tuple(taken))
 
 
 def _recognised(pod: Pod, instance: str) -> ProbeId | str:

@@ -221,6 +221,33 @@ def test_a_copy_whose_node_is_silent_is_deleted_at_once_after_two_minutes():
     world.end("a")
     world.play(200)
     assert world.left() == {"a": "Succeeded"}
+    (note,) = world.notes("PodsForced")
+    assert note == (
+        "deleted without an answer of its node: pod a-copy: still being deleted after 120 s (node n1)"
+    )
+
+
+def test_an_original_whose_node_is_silent_when_its_copy_has_won_is_deleted_at_once_after_two_minutes():
+    world = BareWorld(seconds={"a-copy": 1000.0})
+    world.play(6)
+    world._advance = lambda path: None
+    world.end("a-copy")
+    world.play(100)
+    assert world.left() == {"a": "Running", "a-copy": "Succeeded"}
+    world.play(100)
+    assert world.left() == {"a-copy": "Succeeded"}
+    (note,) = world.notes("PodsForced")
+    assert "pod a: still being deleted after 120 s (node n0)" in note
+
+
+def test_a_pod_that_its_user_has_deleted_is_never_deleted_without_its_node():
+    world = BareWorld(seconds={"a": 1000.0, "a-copy": 1000.0})
+    world.play(6)
+    world._advance = lambda path: None
+    world.delete("a")
+    world.play(400)
+    assert world.left() == {"a": "Running"}
+    assert len(world.notes("PodsForced")) == 1, "of its copy"
 
 
 def test_a_full_quota_is_said_and_tried_again_after_minutes():

@@ -35,6 +35,19 @@ def test_a_pod_is_marked_and_then_deleted_and_nothing_is_made():
     assert 'eclectus_copy_steps_total{step="restarted"} 1.0' in late.metrics.expose().decode()
 
 
+def test_where_its_node_is_silent_it_stays_and_what_its_job_waits_for_is_said_once():
+    late = world(*of_job())
+    late.play(4)
+    late._advance = lambda path: None
+    late.play(400)
+    assert late.left() == {"a": "Running"}, "the Job's controller holds it by a finalizer until it has ended"
+    (note,) = late.notes("PodsLeaving")
+    assert note == (
+        "deleted, and not gone: pod a: still being deleted after 120 s (node n0); "
+        "its Job makes another one when it is gone"
+    )
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [

@@ -244,6 +244,30 @@ def test_a_copy_that_finds_no_node_is_withdrawn_and_not_made_again_at_once():
     assert world.left() == {("a", 0): "Running", ("a", 1): "Succeeded"}
 
 
+def test_a_copy_whose_node_is_silent_when_its_job_ends_is_deleted_at_once_after_two_minutes():
+    world = CopyWorld(slow_seconds=6.0)
+    world.play(6)
+    (path,) = (
+        path for path, each in world.pods().items() if "eclectus.dev/copy-of" in each["metadata"]["labels"]
+    )
+    step, pod = world.cluster_step, world.api.objects[path]
+
+    def cluster_step():
+        kept = path in world.api.objects
+        step()
+        if kept:  # its kubelet has said nothing
+            world.api.objects[path] = pod
+
+    world.cluster_step = cluster_step
+    world.play(100)
+    assert world.condition("Succeeded")["status"] == "True"
+    assert path in world.pods()
+    world.play(100)
+    assert path not in world.pods()
+    (note,) = world.notes("PodsForced")
+    assert "still being deleted after 120 s (node n1)" in note
+
+
 def test_a_copy_is_dropped_with_its_job_suspended():
     world = CopyWorld()
     world.play(6)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eclectus.api.common import time_seconds
 from eclectus.api.names import ATTEMPT_LABEL
 from eclectus.api.node_probe import ProbeId
 from eclectus_operator.node_probes.run_steps import join
@@ -60,6 +61,14 @@ def test_an_orphan_is_deleted_after_its_grace_period(age, deleted):
 def test_a_terminating_orphan_is_not_deleted_again():
     answer = settle([], [pod(probe(1), deleting=True)])
     assert (answer.orphans, answer.young) == ((), ())
+
+
+def test_a_terminating_orphan_is_silent_when_its_time_is_over():
+    orphan = pod(probe(1), deleting=True)
+    ended = time_seconds(orphan.metadata.deletion_timestamp)
+    for late, silent in ((119.0, ()), (120.0, (orphan,))):
+        answer = join([], [orphan], OURS, ended + late, GRACE)
+        assert (answer.silent, answer.orphans) == (silent, ())
 
 
 def test_a_foreign_pod_with_the_name_is_neither_adopted_nor_deleted():

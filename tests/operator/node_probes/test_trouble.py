@@ -161,6 +161,25 @@ def test_a_pod_whose_node_does_not_confirm_is_deleted_without_it():
     assert world.api.pods() == {}
     last = world.api.objects[f"{PROFILES}/n0"]["status"]["lastProbe"]
     assert (last["stage"], last["reason"], last["endedBy"]) == ("Running", "DeadlineExceeded", "Operator")
+    (note,) = [
+        each["note"]
+        for path, each in world.api.objects.items()
+        if "/events/" in path and each["reason"] == "PodsForced"
+    ]
+    assert f"pod {name}: still being deleted after 120 s (node n0)" in note
+
+
+def test_an_orphan_whose_node_does_not_confirm_is_deleted_without_it():
+    world = world_with(nodes=1)
+    name = running_pod(world)
+    world.api.remove(f"{PROBES}/batch")  # its pods are left to the garbage collector, which a pod waits for
+    for _ in range(30):
+        world.sync()
+        world.api.now += 5
+    assert world.api.pods()[name]["metadata"]["deletionTimestamp"]
+    world.api.now += 130
+    world.sync()
+    assert world.api.pods() == {}
 
 
 def test_a_list_that_fails_fails_the_sync():

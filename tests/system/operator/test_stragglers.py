@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import pytest
@@ -18,7 +19,8 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 NAMESPACE = "batch"
 VALUES = {"operator": {"enabled": True, "dagJobs": {"enabled": True}, "copies": {"namespaces": [NAMESPACE]}}}
 SLOW = "n00"
-NODES = [NodeSpec(name=f"n{i:02}", group="all", speed=0.1 if i == 0 else 1.0) for i in range(30)]
+SPEEDS = {f"n{i:02}": 0.1 if i == 0 else 1.0 for i in range(30)}
+NODES = [NodeSpec(name=name, group="all", speed=speed) for name, speed in SPEEDS.items()]
 # Without what is learned of the slow node, which would get no pod any more.
 PROFILE = {
     "schedulerName": "eclectus",
@@ -27,6 +29,7 @@ PROFILE = {
 }
 SCHEDULER = {"profiles": [PROFILE]}
 JOBS = f"/apis/{API_VERSION}/namespaces/{NAMESPACE}/dagjobs"
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 TASKS = 12
 MEMBERS = ("eclectus.dev/dag-job", "eclectus.dev/task-index")
 
@@ -143,25 +146,65 @@ CRASHES = {
 class Replicas:
     """The scheduler and the operator: killed, and started again before their Leases have expired."""
 
-    def __init__(self, admin, scheduler, operator):
-        self.admin, self.scheduler, self.operator = admin, scheduler, operator
-        self.starts = 1
+    def __init__(self, admin, kubelets, scheduler, operator):
+        self.admin, self.kubelets, self.scheduler, self.operator = admin, kubelets, scheduler, operator
 
     def play(self, crash):
         """Kill both at their steps, and start them at the third."""
-        self.reach(crash.scheduler)
-        self.scheduler.kill()
-        self.reach(crash.operator)
-        self.operator.kill()
+        self.kill_scheduler_at(crash.scheduler)
+        self.kill_operator_at(crash.operator)
         self.reach(crash.back)
+        self.start_scheduler()
+        self.start_operator()
+
+    def kill_scheduler_at(self, step):
+        race = self.reach(step)
+        self.scheduler.kill()
+        return race
+
+    def kill_operator_at(self, step):
+        race = self.reach(step)
+        self.operator.kill()
+        return race
+
+    def start_scheduler(self):
         self.admin.remove_claims()
+        runs = len(self.scheduler.lines("deciding"))
+        self.scheduler.start().wait_deciding(runs + 1)
+
+    def start_operator(self):
         self.admin.send("DELETE", f"/apis/coordination.k8s.io/v1/namespaces/{chart.NAMESPACE}/leases")
-        self.starts += 1
-        self.scheduler.start().wait_deciding(self.starts)
         self.operator.start()
 
     def reach(self, step):
-        wait("a pod and its copy are at this step", lambda: any(map(step, races(self.admin))), seconds=120)
+        """The first race that is at this step."""
+        found = []
+
+        def is_reached():
+            found[:] = filter(step, races(self.admin))
+            return found
+
+        wait("a pod and its copy are at this step", is_reached, seconds=120)
+        return found[0]
+
+    def settle(self, race, step, seconds=120):
+        """Wait until this race is at a step."""
+
+        def is_settled():
+            pods = self.admin.pods()
+            return step(Race(*(pods.get(each["metadata"]["name"]) for each in race)))
+
+        wait("the race is at this step", is_settled, seconds=seconds)
+
+    @contextmanager
+    def held(self, race):
+        """Neither the pod nor its copy gets any further."""
+        nodes = [each["spec"]["nodeName"] for each in race if each["spec"].get("nodeName")]
+        for node in nodes:
+            self.kubelets.set_speed(0.0, nodes=[node])
+        yield
+        for node in nodes:
+            self.kubelets.set_speed(SPEEDS[node], nodes=[node])
 
 
 def wait_clean(admin, step, names):
@@ -176,17 +219,112 @@ def test_both_are_killed_at_each_step_and_each_task_succeeds_once(admin, kubelet
     wait("no pod is left", lambda: not admin.pods())
     one = operator()
     wait("it leads", lambda: one.count_in_log("leading"), seconds=300)
-    replicas, names = Replicas(admin, scheduler, one), []
+    replicas, names = Replicas(admin, kubelets, scheduler, one), []
     for step, (crash, jobs) in CRASHES.items():
-        wave = [f"wave-{len(names) + number}" for number in range(jobs)]
-        for name in wave:
-            submit(admin, name, work=3)
+        wave = submit_wave(admin, len(names), jobs, work=3)
         replicas.play(crash)
         names += wave
         wait_clean(admin, step, names)
+    check_twenty(admin, names)
+
+
+def submit_wave(admin, first, jobs, work):
+    wave = [f"wave-{first + number}" for number in range(jobs)]
+    for name in wave:
+        submit(admin, name, work)
+    return wave
+
+
+def check_twenty(admin, names):
     assert len(names) == 20
     for name in names:
         (found,) = admin.get(f"{JOBS}/{name}")["status"]["stages"]
         assert (found["succeeded"], found["retried"]) == (TASKS, 0)
     admin.send("DELETE", JOBS)
     wait("no pod is left", lambda: not admin.pods())
+
+
+# -- crashes where a copy is taken back, or is the only one that is left -----------------------------------
+
+
+def withdraw(replicas):
+    """The scheduler has written that the pod is not late any more; its copy waits."""
+    replicas.kill_scheduler_at(MARKED)
+    race = replicas.kill_operator_at(WAITS)
+    with replicas.held(race):
+        condition = {"type": STRAGGLING, "status": "False", "reason": "NoLongerLate"}
+        path = f"{PODS}/{race.original['metadata']['name']}/status"
+        replicas.admin.patch(path, {"status": {"conditions": [condition]}})
+        replicas.start_operator()
+        replicas.settle(race, are("Running", "none"))
+
+
+def take_over(replicas):
+    """The pod is gone while its copy runs."""
+    race = replicas.kill_scheduler_at(RUNS)
+    with replicas.held(race):
+        replicas.operator.kill()
+        path, now = f"{PODS}/{race.original['metadata']['name']}", {"gracePeriodSeconds": "0"}
+        replicas.admin.send("DELETE", path, query=now)
+        replicas.start_operator()
+        replicas.settle(race, are("none", "Running"))
+    replicas.settle(race, are("none", "Succeeded"))
+
+
+def drop(replicas):
+    """Their job is suspended while both run."""
+    race = replicas.kill_scheduler_at(RUNS)
+    job = f"{JOBS}/{race.original['metadata']['labels'][MEMBERS[0]]}"
+    with replicas.held(race):
+        replicas.operator.kill()
+        suspend(replicas.admin, job, True)
+        replicas.start_operator()
+        replicas.settle(race, are("none", "none"))
+    suspend(replicas.admin, job, False)
+
+
+def suspend(admin, job, is_suspended):
+    body = {"spec": {"suspend": is_suspended}}
+    admin.send("PATCH", job, body, content_type="application/merge-patch+json")
+
+
+def force(replicas):
+    """The copy has lost, and its node does not answer."""
+    node = replicas.kill_scheduler_at(RUNS).copy["spec"]["nodeName"]
+    replicas.kubelets.freeze(node)
+    race = replicas.kill_operator_at(lambda race: race.copy and "deletionTimestamp" in race.copy["metadata"])
+    replicas.start_operator()
+    replicas.settle(race, are("Succeeded", "none"), seconds=240)
+    replicas.kubelets.thaw(node)
+
+
+def fail(replicas):
+    """The copy has failed, and its original has still to end."""
+    race = replicas.kill_scheduler_at(RUNS)
+    replicas.operator.kill()
+    node = race.copy["spec"]["nodeName"]
+    replicas.kubelets.kill(node)
+    replicas.kubelets.recover(node)
+    replicas.settle(race, are("Running", "Failed"))
+    replicas.start_operator()
+    replicas.settle(race, are("Succeeded", "none"))
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+@pytest.mark.timeout(1800)
+def test_both_are_killed_where_copies_are_given_up_and_each_task_succeeds_once(
+    admin, kubelets, scheduler, operator
+):
+    admin.send("DELETE", JOBS)
+    wait("no pod is left", lambda: not admin.pods())
+    one = operator()
+    wait("it leads", lambda: one.count_in_log("leading"), seconds=300)
+    replicas, names = Replicas(admin, kubelets, scheduler, one), []
+    for play in (withdraw, take_over, drop, force, fail):
+        wave = submit_wave(admin, len(names), 4, work=5)
+        play(replicas)
+        replicas.start_scheduler()
+        names += wave
+        wait_clean(admin, play.__doc__, names)
+    check_twenty(admin, names)
