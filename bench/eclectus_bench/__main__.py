@@ -37,6 +37,7 @@ from eclectus_bench.report import (
     comparison_table,
     decisions_head,
     decisions_lines,
+    head,
     report,
 )
 from eclectus_bench.rules import measure as rules
@@ -65,6 +66,7 @@ def main(arguments: Sequence[str]) -> int:
     options = command_line.parse(__doc__, arguments)
     OUTPUT.mkdir(parents=True, exist_ok=True)
     course = command_line.course_of(options)
+    print(head(), flush=True)
     if options.profile:
         return _profile(course, options)
     costs = _measure_decisions(course.decisions) if options.only in (None, "decisions") else []

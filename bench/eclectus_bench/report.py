@@ -2,6 +2,7 @@
 
 import os
 import platform
+import sysconfig
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
@@ -141,9 +142,26 @@ def machine() -> dict[str, Any]:
         "memory_gib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30,
         "system": platform.platform(),
         "python": platform.python_version(),
+        "python_build": interpreter_build(sysconfig.get_config_var("CONFIG_ARGS") or ""),
         "kubernetes": KUBERNETES_VERSION,
         "load_average_at_end": list(os.getloadavg()),
     }
+
+
+def interpreter_build(configured: str) -> str:
+    """How this interpreter was built, of the arguments of its `configure`: either option makes it faster."""
+    options = {"--enable-optimizations": "by profile", "--with-lto": "at link time"}
+    found = [meaning for option, meaning in options.items() if option in configured]
+    return f"optimised {' and '.join(found)}" if found else "not optimised by profile nor at link time"
+
+
+def head() -> str:
+    """What the figures depend on, for people: printed before all tables."""
+    found = machine()
+    return (
+        f"Python {found['python']} ({found['python_build']}), {found['cpus']} CPUs, "
+        f"Kubernetes {found['kubernetes']}; all clients show a token of a ServiceAccount"
+    )
 
 
 def decisions_head(node_counts: Sequence[int]) -> str:

@@ -1,7 +1,7 @@
 """The two schedulers, and one that decides nothing: how each is started on a control plane, and stopped.
 
-All are subject to RBAC, run without leader election, have their default logging and a client limit that
-does not slow them down.
+All are subject to RBAC, authenticate by the token of a ServiceAccount, run without leader election, have
+their default logging and a client limit that does not slow them down.
 """
 
 import compileall
@@ -33,6 +33,7 @@ class SchedulerUnderTest:
 
 def kube_scheduler(plane: ControlPlane, arguments: Sequence[str] = ()) -> SchedulerUnderTest:
     """kube-scheduler, of the control plane's version, with further arguments."""
+    plane.kube_scheduler_account()  # now, and not within the time of its start
     return SchedulerUnderTest(KUBE_SCHEDULER, "default-scheduler", lambda: _kube_scheduler(plane, arguments))
 
 

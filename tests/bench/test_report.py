@@ -37,6 +37,20 @@ def test_a_ratio_is_taken_within_its_pair_and_the_median_has_least_and_most():
     assert (found.kube_scheduler, found.eclectus) == (200, 400)
 
 
+@pytest.mark.parametrize(
+    ("configured", "build"),
+    [
+        ("'--prefix=/usr' '--enable-optimizations' '--with-lto'", "optimised by profile and at link time"),
+        ("--enable-optimizations --with-lto=thin", "optimised by profile and at link time"),
+        ("'--enable-optimizations'", "optimised by profile"),
+        ("", "not optimised by profile nor at link time"),
+    ],
+)
+def test_the_head_says_how_the_interpreter_was_built(configured, build):
+    assert reports.interpreter_build(configured) == build
+    assert reports.machine()["python_build"] in reports.head()
+
+
 @pytest.mark.parametrize(("ours", "met"), [(179, False), (180, True)])
 def test_a_throughput_has_to_reach_its_target(ours, met):
     assert line(reports.compare(result([100], [ours])), "bound, pods/s").met is met

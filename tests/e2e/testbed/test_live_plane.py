@@ -1,5 +1,6 @@
 """A real control plane with the nodes of the fake kubelet."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -202,6 +203,8 @@ def test_kube_scheduler_places_a_pod_when_it_is_started(
     plane.start_kube_scheduler()
     run_pod(kubectl, "scheduled", "", work=1)
     assert record(kubelet, "scheduled").outcome == "succeeded"
+    account = json.loads(plane.kube_scheduler_account().read_text())["users"][0]["user"]
+    assert list(account) == ["token"]  # as Eclectus has one: neither is slower for how it authenticates
     plane.stop_kube_scheduler()
     assert "kube-scheduler" not in plane.pids
 

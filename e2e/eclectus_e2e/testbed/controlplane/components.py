@@ -6,6 +6,7 @@ Every flag that differs from the default has a comment with the reason, or is ne
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from eclectus_e2e.testbed.controlplane.certificates import Authority, KeyPair
 from eclectus_e2e.testbed.controlplane.kubeconfig import write_kubeconfig
@@ -60,7 +61,6 @@ class Files:
     service_account_key: Path
     admin: Path
     controller_manager: Path
-    scheduler: Path
 
 
 def write_files(directory: Path, ports: Ports) -> Files:
@@ -81,7 +81,6 @@ def write_files(directory: Path, ports: Ports) -> Files:
         service_account_key=authority.signing_key("service-account"),
         admin=clients.kubeconfig("admin", "eclectus-e2e-admin", "system:masters"),
         controller_manager=clients.kubeconfig("kube-controller-manager", "system:kube-controller-manager"),
-        scheduler=clients.kubeconfig("kube-scheduler", "system:kube-scheduler"),
     )
 
 
@@ -217,7 +216,30 @@ def controller_manager(files: Files, controllers: str, disabled_features: Sequen
     ]
 
 
-def scheduler(files: Files, qps: float) -> list[str]:
+def scheduler_account(namespace: str, name: str) -> dict[str, Any]:
+    """A ServiceAccount with the rights of the user `system:kube-scheduler`, to be applied."""
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+    roles = ("system:kube-scheduler", "system:volume-scheduler")
+    rbac = "rbac.authorization.k8s.io"
+    bindings = [
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": f"{name}-account:{role}"},
+            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": role},
+            "subjects": [subject],
+        }
+        for role in roles
+    ]
+    account = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": name, "namespace": namespace},
+    }
+    return {"apiVersion": "v1", "kind": "List", "items": [account, *bindings]}
+
+
+def scheduler(files: Files, kubeconfig: Path, qps: float) -> list[str]:
     """Arguments of kube-scheduler, and its configuration file; `qps` limits its requests per second."""
     config = files.directory / "kube-scheduler.yaml"
     # The file overrides --kube-api-qps, so the limits are in the file.
@@ -225,6 +247,6 @@ def scheduler(files: Files, qps: float) -> list[str]:
         "apiVersion: kubescheduler.config.k8s.io/v1\n"
         "kind: KubeSchedulerConfiguration\n"
         "leaderElection: {leaderElect: false}\n"
-        f"clientConnection: {{kubeconfig: {files.scheduler}, qps: {qps}, burst: {int(qps * 2)}}}\n"
+        f"clientConnection: {{kubeconfig: {kubeconfig}, qps: {qps}, burst: {int(qps * 2)}}}\n"
     )
     return [f"--config={config}", "--secure-port=0"]

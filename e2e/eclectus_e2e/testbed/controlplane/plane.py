@@ -14,10 +14,14 @@ from eclectus_e2e.testbed.controlplane import components
 from eclectus_e2e.testbed.controlplane.build import CONTROL_PLANE, GoPrograms, binaries
 from eclectus_e2e.testbed.controlplane.components import LOOPBACK, Files, Ports
 from eclectus_e2e.testbed.controlplane.endpoint import admin_tls, free_ports, responds
+from eclectus_e2e.testbed.controlplane.kubeconfig import write_token_kubeconfig
+from eclectus_e2e.testbed.kubectl import Kubectl
 from eclectus_e2e.testbed.processes import Process, log_tail, recorded, start, wait_for
 
 READY_SECONDS = 90.0  # takes 4 s on an idle machine, far longer on a busy CI machine
 MARKER_FILE = ".eclectus-control-plane"  # only a directory with this file is ever deleted
+_NAMESPACE = "kube-system"
+_AS_CERTIFICATES = "--duration=168h"  # a token is valid for as long as the certificates here
 _SCHEDULER_QPS = 5000.0  # the default of 50 would limit kube-scheduler's throughput
 
 
@@ -115,7 +119,23 @@ class ControlPlane:
 
     def start_kube_scheduler(self, qps: float = _SCHEDULER_QPS, arguments: Sequence[str] = ()) -> None:
         """Start kube-scheduler with further arguments; `qps` limits its requests per second."""
-        self._run("kube-scheduler", [*components.scheduler(self._files, qps), *arguments])
+        account = self.kube_scheduler_account()
+        self._run("kube-scheduler", [*components.scheduler(self._files, account, qps), *arguments])
+
+    def kube_scheduler_account(self) -> Path:
+        """kube-scheduler's kubeconfig, made when it is asked for first.
+
+        It has a token, as that of Eclectus: the API server verifies a client certificate with each request.
+        """
+        path = self.directory / "kube-scheduler.kubeconfig"
+        if not path.exists():
+            kubectl = Kubectl(self.binaries, self.kubeconfig)
+            kubectl("apply", "--filename=-", given=components.scheduler_account(_NAMESPACE, "kube-scheduler"))
+            token = kubectl(
+                "create", "token", "kube-scheduler", f"--namespace={_NAMESPACE}", _AS_CERTIFICATES
+            )
+            write_token_kubeconfig(path, self.url, self._files.authority, token.strip())
+        return path
 
     def stop_kube_scheduler(self) -> None:
         """Stop kube-scheduler."""
