@@ -7,6 +7,7 @@ from math import log
 import numpy as np
 import pytest
 
+from eclectus.framework import Completion
 from learner_harness import School
 
 THIRD = log(4 / 3)
@@ -178,3 +179,14 @@ def test_samples_of_no_weight_are_dropped() -> None:
     assert len(list(school.learn.learned_cells())) == 10
     school.wait(1000.0)
     assert list(school.learn.learned_cells()) == []
+
+
+# -- tasks that have not ended -----------------------------------------------------------------------
+
+
+def test_an_unfinished_task_of_a_workload_of_which_none_has_ended_teaches_nothing() -> None:
+    school = School(rows=2)
+    school.teach(10, {"known": 1.0})
+    before = school.learn.speeds("new").rate.tolist()
+    school.learn.overtaken(Completion(0, "new", 50.0, school.now))
+    assert school.learn.speeds("new").rate.tolist() == before

@@ -305,7 +305,8 @@ class RosellaLearn(Learn):
     def overtaken(self, run: Completion) -> None:
         """A copy of the task has ended first: a sample of its node, of which the end is not known."""
         row, workload = run.row, self._learned_as(run.workload)
-        if self.mode == "paper" or self.namespaces.is_dead_for(workload, row):
+        is_known = self.namespaces.rates_of(workload) is not None  # else nothing is expected of its tasks
+        if self.mode == "paper" or not is_known or self.namespaces.is_dead_for(workload, row):
             return
         if self._is_due(run.at):
             self._refresh(run.at)
