@@ -19,7 +19,6 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from math import inf
-from operator import itemgetter
 from typing import Generic, NamedTuple, TypeVar
 
 from eclectus.cluster.due_times import DueTimes
@@ -217,7 +216,7 @@ class ReportSchedule:
             self._at_once[uid] = now
 
     def take_due(self, now: float, most: int, repeated: int) -> list[str]:
-        """Take out pods whose reports are due now, in order of their due times, those of a class together.
+        """Take out pods whose reports are due now, in order of their due times; pods of a class together.
 
         At most so many, and at most `repeated` of which there were reports before: then others like them
         wait for a pause. However many pods wait, what is said of them again takes little of the time.
@@ -236,12 +235,12 @@ class ReportSchedule:
             if since + grace > now:
                 break
             alike = self._due_of_class(class_key, grace, now, most - len(due))
-            due += [(since + grace, self._take_first(uid, is_limited)) for uid in alike]
+            due += [(self._first[uid][0] + grace, self._take_first(uid, is_limited)) for uid in alike]
         while len(due) < most and (at := self._moved.next_due()) <= now:
             due.append((at, self._moved.take()[1]))
         if now >= self._repeats_from:
             due += self._take_repeated(now, min(repeated, most - len(due)))
-        return [uid for _, uid in sorted(due, key=itemgetter(0))]
+        return [uid for _, uid in sorted(due)]
 
     def _due_of_class(self, class_key: Hashable, grace: float, now: float, most: int) -> list[str]:
         """Pods of a class that have waited for the grace, the eldest first; the same is said of all."""

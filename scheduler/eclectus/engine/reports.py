@@ -291,7 +291,7 @@ EVALUATED_MOST = 250_000  # nodes that these are compared with, in all: some fif
 # wait for explanations.
 PAUSE_SECONDS = 0.1
 REPORTS_MOST = 500  # pods reported in one step, of however few classes
-REPEATED_PART = 4  # of the classes: so many of the pods at most have been reported before
+REPEATED_PART = 4  # of these: a fourth at most is for pods that have been reported before
 
 
 class Explanations:
@@ -316,21 +316,26 @@ class Explanations:
         fit_errors, explained = FitErrors(state), set[ClassKey]()
         estimates = StepEstimates(state)
         classes = state.cluster.classes_within(EVALUATED_MOST, CLASSES_MOST)
-        due = reports.take_due(state.now, REPORTS_MOST, -(-classes // REPEATED_PART))
-        for at, uid in enumerate(due):
+        repeated = state.cluster.classes_within(EVALUATED_MOST // REPEATED_PART, REPORTS_MOST)
+        due = reports.take_due(state.now, REPORTS_MOST, repeated)
+        left = list[str]()
+        for uid in due:
             task = state.pending[uid]
-            explained.add((task.spec, task.workload))
-            is_full = len(explained) > classes or len(fit_errors) == classes
-            if is_full or fit_errors.pods_examined > PODS_MOST:
-                reports.put_back(due[at:], state.now)
-                self._resumes_at = state.now + PAUSE_SECONDS * classes / CLASSES_MOST
-                break
+            key = (task.spec, task.workload)
+            is_full = key not in explained and max(len(explained), len(fit_errors)) >= classes
+            if is_full or len(fit_errors) >= 2 * classes or fit_errors.pods_examined > PODS_MOST:
+                left.append(uid)
+                continue
+            explained.add(key)
             if state.places.of(uid) in IN_A_GANG:
                 reason, message = gang_message(state, uid, fit_errors, state.view.task_class)
             else:
                 reason, message = self._explain_pod(task, fit_errors, estimates)
             state.report(task, reason, message)
             reports.add(uid, state.now)
+        if left:
+            reports.put_back(left, state.now)
+            self._resumes_at = state.now + PAUSE_SECONDS * classes / CLASSES_MOST
 
     def _explain_pod(
         self, task: Task, fit_errors: FitErrors, estimates: StepEstimates
