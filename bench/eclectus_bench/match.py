@@ -84,7 +84,7 @@ def bench_plane(options: PlaneOptions = PLANE) -> Iterator[ControlPlane]:
 @asynccontextmanager
 async def with_nodes(count: int, plane: ControlPlane, progress: Progress) -> AsyncIterator[Load]:
     """So many nodes on a control plane, and what creates the load there."""
-    async with Api(read_access(plane.kubeconfig)) as api:
+    async with Api(read_access(plane.load_kubeconfig)) as api:
         load = Load(api)
         progress.update(f"creating {count} nodes")
         await load.create_nodes(count)

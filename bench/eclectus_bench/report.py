@@ -160,7 +160,7 @@ def head() -> str:
     found = machine()
     return (
         f"Python {found['python']} ({found['python_build']}), {found['cpus']} CPUs, "
-        f"Kubernetes {found['kubernetes']}; all clients show a token of a ServiceAccount"
+        f"Kubernetes {found['kubernetes']}; all clients show tokens"
     )
 
 

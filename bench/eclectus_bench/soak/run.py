@@ -78,7 +78,7 @@ def measure(sizes: Sizes, say: Print) -> Soak:
 async def _measure(sizes: Sizes, plane: ControlPlane, progress: Progress, say: Print) -> Soak:
     async with (
         with_nodes(sizes.nodes, plane, progress) as load,
-        Api(read_access(plane.kubeconfig)) as api,
+        Api(read_access(plane.load_kubeconfig)) as api,
     ):
         await _build(load, api, sizes, progress)
         progress.update("starting scheduler and operator")

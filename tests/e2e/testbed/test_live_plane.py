@@ -215,6 +215,12 @@ def test_rbac_is_checked(plane: ControlPlane) -> None:
     assert subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() == "no"
 
 
+def test_a_load_has_the_administrators_rights_and_no_certificate_to_verify(plane: ControlPlane) -> None:
+    assert list(json.loads(plane.load_kubeconfig.read_text())["users"][0]["user"]) == ["token"]
+    kubectl = Kubectl(plane.binaries, plane.load_kubeconfig)
+    assert "system:masters" in kubectl("auth", "whoami", "--output=yaml")
+
+
 def test_the_api_server_says_whose_headers_an_aggregated_one_may_believe(
     plane: ControlPlane, kubectl: Kubectl
 ) -> None:

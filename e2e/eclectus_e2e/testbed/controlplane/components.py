@@ -3,13 +3,14 @@
 Every flag that differs from the default has a comment with the reason, or is needed to connect the parts.
 """
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from eclectus_e2e.testbed.controlplane.certificates import Authority, KeyPair
-from eclectus_e2e.testbed.controlplane.kubeconfig import write_kubeconfig
+from eclectus_e2e.testbed.controlplane.kubeconfig import write_kubeconfig, write_token_kubeconfig
 
 LOOPBACK = "127.0.0.1"
 FRONT_PROXY = "front-proxy-client"  # as which the API server asks aggregated ones
@@ -61,6 +62,8 @@ class Files:
     service_account_key: Path
     admin: Path
     controller_manager: Path
+    tokens: Path
+    load: Path
 
 
 def write_files(directory: Path, ports: Ports) -> Files:
@@ -69,6 +72,10 @@ def write_files(directory: Path, ports: Ports) -> Files:
     clients = Clients(directory, authority, ports.url)
     # Of its own: whom it certifies may say in headers who asks.
     front_proxy = Authority(directory / "certificates" / "front-proxy")
+    tokens, token = directory / "tokens.csv", secrets.token_hex()
+    tokens.touch(mode=0o600)
+    tokens.write_text(f'{token},eclectus-e2e-load,load,"system:masters"\n')
+    load = directory / "load.kubeconfig"
     return Files(
         directory=directory,
         clients=clients,
@@ -81,6 +88,8 @@ def write_files(directory: Path, ports: Ports) -> Files:
         service_account_key=authority.signing_key("service-account"),
         admin=clients.kubeconfig("admin", "eclectus-e2e-admin", "system:masters"),
         controller_manager=clients.kubeconfig("kube-controller-manager", "system:kube-controller-manager"),
+        tokens=tokens,
+        load=write_token_kubeconfig(load, ports.url, authority.certificate, token),
     )
 
 
@@ -136,6 +145,7 @@ def apiserver(
         f"--bind-address={ports.address}",
         f"--advertise-address={ports.address}",  # default: a network interface's; there may be none
         f"--client-ca-file={files.authority}",
+        f"--token-auth-file={files.tokens}",
         f"--tls-cert-file={files.server.certificate}",
         f"--tls-private-key-file={files.server.key}",
         "--authorization-mode=Node,RBAC",
