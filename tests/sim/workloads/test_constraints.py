@@ -11,7 +11,7 @@ import pytest
 from eclectus.model.errors import SettingsError
 from eclectus.sim.runs import build_world, run
 from eclectus.sim.scenario import Scenario, load, shipped_scenarios
-from eclectus.sim.workloads.poisson import satisfying
+from eclectus.sim.workloads.constraints import satisfying
 from short_scenarios import place, scenario
 
 ARM, SSD = {"isa": "arm"}, {"disk": "ssd"}

@@ -17,6 +17,7 @@ from eclectus.model.settings import REQUIRED, setting
 from eclectus.sim.base.files import read_lines
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
+from eclectus.sim.workloads.constraints import Constraints, constrained
 from eclectus.sim.workloads.workload import TaskNeeds, Workload, recorded_plan
 
 
@@ -31,18 +32,23 @@ class Jobtrace(Workload):
     stretch: float = setting(1.0, "factor on submit times: 2 halves the load", unit="", least=1e-9, most=1e9)
     most_jobs: int | None = setting(None, "read only the first so many jobs", least=1)
     tasks: TaskNeeds = setting(TaskNeeds(), "what every task requests")
+    constraints: Constraints | None = setting(None, "constraint sets that jobs draw")
 
     def plan(self, machines: Mapping[str, Machine], folder: Path) -> ArrivalPlan:
         """Read the trace once and check every line. Raises SettingsError naming the line."""
         plan = recorded_plan(self._arrivals(folder, 0), partial(self._arrivals, folder))
         if not plan.tasks:
             raise SettingsError("file", f"{self.file} contains no job")
-        return plan
+        return constrained(plan, self.constraints, machines, self._names)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """The names of the classes."""
+        return ("work",) if self.cut_off is None else ("short", "long")
 
     def _arrivals(self, folder: Path, seed: int) -> Iterator[Arrival]:
         """The jobs in the order of the file, the same for every seed."""
-        names, last = ("short", "long") if self.cut_off is not None else ("work",), 0.0
-        work_classes = {name: self.tasks.work_class(name) for name in names}
+        work_classes, last = {name: self.tasks.work_class(name) for name in self._names}, 0.0
         for number, line in islice(read_lines(folder, self.file), self.most_jobs):
             try:
                 job = self._job(line, work_classes)

@@ -26,6 +26,7 @@ from eclectus.model.objects import Task
 from eclectus.model.settings import REQUIRED, setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
+from eclectus.sim.workloads.constraints import Constraints, constrained
 from eclectus.sim.workloads.workload import Workload, recorded_plan
 
 Json = dict[str, Any]
@@ -146,6 +147,9 @@ class Kubernetes(Workload):
         "classes of work that are the same in all namespaces, and go by their bare names",
         "the default of tenancy.sharedWorkloads in the scheduler's configuration",
     )
+    constraints: Constraints | None = setting(
+        None, "constraint sets that jobs draw, if those of the manifest have none"
+    )
 
     def plan(self, machines: Mapping[str, Machine], folder: Path) -> ArrivalPlan:
         """Read the manifest. Raises SettingsError naming the document, the object and the field."""
@@ -158,7 +162,8 @@ class Kubernetes(Workload):
             raise SettingsError("file", f"{self.file}{',' if error.path else ''} {error}") from None
         if not jobs:
             raise SettingsError("file", f"{self.file} contains no Pod and no Job")
-        return recorded_plan(jobs, lambda seed: iter(jobs))
+        plan = recorded_plan(jobs, lambda seed: iter(jobs))
+        return constrained(plan, self.constraints, machines)
 
 
 class _Metadata(ApiObject, frozen=True):

@@ -26,6 +26,7 @@ from eclectus.model.objects import Task
 from eclectus.model.settings import REQUIRED, setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
+from eclectus.sim.workloads.constraints import Constraints, constrained
 from eclectus.sim.workloads.workload import Workload, recorded_plan
 from eclectus.sim.world.cluster import SPEEDS_BY_NAME, check_patterns, speed_of
 from eclectus.tape import Step, TapeError, read
@@ -96,6 +97,9 @@ class Tape(Workload):
     file: str = setting(REQUIRED, "path of the tape, relative to the scenario's folder")
     speeds: dict[str, float] = setting({}, SPEEDS_BY_NAME)
     stretch: float = setting(1.0, "factor on arrival times: 2 halves the load", unit="", least=1e-9, most=1e9)
+    constraints: Constraints | None = setting(
+        None, "constraint sets that pods draw, if those of the tape have none"
+    )
 
     def plan(self, machines: Mapping[str, Machine], folder: Path) -> ArrivalPlan:
         """Read the tape. Raises SettingsError."""
@@ -104,7 +108,8 @@ class Tape(Workload):
         jobs = list(self._jobs(record))
         if not jobs:
             raise SettingsError("file", f"{self.file} contains no pod that ran")
-        return recorded_plan(jobs, lambda seed: iter(jobs))
+        plan = recorded_plan(jobs, lambda seed: iter(jobs))
+        return constrained(plan, self.constraints, machines)
 
     def _record(self, folder: Path) -> TapeRecord:
         try:

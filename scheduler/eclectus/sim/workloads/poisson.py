@@ -1,95 +1,26 @@
 """`workload: {poisson: …}`: jobs arrive as a Poisson process, with task sizes from a distribution.
 
-Jobs may draw constraint sets as wholes, by frequency, after Sharma and others, "Modeling and Synthesizing
-Task Placement Constraints in Google Compute Clusters" (SoCC 2011): a job draws a whole set, because the nodes
-that satisfy all constraints of a set can be far fewer than those that satisfy each of them. All tasks of a
-job have the same set. By default it does not depend on the job's class; `shares` and `frequencies` correlate
-it with the class, and thereby with the size.
+Jobs may draw constraint sets (`constraints.py`), in addition to what their class states.
 """
 
 from __future__ import annotations
 
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate, islice, repeat
+from itertools import accumulate, islice
 from pathlib import Path
 
 from eclectus.model.errors import SettingsError, errors_below
-from eclectus.model.objects import Spec
-from eclectus.model.printed import nearest
-from eclectus.model.settings import REQUIRED, setting
+from eclectus.model.settings import setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.random_draws import endless_draws, stream
 from eclectus.sim.base.work import Arrival, ArrivalPlan, Gain, WorkClass
+from eclectus.sim.workloads.constraints import Constraints, Variants, drawn_classes, draws
 from eclectus.sim.workloads.workload import GeneratedClass, Workload, load_of_cluster
 from eclectus.sim.world.cluster import ClusterSettings, check_distinct
-from eclectus.sim.world.judge import forbidden
-
-
-@dataclass(frozen=True)
-class ConstraintSet:
-    """Constraints that jobs have together."""
-
-    node_selector: dict[str, str] = setting(REQUIRED, "labels that the node must carry, all of them")
-    frequency: float = setting(1.0, "frequency among constrained jobs, relative to the other sets", least=0)
-    frequencies: dict[str, float] = setting({}, "frequency among constrained jobs of single classes", least=0)
-
-    def among(self, name: str) -> float:
-        """Its relative frequency among the constrained jobs of the class."""
-        return self.frequencies.get(name, self.frequency)
-
-
-@dataclass(frozen=True)
-class Constraints:
-    """Which jobs have constraints, and which."""
-
-    sets: tuple[ConstraintSet, ...]
-    share: float = setting(0.5, "share of the jobs that have a set", least=0, most=1)
-    shares: dict[str, float] = setting({}, "share of the jobs of single classes", least=0, most=1)
-
-    def __post_init__(self) -> None:
-        if not self.sets:
-            problem = "is empty; write at least one set such as {nodeSelector: {disk: ssd}}"
-            raise SettingsError("sets", problem)
-
-    def drawn(self, name: str) -> Iterator[tuple[float, dict[str, str]]]:
-        """Probability and node selector of each set that a job of the class may have; the first is none."""
-        share = self.shares.get(name, self.share)
-        total = sum(each.among(name) for each in self.sets)
-        yield 1.0 - share, {}
-        for each in self.sets if share else ():
-            yield share * each.among(name) / total, each.node_selector
-
-    def check(self, classes: Sequence[str], machines: Mapping[str, Machine]) -> None:
-        """Raise SettingsError for an unknown class, a class without sets, and a set of no or all machines.
-
-        A set that all machines satisfy does not constrain: its tasks would be counted in the wrong group.
-        """
-        named = {f"shares.{name}": name for name in self.shares}
-        for at, each in enumerate(self.sets):
-            named |= {f"sets[{at}].frequencies.{name}": name for name in each.frequencies}
-        for path, name in named.items():
-            if name not in classes:
-                raise SettingsError(path, f"is not a class; {nearest(name, list(classes))}")
-        for name in classes:
-            if self.shares.get(name, self.share) and not any(each.among(name) for each in self.sets):
-                raise SettingsError("sets", f"none has a frequency above 0 among jobs of class {name!r}")
-        for at, each in enumerate(self.sets):
-            path, count = f"sets[{at}].nodeSelector", satisfying(each.node_selector, machines.values())
-            text = ", ".join(f"{key}: {value}" for key, value in each.node_selector.items())
-            if not count:
-                raise SettingsError(path, f"no machine satisfies {{{text}}}")
-            if count == len(machines):
-                raise SettingsError(path, f"all machines satisfy {{{text}}}, so it constrains nothing")
-
-
-def satisfying(node_selector: Mapping[str, str], machines: Iterable[Machine]) -> int:
-    """How many of the machines carry all these labels."""
-    spec = Spec(node_selector=tuple(sorted(node_selector.items())))
-    return sum(not forbidden(spec, machine.node) for machine in machines)
 
 
 @dataclass(frozen=True)
@@ -174,7 +105,7 @@ class Poisson(Workload):
         which = map(partial(bisect, bounds), endless_draws(stream(seed, "classes").random))
         classes = [
             (
-                self._drawn_variants(each, seed),
+                drawn_classes(self._variants(each), draws(seed, each.name)),
                 endless_draws(each.size.sampler(stream(seed, f"sizes of {each.name}"))),
                 each.tasks_per_job,
                 each.estimate,
@@ -190,24 +121,11 @@ class Poisson(Workload):
             drawn = tuple(islice(sizes, tasks))
             yield Arrival(now, next(work_classes), drawn, estimate=estimate, parallelism=parallelism)
 
-    def _variants(self, each: GeneratedClass) -> list[tuple[float, WorkClass]]:
+    def _variants(self, each: GeneratedClass) -> Variants:
         """Probability and class of work for none and each of the constraint sets of jobs of the class."""
         if self.constraints is None:
             return [(1.0, each.generated)]
-        return [
-            (probability, replace(each, node_selector=each.node_selector | selector).generated)
-            for probability, selector in self.constraints.drawn(each.name)
-            if probability
-        ]
-
-    def _drawn_variants(self, each: GeneratedClass, seed: int) -> Iterator[WorkClass]:
-        """The classes of its jobs, one after the other: each has drawn its constraint set."""
-        probabilities, work_classes = zip(*self._variants(each), strict=True)
-        if len(work_classes) == 1:
-            return repeat(work_classes[0])
-        bounds = list(accumulate(probabilities))[:-1]  # upper bounds of all variants but the last
-        draws = endless_draws(stream(seed, f"constraints of {each.name}").random)
-        return (work_classes[bisect(bounds, draw)] for draw in draws)
+        return self.constraints.variants(each.name, each.generated)
 
     def _shares(self) -> list[float]:
         total = sum(each.share for each in self.classes)
