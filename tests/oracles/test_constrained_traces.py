@@ -19,7 +19,7 @@ SEEDS = 1, 2
 
 
 def under(name: str, *changes: str) -> Scenario:
-    """With this profile alone, and without delay: else the run is over before the last ends are told."""
+    """With this profile alone, and without delay: else a run ends before the last reports arrive."""
     asked = load(SCENARIO, ("measure.warmUp=0", "cluster.networkDelay=0s", *changes))
     return replace(asked, profiles=tuple(each for each in asked.profiles if each.name == name))
 

@@ -1,4 +1,4 @@
-"""Whether the tasks of a run are conserved, told from events and commands alone, not by the world's judge."""
+"""Whether the tasks of a run are conserved, by events and commands alone, not by the world's judge."""
 
 from __future__ import annotations
 

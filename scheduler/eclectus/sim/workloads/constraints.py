@@ -93,7 +93,7 @@ class Constraints:
 
 def _on(node_selector: Mapping[str, str], work_class: WorkClass) -> WorkClass:
     """The class, kept to nodes with these labels as well."""
-    labels = dict(work_class.spec.node_selector) | node_selector
+    labels = {**dict(work_class.spec.node_selector), **node_selector}
     spec = with_fields(work_class.spec, node_selector=tuple(sorted(labels.items())))
     return with_fields(work_class, spec=spec)
 
