@@ -9,7 +9,9 @@ import pytest
 from msgspec.structs import replace as with_fields
 
 from eclectus.sim.base.results import DagJob, DagResult, Interval, RunResult
+from eclectus.sim.runs import build_world
 from eclectus_bench.carbyne.cases import BASELINE, CONTESTANTS, MEANS, SECTIONS, Case, Section, missing
+from eclectus_bench.carbyne.pictures import ALLOCATION, LEFTOVER, Recorded, Span, draw, lines_of, record
 from eclectus_bench.carbyne.report import COLUMNS, MAY_LACK, Facts, loss_lines, main, page, target_lines
 from eclectus_bench.carbyne.runs import (
     BESIDE,
@@ -167,6 +169,39 @@ def test_the_page_lists_who_is_better_than_carbyne() -> None:
     lines = list(loss_lines([(SECTIONS[0], rows)]))
     assert lines[2:] == ["| tpch, a | 1.50 | `srtf` 1.70 |", "| tpch, b | 0.90 | `drf` 1 |"]
     assert list(loss_lines([(SECTIONS[0], figures_of("a", {"srtf": 1.7}))])) == []
+
+
+def test_what_no_job_holds_within_its_fair_share_is_left_over_and_counted_by_time() -> None:
+    spans = [
+        Span(0.0, 5.0, {0: 0.2}),  # of one job alone nothing is said
+        Span(5.0, 8.0, {0: 0.9, 1: 0.1}),  # the second leaves 0.4, whoever holds it
+        Span(8.0, 9.0, {0: 0.5, 1: 0.3}),
+    ]
+    run = Recorded(spans, [DagJob(at, "j", tasks, 0.0, 9.0, 9.0) for at, tasks in ((1, 7), (2, 9), (0, 9))])
+    values, times = run.leftovers()
+    assert values.tolist() == pytest.approx([0.2, 0.4])
+    assert times.tolist() == pytest.approx([0.25, 1.0])
+    assert run.leftover_median() == pytest.approx(0.4)
+    assert run.largest == 0  # the first of those with the most tasks
+
+
+def test_pictures_show_one_job_of_equal_runs_and_what_all_leave_over(tmp_path: Path) -> None:
+    read = scenario(
+        workload={"dags": written(tmp_path, job("x", *DIAMOND), job("y", ("a", 5, 3.0, "")))},
+        cluster={"groups": [{"slots": 4}]},
+        profiles=[{"schedulerName": name, **CONTESTANTS[name]} for name in ("drf", "carbyne")],
+        measure={},
+    )
+    runs = {each.name: record(build_world(read, each, 1)) for each in read.profiles}
+    for run in runs.values():
+        slot_seconds = sum(4 * sum(each.shares.values()) * (each.end - each.begin) for each in run.spans)
+        assert slot_seconds == pytest.approx(2 * 3 + 4 + 3 + 2 + 5 * 3)  # all work was held by some job
+    draw(runs, tmp_path)
+    for name in (ALLOCATION, LEFTOVER):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    text = "\n".join(lines_of(runs))
+    took = [f"{run.job(run.largest).response:.1f} s under `{name}`" for name, run in runs.items()]
+    assert f"The job with the most tasks (7) took {' and '.join(took)}." in text
 
 
 @pytest.mark.long

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from eclectus import __version__
@@ -27,6 +27,7 @@ from eclectus_bench.carbyne.cases import (
     Section,
     missing,
 )
+from eclectus_bench.carbyne.pictures import DRAWN, FOLDER, draw, lines_of, record_runs
 from eclectus_bench.carbyne.runs import BESIDE, OWN, Row, Size, rows_of, run_section
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
@@ -171,8 +172,11 @@ class Facts:
     processor_minutes: float
 
 
-def page(facts: Facts, tables: Sequence[tuple[Section, Sequence[Row]]], skipped: Sequence[str] = ()) -> str:
-    """The whole page; `skipped`: what was not measured, and why if it could not be."""
+def page(facts: Facts, tables: Tables, skipped: Sequence[str] = (), pictures: Sequence[str] = ()) -> str:
+    """The whole page.
+
+    `skipped`: what was not measured, and why if it could not be. `pictures`: the section that shows them.
+    """
     names = {row.contestant: None for _, rows in tables for row in rows}
     lines = [
         INTRODUCTION,
@@ -180,11 +184,11 @@ def page(facts: Facts, tables: Sequence[tuple[Section, Sequence[Row]]], skipped:
         f"Eclectus {facts.eclectus}; {facts.size.seeds} runs of {facts.size.jobs} jobs each, all measured; "
         f"{facts.minutes:.0f} minutes, {facts.processor_minutes:.0f} of processor time.",
         *([f"\nNot measured: {'; '.join(skipped)}."] if skipped else []),
-        "",
-        "| row | policies |\n|---|---|",
+        *(["", "| row | policies |\n|---|---|"] if names else []),
         *(f"| `{name}` | {MEANS[name]} |" for name in names),
         *target_lines(tables),
         *(line for section, rows in tables for line in _section(section, rows)),
+        *pictures,
         *loss_lines(tables),
     ]
     return "\n".join(lines) + "\n"
@@ -218,6 +222,53 @@ def _cell(column: str, value: Interval | None) -> str:
 
 FILE = CHECKOUT / "docs" / "results" / "carbyne.md"
 QUICK = Size(jobs=12, seeds=1)
+PICTURES = "pictures"  # for --only
+NAMES = (*(each.name for each in SECTIONS), PICTURES)
+
+
+@dataclass
+class Draft:
+    """The page while it is measured."""
+
+    size: Size
+    processes: int
+    is_short: bool
+    progress: Progress
+    began: tuple[float, float]
+    tables: list[tuple[Section, Sequence[Row]]] = field(default_factory=list)
+    pictures: Sequence[str] = ()
+    left_out: dict[str, str] = field(
+        default_factory=lambda: {each.name: each.title for each in SECTIONS} | {PICTURES: "Pictures"}
+    )
+
+    def add(self, section: Section) -> None:
+        """Measure a section, or note why it cannot be."""
+        if why := missing(section.jobs.files):
+            self.left_out[section.name] += f" ({why})"
+            return
+        say = partial(_say, self.progress, section.name)
+        runs = run_section(section, self.size, self.processes, say)
+        self.tables.append((section, list(rows_of(runs))))
+        del self.left_out[section.name]
+
+    def add_pictures(self) -> None:
+        """Make the runs that pictures show, and draw them unless they are short; or note why it cannot be."""
+        if why := missing(DRAWN.jobs.files):
+            self.left_out[PICTURES] += f" ({why})"
+            return
+        runs = record_runs(self.size)
+        if not self.is_short:
+            draw(runs, FOLDER)
+        self.pictures = list(lines_of(runs))
+        del self.left_out[PICTURES]
+
+    def text(self) -> str:
+        """The page so far; empty before anything is measured."""
+        if not self.tables and not self.pictures:
+            return ""
+        minutes = (each - start for each, start in zip(_clocks(), self.began, strict=True))
+        facts = Facts(__version__, self.size, *minutes)
+        return page(facts, self.tables, list(self.left_out.values()), self.pictures)
 
 
 def main(arguments: Sequence[str] = ()) -> int:
@@ -225,11 +276,30 @@ def main(arguments: Sequence[str] = ()) -> int:
 
     A part (`--only`) or a short version (`--quick`) is printed instead.
     """
+    options = _parser().parse_args(arguments)
+    size = QUICK if options.quick else Size(options.jobs, options.seeds)
+    is_printed = options.quick or set(options.only) != set(NAMES)
+    expected = "two minutes" if options.quick else "65 minutes on two idle cores"
+    with Progress("carbyne", expected=expected) as progress:
+        draft = Draft(size, options.processes, options.quick, progress, _clocks())
+        steps = {each.name: partial(draft.add, each) for each in SECTIONS}
+        for name, step in (steps | {PICTURES: draft.add_pictures}).items():
+            if name in options.only:
+                step()
+                if not is_printed and (text := draft.text()):
+                    FILE.write_text(text, encoding="utf-8")
+    if not (text := draft.text()):
+        print(f"nothing to measure: {'; '.join(draft.left_out.values())}", file=sys.stderr)
+        return 1
+    print(text if is_printed else f"written: {FILE}")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="make carbyne", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few jobs, to check that it runs: two minutes")
-    names = [each.name for each in SECTIONS]
     parser.add_argument(
-        "--only", choices=names, nargs="+", default=names, help="print these sections alone (default: all)"
+        "--only", choices=NAMES, nargs="+", default=NAMES, help="print these sections alone (default: all)"
     )
     parser.add_argument(
         "--seeds", type=int, default=Size.seeds, help="runs of each case (default: %(default)s)"
@@ -238,33 +308,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser.add_argument(
         "--processes", type=int, default=os.cpu_count() or 1, help="at a time (default: %(default)s)"
     )
-    options = parser.parse_args(arguments)
-    size = QUICK if options.quick else Size(options.jobs, options.seeds)
-    is_printed = options.quick or set(options.only) != set(names)
-    began = _clocks()
-    tables: list[tuple[Section, list[Row]]] = []
-    left_out = {each.name: each.title for each in SECTIONS}
-    expected = "two minutes" if options.quick else "65 minutes on two idle cores"
-    text = ""
-    with Progress("carbyne", expected=expected) as progress:
-        for section in SECTIONS:
-            if section.name not in options.only:
-                continue
-            if why := missing(section.jobs.files):
-                left_out[section.name] += f" ({why})"
-                continue
-            say = partial(_say, progress, section.name)
-            tables.append((section, list(rows_of(run_section(section, size, options.processes, say)))))
-            del left_out[section.name]
-            minutes = (each - start for each, start in zip(_clocks(), began, strict=True))
-            text = page(Facts(__version__, size, *minutes), tables, list(left_out.values()))
-            if not is_printed:
-                FILE.write_text(text, encoding="utf-8")
-    if not tables:
-        print(f"nothing to measure: {'; '.join(left_out.values())}", file=sys.stderr)
-        return 1
-    print(text if is_printed else f"written: {FILE}")
-    return 0
+    return parser
 
 
 def _clocks() -> tuple[float, float]:

@@ -34,7 +34,7 @@ class Size:
 
 def run_section(section: Section, size: Size, processes: int, say: Callable[[str], None]) -> Runs:
     """All runs of the section. Raises EclectusError if one fails."""
-    specs = list(_specs(section, size))
+    specs = list(specs_of(section, size))
     tasks = _tasks(specs)
     found = run_batch(
         [spec for _, _, spec in specs], processes, lambda done: say(f"{done / tasks:.0%}"), StopRequest()
@@ -54,7 +54,8 @@ def _tasks(specs: Sequence[tuple[str, str, RunSpec]]) -> int:
     return sum(counts[case] for case, _, _ in specs)
 
 
-def _specs(section: Section, size: Size) -> Iterator[tuple[str, str, RunSpec]]:
+def specs_of(section: Section, size: Size) -> Iterator[tuple[str, str, RunSpec]]:
+    """Case, contestant and run, of all runs of the section."""
     text = scenario_text(section)
     for case in section.cases:
         changes = (f"workload.dags.jobs={size.jobs}", *_arrivals(text, case), *case.changes)

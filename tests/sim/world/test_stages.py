@@ -243,6 +243,25 @@ def test_shares_are_integrated_and_compared_in_windows(window: float, windows: i
     assert found.below_share == pytest.approx(0.3 * end)
 
 
+def test_what_each_job_holds_is_reported_by_the_times_in_which_nothing_changes() -> None:
+    record, graph = DagRecord([NODE]), dag(("a", 2, 5.0, ""))
+    reported: list[tuple[float, float, dict[int, float]]] = []
+    record.on_interval = lambda begin, end, shares: reported.append((begin, end, dict(shares)))
+    first, second = arrive(staged()[0], 0, graph)
+    record.arrive(0, graph, sizes_of(graph), True, 1.0)
+    record.submit(0, 2, 1.0)
+    record.start(first, 1.0)
+    record.start(second, 3.0)
+    record.arrive(1, graph, sizes_of(graph), True, 4.0)
+    record.end(first, 6.0)
+    assert reported == [
+        (0.0, 1.0, {}),
+        (1.0, 3.0, {0: 0.1}),
+        (3.0, 4.0, {0: 0.2}),
+        (4.0, 6.0, {0: 0.2, 1: 0.0}),
+    ]
+
+
 def test_a_job_without_waiting_tasks_is_in_no_window_and_lends_nothing() -> None:
     record, graph = DagRecord([NODE]), dag(("a", 1, 200.0, ""))
     for number in (0, 1):

@@ -10,7 +10,7 @@ Unlike the rest of the record it keeps each job, so that runs can be compared jo
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from math import inf
 
@@ -92,6 +92,8 @@ class DagRecord:
 
     def __init__(self, nodes: Iterable[Node], window_seconds: float = WINDOW_SECONDS) -> None:
         """`nodes`: all, as they are at first; what fails later does not change what jobs are entitled to."""
+        # Called with a begin, an end, and the dominant shares that jobs have between the two.
+        self.on_interval: Callable[[float, float, Mapping[int, float]], None] | None = None
         self._window_seconds = window_seconds
         self._capacity: Counter[str] = Counter()
         for node in nodes:
@@ -183,6 +185,8 @@ class DagRecord:
         self._integrate(now)
 
     def _integrate(self, at: float) -> None:
+        if self.on_interval is not None and at > self._now:
+            self.on_interval(self._now, at, {number: job.share for number, job in self._jobs.items()})
         self._number_seconds += (at - self._now) * len(self._jobs)
         self._now = at
 
