@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet
 .DEFAULT_GOAL := help
-.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles held-out report lint bench rosella phoenix tenants stragglers quincy together carbyne soak e2e e2e-upstream conformance differential chaos pressure versions images release lock audit manifests clean
+.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles held-out rivals report lint bench rosella phoenix tenants stragglers quincy together carbyne soak e2e e2e-upstream conformance differential chaos pressure versions images release lock audit manifests clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -48,6 +48,9 @@ oracles: venv ## the simulator against closed forms and laws, with a table: 20 m
 
 held-out: venv ## README's ratios with their intervals, simulated on ten held-out streams: 5 minutes on two idle cores (HELD_OUT=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.held_out $(HELD_OUT)
+
+rivals: venv ## print and write docs/results/rivals.md, Eclectus beside kube-scheduler with nodes labelled by speed, or packing: 8 minutes on two idle cores (RIVALS=--quick: 2)
+	@$(BIN)/python -m eclectus_bench.rivals $(RIVALS)
 
 report: venv ## write bench/report.md, the simulator beside published figures: 20 minutes on two idle cores
 	@$(BIN)/python -m eclectus_bench.oracles.report $(REPORT)

@@ -24,6 +24,10 @@ NEGLIGIBLE = 0.005  # of a ratio, or seconds: what two digits do not show
 
 Figure = tuple[str, Callable[[RunResult], float]]
 """Name, and the figure of a run; lower is better unless the name says otherwise."""
+Runs = dict[str, list[RunResult]]
+"""By profile, in the order of seeds."""
+Pairs = Sequence[tuple[RunResult, RunResult]]
+"""Two runs of each seed."""
 
 MEAN: Figure = ("mean response", lambda run: run.response.mean)
 MEDIAN: Figure = ("median", lambda run: run.response.p50)
@@ -97,28 +101,41 @@ def measure(row: Row, seeds: Sequence[int], processes: int) -> dict[str, list[Ra
     """Of each rival the ratios of a row, then its differences. Raises EclectusError if a run fails."""
     path = shipped_scenarios()[row.scenario]
     text = path.read_text()
-    tasks = parse(text, path.parent, row.changes).tasks
     specs = [
         RunSpec(text, path.parent, row.changes, name, seed, None)
         for name in (row.ours, *row.theirs)
         for seed in seeds
     ]
-    with Progress(f"simulating {row.scenario}", tasks * len(specs), "tasks") as progress:
-        results = run_batch(specs, processes, progress, StopRequest())
-    runs: dict[str, list[RunResult]] = {}
-    for each in results:
-        if isinstance(each, RunFailure):
-            raise EclectusError(f"{row.scenario}, {each.profile}, seed {each.seed}: {each.reason}")
-        runs.setdefault(each.profile, []).append(each)
+    runs = simulate(row.scenario, specs, processes)
     return {name: _ratios(row, list(zip(runs[row.ours], runs[name], strict=True))) for name in row.theirs}
 
 
-def _ratios(row: Row, pairs: Sequence[tuple[RunResult, RunResult]]) -> list[Ratio]:
-    ratios = [(name, "", [of(one) / of(other) for one, other in pairs]) for name, of in row.ratios]
-    seconds = [(name, " s", [of(one) - of(other) for one, other in pairs]) for name, of in row.seconds]
+def simulate(what: str, specs: Sequence[RunSpec], processes: int) -> Runs:
+    """The runs of one scenario. Raises EclectusError if one fails."""
+    tasks = parse(specs[0].text, specs[0].folder, specs[0].changes).tasks
+    with Progress(f"simulating {what}", tasks * len(specs), "tasks") as progress:
+        results = run_batch(specs, processes, progress, StopRequest())
+    runs: Runs = {}
+    for each in results:
+        if isinstance(each, RunFailure):
+            raise EclectusError(f"{what}, {each.profile}, seed {each.seed}: {each.reason}")
+        runs.setdefault(each.profile, []).append(each)
+    return runs
+
+
+def _ratios(row: Row, pairs: Pairs) -> list[Ratio]:
+    seconds = [(name, [of(one) - of(other) for one, other in pairs]) for name, of in row.seconds]
     return [
-        Ratio(name, fmean(each), half_width(each) or 0.0, unit) for name, unit, each in (*ratios, *seconds)
+        *(ratio_of(figure, pairs) for figure in row.ratios),
+        *(Ratio(name, fmean(each), half_width(each) or 0.0, " s") for name, each in seconds),
     ]
+
+
+def ratio_of(figure: Figure, pairs: Pairs) -> Ratio:
+    """The ratio of a figure of the first runs to that of the second ones."""
+    name, of = figure
+    ratios = [of(one) / of(other) for one, other in pairs]
+    return Ratio(name, fmean(ratios), half_width(ratios) or 0.0)
 
 
 def main(arguments: Sequence[str]) -> int:
