@@ -23,17 +23,16 @@ from eclectus_bench.profiles import Part, measure
 from eclectus_bench.stragglers import NONE, SCENARIO, STRAGGLING
 from eclectus_e2e.demo.dags.plan import DagPlan, Json, dag_job, mean_gap
 from eclectus_e2e.demo.dags.report import Result, make_result
-from eclectus_e2e.demo.dags.run import DagRun, run_one
-from eclectus_e2e.demo.environment import Environment, operator_running, started
-from eclectus_e2e.demo.experiment import EndedEarlyError, Experiment
+from eclectus_e2e.demo.dags.run import DagRun, run_pairs
+from eclectus_e2e.demo.environment import Environment, started
+from eclectus_e2e.demo.experiment import Experiment
 from eclectus_e2e.demo.pictures import COLOURS, draw_grid, picture
 from eclectus_e2e.demo.schedulers import COPIES, COPIES_SCHEDULERS, NO_COPIES, SCHEDULERS
-from eclectus_e2e.demo.screen import Screen
 from eclectus_e2e.demo.stream.report import Summary, summarise
 from eclectus_e2e.demo.tables import faults_heading, lateness_warning, table_of
 from eclectus_e2e.demo.workload.pods import NAMESPACE
 from eclectus_e2e.demo.workload.queries import Query, Stage, StageKind, arrival_times
-from eclectus_e2e.pairs import LEAST_PAIRS, Interval, alternating, ratio_interval
+from eclectus_e2e.pairs import LEAST_PAIRS, Interval, ratio_interval
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 
 NODES, SLOWEST = 30, 0.25
@@ -60,6 +59,11 @@ class StragglerPlan(DagPlan):
     def of(self, pair: int) -> DagPlan:
         """The jobs of one pair, which has its own seed."""
         return straggler_plan(self.seed + pair, 1, len(self.jobs))
+
+    @property
+    def each(self) -> list[DagPlan]:
+        """The plans of all pairs."""
+        return [self.of(pair) for pair in range(self.pairs)]
 
     def job_object(self, job: Query, scheduler: str) -> Json:
         """The DagJob, whose tasks may have copies and straggle."""
@@ -97,21 +101,6 @@ def straggler_plan(seed: int, pairs: int, jobs: int = JOBS) -> StragglerPlan:
     times = arrival_times(seed, jobs, gap)
     drawn = [Query(f"query-{number:02d}", at, stages) for number, at in enumerate(times)]
     return StragglerPlan(nodes, drawn, COPIES_SCHEDULERS, seed, pairs)
-
-
-def run_pairs(environment: Environment, plan: StragglerPlan, screen: Screen) -> list[DagRun]:
-    """Both halves of every pair, in order. Raises EndedEarlyError with the pairs that were over."""
-    runs = list[DagRun]()
-    try:
-        with operator_running(environment):
-            for pair, name in alternating(plan.schedulers, plan.pairs):
-                screen.say(f"pair {pair + 1} of {plan.pairs}, {name}: {len(plan.jobs)} jobs")
-                runs.append(run_one(environment, plan.of(pair), name, screen))
-    except (Exception, KeyboardInterrupt) as error:
-        if len(runs) >= len(plan.schedulers):
-            raise EndedEarlyError(runs[: len(runs) // 2 * 2]) from error
-        raise
-    return runs
 
 
 class Half(msgspec.Struct, frozen=True):
@@ -252,7 +241,7 @@ def straggler_experiment(
         "stragglers.json",
         "stragglers.png",
         lambda plan, directory: started(directory, plan.nodes, values=values),
-        run_pairs,
+        lambda environment, plan, screen: run_pairs(environment, plan.each, screen),
         straggler_report,
         lambda plan, runs, _report, file: draw(plan, runs, file),
         lambda _plan, _runs, report: tables(report),

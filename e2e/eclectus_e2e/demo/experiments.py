@@ -110,10 +110,11 @@ CHOICES = {
     ),
     "dags": Choice(
         command="make demo DEMO=dags",
-        minutes="10 min",
-        shows="DAG jobs under Carbyne, other orders and kube-scheduler",
-        options=frozenset({"seed", "schedulers", "quick"}),
+        minutes="60 min",
+        shows="DAG jobs under Carbyne, other orders and kube-scheduler, in alternating pairs",
+        options=frozenset({"seed", "pairs", "schedulers", "quick"}),
         makers=(_DAGS,),
+        pairs=LEAST_PAIRS,
         schedulers=DAG_SCHEDULERS,
     ),
     COMPARE: Choice(

@@ -1,5 +1,6 @@
 """The experiment on DAG jobs without a cluster: jobs, objects, report, tables and picture."""
 
+from dataclasses import replace
 from statistics import median
 
 import pytest
@@ -10,10 +11,11 @@ from demo_runs import CLEAN, EPOCH
 from eclectus.api.dag_job import DagJob
 from eclectus.kube.dag_jobs import shape_from
 from eclectus_e2e.demo.dags.experiment import dag_experiment, merged
-from eclectus_e2e.demo.dags.plan import DagPlan, TaskName, dag_job, dag_plan, mean_gap, task_of
+from eclectus_e2e.demo.dags.plan import DagPlan, DagPlans, TaskName, dag_job, dag_plans, mean_gap, task_of
 from eclectus_e2e.demo.dags.run import DagRun
 from eclectus_e2e.demo.schedulers import CARBYNE, DAG_SCHEDULERS, KUBE_SCHEDULER
 from eclectus_e2e.demo.workload.queries import JOIN, SCAN, SUM, Query, Stage, path_stages, queries
+from eclectus_e2e.pairs import alternating
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 from eclectus_e2e.testbed.kubelet.pod_times import PodRecord
 
@@ -52,7 +54,7 @@ def test_the_gap_gives_the_load():
 
 
 def test_a_dag_job_is_one_that_scheduler_and_operator_can_read():
-    plan = dag_plan(1)
+    (plan,) = dag_plans(1, 1).pairs
     for job in plan.jobs:
         read = convert(dag_job(job, "eclectus", plan.mean_speed), DagJob)
         assert {stage.name for stage in shape_from(read).stages} == {stage.name for stage in job.stages}
@@ -89,6 +91,7 @@ def records(shift):
 
 
 PLAN = DagPlan([NODE], [SMALL, OTHER], [CARBYNE, KUBE_SCHEDULER], 1)
+PLANS = DagPlans([PLAN])
 
 
 def run(entries, scheduler=CARBYNE):
@@ -97,7 +100,8 @@ def run(entries, scheduler=CARBYNE):
 
 
 def result(*entries):
-    return dag_experiment(PLAN).report(PLAN, [run(list(entries))]).schedulers[CARBYNE]
+    plans = DagPlans([replace(PLAN, schedulers=[CARBYNE])])
+    return dag_experiment(plans).report(plans, [run(list(entries))]).pairs[0].schedulers[CARBYNE]
 
 
 def test_a_job_takes_from_its_creation_to_the_end_of_its_last_task():
@@ -126,21 +130,22 @@ def test_a_task_that_was_killed_and_ran_again_is_neither_lost_nor_doubled():
 
 
 def test_factors_tables_and_picture(tmp_path):
-    experiment = dag_experiment(PLAN)
+    experiment = dag_experiment(PLANS)
     runs = [run(records(0.0)), run(records(5.5), KUBE_SCHEDULER)]
-    report = experiment.report(PLAN, runs)
-    factors = report.factors[CARBYNE][KUBE_SCHEDULER]
+    report = experiment.report(PLANS, runs)
+    (pair,) = report.pairs
+    factors = pair.factors[CARBYNE][KUBE_SCHEDULER]
     assert factors.mean == pytest.approx((11.0 + 1.5) / (5.5 + 1.5))
     assert (factors.median, factors.much_slower) == (1.5, 0.0)
-    assert report.factors[KUBE_SCHEDULER][CARBYNE].much_slower == 0.5
+    assert pair.factors[KUBE_SCHEDULER][CARBYNE].much_slower == 0.5
     console = Console(width=120, record=True)
-    for table in experiment.tables(PLAN, runs, report):
+    for table in experiment.tables(PLANS, runs, report):
         console.print(table)
     rows = [" ".join(line.split()) for line in console.export_text().splitlines()]
     assert f"{CARBYNE} 3.5 3.5 5.3 5.5" in rows
-    assert f"{KUBE_SCHEDULER} 1.79 1.50 0%" in rows
+    assert f"{KUBE_SCHEDULER} 1.79 1.50 0.00 too few pairs" in rows
     assert f"{CARBYNE} 4 0 0 0 0 0 ms" in rows
-    experiment.draw(PLAN, runs, report, tmp_path / "dags.png")
+    experiment.draw(PLANS, runs, report, tmp_path / "dags.png")
     assert (tmp_path / "dags.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -149,9 +154,30 @@ def test_spans_that_touch_are_one():
     assert list(merged([])) == []
 
 
+def test_pairs_alternate_in_which_scheduler_begins_and_their_factors_have_an_interval():
+    plans = DagPlans([PLAN] * 6)
+    experiment = dag_experiment(plans)
+    shifts = {CARBYNE: 0.0, KUBE_SCHEDULER: 5.5}
+    runs = [run(records(shifts[name]), name) for _, name in alternating(PLAN.schedulers, 5)]
+    report = experiment.report(plans, runs)  # as of a demo that was ended in its sixth pair
+    assert [list(pair.schedulers) for pair in report.pairs] == [[CARBYNE, KUBE_SCHEDULER]] * 5
+    found = report.compared[KUBE_SCHEDULER]
+    assert (found.mean.low, found.mean.high) == (pytest.approx(12.5 / 7.0), pytest.approx(12.5 / 7.0))
+    console = Console(width=140, record=True)
+    for table in experiment.tables(plans, runs, report):
+        console.print(table)
+    text = " ".join(console.export_text().split())
+    assert "5 pairs with 95 % intervals" in text
+    assert "1.79 (1.79 to 1.79) 1.50 (1.50 to 1.50) 0.00 (0.00 to 0.00) won" in text
+
+
 def test_the_plan_says_what_is_done_and_how_long_it_takes():
-    text = str(dag_plan(1))
+    text = str(dag_plans(1, 5))
     assert "30 nodes of hidden speeds; 30 jobs of the shape of TPC-H queries" in text
-    assert list(dag_plan(1).schedulers) == DAG_SCHEDULERS
-    quick = dag_plan(1, quick=True)
+    assert "5 times with other jobs, in alternating order" in text
+    plans = dag_plans(1, 2).pairs
+    assert list(plans[0].schedulers) == DAG_SCHEDULERS
+    assert plans[0].jobs != plans[1].jobs
+    assert plans[0].nodes == plans[1].nodes
+    (quick,) = dag_plans(1, 1, quick=True).pairs
     assert (len(quick.nodes), len(quick.jobs), list(quick.schedulers)) == (8, 4, [CARBYNE, KUBE_SCHEDULER])

@@ -89,7 +89,7 @@ def test_the_full_demo_has_dag_jobs_under_all_their_schedulers():
     options = read_options(["full", "--quick", "--schedulers", "eclectus,kube-scheduler"])
     stream, perturbations, dags = experiments(options)
     assert (stream.report_file, perturbations.report_file) == ("stream.json", "perturbations.json")
-    assert list(dags.plan.schedulers) == ["eclectus-carbyne", "kube-scheduler"]
+    assert list(dags.plan.pairs[0].schedulers) == ["eclectus-carbyne", "kube-scheduler"]
     assert dags.picture_file == "dags.png"
 
 

@@ -1,4 +1,4 @@
-"""What the experiment on DAG jobs does: the nodes, the jobs and the schedulers. Pure.
+"""What the experiment on DAG jobs does: the nodes, the jobs and the schedulers, in pairs of runs. Pure.
 
 All Eclectus schedulers place by learned speeds and differ in their order alone. The operator makes the pods
 for all of them, and for kube-scheduler too, so what differs is which task is next and where it runs.
@@ -28,7 +28,7 @@ CORES = "2"  # of a node: with twice as many, twice as many pods were needed for
 
 @dataclass(frozen=True)
 class DagPlan:
-    """The same jobs to each scheduler, one after another on the same nodes. `str` of it says what is done."""
+    """The same jobs to each scheduler, one after another on the same nodes."""
 
     nodes: Sequence[NodeSpec]
     jobs: Sequence[Query]
@@ -44,15 +44,25 @@ class DagPlan:
         """The DagJob that is created for a job."""
         return dag_job(job, scheduler, self.mean_speed)
 
+
+@dataclass(frozen=True)
+class DagPlans:
+    """A plan for each pair, each with jobs of its own. `str` of it says what is done."""
+
+    pairs: Sequence[DagPlan]
+
     def __str__(self) -> str:
-        last, pods = self.jobs[-1].at_seconds, sum(job.pods for job in self.jobs)
-        minutes = len(self.schedulers) * (last + OVERHEAD_SECONDS) / 60
+        first, count = self.pairs[0], len(self.pairs)
+        last, pods = first.jobs[-1].at_seconds, sum(job.pods for job in first.jobs)
+        minutes = count * len(first.schedulers) * (last + OVERHEAD_SECONDS) / 60
+        to = " and then to ".join(first.schedulers)
+        several = f"; {count} times with other jobs, in alternating order" if count > 1 else ""
         return "\n".join(
             [
                 f"DAG jobs: about {max(1, round(minutes))} min",
-                f"  {len(self.nodes)} nodes of hidden speeds; {len(self.jobs)} jobs of the shape of TPC-H "
-                f"queries with {pods} pods, seed {self.seed}",
-                f"  they come within {last:.0f} s, the same to {' and then to '.join(self.schedulers)}",
+                f"  {len(first.nodes)} nodes of hidden speeds; {len(first.jobs)} jobs of the shape of TPC-H "
+                f"queries with {pods} pods, seed {first.seed}",
+                f"  they come within {last:.0f} s, the same to {to}{several}",
             ]
         )
 
@@ -65,6 +75,13 @@ def dag_plan(seed: int, schedulers: Sequence[str] | None = None, *, quick: bool 
     count = QUICK_JOBS if quick else JOBS
     gap = mean_gap(queries(seed, count, 1.0), nodes, LOAD)
     return DagPlan(nodes, queries(seed, count, gap), names, seed)
+
+
+def dag_plans(
+    seed: int, pairs: int, schedulers: Sequence[str] | None = None, *, quick: bool = False
+) -> DagPlans:
+    """The plans of so many pairs, with seeds that follow each other."""
+    return DagPlans([dag_plan(seed + pair, schedulers, quick=quick) for pair in range(pairs)])
 
 
 def mean_gap(jobs: Sequence[Query], nodes: Sequence[NodeSpec], load: float) -> float:

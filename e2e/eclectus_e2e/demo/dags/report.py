@@ -6,11 +6,13 @@ from statistics import median
 
 import msgspec
 
-from eclectus_e2e.demo.dags.plan import DagPlan, TaskName, task_of
+from eclectus_e2e.demo.dags.plan import DagPlan, DagPlans, TaskName, task_of
 from eclectus_e2e.demo.dags.run import DagRun
+from eclectus_e2e.demo.schedulers import CARBYNE
 from eclectus_e2e.demo.stream.report import Summary, count_overcommits, summarise
 from eclectus_e2e.demo.workload.arrivals import Arrival, WorkClass
 from eclectus_e2e.demo.workload.queries import Query
+from eclectus_e2e.pairs import Interval, mean_interval, ratio_interval
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 from eclectus_e2e.testbed.kubelet.pod_times import PodRecord
 
@@ -58,31 +60,72 @@ class Factors(msgspec.Struct, frozen=True):
     much_slower: float  # share of the jobs with a factor below MUCH_SLOWER
 
 
+class Pair(msgspec.Struct, frozen=True):
+    """The same jobs under each scheduler. `factors`: scheduler -> other scheduler -> factors."""
+
+    schedulers: dict[str, Result]
+    factors: dict[str, dict[str, Factors]]
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """The factors of one scheduler against another over all pairs."""
+
+    mean: Interval
+    median: Interval
+    much_slower: Interval
+
+
 class DagReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The file build/demo/dags.json. `factors`: scheduler -> other scheduler -> factors."""
+    """The file build/demo/dags.json. `compared`: another scheduler -> factors against Carbyne."""
 
     seed: int
     nodes: int
     jobs: int
-    schedulers: dict[str, Result]
-    factors: dict[str, dict[str, Factors]]
+    pairs: list[Pair]
+    compared: dict[str, Compared]
     sound: bool
 
+    def each(self, scheduler: str) -> list[Result]:
+        """The results of a scheduler, by pair."""
+        return [pair.schedulers[scheduler] for pair in self.pairs]
 
-def make_report(plan: DagPlan, runs: Sequence[DagRun]) -> DagReport:
-    """The report of all runs."""
-    results = {run.scheduler: make_result(run, plan.jobs, plan.nodes) for run in runs}
+
+def make_report(plans: DagPlans, runs: Sequence[DagRun]) -> DagReport:
+    """The report of all runs of the pairs that were over."""
+    first = plans.pairs[0]
+    size = len(first.schedulers)
+    pairs = [
+        _pair(plan, runs[at * size : (at + 1) * size])
+        for at, plan in enumerate(plans.pairs[: len(runs) // size])
+    ]
+    return DagReport(
+        seed=first.seed,
+        nodes=len(first.nodes),
+        jobs=len(first.jobs),
+        pairs=pairs,
+        compared={
+            other: _compared([pair.factors[CARBYNE][other] for pair in pairs])
+            for other in pairs[0].factors.get(CARBYNE, {})
+        },
+        sound=all(result.sound for pair in pairs for result in pair.schedulers.values()),
+    )
+
+
+def _pair(plan: DagPlan, runs: Sequence[DagRun]) -> Pair:
+    of = {run.scheduler: make_result(run, plan.jobs, plan.nodes) for run in runs}
+    results = {name: of[name] for name in plan.schedulers}
     factors = {
         one: {other: _factors(results[one], results[other]) for other in results if other != one}
         for one in results
     }
-    return DagReport(
-        seed=plan.seed,
-        nodes=len(plan.nodes),
-        jobs=len(plan.jobs),
-        schedulers=results,
-        factors=factors,
-        sound=all(result.sound for result in results.values()),
+    return Pair(results, factors)
+
+
+def _compared(factors: Sequence[Factors]) -> Compared:
+    return Compared(
+        ratio_interval([each.mean for each in factors]),
+        ratio_interval([each.median for each in factors]),
+        mean_interval([each.much_slower for each in factors]),
     )
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -13,10 +13,12 @@ from eclectus.api.names import API_VERSION, DAG_JOBS
 from eclectus_e2e.demo import schedulers
 from eclectus_e2e.demo.dags.plan import DagPlan
 from eclectus_e2e.demo.environment import Environment, operator_running
+from eclectus_e2e.demo.experiment import EndedEarlyError
 from eclectus_e2e.demo.schedulers import SCHEDULERS
 from eclectus_e2e.demo.screen import Screen
 from eclectus_e2e.demo.workload.load import start_over
 from eclectus_e2e.demo.workload.pods import NAMESPACE
+from eclectus_e2e.pairs import alternating
 from eclectus_e2e.testbed.kubelet.api import Api
 from eclectus_e2e.testbed.kubelet.pod_times import Counters, PodRecord
 
@@ -43,13 +45,21 @@ class _Jobs(msgspec.Struct, frozen=True):
     items: list[DagJob]
 
 
-def run_all(environment: Environment, plan: DagPlan, screen: Screen) -> list[DagRun]:
-    """Every scheduler's run, in order. The operator runs all the time."""
-    runs = []
-    with operator_running(environment):
-        for name in plan.schedulers:
-            screen.say(f"{name}: {len(plan.jobs)} jobs")
-            runs.append(run_one(environment, plan, name, screen))
+def run_pairs(environment: Environment, plans: Sequence[DagPlan], screen: Screen) -> list[DagRun]:
+    """All runs of every pair, in order; the operator runs all the time.
+
+    Raises EndedEarlyError with the pairs that were over.
+    """
+    runs, names = list[DagRun](), plans[0].schedulers
+    try:
+        with operator_running(environment):
+            for pair, name in alternating(names, len(plans)):
+                screen.say(f"pair {pair + 1} of {len(plans)}, {name}: {len(plans[pair].jobs)} jobs")
+                runs.append(run_one(environment, plans[pair], name, screen))
+    except (Exception, KeyboardInterrupt) as error:
+        if len(runs) >= len(names):
+            raise EndedEarlyError(runs[: len(runs) // len(names) * len(names)]) from error
+        raise
     return runs
 
 
