@@ -18,7 +18,7 @@ from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.engine.engine import Engine
 from eclectus.framework import Completion
 from eclectus.model.commands import MarkStraggling
-from eclectus.model.events import NodeSeen, ProgressSaid, Resumed, TaskGone, TaskSeen
+from eclectus.model.events import NodeSeen, PodsListed, ProgressSaid, Resumed, TaskGone, TaskSeen
 from eclectus.model.learned import LearnedNode
 from eclectus.model.objects import Task
 from eclectus.policies.rosella import RosellaLearn
@@ -247,6 +247,18 @@ def trial(**fields: Any) -> list[tuple[str, float]]:
 
 def test_the_run_so_far_of_the_attempt_that_lost_counts() -> None:
     assert trial() == [("uid-a", 25.0)]
+
+
+def test_nothing_is_kept_of_an_attempt_that_is_gone_where_no_profile_makes_copies() -> None:
+    """A uid that comes back, as after a restore of etcd, counts anew."""
+    learn = Overtaken()
+    engine = make_engine(learn=learn)
+    engine.step([NodeSeen(make_node("n0")), NodeSeen(make_node("n1")), Resumed()], 0.0)
+    for began in (3.0, 103.0):
+        task = make_task("a", workload="w", node="n0", phase="Running", started=began)
+        engine.step([PodsListed(), TaskSeen(task)], began)
+        overtake(engine, "a", began, began + 25.0)
+    assert [(run.uid, run.seconds) for run in learn.overtaken_runs] == [("uid-a", 25.0)] * 2
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,6 @@ class EventHandlers:
         """A pod that may have a copy, or is one."""
         if task.ended:
             attempts.end(task, self._state.now)
-            self._learner.attempt_over(task.uid)
             return
         if task.deleting:
             self._learner.attempt_deleted(task)
@@ -301,7 +300,6 @@ class EventHandlers:
         self._learner.task_gone(state.placed.task(uid), uid)
         if state.attempts is not None:
             state.attempts.forget(uid)
-            self._learner.attempt_over(uid)
         if uid in self._selectors.pods:
             self._selectors.discard(uid)
         if uid in state.pending:

@@ -53,6 +53,7 @@ class LearnerFeed:
 
     def task_ended(self, task: Task) -> None:
         """The task has ended. Its time is a sample unless it failed or was an invalid probe."""
+        self._runs_no_more(task.uid)
         is_sample = task.phase == "Succeeded" and task.uid not in self._probe_validity
         if is_sample and task.started is not None and task.finished is not None:
             state, seconds = self._state, task.finished - task.started
@@ -94,11 +95,6 @@ class LearnerFeed:
         if run is not None:
             self._lose(run)
 
-    def attempt_over(self, uid: str) -> None:
-        """The task has ended or is gone, whichever it is."""
-        self._lost.discard(uid)
-        self._runs_no_more(uid)
-
     def _runs_no_more(self, uid: str) -> None:
         workload = self._running.pop(uid, None)
         if workload is not None:
@@ -132,6 +128,8 @@ class LearnerFeed:
         """The task has ended or was deleted; as it was on its node, None if it was on none."""
         if task is not None and task.copy_of and self._copies.get((task.namespace, task.copy_of)) == uid:
             del self._copies[task.namespace, task.copy_of]
+        self._lost.discard(uid)
+        self._runs_no_more(uid)
         self._probe_validity.remove(uid)
         self._task_left(uid)
 
