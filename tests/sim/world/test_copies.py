@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import Any
 
 import pytest
@@ -72,6 +73,20 @@ def test_copies_keep_off_the_slow_machine_once_it_is_known_whatever_place_is(
     ran(world(profiles=[{"schedulerName": "it", "place": place, "speculate": LATE}]))
     assert len(speeds) > 40
     assert 0.25 not in speeds[10:]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_node_that_becomes_four_times_slower_is_learned_within_a_third_and_is_live(seed: int) -> None:
+    """After 500 s; then its tasks are overtaken for a thousand seconds."""
+    groups = [{"name": "fast", "count": 5, "slots": 2}, {"name": "slowed", "slots": 2}]
+    slower = {"at": "500s", "action": "scale", "group": "slowed", "factor": 0.25}
+    result, copies = ran(world(LATE, cluster={"groups": groups}, events=[slower]), seed)
+    assert result.measured_until > 1500.0
+    assert copies.won > 20
+    fast = median(each.learned for each in result.learned if each.group == "fast")
+    (slowed,) = (each for each in result.learned if each.group == "slowed")
+    assert slowed.learned / fast == pytest.approx(0.25, rel=1 / 3)
+    assert slowed.state == "live"
 
 
 def test_equal_seeds_give_equal_runs() -> None:
