@@ -57,7 +57,8 @@ def test_the_page_compares_each_run_with_that_of_the_same_seed() -> None:
 
 def of_all(runs: Runs) -> Measured:
     bound = {"none": [of(run, run.jobs.p99 / 4, 200.0) for run in runs["none"]]}
-    return Measured(dict.fromkeys(LOADS, runs), dict.fromkeys(LOADS, bound), dict.fromkeys(BROKEN, runs))
+    by_load = dict.fromkeys(LOADS, runs)
+    return Measured(by_load, by_load, dict.fromkeys(LOADS, bound), dict.fromkeys(BROKEN, runs))
 
 
 def learning(any_run: RunResult, p99: float, rate: float, state: NodeState = "live") -> RunResult:
@@ -98,12 +99,18 @@ def test_a_slow_node_that_counts_as_fast_or_as_dead_is_missed() -> None:
         assert line in lines.splitlines()
 
 
+def test_what_bounds_a_rule_has_the_same_jobs_and_stragglers_only_where_a_copy_would_be_one() -> None:
+    path, parts = shipped_scenarios()[SCENARIO], parts_of(seeds=1, tasks=200, loads_alone=True)
+    judged, bound = (load(path, parts[at * len(LOADS)].changes) for at in (1, 2))
+    assert bound.plan.tasks_a_second == pytest.approx(judged.plan.tasks_a_second)
+    assert bound.stragglers.share == pytest.approx(judged.stragglers.share**2)
+
+
 def test_stragglers_are_measured() -> None:
     parts = parts_of(seeds=1, tasks=200, loads_alone=True)
-    assert len(parts) == 2 * len(LOADS)
-    runs, bound = measure(SCENARIO, [parts[0], parts[len(LOADS)]], jobs=1, say=str)
-    assert list(bound) == [NONE]
-    assert bound[NONE][0].copies == replace(bound[NONE][0].copies, stragglers=0)
+    assert len(parts) == 3 * len(LOADS)
+    runs, judged, bound = measure(SCENARIO, parts[:: len(LOADS)], jobs=1, say=str)
+    assert (list(judged), list(bound)) == ([NONE, "late"], [NONE])
     plain, late = (runs[name][0].copies for name in (NONE, "late"))
     assert plain is not None
     assert late is not None
