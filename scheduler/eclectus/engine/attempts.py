@@ -113,8 +113,6 @@ class Attempts:
         # By namespace and uid of the original: a label of another namespace's pod is nobody's copy.
         self._copies: dict[tuple[str, str], Copy] = {}
         self._original_of: dict[str, tuple[str, str]] = {}  # uid of a copy -> of its original
-        self._copies_on: dict[str, str] = {}  # uid of a copy that has a node -> its name
-        self.copies_on: Mapping[str, str] = self._copies_on
         self._marks: dict[str, Mark] = {}
         self.marks: Mapping[str, Mark] = self._marks
         self._spent: set[str] = set()  # running attempts that have had a copy
@@ -153,8 +151,6 @@ class Attempts:
             self._counters.started += 1
         self._copies[key] = Copy(task, started, known is not None and known.is_settled)
         self._original_of[task.uid] = key
-        if task.node:
-            self._copies_on[task.uid] = task.node
         original = self._running.get(task.copy_of)
         if original is not None and original.task.namespace == task.namespace:
             self._spent.add(task.copy_of)
@@ -245,7 +241,6 @@ class Attempts:
         original = self._original_of.pop(uid, None)
         if original is not None:
             self._copies.pop(original, None)
-            self._copies_on.pop(uid, None)
             return
         self._leave_waiting(uid)
         attempt = self._running.pop(uid, None)
@@ -317,6 +312,10 @@ class Attempts:
     def copy_of(self, task: Task) -> Copy | None:
         """The copy of a pod, as last seen; None if it has none."""
         return self._copies.get((task.namespace, task.uid))
+
+    def copy_nodes(self) -> set[str]:
+        """The nodes that have copies; that of one that waits is empty."""
+        return {copy.task.node for copy in self._copies.values()}
 
     def has_had_copy(self, uid: str) -> bool:
         """Whether a copy of it was seen, which may be gone."""

@@ -203,7 +203,7 @@ class State:
             starvation=self.starvation,
             solutions=self.solves.solutions,
             narrowed=self.held.narrowed,
-            copies_on={} if self.attempts is None else self.attempts.copies_on,
+            copy_nodes=set if self.attempts is None else self.attempts.copy_nodes,
             data_gains=self.held.gains,
             near_slots=self.held.near_slots,
         )

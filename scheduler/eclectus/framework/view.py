@@ -287,7 +287,7 @@ class View(Struct, frozen=True, eq=False):
     `pools`: what each Pool holds, waits for and may hold. `starvation`: what they may take back.
     `solutions`: to the last Ask of each policy, by its identity.
     `narrowed`: the classes of tasks that are offered for some nodes only, by uid.
-    `copies_on`: the uids of copies that have a node, and its name.
+    `copy_nodes`: the names of nodes that have copies.
     `data_gains`: how many times as long tasks take away from their data. `near_slots`: when slots near these
     get free.
     """
@@ -314,7 +314,7 @@ class View(Struct, frozen=True, eq=False):
     starvation: Starvation
     solutions: Mapping[int, Solution]
     narrowed: Mapping[str, NarrowedClass]
-    copies_on: Mapping[str, str]
+    copy_nodes: Callable[[], Collection[str]]
     data_gains: DataGains
     near_slots: NearSlots
 
@@ -342,10 +342,8 @@ class View(Struct, frozen=True, eq=False):
 
     def copies_first(self, rows: Sequence[int]) -> Sequence[int]:
         """The rows in their order, but those first on which there are copies: these go before other pods."""
-        if not self.copies_on:
-            return rows
-        found = {self.cluster.rows.get(node) for node in self.copies_on.values()}
-        return sorted(rows, key=lambda row: row not in found)
+        found = {self.cluster.rows.get(node) for node in self.copy_nodes()}
+        return sorted(rows, key=lambda row: row not in found) if found else rows
 
     def work_left(self, task: Task) -> float:
         """Work of the task's job that has not begun, seconds; inf where it is unknown."""
