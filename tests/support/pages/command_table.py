@@ -61,7 +61,7 @@ SLOW = {
     "make rivals": 10,
     "make quincy": 8,
     "make soak": 35,
-    "make stragglers": 12,
+    "make stragglers": 17,
     "make tenants": 6,
     "make together": 12,
     "make versions": 30,

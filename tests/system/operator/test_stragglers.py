@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from dag_jobs import stage
-from eclectus.api.names import API_VERSION, COPY_OF_LABEL, DAG_JOB, STRAGGLING, WORK_SECONDS
+from eclectus.api.names import (
+    API_VERSION,
+    COPY_OF_LABEL,
+    DAG_JOB,
+    NODE_PROFILES_PATH,
+    STRAGGLING,
+    WORK_SECONDS,
+)
 from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 from live_cluster import wait
@@ -18,26 +25,26 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
 NAMESPACE = "batch"
 VALUES = {"operator": {"enabled": True, "dagJobs": {"enabled": True}, "copies": {"namespaces": [NAMESPACE]}}}
-SLOW = "n00"
-SPEEDS = {f"n{i:02}": 0.1 if i == 0 else 1.0 for i in range(30)}
+SLOW, RATE = "n00", 0.25
+SPEEDS = {f"n{i:02}": RATE if i == 0 else 1.0 for i in range(30)}
 NODES = [NodeSpec(name=name, group="all", speed=speed) for name, speed in SPEEDS.items()]
-# Without what is learned of the slow node, which would get no pod any more.
+# By room, since the slow node would get no pod any more where its speed counts.
 PROFILE = {
     "schedulerName": "eclectus",
     "place": {"policy": "least-allocated"},
     "speculate": {"policy": "spark"},
 }
-SCHEDULER = {"profiles": [PROFILE]}
+SCHEDULER = {"profiles": [PROFILE], "nodeProfiles": {"interval": "1s"}}
 JOBS = f"/apis/{API_VERSION}/namespaces/{NAMESPACE}/dagjobs"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 TASKS = 12
 MEMBERS = ("eclectus.dev/dag-job", "eclectus.dev/task-index")
 
 
-def submit(admin, name, work=6):
-    """A job whose first task is placed on the slow node, where it takes ten times as long."""
+def submit(admin, name):
+    """A job whose first task is placed on the slow node, where it takes four times as long."""
     main = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1"}}}
-    template = {"metadata": {"annotations": {WORK_SECONDS: str(work)}}, "spec": {"containers": [main]}}
+    template = {"metadata": {"annotations": {WORK_SECONDS: "8"}}, "spec": {"containers": [main]}}
     spec = {"speculative": True, "stages": [stage("a", tasks=TASKS, retries=0, template=template)]}
     admin.send(
         "POST", JOBS, {"apiVersion": API_VERSION, "kind": DAG_JOB, "metadata": {"name": name}, "spec": spec}
@@ -57,7 +64,7 @@ def is_clean(admin, count):
 
 
 def test_a_slow_node_is_overtaken_and_each_task_succeeds_once(admin, kubelets, scheduler, operator):
-    names, kills, one = [f"job-{i}" for i in range(4)], 0, operator()
+    names, kills, one = [f"job-{i}" for i in range(6)], 0, operator()
     wait("it leads", lambda: one.count_in_log("leading"), seconds=300)
     for name in names:
         submit(admin, name)
@@ -81,6 +88,13 @@ def test_a_slow_node_is_overtaken_and_each_task_succeeds_once(admin, kubelets, s
     winners = [each for each in admin.pods().values() if COPY_OF_LABEL in each["metadata"]["labels"]]
     assert winners, "a copy has won"
     assert all(each["spec"]["nodeName"] != SLOW for each in winners)
+    wait("the slow node is learned within a third, and live", lambda: is_slow_learned(admin), seconds=30)
+
+
+def is_slow_learned(admin):
+    """Though all of its tasks were overtaken."""
+    status = (admin.get(f"{NODE_PROFILES_PATH}/{SLOW}") or {}).get("status", {})
+    return status.get("state") == "Live" and status["speed"] == pytest.approx(RATE, rel=1 / 3)
 
 
 # -- crashes at each step of the table -------------------------------------------------------------------
@@ -91,6 +105,10 @@ class Race(NamedTuple):
 
     original: Any
     copy: Any
+
+
+def jobs(admin):
+    return admin.get(JOBS)["items"]
 
 
 def races(admin):
@@ -124,6 +142,10 @@ COPY_ENDED, BOTH_ENDED = are("Running", "Succeeded"), are("Succeeded", "Succeede
 ORIGINAL_ENDED = are("Succeeded", "Pending")
 
 
+def is_alone_on_slow(race):
+    return phase(race.original) == "Running" and race.original["spec"]["nodeName"] == SLOW and not race.copy
+
+
 class Crash(NamedTuple):
     """When the scheduler is killed, when the operator, and what has come to be before both are back."""
 
@@ -132,14 +154,13 @@ class Crash(NamedTuple):
     back: Callable[[Race], bool]
 
 
-# One wave of jobs each. With the scheduler dead no copy starts, with the operator dead no race is settled.
+# Four jobs each. With the scheduler dead no copy starts, with the operator dead no race is settled.
 CRASHES = {
-    "marked, no copy": (Crash(MARKED, MARKED, MARKED), 4),
-    "the copy is made": (Crash(MADE, MADE, MADE), 4),
-    "the copy runs": (Crash(RUNS, RUNS, RUNS), 3),
-    "the copy has ended": (Crash(RUNS, RUNS, COPY_ENDED), 3),
-    "both have ended": (Crash(RUNS, RUNS, BOTH_ENDED), 3),
-    "the original has ended, the copy waits": (Crash(MARKED, WAITS, ORIGINAL_ENDED), 3),
+    "marked, no copy": Crash(MARKED, MARKED, MARKED),
+    "the copy is made": Crash(MADE, MADE, MADE),
+    "the copy runs": Crash(RUNS, RUNS, RUNS),
+    "the copy has ended": Crash(RUNS, RUNS, COPY_ENDED),
+    "both have ended": Crash(RUNS, RUNS, BOTH_ENDED),
 }
 
 
@@ -199,12 +220,24 @@ class Replicas:
     @contextmanager
     def held(self, race):
         """Neither the pod nor its copy gets any further."""
-        nodes = [each["spec"]["nodeName"] for each in race if each["spec"].get("nodeName")]
+        nodes = [each["spec"]["nodeName"] for each in race if each and each["spec"].get("nodeName")]
         for node in nodes:
             self.kubelets.set_speed(0.0, nodes=[node])
         yield
         for node in nodes:
             self.kubelets.set_speed(SPEEDS[node], nodes=[node])
+
+    @contextmanager
+    def waiting_copy(self):
+        """A copy waits and its original gets no further; both are dead, the scheduler since before the copy.
+
+        Otherwise it could place the copy before anybody has seen it wait.
+        """
+        wait("all pods are made", lambda: len(races(self.admin)) == TASKS * len(jobs(self.admin)))
+        self.kill_operator_at(is_alone_on_slow)
+        with self.held(self.kill_scheduler_at(MARKED)):
+            self.start_operator()
+            yield self.kill_operator_at(WAITS)
 
 
 def wait_clean(admin, step, names):
@@ -220,18 +253,18 @@ def test_both_are_killed_at_each_step_and_each_task_succeeds_once(admin, kubelet
     one = operator()
     wait("it leads", lambda: one.count_in_log("leading"), seconds=300)
     replicas, names = Replicas(admin, kubelets, scheduler, one), []
-    for step, (crash, jobs) in CRASHES.items():
-        wave = submit_wave(admin, len(names), jobs, work=3)
+    for step, crash in CRASHES.items():
+        wave = submit_wave(admin, len(names), 4)
         replicas.play(crash)
         names += wave
         wait_clean(admin, step, names)
     check_twenty(admin, names)
 
 
-def submit_wave(admin, first, jobs, work):
-    wave = [f"wave-{first + number}" for number in range(jobs)]
+def submit_wave(admin, first, many):
+    wave = [f"wave-{first + number}" for number in range(many)]
     for name in wave:
-        submit(admin, name, work)
+        submit(admin, name)
     return wave
 
 
@@ -249,14 +282,20 @@ def check_twenty(admin, names):
 
 def withdraw(replicas):
     """The scheduler has written that the pod is not late any more; its copy waits."""
-    replicas.kill_scheduler_at(MARKED)
-    race = replicas.kill_operator_at(WAITS)
-    with replicas.held(race):
+    with replicas.waiting_copy() as race:
         condition = {"type": STRAGGLING, "status": "False", "reason": "NoLongerLate"}
         path = f"{PODS}/{race.original['metadata']['name']}/status"
         replicas.admin.patch(path, {"status": {"conditions": [condition]}})
         replicas.start_operator()
         replicas.settle(race, are("Running", "none"))
+
+
+def outrun(replicas):
+    """The pod has ended while its copy waits."""
+    with replicas.waiting_copy() as race:
+        pass
+    replicas.settle(race, ORIGINAL_ENDED)
+    replicas.start_operator()
 
 
 def take_over(replicas):
@@ -321,8 +360,8 @@ def test_both_are_killed_where_copies_are_given_up_and_each_task_succeeds_once(
     one = operator()
     wait("it leads", lambda: one.count_in_log("leading"), seconds=300)
     replicas, names = Replicas(admin, kubelets, scheduler, one), []
-    for play in (withdraw, take_over, drop, force, fail):
-        wave = submit_wave(admin, len(names), 4, work=5)
+    for play, many in ((withdraw, 4), (outrun, 4), (take_over, 3), (drop, 3), (force, 3), (fail, 3)):
+        wave = submit_wave(admin, len(names), many)
         play(replicas)
         replicas.start_scheduler()
         names += wave
