@@ -10,6 +10,7 @@ Span = tuple[float, float]
 
 OBJECTS = 3.6  # of an attack, for each of the `attackers`
 REMOVED_A_SECOND = 100.0  # of them, after it
+REMOVAL = 0.16  # of the time between two attacks' ends
 MOST_ON_A_NODE = 50  # standing pods: the rest of a node's 110 is for those that come and go
 
 
@@ -59,8 +60,8 @@ class Sizes:
         if self.pairs > 1 and not self.attackers:
             raise UsageError(f"{self.pairs} pairs of attacks without attackers: say how many")
         for each in self.attacks[:1]:
-            calm_seconds = each.calm[1] - each.calm[0]
-            if self.attackers * OBJECTS > calm_seconds * REMOVED_A_SECOND:
+            removal_seconds = (each.attack[1] - each.calm[0]) * REMOVAL / (1 - REMOVAL)
+            if self.attackers * OBJECTS > removal_seconds * REMOVED_A_SECOND:
                 raise UsageError(
                     f"{self.attackers} attackers, {self.pairs} pairs, {self.minutes:g} minutes: what an "
                     "attack creates would not be removed before the next one; choose fewer, or more minutes"
@@ -86,16 +87,18 @@ class Sizes:
 
     @property
     def attacks(self) -> list[Attack]:
-        """The attacks in the last seven tenths of the soak: two fifths of a part are calm, the rest is one.
+        """The attacks in the last seven tenths of the soak, in parts of equal length.
 
-        The first half of each calm is left out: what the attack before it has created is removed then.
+        A part begins with the time in which what the attack before it has created is removed, which counts
+        as neither; then it is calm, as long as the attack after that, so that both percentiles are of as
+        many pods.
         """
         if not self.attackers:
             return []
         begin, length = self.seconds * 0.3, self.seconds * 0.7 / (2 * self.pairs)
         found = list[Attack]()
         for pair, served in alternating((True, False), self.pairs):
-            calm, attack, end = (begin + length * share for share in (0.2, 0.4, 1.0))
+            calm, attack, end = (begin + length * share for share in (REMOVAL, (1 + REMOVAL) / 2, 1.0))
             found.append(Attack(pair, served, (calm, attack), (attack, end)))
             begin = end
         return found
