@@ -1,4 +1,6 @@
-"""`make held-out`: README's ratios, simulated on ten streams that nothing was tuned on, paired by seed.
+"""`make held-out`: what Eclectus gains by what differs, and costs where little does, on ten held-out streams.
+
+README quotes it. Nothing was tuned on these streams, and runs are paired by seed.
 
 Each row compares a profile of a shipped scenario with another one of it on the same arrivals and sizes. A
 ratio is won or lost where its 95 % interval over the seeds leaves out 1 and it is not 1 in two digits, and
@@ -6,11 +8,15 @@ equal otherwise.
 """
 
 import argparse
+import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from statistics import fmean
+
+import yaml
 
 from eclectus.cli.output import Progress
 from eclectus.maths.student import half_width
@@ -39,7 +45,10 @@ WAIT: Figure = ("mean wait, s", lambda run: run.wait.mean)
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison. `seconds`: of which figures the difference is given, because that of the rival is 0."""
+    """One comparison. `seconds`: of which figures the difference is given, because that of the rival is 0.
+
+    `what` says what the changes do, where they are long.
+    """
 
     scenario: str
     ours: str
@@ -47,31 +56,83 @@ class Row:
     ratios: Sequence[Figure]
     changes: tuple[str, ...] = ()
     seconds: Sequence[Figure] = ()
+    what: str = ""
+
+    @property
+    def title(self) -> str:
+        """The scenario, and how it is changed."""
+        changed = self.what or ", ".join(self.changes)
+        return f"{self.scenario} ({changed})" if changed else self.scenario
 
 
-AS_KUBE = "profiles.least-allocated.place.ties=random"  # kube-scheduler draws among nodes with equal scores
-DEMO = (MEAN, MEDIAN, P99, MET)
-ROWS = (
-    Row(
-        "short-demo",
-        "eclectus",
-        ("least-allocated",),
-        DEMO,
-        (AS_KUBE, "workload.poisson.rate=14.64"),
-        (WAIT,),
+RESPONSE = (MEAN, MEDIAN, P99)
+
+
+def beside_kube(scenario: str, *changes: str, ratios: Sequence[Figure] = RESPONSE) -> Row:
+    """Eclectus over kube-scheduler's rule."""
+    return Row(scenario, "eclectus", ("least-allocated",), ratios, changes, (WAIT,))
+
+
+def two_speeds(ratio: float, load: float) -> Row:
+    """Half of the nodes are `ratio` times as fast as the others, sizes are exponential."""
+    changes = (f"cluster.groups.fast.speed={ratio}", f"workload.poisson.load={load}", "measure.tasks=5000")
+    return beside_kube("two-speeds", *changes)
+
+
+_DEMO = yaml.safe_load(shipped_scenarios()["demo"].read_text())
+SPEEDS = {each["name"]: each["speed"] for each in _DEMO["cluster"]["groups"]}  # of thirty nodes: 1, 2, 4 or 8
+SLOW = [name for name, speed in SPEEDS.items() if speed <= 2]
+FAST = [name for name, speed in SPEEDS.items() if speed > 2]
+TRADED = {**dict.fromkeys(FAST, 0.25), **dict.fromkeys(SLOW, 4.0)}
+TRADED_BY_TWO = {name: 2.0 if speed in (1, 4) else 0.5 for name, speed in SPEEDS.items()}
+CHANGE_AT = 50.0  # s, half of the stream
+
+
+def changed(what: str, factors: Mapping[str, float], steps: int = 1) -> Row:
+    """Nodes become `factors` times as fast, at once or in steps of 3 s; what arrives after is measured.
+
+    It is compared with known speeds, too: most changes make the cluster as a whole faster or slower, and
+    that ratio is what not knowing costs.
+    """
+    events = [
+        {"at": CHANGE_AT + 3 * step, "action": "scale", "group": node, "factor": factor ** (1 / steps)}
+        for step in range(steps)
+        for node, factor in factors.items()
+    ]
+    measure = f"measure={{horizon: {2 * CHANGE_AT}, warmUp: 0.5}}"
+    changes = (measure, f"events={json.dumps(events)}")
+    return Row("demo", "eclectus", ("oracle", "least-allocated"), (MEAN, P99), changes, what=what)
+
+
+ROWS = {
+    "What differs": (
+        beside_kube("short-demo", "workload.poisson.rate=14.64", ratios=(*RESPONSE, MET)),
+        beside_kube("short-demo", "workload.poisson.rate=21.97", ratios=(*RESPONSE, MET)),
+        two_speeds(8, 0.6),
+        two_speeds(8, 0.9),
+        Row("dags", "carbyne", ("fifo", "drf", "srtf"), (COMPLETION,)),
     ),
-    Row(
-        "short-demo",
-        "eclectus",
-        ("least-allocated",),
-        DEMO,
-        (AS_KUBE, "workload.poisson.rate=21.97"),
-        (WAIT,),
+    "Harmless where little differs": (
+        beside_kube("alike"),
+        beside_kube("new-nodes"),
+        two_speeds(1.5, 0.6),
+        two_speeds(1.5, 0.9),
     ),
-    Row("dags", "carbyne", ("fifo", "drf", "srtf"), (COMPLETION,)),
-    Row("alike", "eclectus", ("least-allocated",), (MEAN, MEDIAN, P99), (AS_KUBE,), (WAIT,)),
-    Row("new-nodes", "eclectus", ("least-allocated",), (MEAN, MEDIAN, P99), (AS_KUBE,), (WAIT,)),
+    "After a change": (
+        changed("nothing changes", {}),
+        changed("fast nodes become four times slower, slow ones four times faster", TRADED),
+        changed("the same in ten steps of 3 s", TRADED, steps=10),
+        changed("speeds 8 and 4, 2 and 1 are traded", TRADED_BY_TWO),
+        changed("a tenth becomes four times slower", dict.fromkeys(FAST[:3], 0.25)),
+        changed("a tenth becomes four times faster", dict.fromkeys(SLOW[:3], 4.0)),
+    ),
+}
+PREFERRING = (
+    beside_kube("short-demo", "workload.poisson.rate=14.64", ratios=(MEAN, P99, MET)),
+    beside_kube("short-demo", "workload.poisson.rate=21.97", ratios=(MEAN, P99, MET)),
+    beside_kube("demo", "workload.poisson.rate=26.36", ratios=(MEAN, P99, MET)),
 )
+SOFT_WEIGHTS = ("softWeight: 3", "softWeight: 6", "softWeight: 12", "softWeight: 30")
 
 
 @dataclass(frozen=True)
@@ -99,15 +160,16 @@ class Ratio:
 
 def measure(row: Row, seeds: Sequence[int], processes: int) -> dict[str, list[Ratio]]:
     """Of each rival the ratios of a row, then its differences. Raises EclectusError if a run fails."""
+    runs = runs_of(row, (row.ours, *row.theirs), seeds, processes)
+    return {name: paired(row, runs[row.ours], runs[name]) for name in row.theirs}
+
+
+def runs_of(row: Row, names: Sequence[str], seeds: Sequence[int], processes: int, *changes: str) -> Runs:
+    """The runs of these profiles with the row's changes, and with more. Raises EclectusError if one fails."""
     path = shipped_scenarios()[row.scenario]
-    text = path.read_text()
-    specs = [
-        RunSpec(text, path.parent, row.changes, name, seed, None)
-        for name in (row.ours, *row.theirs)
-        for seed in seeds
-    ]
-    runs = simulate(row.scenario, specs, processes)
-    return {name: _ratios(row, list(zip(runs[row.ours], runs[name], strict=True))) for name in row.theirs}
+    text, changes = path.read_text(), (*row.changes, *changes)
+    specs = [RunSpec(text, path.parent, changes, name, seed, None) for name in names for seed in seeds]
+    return simulate(row.scenario, specs, processes)
 
 
 def simulate(what: str, specs: Sequence[RunSpec], processes: int) -> Runs:
@@ -123,7 +185,9 @@ def simulate(what: str, specs: Sequence[RunSpec], processes: int) -> Runs:
     return runs
 
 
-def _ratios(row: Row, pairs: Pairs) -> list[Ratio]:
+def paired(row: Row, ours: Sequence[RunResult], theirs: Sequence[RunResult]) -> list[Ratio]:
+    """The ratios of a row, then its differences."""
+    pairs = list(zip(ours, theirs, strict=True))
     seconds = [(name, [of(one) - of(other) for one, other in pairs]) for name, of in row.seconds]
     return [
         *(ratio_of(figure, pairs) for figure in row.ratios),
@@ -138,22 +202,52 @@ def ratio_of(figure: Figure, pairs: Pairs) -> Ratio:
     return Ratio(name, fmean(ratios), half_width(ratios) or 0.0)
 
 
+def compare_all(seeds: Sequence[int], processes: int) -> None:
+    """Print every row."""
+    for heading, rows in ROWS.items():
+        print(f"== {heading}")
+        for row in rows:
+            for rival, ratios in measure(row, seeds, processes).items():
+                show(f"{row.title}: {row.ours} over {rival}", ratios)
+
+
+def compare_soft_weights(seeds: Sequence[int], processes: int) -> None:
+    """Print response and preferences met at each `softWeight`, over kube-scheduler's and the least one's."""
+    for row in PREFERRING:
+        runs: Runs = {}
+        for place in SOFT_WEIGHTS:
+            change = f"profiles.{row.ours}.place={{policy: rosella, {place}}}"
+            runs[place] = runs_of(row, (row.ours,), seeds, processes, change)[row.ours]
+        least = {SOFT_WEIGHTS[0]: runs[SOFT_WEIGHTS[0]]}
+        rivals = runs_of(row, row.theirs, seeds, processes) | least
+        for place, rival in product(runs, rivals):
+            if place != rival:
+                show(f"{row.title}: {place} over {rival}", paired(row, runs[place], rivals[rival]))
+
+
+def show(title: str, ratios: Sequence[Ratio]) -> None:
+    """Print a title, and below it each ratio with its verdict."""
+    print(title)
+    for each in ratios:
+        what = f"{each.figure.removesuffix(', s')} longer by" if each.unit else each.figure
+        print(f"  {what:36} {each!s:18} {each.verdict}", flush=True)
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Measure and print every row."""
+    """Measure and print every row, or what `softWeight` does."""
     parser = argparse.ArgumentParser(prog="make held-out", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="two seeds instead of ten: a minute")
+    parser.add_argument("--quick", action="store_true", help="two seeds instead of ten: two minutes")
+    parser.add_argument(
+        "--preferences",
+        action="store_true",
+        help="instead of the rows: response and preferences met at several values of softWeight",
+    )
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)"
     )
     options = parser.parse_args(arguments)
-    for row in ROWS:
-        found = measure(row, SEEDS[:2] if options.quick else SEEDS, options.jobs)
-        changed = f" ({', '.join(row.changes)})" if row.changes else ""
-        for rival, ratios in found.items():
-            print(f"{row.scenario}{changed}: {row.ours} over {rival}", flush=True)
-            for each in ratios:
-                what = f"{each.figure.removesuffix(', s')} longer by" if each.unit else each.figure
-                print(f"  {what:36} {each!s:18} {each.verdict}", flush=True)
+    compare = compare_soft_weights if options.preferences else compare_all
+    compare(SEEDS[:2] if options.quick else SEEDS, options.jobs)
     return 0
 
 

@@ -1,9 +1,13 @@
 """README's ratios: when they are won, and that they are those that their command prints."""
 
 import re
+from itertools import chain
+from math import prod
 
 import pytest
 
+from eclectus.sim.scenario import parse, shipped_scenarios
+from eclectus.sim.world.run_record import Window
 from eclectus_bench import held_out
 from eclectus_bench.held_out import MEAN, MET, Ratio, Row
 from eclectus_e2e.paths import CHECKOUT
@@ -32,6 +36,46 @@ def test_a_row_has_the_ratios_of_runs_with_the_same_seed():
     ((rival, (mean,)),) = found.items()
     assert (rival, mean.figure) == ("oracle", "mean response")
     assert mean.mean > 1  # nothing is faster than what knows all speeds
+
+
+@pytest.mark.parametrize(
+    "row", [*chain(*held_out.ROWS.values()), *held_out.PREFERRING], ids=lambda row: row.title[:60]
+)
+def test_a_row_is_a_scenario_with_its_profiles(row):
+    path = shipped_scenarios()[row.scenario]
+    found = parse(path.read_text(), path.parent, row.changes)
+    profiles = {each.name: each.profile for each in found.profiles}
+    assert {row.ours, *row.theirs} <= profiles.keys()
+    if "least-allocated" in row.theirs:  # kube-scheduler draws among nodes with equal scores
+        assert profiles["least-allocated"]["place"]["ties"] == "random"
+
+
+def test_a_gradual_change_ends_where_the_same_at_once_does_and_is_measured_from_its_start():
+    path = shipped_scenarios()["demo"]
+    row = held_out.changed("slower", {"node-02": 0.25}, steps=10)
+    found = parse(path.read_text(), path.parent, row.changes)
+    assert prod(each.factor for each in found.perturbations) == pytest.approx(0.25)
+    assert min(each.at for each in found.perturbations) == held_out.CHANGE_AT
+    assert found.window() == Window(0, held_out.CHANGE_AT, 2 * held_out.CHANGE_AT)
+
+
+def test_a_change_is_compared_with_known_speeds_and_with_the_rival(monkeypatch):
+    monkeypatch.setattr(held_out, "CHANGE_AT", 2.0)
+    found = held_out.measure(held_out.changed("traded", held_out.TRADED, steps=2), (1, 2), processes=1)
+    assert {rival: [each.figure for each in ratios] for rival, ratios in found.items()} == {
+        "oracle": ["mean response", "p99"],
+        "least-allocated": ["mean response", "p99"],
+    }
+
+
+def test_each_soft_weight_is_compared_with_the_rival_and_the_least_one(capsys, monkeypatch):
+    row = Row("short-demo", "eclectus", ("least-allocated",), (MEAN, MET), ("measure.horizon=5s",))
+    monkeypatch.setattr(held_out, "PREFERRING", (row,))
+    monkeypatch.setattr(held_out, "SOFT_WEIGHTS", ("softWeight: 3", "softWeight: 100"))
+    held_out.main(["--preferences", "--quick", "--jobs", "1"])
+    titles = re.findall(r"\): (softWeight.*)", capsys.readouterr().out)
+    over_kube = [f"softWeight: {weight} over least-allocated" for weight in (3, 100)]
+    assert sorted(titles) == sorted([*over_kube, "softWeight: 100 over softWeight: 3"])
 
 
 @pytest.mark.slow

@@ -53,7 +53,7 @@ SLOW = {
     "make chaos": 32,
     "make differential": 35,
     "make e2e-upstream": 5,
-    "make held-out": 5,
+    "make held-out": 12,
     "make phoenix": 30,
     "make pressure": 65,
     "make rosella": 12,
