@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace as with_fields
 
 from eclectus.sim.base.results import GroupResult, RunResult
 from eclectus.sim.scenario import parse, shipped_scenarios
+from eclectus_bench.phoenix import traces
 from eclectus_bench.phoenix.cases import (
     BASELINE,
     CENTRAL,
@@ -150,3 +152,65 @@ def test_a_section_is_measured() -> None:
     rows = measure(small, Size(tasks=300, seeds=2), 1, said.append)
     assert [row.contestant for row in rows] == [BASELINE, "phoenix"]
     assert all(row.figures["free mean"] is not None for row in rows)
+
+
+SMALL = Size(tasks=600, seeds=2, workers=40)
+
+
+def test_a_trace_has_so_many_tasks_and_so_much_work(tmp_path: Path) -> None:
+    (tmp_path / "t.trace").write_text("".join(traces.trace_lines(SMALL, 1)))
+    for with_sets in (True, False):
+        asked = parse(traces.scenario_text(SMALL, "t.trace", with_sets), tmp_path)
+        jobs = list(asked.plan.arrivals(1))
+        assert any(job.work_class.spec.node_selector for job in jobs) == with_sets
+        assert asked.plan.tasks is not None
+        assert 600 <= asked.plan.tasks < 1000
+        assert asked.load == pytest.approx(traces.LOAD, rel=1e-3)
+        assert [each.name for each in asked.profiles] == list(traces.NAMES)
+
+
+def test_seeds_write_other_traces() -> None:
+    one, again, other = (list(traces.trace_lines(SMALL, seed)) for seed in (1, 1, 2))
+    assert one == again != other
+
+
+@pytest.mark.parametrize(
+    ("paper", "ours", "verdict"),
+    [
+        ((2.0, 2.5), Measured(1.8, 0.3), ": within the interval."),
+        ((2.0, 2.5), Measured(1.4, 0.3), ": less."),
+        ((2.0, 2.5), Measured(1.2, 0.3), ": no cost or gain that the interval shows."),
+        ((2.0, 2.5), Measured(0.8, 0.1), ": **reversed**."),
+        ((2.0, 2.0), Measured(3.0, 0.5), ": more."),
+        ((2.0, 2.0), Measured(0.8, None), "2 in the paper, 0.80 in one run here."),
+        ((2.0, 2.0), None, "nothing to compare here."),
+    ],
+)
+def test_a_sentence_says_where_the_paper_differs(
+    paper: tuple[float, float], ours: Measured | None, verdict: str
+) -> None:
+    assert verdict in traces.Published("it", paper, ours).sentence()
+
+
+@pytest.mark.long
+def test_a_trace_is_measured_with_and_without_constraints() -> None:
+    done = traces.measure(traces.PARTS[0], SMALL, 1, lambda done: None)
+    assert {name: len(mine) for name, mine in done.pairs.items()} == dict.fromkeys(traces.NAMES, 2)
+    for pair in done.pairs["eagle-c"]:
+        assert pair.constrained.seed == pair.plain.seed
+        assert pair.constrained.response.count == pair.plain.response.count
+        assert "short, constrained" in pair.constrained.groups["length+constrained"]
+        assert "short, constrained" not in pair.plain.groups["length+constrained"]
+    lines = page(Facts("1.0", SMALL), [], [done]).splitlines()
+    assert f"## {done.part.title}" in lines
+    assert sum(line.startswith("| `hawk-c` |") for line in lines) == 3  # what it is, what it costs, waits
+    assert sum(line.startswith("- `hawk-c`, ") for line in lines) == 2
+
+
+@pytest.mark.long
+def test_a_part_of_its_own_size_says_what_it_took_and_compares_its_policies_alone() -> None:
+    one = replace(traces.PARTS[1], policies=("eagle-c",))
+    text = page(Facts("1.0", SMALL), [], [traces.measure(one, SMALL, 1, lambda done: None)])
+    assert "minutes of processor time" in text
+    assert "| `hawk-c` |" not in text
+    assert "over Phoenix's: 1.9 in the paper; nothing to compare here." in text

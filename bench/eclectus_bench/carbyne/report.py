@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,6 +28,7 @@ from eclectus_bench.carbyne.cases import (
 )
 from eclectus_bench.carbyne.pictures import DRAWN, FOLDER, draw, lines_of, record_runs
 from eclectus_bench.carbyne.runs import BESIDE, OWN, Row, Size, rows_of, run_section
+from eclectus_bench.clocks import clocks
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
 
@@ -266,7 +266,7 @@ class Draft:
         """The page so far; empty before anything is measured."""
         if not self.tables and not self.pictures:
             return ""
-        minutes = (each - start for each, start in zip(_clocks(), self.began, strict=True))
+        minutes = (each - start for each, start in zip(clocks(), self.began, strict=True))
         facts = Facts(__version__, self.size, *minutes)
         return page(facts, self.tables, list(self.left_out.values()), self.pictures)
 
@@ -281,7 +281,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     is_printed = options.quick or set(options.only) != set(NAMES)
     expected = "two minutes" if options.quick else "65 minutes on two idle cores"
     with Progress("carbyne", expected=expected) as progress:
-        draft = Draft(size, options.processes, options.quick, progress, _clocks())
+        draft = Draft(size, options.processes, options.quick, progress, clocks())
         steps = {each.name: partial(draft.add, each) for each in SECTIONS}
         for name, step in (steps | {PICTURES: draft.add_pictures}).items():
             if name in options.only:
@@ -309,12 +309,6 @@ def _parser() -> argparse.ArgumentParser:
         "--processes", type=int, default=os.cpu_count() or 1, help="at a time (default: %(default)s)"
     )
     return parser
-
-
-def _clocks() -> tuple[float, float]:
-    """Time, and processor time of this process and of those that have ended; minutes."""
-    used = os.times()
-    return time.monotonic() / 60, (used.user + used.system + used.children_user + used.children_system) / 60
 
 
 def _say(progress: Progress, head: str, done: str) -> None:

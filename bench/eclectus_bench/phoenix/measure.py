@@ -28,6 +28,7 @@ class Size:
 
     tasks: int = 10_000  # a run
     seeds: int = 5
+    workers: int = 200  # of the traces
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def rows_of(section: Section, case: Case, runs: Mapping[str, Sequence[RunResult]
             for column in section.columns
         }
         figures[WORST] = _worst_set(mine, baseline) if alike else None
-        figures[MET] = _interval([run.met for run in mine])
+        figures[MET] = interval([run.met for run in mine])
         yield Row(case.what, name, figures)
 
 
@@ -126,9 +127,9 @@ def _compared(
 ) -> Measured | None:
     """Ratios to the baseline's run of the same seed; plain values if the two are the same."""
     if mine is baseline:
-        return _interval([read(run) for run in mine])
+        return interval([read(run) for run in mine])
     pairs = [(read(run), read(other)) for run, other in zip(mine, baseline, strict=True)]
-    return _interval([None if one is None or not other else one / other for one, other in pairs])
+    return interval([None if one is None or not other else one / other for one, other in pairs])
 
 
 def _worst_set(mine: Sequence[RunResult], baseline: Sequence[RunResult]) -> Measured | None:
@@ -143,7 +144,8 @@ def _worst_set(mine: Sequence[RunResult], baseline: Sequence[RunResult]) -> Meas
     return max(found, key=lambda each: each.mean, default=None)
 
 
-def _interval(values: Sequence[float | None]) -> Measured | None:
+def interval(values: Sequence[float | None]) -> Measured | None:
+    """The mean with its interval; none if a run has no such figure."""
     known = [value for value in values if value is not None]
     return Measured(fmean(known), half_width(known)) if len(known) == len(values) else None
 
@@ -154,16 +156,26 @@ def _interval(values: Sequence[float | None]) -> Measured | None:
 def measure(section: Section, size: Size, jobs: int, say: Callable[[str], None]) -> list[Row]:
     """All rows of the section. Raises EclectusError if a run fails."""
     specs = list(_specs(section, size))
-    total = size.tasks * len(specs)
-    found = run_batch(
-        [spec for _, _, spec in specs], jobs, lambda tasks: say(f"{tasks / total:.0%}"), StopRequest()
-    )
+    found = completed(section.name, [spec for _, _, spec in specs], size, jobs, say)
     runs: dict[str, dict[str, list[RunResult]]] = {case.what: {} for case in section.cases}
     for (case, name, _), run in zip(specs, found, strict=True):
-        if isinstance(run, RunFailure):
-            raise EclectusError(f"{section.name}, {case}, {run.profile}, seed {run.seed}: {run.reason}")
         runs[case].setdefault(name, []).append(run)
     return [row for case in section.cases for row in rows_of(section, case, runs[case.what])]
+
+
+def completed(
+    name: str, specs: Sequence[RunSpec], size: Size, jobs: int, say: Callable[[str], None]
+) -> list[RunResult]:
+    """The results in the order of the specs. Raises EclectusError if a run fails."""
+    total = size.tasks * len(specs)
+    found = run_batch(specs, jobs, lambda tasks: say(f"{tasks / total:.0%}"), StopRequest())
+    done: list[RunResult] = []
+    for spec, run in zip(specs, found, strict=True):
+        if isinstance(run, RunFailure):
+            where = " ".join((name, *spec.changes))
+            raise EclectusError(f"{where}, {run.profile}, seed {run.seed}: {run.reason}")
+        done.append(run)
+    return done
 
 
 def _specs(section: Section, size: Size) -> Iterator[tuple[str, str, RunSpec]]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from eclectus import __version__
+from eclectus_bench.phoenix import traces
 from eclectus_bench.phoenix.cases import BASELINE, MEANS, SECTIONS, WHY, Section
 from eclectus_bench.phoenix.measure import MET, WORST, Measured, Row, Size, measure
 from eclectus_e2e.paths import CHECKOUT
@@ -20,7 +21,8 @@ INTRODUCTION = """\
 
 Written by `make phoenix`; change `bench/eclectus_bench/phoenix`, not this page. 200 nodes with one slot, jobs
 of ten tasks, 90 % of them short (5 s a task), 10 % long (60 s), sizes exponential
-([the scenarios](../simulator.md#constraints-and-preferences)).
+([the scenarios](../simulator.md#constraints-and-preferences)); recorded jobs, which have tables of another
+form, come last.
 
 The row `kube-scheduler` is in seconds. All others are **ratios to it** with the same jobs, so lower is
 better: means over runs ± half of Student's 95 % interval. **Bold** is worse than kube-scheduler by more than
@@ -39,9 +41,14 @@ class Facts:
     size: Size
 
 
-def page(facts: Facts, tables: Sequence[tuple[Section, Sequence[Row]]]) -> str:
+def page(
+    facts: Facts,
+    tables: Sequence[tuple[Section, Sequence[Row]]],
+    of_traces: Sequence[traces.Measurement] = (),
+) -> str:
     """The whole page."""
     names = {row.contestant: None for _, rows in tables for row in rows}
+    names |= dict.fromkeys(name for each in of_traces for name in each.pairs)
     lines = [
         INTRODUCTION,
         "",
@@ -51,7 +58,8 @@ def page(facts: Facts, tables: Sequence[tuple[Section, Sequence[Row]]]) -> str:
         "| row | policies |\n|---|---|",
         *(f"| `{name}` | {MEANS[name]} |" for name in names),
         *(line for section, rows in tables for line in _section(section, rows)),
-        *_failures(names, tables),
+        *(line for each in of_traces for line in traces.section(each)),
+        *(_failures(names, tables) if tables else ()),
     ]
     return "\n".join(lines) + "\n"
 
@@ -107,11 +115,16 @@ def main(arguments: Sequence[str] = ()) -> int:
     """Measure and write; a part (`--only`) or a short version (`--quick`) is printed instead."""
     parser = argparse.ArgumentParser(prog="make phoenix", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few tasks, to check that it runs: a minute")
-    parser.add_argument("--only", choices=[each.name for each in SECTIONS], help="one section")
     parser.add_argument(
-        "--seeds", type=int, default=Size.seeds, help="runs of each case (default: %(default)s)"
+        "--only", choices=[each.name for each in (*SECTIONS, *traces.PARTS)], help="one section"
     )
-    parser.add_argument("--tasks", type=int, default=Size.tasks, help="tasks a run (default: %(default)s)")
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        default=Size.seeds,
+        help="runs of each case, traces apart (default: %(default)s)",
+    )
+    parser.add_argument("--tasks", type=int, default=Size.tasks, help="tasks of these (default: %(default)s)")
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: %(default)s)"
     )
@@ -119,12 +132,18 @@ def main(arguments: Sequence[str] = ()) -> int:
     size = QUICK if options.quick else Size(options.tasks, options.seeds)
     sections = [each for each in SECTIONS if options.only in (None, each.name)]
     tables = []
-    expected = "a minute" if options.quick else "25 minutes on two idle cores"
+    expected = "a minute" if options.quick else "35 minutes on two idle cores"
     with Progress("phoenix", expected=expected) as progress:
         for at, section in enumerate(sections, start=1):
             say = partial(_say, progress, f"{section.name}, {at} of {len(sections)}")
             tables.append((section, measure(section, size, options.jobs, say)))
-    text = page(Facts(__version__, size), tables)
+        of_traces = []
+        for part in traces.PARTS:
+            if options.only in (None, part.name):
+                say = partial(_say, progress, part.name)
+                asked = QUICK if options.quick else part.size
+                of_traces.append(traces.measure(part, asked, options.jobs, say))
+    text = page(Facts(__version__, size), tables, of_traces)
     if options.quick or options.only:
         print(text)
     else:
