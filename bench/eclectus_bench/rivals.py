@@ -70,7 +70,7 @@ RIVALS = {
         {"place": {"policy": "kube"}, **BY_SPEED},
     ),
     "packing": Rival(
-        "RequestedToCapacityRatio, the fuller a node, the better; here the same as `most-allocated`",
+        "RequestedToCapacityRatio alone: the fuller a node, the better; here the same as `most-allocated`",
         {"place": {"policy": "requested-to-capacity-ratio", "ties": "random"}},
     ),
     "packing-weighted": Rival(
