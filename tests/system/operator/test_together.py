@@ -43,7 +43,9 @@ NODES = [
     for at in range(60)
 ]  # of four cores each
 SHARED = {"order": {"policy": "pools"}, "relieve": [{"policy": "reclaim"}, {"policy": "preemption"}]}
-DELAYED = {"schedulerName": "data", "place": {"policy": "kube"}, "hold": {"policy": "delay"}, **SHARED}
+# In any case: fake kubelets run pods as fast elsewhere, and once that is learned nobody waits.
+HOLD = {"policy": "delay", "leastGain": None}
+DELAYED = {"schedulerName": "data", "place": {"policy": "kube"}, "hold": HOLD, **SHARED}
 SOLVED = {"schedulerName": "flow", "place": {"policy": "quincy"}}
 SCHEDULER = {"profiles": [*PRESET["config"]["profiles"], DELAYED, SOLVED]}
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -91,7 +93,8 @@ def homes(number: int) -> list[str]:
 
 
 def member(gang: int, number: int) -> Any:
-    body = pod(f"gang-{gang}-{number}", cpu="1", work=2)
+    """One pod of a gang; it runs for longer than eight binds and starts take on a busy machine."""
+    body = pod(f"gang-{gang}-{number}", cpu="1", work=10)
     body["metadata"]["labels"] = {COSCHEDULING_LABEL: f"gang-{gang}"}
     return in_pool("rest", body)
 
