@@ -90,10 +90,9 @@ exponential around their job's mean, which is all that policies see of them. Eve
 once with the sets of scenario `constraints` drawn by half of the jobs. Policies of the papers have no
 `waitLimit`."""
 REMARK = """\
-Free short tasks wait here too, because most of the work is long: constraints add less to that than where
-free tasks hardly wait. The loads and the sets of the paper's runs are not known. One central queue in order
-of arrival (`phoenix`) has no nodes for short tasks alone, as Hawk and Eagle have: here its short tasks wait
-longest but for Sparrow's."""
+Free short tasks wait here too, since most of the work is long: that may be why constraints add less than in
+the paper, whose loads and sets are not known. One central queue in order of arrival (`phoenix`) has no nodes
+for short tasks alone, as Hawk and Eagle have, and its short tasks wait longer than under `eagle-c-crv`."""
 OF_COSTS = """
 Short jobs and their tasks, with constraints **over** without, trace by trace; empty where hardly anything
 waits without. The paper's text has 1.7 times the p99 and 2 to 2.5 times the queueing under Eagle-C, and about
