@@ -94,4 +94,7 @@ def test_nothing_more_is_written_once_a_step_binds_the_pod_though_the_bind_is_un
 
 def test_a_mark_that_failed_is_repeated_before_the_pod_is_deleted(server, evict):
     assert evict(marked=503) == []
-    assert [what for what, _, _ in server.requests][:3] == [MARK, MARK, DELETE]
+    requests = [what for what, _, _ in server.requests]
+    marks = requests[: requests.index(DELETE)]
+    assert len(marks) > 1
+    assert set(marks) == {MARK}

@@ -53,7 +53,8 @@ class LearnerFeed:
 
     def task_ended(self, task: Task) -> None:
         """The task has ended. Its time is a sample unless it failed or was an invalid probe."""
-        self._runs_no_more(task.uid)
+        if self._running:
+            self._runs_no_more(task.uid)
         is_sample = task.phase == "Succeeded" and task.uid not in self._probe_validity
         if is_sample and task.started is not None and task.finished is not None:
             state, seconds = self._state, task.finished - task.started
@@ -70,7 +71,8 @@ class LearnerFeed:
                     state.service_times.observe(task.workload, seconds)
                     if task.inputs:
                         state.held.ended(task, row, seconds)
-            self._overtake(task)
+            if self._copies:
+                self._overtake(task)
 
     def _overtake(self, task: Task) -> None:
         """Another attempt of the work that is done now would have run on: for how long is not known."""
@@ -128,8 +130,9 @@ class LearnerFeed:
         """The task has ended or was deleted; as it was on its node, None if it was on none."""
         if task is not None and task.copy_of and self._copies.get((task.namespace, task.copy_of)) == uid:
             del self._copies[task.namespace, task.copy_of]
-        self._lost.discard(uid)
-        self._runs_no_more(uid)
+        if self._lost or self._running:  # both are empty where nothing may have a copy
+            self._lost.discard(uid)
+            self._runs_no_more(uid)
         self._probe_validity.remove(uid)
         self._task_left(uid)
 
