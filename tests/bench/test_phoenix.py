@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace as with_fields
 
-from eclectus.sim.base.results import GroupResult, RunResult
+from eclectus.sim.base.results import GroupResult, RunResult, Times
 from eclectus.sim.scenario import parse, shipped_scenarios
-from eclectus_bench.phoenix import traces
+from eclectus.sim.world.run_record import ZERO_BUCKET
+from eclectus_bench.phoenix import pictures, traces
 from eclectus_bench.phoenix.cases import (
     BASELINE,
     CENTRAL,
@@ -192,8 +193,16 @@ def test_a_sentence_says_where_the_paper_differs(
     assert verdict in traces.Published("it", paper, ours).sentence()
 
 
+def test_a_distribution_is_of_all_samples_together() -> None:
+    buckets = {ZERO_BUCKET: 2, 0: 1}, {0: 3, 200: 2}
+    samples = [Times(sum(each.values()), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, each) for each in buckets]
+    seconds, shares = pictures.distribution(samples)
+    assert seconds.tolist() == [0.0, 1.005, 1.005**201]
+    assert shares.tolist() == [0.25, 0.75, 1.0]
+
+
 @pytest.mark.long
-def test_a_trace_is_measured_with_and_without_constraints() -> None:
+def test_a_trace_is_measured_with_and_without_constraints(tmp_path: Path) -> None:
     done = traces.measure(traces.PARTS[0], SMALL, 1, lambda done: None)
     assert {name: len(mine) for name, mine in done.pairs.items()} == dict.fromkeys(traces.NAMES, 2)
     for pair in done.pairs["eagle-c"]:
@@ -205,6 +214,9 @@ def test_a_trace_is_measured_with_and_without_constraints() -> None:
     assert f"## {done.part.title}" in lines
     assert sum(line.startswith("| `hawk-c` |") for line in lines) == 3  # what it is, what it costs, waits
     assert sum(line.startswith("- `hawk-c`, ") for line in lines) == 2
+    pictures.draw(done, tmp_path / "waits.png")
+    assert (tmp_path / "waits.png").read_bytes().startswith(b"\x89PNG")
+    assert f"](../pictures/{pictures.WAITS.name})" in "\n".join(lines)
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from eclectus import __version__
-from eclectus_bench.phoenix import traces
+from eclectus_bench.phoenix import pictures, traces
 from eclectus_bench.phoenix.cases import BASELINE, MEANS, SECTIONS, WHY, Section
 from eclectus_bench.phoenix.measure import MET, WORST, Measured, Row, Size, measure
 from eclectus_e2e.paths import CHECKOUT
@@ -143,6 +143,9 @@ def main(arguments: Sequence[str] = ()) -> int:
                 say = partial(_say, progress, part.name)
                 asked = QUICK if options.quick else part.size
                 of_traces.append(traces.measure(part, asked, options.jobs, say))
+    for done in () if options.quick else of_traces:
+        if done.part.is_drawn:
+            pictures.draw(done, pictures.WAITS)
     text = page(Facts(__version__, size), tables, of_traces)
     if options.quick or options.only:
         print(text)

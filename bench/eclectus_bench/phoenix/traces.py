@@ -27,6 +27,11 @@ NAMES = ("phoenix", "eagle-c-crv", "eagle-c", "hawk-c", "sparrow-c")
 OWN = "eagle-c-crv"  # the paper's own form of Phoenix
 LOAD = 0.9
 LEAST_SECONDS = 0.01
+SHORT = "short"
+GROUPS = "length+constrained"
+PICTURE = """
+![How long tasks of constrained and of free jobs wait, by policy](../pictures/phoenix-waits.png)
+"""
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ def scenario_text(size: Size, trace: str, is_constrained: bool) -> str:
             "cluster": shipped["cluster"] | {"groups": [{"name": "node", "count": size.workers}]},
             "workload": {"jobtrace": {"file": trace, "cutOff": CUT_OFF, "constraints": sets}},
             "profiles": [{"schedulerName": name, **contestants[name].profile} for name in NAMES],
-            "measure": {"groups": ["length", "length+constrained"], "cutOff": CUT_OFF},
+            "measure": {"groups": ["length", GROUPS], "cutOff": CUT_OFF},
             "allowUnstable": True,  # what some sets need may be more than their nodes can do for a while
         }
     )
@@ -114,10 +119,11 @@ class Part:
     policies: tuple[str, ...]
     size: Size
     remark: str  # on what was found
+    is_drawn: bool = False  # the distribution of its waits
 
 
 PARTS = (
-    Part("traces", "With and without constraints, on the same trace", TEXT, NAMES, Size(), REMARK),
+    Part("traces", "With and without constraints, on the same trace", TEXT, NAMES, Size(), REMARK, True),
     Part(
         "large",
         "As many workers as in the paper",
@@ -181,11 +187,11 @@ READS: dict[str, Read] = {
 
 
 def _short_jobs(run: RunResult) -> Times:
-    return run.groups["length"]["short"].jobs
+    return run.groups["length"][SHORT].jobs
 
 
 def _short_waits(run: RunResult) -> Times:
-    return run.groups["length"]["short"].wait
+    return run.groups["length"][SHORT].wait
 
 
 def _ratio(pairs: Sequence[Pair], of: Callable[[RunResult], Times], read: Read) -> Measured | None:
@@ -294,6 +300,8 @@ def section(done: Measurement) -> Iterator[str]:
     yield ""
     yield from (f"- {each.sentence()}" for each in published(done.pairs))
     yield f"\n{done.part.remark}"
+    if done.part.is_drawn:
+        yield PICTURE.rstrip()
 
 
 def costs(pairs: Pairs) -> Iterator[str]:
@@ -320,9 +328,9 @@ def waits(pairs: Pairs) -> Iterator[str]:
     yield f"| | {' | '.join(heads)} | mean wait over | p99 of short jobs over | paper |"
     yield f"|---|{'---:|' * (len(heads) + 3)}"
     for name, mine in pairs.items():
-        groups = [each.constrained.groups["length+constrained"] for each in mine]
+        groups = [each.constrained.groups[GROUPS] for each in mine]
         cells = [
-            shown(interval([READS[which](group[f"short, {kind}"].wait) for group in groups]))
+            shown(interval([READS[which](group[f"{SHORT}, {kind}"].wait) for group in groups]))
             for kind in kinds
             for which in ("p50", "p90", "p99")
         ]
