@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from constraint_sets import ARM, MACHINE_TYPES, SETS, SSD
 from eclectus.model.errors import SettingsError
 from eclectus.sim.base.work import Arrival
 from eclectus.sim.runs import run
@@ -18,18 +19,7 @@ from eclectus.sim.scenario import Scenario, parse, shipped_scenarios
 from short_scenarios import document, scenario
 from traced_starts import conserved, place_and_line
 
-ARM, SSD = {"isa": "arm"}, {"disk": "ssd"}
-CLUSTER: dict[str, Any] = {
-    "groups": [{"count": 10, "slots": 2}],
-    "machineTypes": {
-        "types": [{"labels": ARM}, {"labels": SSD}, {"labels": ARM | SSD}, {"labels": {}, "share": 2}]
-    },
-}
-SETS = [
-    {"nodeSelector": ARM, "frequency": 5},
-    {"nodeSelector": SSD, "frequency": 3, "frequencies": {"long": 0}},
-    {"nodeSelector": ARM | SSD, "frequency": 2},
-]
+CLUSTER: dict[str, Any] = {"groups": [{"count": 10, "slots": 2}], "machineTypes": MACHINE_TYPES}
 JOBS = 4000
 
 

@@ -8,24 +8,14 @@ from typing import Any
 
 import pytest
 
+from constraint_sets import ARM, MACHINE_TYPES, SETS, SSD
 from eclectus.model.errors import SettingsError
 from eclectus.sim.runs import build_world, run
 from eclectus.sim.scenario import Scenario, load, shipped_scenarios
 from eclectus.sim.workloads.constraints import satisfying
 from short_scenarios import place, scenario
 
-ARM, SSD = {"isa": "arm"}, {"disk": "ssd"}
-CLUSTER: dict[str, Any] = {
-    "groups": [{"count": 20}],
-    "machineTypes": {
-        "types": [{"labels": ARM}, {"labels": SSD}, {"labels": ARM | SSD}, {"labels": {}, "share": 2}]
-    },
-}
-SETS = [
-    {"nodeSelector": ARM, "frequency": 5},
-    {"nodeSelector": SSD, "frequency": 3, "frequencies": {"long": 0}},
-    {"nodeSelector": ARM | SSD, "frequency": 2},
-]
+CLUSTER: dict[str, Any] = {"groups": [{"count": 20}], "machineTypes": MACHINE_TYPES}
 CLASSES = [{"name": "short", "share": 3, "tasksPerJob": 4}, {"name": "long", "size": {"mean": 12}}]
 
 
