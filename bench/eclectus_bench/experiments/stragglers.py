@@ -61,7 +61,7 @@ class StragglerPlan(DagPlan):
         return straggler_plan(self.seed + pair, 1, len(self.jobs))
 
     @property
-    def each(self) -> list[DagPlan]:
+    def plans(self) -> list[DagPlan]:
         """The plans of all pairs."""
         return [self.of(pair) for pair in range(self.pairs)]
 
@@ -241,7 +241,7 @@ def straggler_experiment(
         "stragglers.json",
         "stragglers.png",
         lambda plan, directory: started(directory, plan.nodes, values=values),
-        lambda environment, plan, screen: run_pairs(environment, plan.each, screen),
+        lambda environment, plan, screen: run_pairs(environment, plan.plans, screen),
         straggler_report,
         lambda plan, runs, _report, file: draw(plan, runs, file),
         lambda _plan, _runs, report: tables(report),

@@ -123,7 +123,7 @@ def _times(report: DagReport) -> Table:
     for name in report.pairs[0].schedulers:
         times = [
             (one.job_seconds.mean, one.job_seconds.p50, one.job_seconds.p95, one.makespan)
-            for one in report.each(name)
+            for one in report.results_of(name)
         ]
         table.add_row(name, *(mean_interval(figures).text(1) for figures in zip(*times, strict=True)))
     return table
@@ -143,7 +143,7 @@ def _faults(report: DagReport) -> Table:
         ("tasks", "lost", "ran twice", "over-committed", "before a parent", "created late, p99"),
     )
     for name in report.pairs[0].schedulers:
-        runs = report.each(name)
+        runs = report.results_of(name)
         counts = [
             sum(each)
             for each in zip(

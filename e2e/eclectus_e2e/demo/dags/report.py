@@ -85,7 +85,7 @@ class DagReport(msgspec.Struct, frozen=True, kw_only=True):
     compared: dict[str, Compared]
     sound: bool
 
-    def each(self, scheduler: str) -> list[Result]:
+    def results_of(self, scheduler: str) -> list[Result]:
         """The results of a scheduler, by pair."""
         return [pair.schedulers[scheduler] for pair in self.pairs]
 
