@@ -6,16 +6,17 @@ import asyncio
 import gc
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 if TYPE_CHECKING:
     from eclectus.config.configuration import Configuration
+    from eclectus.kubeclient.serving.pages import PageParts
     from eclectus.live.loop import StepObserver
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -96,13 +97,25 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
         observers = _observers(
             stack, configuration, record, inf if record_most is None else record_most << 20
         )
-        pages = {"/configz": lambda _: [configz(configuration)]}
+        pages = {
+            "/configz": lambda _: [configz(configuration)],
+            "/flagz": _flagz(click.get_current_context().params),
+        }
         work = scheduler_process.run(
             configuration.engine(), names, configuration.process, access, observers, pages=pages
         )
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             code = runner.run(work)
     sys.exit(code)
+
+
+def _flagz(given: Mapping[str, Any]) -> PageParts:
+    def page(_: Mapping[str, str]) -> Iterable[bytes]:
+        from eclectus.live.zpages import flags
+
+        return [flags(given)]
+
+    return page
 
 
 def _observers(

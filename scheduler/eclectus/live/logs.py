@@ -44,13 +44,27 @@ def fields_of(record: logging.LogRecord) -> dict[str, str]:
     return {field: str(getattr(record, field)) for field in FIELDS if hasattr(record, field)}
 
 
+LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
+"""By verbosity. 0: warnings and errors; 1: also binds and waits; 2: also each decision."""
+_root = logging.getLogger("eclectus")
+
+
 def configure(form: Literal["text", "json"], verbosity: int) -> None:
-    """Log to stderr. Verbosity 0: warnings and errors; 1: also binds and waits; 2: also each decision."""
+    """Log to stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
-    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbosity, 2)]
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    logging.getLogger("eclectus").setLevel(level)
+    set_verbosity(verbosity)
+
+
+def set_verbosity(verbosity: int) -> None:
+    """Log so much from now on, until the process ends. Raises IndexError beyond `LEVELS`."""
+    _root.setLevel(LEVELS[verbosity])
+
+
+def verbosity() -> int:
+    """How much is logged now."""
+    return LEVELS.index(_root.level)
 
 
 def _stamp(record: logging.LogRecord) -> str:

@@ -77,7 +77,12 @@ DRAIN_SECONDS = 10.0  # for sending what is decided; the kubelet grants 30 s by 
 LATE_SECONDS = 0.5  # between two looks at whether the Lease is held for certain
 FIRST_BINDS_SECONDS = 1.0  # the longest time that what no bind needs waits for the first binds
 # What answers requests, and no bind needs.
-SERVING = ("eclectus.kubeclient.serving.health", "eclectus.live.metrics_page", "eclectus.live.pages")
+SERVING = (
+    "eclectus.kubeclient.serving.health",
+    "eclectus.live.metrics_page",
+    "eclectus.live.pages",
+    "eclectus.live.zpages",
+)
 
 
 async def run(
@@ -116,6 +121,7 @@ class SchedulerProcess:
     front: asyncio.AbstractEventLoop
 
     def __post_init__(self) -> None:
+        self._started = self.parts.clock.now()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         # A signal has come, or a part has ended: the leadership ends with the Lease.
         self._ending = asyncio.Event()
@@ -271,7 +277,7 @@ class SchedulerProcess:
     def _health_server(self, main: asyncio.AbstractEventLoop) -> web.Application:
         """What the front serves; `main` makes all pages but the health checks."""
         from eclectus.kubeclient.serving import health
-        from eclectus.live import metrics_page
+        from eclectus.live import metrics_page, zpages
         from eclectus.live.limits import Limits
         from eclectus.live.pages import ExplainPages, speeds_page
 
@@ -293,12 +299,17 @@ class SchedulerProcess:
         explain = ExplainPages(
             self.engine, client, reviews, Limits(), self._why_not_deciding, parts.clock.now
         ).handlers()
-        pages: dict[str, PageParts] = {"/speeds": partial(speeds_page, self.engine.learn.learned_cells)}
-        pages |= self.pages
+        pages: dict[str, PageParts] = {
+            "/speeds": partial(speeds_page, self.engine.learn.learned_cells),
+            "/statusz": zpages.status(self._started, parts.clock.now, parts.leadership.why_standby),
+            **self.pages,
+        }
         registry = metrics_page.registry_of(self.context.metrics)
         metrics_page.register_collectors(registry, self.engine, parts.clock.now, self.settings.metrics)
         metrics = partial(metrics_page.text, registry)
-        return health.application(live, ready, metrics, pages, access, handlers=explain, made_by=main)
+        return health.application(
+            live, ready, metrics, pages, access, handlers=explain, puts=zpages.PUTS, made_by=main
+        )
 
     async def _serve_visibility(self) -> None:
         """Serve explanations through the API server until cancelled."""

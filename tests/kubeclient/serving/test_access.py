@@ -11,7 +11,7 @@ from eclectus.kubeclient.serving.access import (
     ACCESS_REVIEWS,
     AccessControl,
     ReadObject,
-    ReadPage,
+    PageRight,
     access_of,
 )
 from eclectus.kubeclient.serving.callers import TOKEN_REVIEWS, Subject, Token
@@ -32,7 +32,7 @@ class World:
         self.access = AccessControl(self.api, lambda: self.now)
 
     async def status(self, token, path="/metrics"):
-        return int((await self.access.decision(Token(token), ReadPage(path))).status)
+        return int((await self.access.decision(Token(token), PageRight(path))).status)
 
 
 def in_world(work):
@@ -74,7 +74,7 @@ def test_the_review_of_access_names_all_that_is_known_of_the_user():
 
 def test_the_refusal_names_user_and_path():
     async def work(world):
-        return await world.access.decision(Token("other-token"), ReadPage("/speeds"))
+        return await world.access.decision(Token("other-token"), PageRight("/speeds"))
 
     assert in_world(work).message == 'forbidden: User "other" cannot get path "/speeds"'
 
@@ -198,7 +198,7 @@ def test_an_api_server_that_cannot_be_asked_is_an_error_of_the_request_and_logge
     async def work(world):
         world.api.error = error
         found = [
-            await world.access.decision(Token("prometheus-token"), ReadPage("/metrics")) for _ in range(5)
+            await world.access.decision(Token("prometheus-token"), PageRight("/metrics")) for _ in range(5)
         ]
         world.api.error = None
         return found, await world.status("prometheus-token")
@@ -221,7 +221,7 @@ def test_an_answer_that_does_not_say_yes_is_a_no(answer):
             return answer
 
     async def work():
-        return await AccessControl(Odd()).decision(Token("token"), ReadPage("/metrics"))
+        return await AccessControl(Odd()).decision(Token("token"), PageRight("/metrics"))
 
     assert asyncio.run(work()).status == 401
 
@@ -264,7 +264,7 @@ ANNA = Subject("anna", "u7", ("dev", "system:authenticated"), (("scopes", ("a", 
 def test_of_a_user_who_is_known_already_only_the_right_is_asked_for():
     async def work(world):
         world.api.rights = {"anna": ["/metrics"]}
-        decided = await world.access.decision(ANNA, ReadPage("/metrics"))
+        decided = await world.access.decision(ANNA, PageRight("/metrics"))
         return int(decided.status), world.api.specs
 
     status, (spec,) = in_world(work)
@@ -291,10 +291,10 @@ def test_of_a_user_who_is_known_already_only_the_right_is_asked_for():
 def test_a_decision_about_one_subject_holds_for_no_other(other):
     async def work(world):
         world.api.rights = {"anna": ["/metrics"]}
-        await world.access.decision(ANNA, ReadPage("/metrics"))
-        await world.access.decision(ANNA, ReadPage("/metrics"))
+        await world.access.decision(ANNA, PageRight("/metrics"))
+        await world.access.decision(ANNA, PageRight("/metrics"))
         before = world.api.asked.total()
-        await world.access.decision(other, ReadPage("/metrics"))
+        await world.access.decision(other, PageRight("/metrics"))
         return before, world.api.asked.total()
 
     assert in_world(work) == (1, 2)
@@ -303,7 +303,7 @@ def test_a_decision_about_one_subject_holds_for_no_other(other):
 def test_a_user_without_a_name_is_nobody():
     async def work(world):
         world.api.rights = {"": ["/metrics"]}
-        return (await world.access.decision(Subject(""), ReadPage("/metrics"))).status
+        return (await world.access.decision(Subject(""), PageRight("/metrics"))).status
 
     assert in_world(work) == 401
 
@@ -325,7 +325,7 @@ def test_of_all_users_together_a_bounded_number_waits_for_an_api_server_that_han
     async def work(world):
         world.api.gate.clear()
         users = [Subject(f"u{number}") for number in range(2 * accesses.ASKING_MOST)]
-        asking = [asyncio.create_task(world.access.decision(each, ReadPage("/metrics"))) for each in users]
+        asking = [asyncio.create_task(world.access.decision(each, PageRight("/metrics"))) for each in users]
         while not any(each.done() for each in asking):  # noqa: ASYNC110 — the fake sets no event
             await asyncio.sleep(0)
         for _ in range(10):
@@ -343,7 +343,7 @@ def test_the_number_of_users_with_a_budget_is_bounded(monkeypatch):
 
     async def work(world):
         for number in range(20):
-            await world.access.decision(Subject(f"u{number}"), ReadPage("/metrics"))
+            await world.access.decision(Subject(f"u{number}"), PageRight("/metrics"))
         return len(world.access._of_users)
 
     assert in_world(work) == 5

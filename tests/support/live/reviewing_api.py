@@ -11,7 +11,8 @@ class ReviewingApi:
     """`tokens`: token -> user; `rights`: user -> paths and objects. `error` is raised instead of an answer.
 
     Objects are `pods` for all, `pods a` for those of the namespace a, `pods a/x` for one, `nodes /n` for a
-    node, and `list pods` those that may be listed. `gate` holds answers back.
+    node, `list pods` those that may be listed, `/p` a page that may be read, and `put /p` one that may be put.
+    `gate` holds answers back.
     """
 
     def __init__(self, tokens=None, rights=None):
@@ -45,8 +46,7 @@ class ReviewingApi:
 def _asked(page, resource):
     """The rights of which each is enough."""
     if page is not None:
-        assert page["verb"] == "get"
-        return {page["path"]}
+        return {page["path"] if page["verb"] == "get" else f"{page['verb']} {page['path']}"}
     kind, namespace, name = (resource.get(key, "") for key in ("resource", "namespace", "name"))
     if resource.get("group"):
         kind = f"{kind}.{resource['group']}"

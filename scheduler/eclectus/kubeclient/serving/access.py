@@ -97,19 +97,20 @@ ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 REVIEW_SECONDS = 3.0  # two of them end before a scrape's usual 10 s
 
 
-class ReadPage(Struct, frozen=True):
-    """The right to read a page of this server."""
+class PageRight(Struct, frozen=True):
+    """The right to `get` a page of this server, or to `put` what it is about."""
 
     path: str
+    verb: Literal["get", "put"] = "get"
 
     @property
     def attributes(self) -> dict[str, Any]:
         """As a SubjectAccessReview asks for it."""
-        return {"nonResourceAttributes": {"path": self.path, "verb": "get"}}
+        return {"nonResourceAttributes": {"path": self.path, "verb": self.verb}}
 
     def refusal(self, user: str) -> str:
         """The answer to a user without the right, in the API server's words."""
-        return f'forbidden: User "{user}" cannot get path "{self.path}"'
+        return f'forbidden: User "{user}" cannot {self.verb} path "{self.path}"'
 
 
 class ReadObject(Struct, frozen=True):
@@ -137,7 +138,7 @@ class ReadObject(Struct, frozen=True):
         return f"{what} is forbidden: {asked} {where}"
 
 
-Right = ReadPage | ReadObject
+Right = PageRight | ReadObject
 
 
 DECISION_SECONDS = 10.0  # for how long a decision is kept, as in kube-scheduler

@@ -18,7 +18,7 @@ from typing import Any, Protocol, cast
 
 from aiohttp import web
 
-from eclectus.kubeclient.serving.access import AccessControl, ReadPage
+from eclectus.kubeclient.serving.access import AccessControl, PageRight
 from eclectus.kubeclient.serving.callers import Token
 from eclectus.kubeclient.serving.pages import RETRY_SECONDS, BusyError, PageMaker, PageParts, QueryError
 from eclectus.kubeclient.side_loop import on
@@ -163,6 +163,9 @@ SHUTDOWN_SECONDS = 1.0  # a client that reads slowly does not keep the process
 Check = Callable[[], str]
 """What is wrong, as text; empty if nothing is."""
 Handler = Callable[[web.Request], Coroutine[Any, Any, web.StreamResponse]]
+Put = Callable[[str], str]
+"""Takes the text of a request, and returns the answer. Raises QueryError. The serving loop calls it."""
+PUT_BYTES = 64  # of a text; what is longer is cut, and so refused
 
 
 def application(
@@ -173,13 +176,15 @@ def application(
     access: AccessControl | None = None,
     *,
     handlers: Mapping[str, Handler] | None = None,
+    puts: Mapping[str, Put] | None = None,
     made_by: asyncio.AbstractEventLoop | None = None,
 ) -> web.Application:
     """/livez and /healthz run the `live` checks, /readyz those and the `ready` ones.
 
     `metrics` returns the page /metrics, in Prometheus' text format; `json_pages` are further paths. Without
     `access` everybody may read them. `handlers` are further paths that decide themselves whom they answer.
-    `made_by` is the loop that makes all but the health checks; by default the one that serves.
+    `puts` are paths to which a short text may be put; without `access` nobody may. `made_by` is the loop that
+    makes all but the health checks; by default the one that serves.
     """
     app = web.Application()
     app.router.add_get("/healthz", _checking("healthz", live))
@@ -191,6 +196,8 @@ def application(
         pages = {path: _controlled(access, path, page) for path, page in pages.items()}
     for path, handler in {**pages, **(handlers or {})}.items():
         app.router.add_get(path, handler if made_by is None else _made_by(made_by, handler))
+    for path, put in (puts or {}).items():
+        app.router.add_put(path, _putting(access, path, put, made_by))
     return app
 
 
@@ -263,12 +270,33 @@ def _made_by(loop: asyncio.AbstractEventLoop, handler: Handler) -> Handler:
 
 
 def _controlled(access: AccessControl, path: str, page: Handler) -> Handler:
-    right = ReadPage(path)
+    right = PageRight(path)
 
     async def answer(request: web.Request) -> web.StreamResponse:
         decided = await access.decision(bearer_token(request), right)
         if decided.status != HTTPStatus.OK:
             return failure(decided.status, decided.message)
         return await page(request)
+
+    return answer
+
+
+def _putting(
+    access: AccessControl | None, path: str, put: Put, made_by: asyncio.AbstractEventLoop | None
+) -> Handler:
+    right = PageRight(path, "put")
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if access is None:
+            return failure(HTTPStatus.FORBIDDEN, "nobody may put anything while authentication is `none`")
+        asked = access.decision(bearer_token(request), right)
+        decided = await (asked if made_by is None else on(made_by, asked))
+        if decided.status != HTTPStatus.OK:
+            return failure(decided.status, decided.message)
+        text = (await request.content.read(PUT_BYTES)).decode(errors="replace").strip()
+        try:
+            return web.Response(text=f"{put(text)}\n")
+        except QueryError as error:
+            return failure(HTTPStatus.BAD_REQUEST, str(error))
 
     return answer
