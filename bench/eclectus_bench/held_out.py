@@ -73,10 +73,10 @@ def beside_kube(scenario: str, *changes: str, ratios: Sequence[Figure] = RESPONS
     return Row(scenario, "eclectus", ("least-allocated",), ratios, changes, (WAIT,))
 
 
-def two_speeds(ratio: float, load: float) -> Row:
+def two_speeds(ratio: float, load: float, *changes: str) -> Row:
     """Half of the nodes are `ratio` times as fast as the others, sizes are exponential."""
-    changes = (f"cluster.groups.fast.speed={ratio}", f"workload.poisson.load={load}", "measure.tasks=5000")
-    return beside_kube("two-speeds", *changes)
+    size = (f"cluster.groups.fast.speed={ratio}", f"workload.poisson.load={load}", "measure.tasks=5000")
+    return beside_kube("two-speeds", *size, *changes)
 
 
 _DEMO = yaml.safe_load(shipped_scenarios()["demo"].read_text())
@@ -133,6 +133,12 @@ PREFERRING = (
     beside_kube("demo", "workload.poisson.rate=26.36", ratios=(MEAN, P99, MET)),
 )
 SOFT_WEIGHTS = ("softWeight: 3", "softWeight: 6", "softWeight: 12", "softWeight: 30")
+
+SPEED_RATIOS, LOADS = (1, 1.5, 2, 4, 8), (0.5, 0.8, 0.95)
+SIZES = {  # each of 10 s in the mean; the second ones vary half as much
+    "exponential": "law: exponential",
+    "gamma, shape 4": "law: gamma, shape: 4",
+}
 
 
 @dataclass(frozen=True)
@@ -225,6 +231,22 @@ def compare_soft_weights(seeds: Sequence[int], processes: int) -> None:
                 show(f"{row.title}: {place} over {rival}", paired(row, runs[place], rivals[rival]))
 
 
+def compare_grid(seeds: Sequence[int], processes: int) -> None:
+    """Print a table: mean response over kube-scheduler's rule, by sizes, load and how far speeds differ."""
+    print(f"| sizes | load | {' | '.join(f'1 : {ratio}' for ratio in SPEED_RATIOS)} |")
+    print(f"|---|---:|{'---:|' * len(SPEED_RATIOS)}")
+    for (sizes, law), load in product(SIZES.items(), LOADS):
+        change = f"workload.poisson.classes=[{{size: {{{law}, mean: 10s}}}}]"
+        rows = (two_speeds(ratio, load, change) for ratio in SPEED_RATIOS)
+        found = [measure(row, seeds, processes)["least-allocated"] for row in rows]
+        print(f"| {sizes} | {load} | {' | '.join(map(_grid_cell, found))} |", flush=True)
+
+
+def _grid_cell(ratios: Sequence[Ratio]) -> str:
+    mean = ratios[0]
+    return f"**{mean}**" if mean.verdict == "lost" else str(mean)
+
+
 def show(title: str, ratios: Sequence[Ratio]) -> None:
     """Print a title, and below it each ratio with its verdict."""
     print(title)
@@ -234,19 +256,29 @@ def show(title: str, ratios: Sequence[Ratio]) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure and print every row, or what `softWeight` does."""
+    """Measure and print every row, or what `softWeight` does, or the table by what differs."""
     parser = argparse.ArgumentParser(prog="make held-out", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two seeds instead of ten: two minutes")
-    parser.add_argument(
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument(
         "--preferences",
         action="store_true",
         help="instead of the rows: response and preferences met at several values of softWeight",
+    )
+    instead.add_argument(
+        "--grid",
+        action="store_true",
+        help="instead of the rows: a table of mean response by sizes, load and how far speeds differ",
     )
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)"
     )
     options = parser.parse_args(arguments)
-    compare = compare_soft_weights if options.preferences else compare_all
+    compare = compare_all
+    if options.preferences:
+        compare = compare_soft_weights
+    elif options.grid:
+        compare = compare_grid
     compare(SEEDS[:2] if options.quick else SEEDS, options.jobs)
     return 0
 

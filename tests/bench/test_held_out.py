@@ -78,6 +78,23 @@ def test_each_soft_weight_is_compared_with_the_rival_and_the_least_one(capsys, m
     assert sorted(titles) == sorted([*over_kube, "softWeight: 100 over softWeight: 3"])
 
 
+def test_the_table_by_what_differs_has_a_row_for_each_load_and_law_of_sizes(capsys, monkeypatch):
+    monkeypatch.setattr(held_out, "SPEED_RATIOS", (1, 8))
+    monkeypatch.setattr(held_out, "LOADS", (0.5,))
+    small = held_out.two_speeds
+
+    def shortened(ratio: float, load: float, *changes: str) -> Row:
+        return small(ratio, load, *changes, "measure.tasks=300")
+
+    monkeypatch.setattr(held_out, "two_speeds", shortened)
+    held_out.main(["--grid", "--quick", "--jobs", "1"])
+    head, _, *rows = capsys.readouterr().out.splitlines()
+    assert head == "| sizes | load | 1 : 1 | 1 : 8 |"
+    assert [row.split(" | ")[0] for row in rows] == [f"| {name}" for name in held_out.SIZES]
+    equal, different = (float(cell.strip("* |")[:4]) for cell in rows[0].split(" | ")[2:])
+    assert different < 0.8 < equal
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)  # five minutes on two idle cores
 def test_readme_quotes_what_the_command_prints(capsys):
