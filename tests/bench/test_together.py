@@ -24,6 +24,7 @@ def of(any_run: RunResult, wait: float, p99: float, locality: float) -> RunResul
     batch = replace(group, jobs=replace(group.jobs, p99=p99))
     jobs = replace(any_run.jobs, mean=p99 / 100.0)
     lab = replace(group, jobs=replace(group.jobs, mean=p99))
+    lab = replace(lab, response=replace(group.response, mean=p99), wait=replace(group.wait, mean=0.0))
     bound = replace(group, response=replace(group.response, mean=p99 / 10.0))
     groups = {"class": {"shop": shop, "batch": batch, "lab": lab}, "constrained": {"constrained": bound}}
     return replace(any_run, groups=groups, jobs=jobs, locality=locality)
@@ -38,14 +39,17 @@ def test_what_a_feature_brings_beside_others_is_over_what_it_brings_alone_with_t
     runs = {"none": none, "full": less, "all": less}
     runs |= dict.fromkeys(("pools", "late", "delay", "rosella"), good)
     lines = page(Facts("1.0", 2, 20), runs).splitlines()
-    assert any(
-        line.startswith("| pools |") and line.endswith("| 0.90 ±0.00 | 0.90 ±0.00 |") for line in lines
-    )
-    assert any(
-        line.startswith("| copies |") and line.endswith("| 0.90 ±0.00 | 0.90 ±0.00 |") for line in lines
-    )
-    assert any(line.startswith("| waits for data |") and line.endswith("|  | 1.00 ±0.00 |") for line in lines)
-    assert any(line.startswith("| learned speeds |") and line.endswith("| 0.90 ±0.00 |  |") for line in lines)
+    last = [
+        line.split(" | ")[-4:] for line in lines if line.startswith(tuple(f"| {f.name} |" for f in FEATURES))
+    ]
+    brings, over, same = "0.90 ±0.00", "1.10 ±0.00", "1.00 ±0.00"
+    assert last == [
+        ["1.20 ±2.54", "1.20 ±2.54", brings, f"{brings} |"],
+        [over, over, brings, f"{brings} |"],
+        ["", same, "", f"{same} |"],
+        [over, "", brings, " |"],
+        [over, "", brings, " |"],
+    ]
     took = "600.0 ±0.0 | 330.0 ±0.0 | 330.0 ±0.0"
     assert f"| gangs | response of gangs, mean, s | {took} | 0.55 ±0.00 | 0.55 ±0.00 |" in lines
     assert any(line.startswith("| constraints |") and line.endswith("| 0.55 ±0.00 |") for line in lines)

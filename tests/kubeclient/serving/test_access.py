@@ -10,8 +10,8 @@ from eclectus.kubeclient.serving import access as accesses
 from eclectus.kubeclient.serving.access import (
     ACCESS_REVIEWS,
     AccessControl,
-    ReadObject,
     PageRight,
+    ReadObject,
     access_of,
 )
 from eclectus.kubeclient.serving.callers import TOKEN_REVIEWS, Subject, Token

@@ -11,7 +11,7 @@ class ReviewingApi:
     """`tokens`: token -> user; `rights`: user -> paths and objects. `error` is raised instead of an answer.
 
     Objects are `pods` for all, `pods a` for those of the namespace a, `pods a/x` for one, `nodes /n` for a
-    node, `list pods` those that may be listed, `/p` a page that may be read, and `put /p` one that may be put.
+    node, `list pods` those that may be listed, `/p` a page that may be read, `put /p` one that may be put.
     `gate` holds answers back.
     """
 
