@@ -17,6 +17,7 @@ from eclectus_bench.phoenix.cases import (
     BASELINE,
     CENTRAL,
     DISTRIBUTED,
+    RECORDED,
     MEANS,
     SECTIONS,
     WHY,
@@ -55,7 +56,7 @@ def test_every_contestant_of_every_section_is_a_valid_profile(section: Section) 
 
 
 def test_the_page_explains_every_contestant() -> None:
-    assert MEANS.keys() == CENTRAL.keys() | DISTRIBUTED.keys()
+    assert MEANS.keys() == CENTRAL.keys() | DISTRIBUTED.keys() | RECORDED.keys()
     assert WHY.keys() == MEANS.keys() - {BASELINE, "unconstrained"}
 
 

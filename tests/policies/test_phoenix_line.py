@@ -135,6 +135,35 @@ def test_demand_counts_every_unstarted_task_once_and_those_of_narrower_sets_too(
     assert ratios == {(make_spec(cpu=1, **SSD), ""): 5.0, (make_spec(cpu=1, **BOTH), ""): 2.0}
 
 
+def test_a_wait_is_the_work_that_only_these_nodes_may_do_over_their_slots() -> None:
+    """There are five tasks for the two nodes with an SSD, of two slots each, two of them for one alone."""
+    world, classes = contended_world(), ContendedClasses(heartbeat_seconds=5.0)
+    ssd, both = (make_spec(cpu=1, **SSD), ""), (make_spec(cpu=1, **BOTH), "")
+    classes.tell(ssd, 12.0, 3)
+    classes.tell(both, 40.0, 2)
+    classes.refresh(view_at(world, 0.0))
+    assert classes.waits == {ssd: (3 * 4.0 + 2 * 20.0) / 4, both: 2 * 20.0 / 2}
+
+
+def test_what_a_task_takes_is_remembered_as_long_as_some_are_queued_and_else_the_usual() -> None:
+    world, classes = contended_world(), ContendedClasses(heartbeat_seconds=5.0)
+    ssd, both = (make_spec(cpu=1, **SSD), ""), (make_spec(cpu=1, **BOTH), "")
+    classes.tell(ssd, 30.0, 3)
+    for now in (0.0, 5.0):
+        classes.refresh(view_at(world, now))
+        assert classes.waits == {ssd: 5 * 10.0 / 4, both: 2 * 10.0 / 2}
+
+
+def test_by_wait_the_set_that_waits_longest_goes_first_whatever_the_ratios() -> None:
+    line = ContendedFirst(by="wait")
+    fix_ratios(line, few=3.0, slow=2.0)
+    line._classes.waits = {class_of("few"): 10.0, class_of("slow"): 30.0}
+    world = one_server(line)
+    for name, workload in (("a", "few"), ("b", "slow"), ("c", "slow")):
+        world.add(*job(name, 20, workload=workload))
+    assert served(world) == ["b", "c", "a"]
+
+
 def test_constraints_that_every_node_satisfies_are_none() -> None:
     nodes = [make_node(f"n{at}", cpu=1, labels={"disk": "ssd"}) for at in range(2)]
     world = World(make_engine(Eagle(), line=ContendedFirst()), *nodes)

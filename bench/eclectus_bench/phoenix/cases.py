@@ -54,6 +54,11 @@ DISTRIBUTED = {
     "clwl-c": _distributed(place={"policy": "clwl", **_CUT}),
     "dlwl-c": _distributed(place={"policy": "dlwl", **_CUT}, line={"policy": "srpt", **_CUT}),
 }
+RECORDED = {  # jobs alone
+    "eagle-c-wait": _distributed(
+        place={"policy": "eagle", **_CUT}, line={"policy": "phoenix", "by": "wait", **_CUT}
+    ),
+}
 MEANS = {
     BASELINE: "`place: {policy: least-allocated, ties: random}`: its default scores and order; in seconds",
     "unconstrained": "the same with the same tasks, none of which is constrained: a bound on the mean of all",
@@ -66,6 +71,7 @@ MEANS = {
     "hawk-c": "`place: hawk`, `line: stealing`",
     "eagle-c": "`place: eagle`, `line: srpt`",
     "eagle-c-crv": "`place: eagle`, `line: phoenix`: Eagle's node queues, ordered by the CRV",
+    "eagle-c-wait": "the same with `by: wait`: ordered by the estimated wait",
     "clwl-c": "`place: clwl`: least estimated wait, exactly known",
     "dlwl-c": "`place: dlwl`, `line: srpt`: the same with waits of up to 16 s ago",
 }

@@ -20,10 +20,10 @@ from eclectus.sim.base.results import RunResult, Times
 from eclectus.sim.runs import RunSpec
 from eclectus.sim.scenario import shipped_scenarios
 from eclectus_bench.clocks import clocks
-from eclectus_bench.phoenix.cases import CENTRAL, CUT_OFF, DISTRIBUTED
+from eclectus_bench.phoenix.cases import CENTRAL, CUT_OFF, DISTRIBUTED, RECORDED
 from eclectus_bench.phoenix.measure import Measured, Size, completed, interval
 
-NAMES = ("phoenix", "eagle-c-crv", "eagle-c", "hawk-c", "sparrow-c")
+NAMES = ("phoenix", "eagle-c-crv", "eagle-c-wait", "eagle-c", "hawk-c", "sparrow-c")
 OWN = "eagle-c-crv"  # the paper's own form of Phoenix
 LOAD = 0.9
 LEAST_SECONDS = 0.01
@@ -67,7 +67,7 @@ def scenario_text(size: Size, trace: str, is_constrained: bool) -> str:
     """The scenario of one trace, with or without the sets of `constraints`."""
     shipped = yaml.safe_load(shipped_scenarios()["constraints"].read_text(encoding="utf-8"))
     sets = shipped["workload"]["poisson"]["constraints"] if is_constrained else None
-    contestants = CENTRAL | DISTRIBUTED
+    contestants = CENTRAL | DISTRIBUTED | RECORDED
     return yaml.safe_dump(
         {
             **shipped,
@@ -130,7 +130,7 @@ PARTS = (
         "The same, once: Eagle-C, and the paper's form of Phoenix, which orders queues as Eagle does until\n"
         "four fifths of the slots are in use.",
         (OWN, "eagle-c"),
-        Size(tasks=300_000, seeds=1, workers=15_000),
+        Size(tasks=700_000, seeds=1, workers=15_000),
         "One run has no interval. So short a stream fills fewer than four fifths of the slots, so that the\n"
         "two policies are one, and nearly all short tasks start at once.",
     ),

@@ -90,6 +90,15 @@ def contention(nodes: Mask, tasks: Floats, free_slots: Floats) -> Floats:
     return demand_within(nodes, tasks) / np.maximum(free_slots, LEAST_SUPPLY)
 
 
+def estimated_waits(nodes: Mask, work: Floats, slots: Floats) -> Floats:
+    """How long what is queued for the nodes of every set keeps their slots busy, seconds, shape [sets].
+
+    `work`: seconds that unstarted tasks of exactly this set take, `slots`: on its nodes, used or not; both of
+    shape [sets]. What arrives meanwhile and the rest of what runs do not count: they are as long for all.
+    """
+    return demand_within(nodes, work) / np.maximum(slots, LEAST_SUPPLY)
+
+
 def demand_within(nodes: Mask, tasks: Floats) -> Floats:
     """Unstarted tasks of all sets whose nodes lie inside those of each set, shape [sets]; O(sets^2 nodes)."""
     bits = np.packbits(nodes, axis=1)

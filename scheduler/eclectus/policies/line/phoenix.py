@@ -4,8 +4,9 @@ Thinakaran, Gunasekaran, Sharma, Kandemir, Das, "Phoenix: A Constraint-aware Sch
 Datacenters", ICDCS 2017: Eagle, whose queues are reordered by a Constraint Resource Vector (CRV), the demand
 for nodes with certain properties over their supply. While nodes are busy and a constraint is contended, the
 reservation with the highest ratio goes first, of equal ones that with the least remaining work; otherwise the
-queue is Eagle's (`srpt`). Limits on overtaking and long tasks at the head are Eagle's in both cases. Use it
-with `place: {policy: eagle}`.
+queue is Eagle's (`srpt`). With `by: wait` the first is instead the one whose set has the longest estimated
+wait. Limits on overtaking and long tasks at the head are Eagle's in both cases. Use it with
+`place: {policy: eagle}`.
 
 The order takes from some what it gives to others: pods without constraints wait longer.
 
@@ -13,18 +14,22 @@ Departures, beside those of `srpt`. The paper's formulas and thresholds are not 
 - ratios are those of whole sets of constraints (`maths/scarcity.py`), smoothed over heartbeats;
 - pods without constraints have the ratio 0;
 - messages take no time, so ratios are those of the last heartbeat at every node;
-- the paper's estimate of waits decides nothing here, and soft constraints are not negotiated in queues.
+- a wait is estimated from what is queued and not as of an M/G/1 queue, which has no wait at full load: a set
+  is served by many nodes, and queues are reordered only where these are nearly full;
+- soft constraints are not negotiated in queues.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from heapq import nlargest
 from math import inf
+from statistics import fmean
+from typing import Literal
 
 import numpy as np
 
 from eclectus.framework import ClassKey, Reservation, Spec, View, setting
-from eclectus.maths.scarcity import contention
+from eclectus.maths.scarcity import contention, estimated_waits
 from eclectus.policies.shared import OvertakingLine, Rank
 
 # How contended the nodes of each class of queued tasks are (its CRV), as of the last heartbeat.
@@ -38,27 +43,47 @@ CLASSES_MOST = 64  # with a ratio, those of which most tasks are queued; others 
 
 
 class ContendedClasses:
-    """The ratio of demand to supply of every queued class, renewed at most once a heartbeat."""
+    """Ratio and estimated wait of every queued class, renewed at most once a heartbeat."""
 
     def __init__(self, heartbeat_seconds: float) -> None:
         self._heartbeat = heartbeat_seconds
-        self.epoch = -inf  # when the ratios were measured, seconds
-        self.ratios: Mapping[ClassKey, float] = {}  # of classes whose constraints exclude nodes
+        self.epoch = -inf  # when all this was measured, seconds
+        # Of classes whose constraints exclude nodes: demand over supply, and the estimated wait in seconds.
+        self.ratios: Mapping[ClassKey, float] = {}
+        self.waits: Mapping[ClassKey, float] = {}
         self.highest = 0.0  # of the ratios
         self.utilisation = 0.0  # of the resource of which most is in use, 0..1
+        self._task_seconds: Mapping[ClassKey, float] = {}  # of queued classes, what a task takes in the mean
+        self._told: dict[ClassKey, tuple[float, int]] = {}  # since the epoch: seconds, of how many tasks
+
+    def tell(self, key: ClassKey, seconds: float, tasks: int) -> None:
+        """So many queued tasks of a class are expected to take so many seconds in all."""
+        before, count = self._told.get(key, (0.0, 0))
+        self._told[key] = before + seconds, count + tasks
 
     def refresh(self, view: View) -> None:
         """Measure again if the next heartbeat is due; the view of an earlier time changes nothing.
 
-        Within a heartbeat a ratio moves half of the way to what is measured: one measurement is mostly noise.
+        Within a heartbeat a figure moves half of the way to what is measured: one is mostly noise.
         """
         if view.now < self.epoch + self._heartbeat:
             return
         kept = 0.5 ** ((view.now - self.epoch) / self._heartbeat)
-        before, measured = self.ratios, _measured(view).items()
-        self.ratios = {key: ratio + kept * (before.get(key, ratio) - ratio) for key, ratio in measured}
+        told = {key: seconds / count for key, (seconds, count) in self._told.items()}
+        queued = {key: count for key, count in view.queued_tasks.items() if is_constrained(key[0])}
+        known = {**self._task_seconds, **told}
+        self._task_seconds = {key: known[key] for key in queued if key in known}
+        self._told = {}
+        ratios, waits = _measured(view, queued, self._task_seconds)
+        self.ratios, self.waits = _moved(self.ratios, ratios, kept), _moved(self.waits, waits, kept)
         self.highest, self.utilisation = max(self.ratios.values(), default=0.0), _utilisation(view)
         self.epoch = view.now
+
+
+def _moved(
+    before: Mapping[ClassKey, float], measured: Mapping[ClassKey, float], kept: float
+) -> dict[ClassKey, float]:
+    return {key: value + kept * (before.get(key, value) - value) for key, value in measured.items()}
 
 
 def is_constrained(spec: Spec) -> bool:
@@ -69,13 +94,17 @@ def is_constrained(spec: Spec) -> bool:
     return bool(spec.node_selector or spec.affinity is not None or spec.node_name)
 
 
-def _measured(view: View) -> dict[ClassKey, float]:
-    """The ratios now.
+Figures = dict[ClassKey, float]
+
+
+def _measured(
+    view: View, queued: Mapping[ClassKey, int], task_seconds: Mapping[ClassKey, float]
+) -> tuple[Figures, Figures]:
+    """The ratios now, and the estimated waits in seconds.
 
     Pods that name no node have none: everything else may run only inside their nodes, so that they would
-    rank with the most contended.
+    rank with the most contended. A class of which nothing has been told takes what others do in the mean.
     """
-    queued = {key: count for key, count in view.queued_tasks.items() if is_constrained(key[0])}
     keys = nlargest(CLASSES_MOST, queued, key=lambda key: queued[key])
     classes, present = (
         {key: view.classes.current(*key) for key in keys},
@@ -83,12 +112,16 @@ def _measured(view: View) -> dict[ClassKey, float]:
     )
     chosen = {key: each for key, each in classes.items() if each.feasible_count < present}
     if not chosen:
-        return {}
+        return {}, {}
     nodes = np.array([each.feasible for each in chosen.values()])
     tasks = np.array([float(queued[key]) for key in chosen])
-    # Tasks of the class that fit now, on all nodes.
+    # Tasks of the class that fit now, on all nodes, and that fit beside services alone.
     free = np.array([np.floor(1.0 - each.overflow[each.fits_now]).sum() for each in chosen.values()])
-    return dict(zip(chosen, contention(nodes, tasks, free).tolist(), strict=True))
+    slots = np.array([each.service_slots[each.feasible].sum() for each in chosen.values()])
+    usual = fmean(task_seconds.values()) if task_seconds else 1.0
+    work = tasks * np.array([task_seconds.get(key, usual) for key in chosen])
+    ratios, waits = contention(nodes, tasks, free), estimated_waits(nodes, work, slots)
+    return dict(zip(chosen, ratios.tolist(), strict=True)), dict(zip(chosen, waits.tolist(), strict=True))
 
 
 def _utilisation(view: View) -> float:
@@ -124,6 +157,13 @@ class ContendedFirst(OvertakingLine):
         least=0,
     )
 
+    by: Literal["ratio", "wait"] = setting(
+        "ratio",
+        "what goes first where queues are reordered: the most contended constraints, or those whose pods are "
+        "expected to wait longest",
+        why="the paper has both; the ratio needs no expected run times",
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self._classes = ContendedClasses(self.heartbeat)
@@ -132,6 +172,9 @@ class ContendedFirst(OvertakingLine):
         """By contention where the queues are reordered; by remaining work where they are not, or at a tie."""
         classes = self._classes
         classes.refresh(view)
+        if self.by == "wait":
+            classes.tell(reservation.class_key, remaining_seconds, len(reservation.tasks))
         if classes.utilisation <= self.busy or classes.highest <= self.contended:
             return (0.0, remaining_seconds)
-        return (-classes.ratios.get(reservation.class_key, 0.0), remaining_seconds)
+        first = classes.ratios if self.by == "ratio" else classes.waits
+        return (-first.get(reservation.class_key, 0.0), remaining_seconds)
