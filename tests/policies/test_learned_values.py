@@ -28,6 +28,15 @@ def test_a_capacity_that_is_set_takes_precedence() -> None:
     assert school.learn.load.ratio(school.now) == pytest.approx(0.25, rel=0.01)
 
 
+@pytest.mark.parametrize(("window", "load"), [(1000, 0.15), (100, 0.05)])
+def test_a_shorter_window_of_the_arrival_rate_follows_a_change_sooner(window: int, load: float) -> None:
+    """200 tasks arrive at a hundredth of a second, then 100 at a tenth of the rate."""
+    school = School(capacity=200.0, rate_window=window)
+    for gap in [0.01] * 200 + [0.1] * 101:
+        school.wait(gap)
+    assert school.learn.load.ratio(school.now) == pytest.approx(load, rel=0.2)
+
+
 def test_small_and_idle_clusters_need_shorter_windows() -> None:
     idle, busy = School(rows=2, capacity=1e9, window=256), School(rows=2, window=256)
     for school in (idle, busy):

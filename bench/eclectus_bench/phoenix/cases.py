@@ -86,6 +86,7 @@ WHY = {  # it fails where it does
     "hawk-c": "idle nodes steal short tasks only, and only some of those that they may run",
     "eagle-c": "short tasks keep off nodes with long ones, and few of the nodes that satisfy them have none",
     "eagle-c-crv": "the same; and free tasks wait while contended sets go first",
+    "eagle-c-wait": "the same, for the sets that are expected to wait longest",
     "clwl-c": "a task stays where it was sent, though sizes turn out otherwise than estimated",
     "dlwl-c": "the same, and batches meet at the nodes that were empty up to 16 s ago",
 }

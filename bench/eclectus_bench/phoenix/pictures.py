@@ -17,7 +17,7 @@ from eclectus_e2e.paths import CHECKOUT
 
 WAITS = CHECKOUT / "docs" / "pictures" / "phoenix-waits.png"
 KINDS = ("constrained", "free")
-COLOURS = dict(zip(NAMES, ("#0072b2", "#56b4e9", "#009e73", "#d55e00", "#cc79a7"), strict=True))
+COLOURS = dict(zip(NAMES, ("#0072b2", "#56b4e9", "#f0a030", "#009e73", "#d55e00", "#cc79a7"), strict=True))
 LEAST_SECONDS = 0.01  # shorter waits are drawn at the left edge
 
 
