@@ -20,14 +20,18 @@ pytestmark = pytest.mark.live
 DELEGATED = {"port": 0, "authentication": "delegated"}
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+VERBOSITY = "/debug/flags/v"
 FLOOD, CLIENTS, RENEWALS = 1000, 16, 3
 
 
 @pytest.fixture
 def reader(admin):
-    """A token that may get /metrics and /speeds."""
+    """A token that may get /metrics and /speeds, and put the verbosity of the log."""
     name = admin.namespace
-    rules = [{"nonResourceURLs": ["/metrics", "/speeds"], "verbs": ["get"]}]
+    rules = [
+        {"nonResourceURLs": ["/metrics", "/speeds"], "verbs": ["get"]},
+        {"nonResourceURLs": [VERBOSITY], "verbs": ["put"]},
+    ]
     role = {"metadata": {"name": name}, "rules": rules}
     subjects = [{"kind": "ServiceAccount", "name": "reader", "namespace": name}]
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
@@ -57,6 +61,8 @@ def test_metrics_are_for_whom_the_api_server_permits_and_health_checks_for_every
     assert f'User \\"system:serviceaccount:{admin.namespace}:stranger\\" cannot get path' in text
     assert status(address, "/metrics") == status(address, "/metrics", "made-up") == 401
     assert [status(address, path) for path in ("/livez", "/readyz", "/healthz")] == [200, 200, 200]
+    assert page(address, VERBOSITY, reader, put="2") == (200, "the verbosity is 2, it was 1\n")
+    assert page(address, VERBOSITY, stranger, put="0")[0] == 403
     admin.send("DELETE", f"/api/v1/namespaces/{admin.namespace}/serviceaccounts/stranger")
     wait("a token of a deleted account is refused", lambda: status(address, "/metrics", stranger) == 401)
     assert running.stop() == 0

@@ -18,10 +18,15 @@ READERS = [
 ]  # of the chart's metrics.readers
 
 
-def page(address: str, path: str, token: str = "") -> tuple[int, str]:
-    """Status and body; OSError if there is no connection."""
+def page(address: str, path: str, token: str = "", put: str | None = None) -> tuple[int, str]:
+    """Status and body, of a PUT with this text if there is one; OSError if there is no connection."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    asked = urllib.request.Request(f"https://{address}{path}", headers=headers)
+    asked = urllib.request.Request(
+        f"https://{address}{path}",
+        headers=headers,
+        data=None if put is None else put.encode(),
+        method="GET" if put is None else "PUT",
+    )
     try:
         with _OPENER.open(asked, timeout=30) as answer:
             return answer.status, answer.read().decode()
