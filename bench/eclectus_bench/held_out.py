@@ -236,8 +236,8 @@ def compare_grid(seeds: Sequence[int], processes: int) -> None:
     print(f"| sizes | load | {' | '.join(f'1 : {ratio}' for ratio in SPEED_RATIOS)} |")
     print(f"|---|---:|{'---:|' * len(SPEED_RATIOS)}")
     for (sizes, law), load in product(SIZES.items(), LOADS):
-        change = f"workload.poisson.classes=[{{size: {{{law}, mean: 10s}}}}]"
-        rows = (two_speeds(ratio, load, change) for ratio in SPEED_RATIOS)
+        changes = f"workload.poisson.classes=[{{size: {{{law}, mean: 10s}}}}]", "measure.tasks=2000"
+        rows = (two_speeds(ratio, load, *changes) for ratio in SPEED_RATIOS)
         found = [measure(row, seeds, processes)["least-allocated"] for row in rows]
         print(f"| {sizes} | {load} | {' | '.join(map(_grid_cell, found))} |", flush=True)
 
