@@ -5,7 +5,7 @@ manifests/operator.yaml        the objects that `operator.enabled` adds
 charts/eclectus/README.md      its table of values, between the two marker comments
 charts/eclectus/values.schema.json, files/duration-bounds.yaml   what the scheduler's settings allow
 charts/eclectus/files/clashes.yaml                  which combinations of policies it refuses
-charts/eclectus/files/job-orders.yaml               which Orders plan DAG jobs
+charts/eclectus/files/job-policies.yaml             which policies read DAG jobs
 charts/eclectus/files/template-fields.yaml          what the operator allows in a pod template
 scheduler/, operator/          their Dockerfiles, from e2e/images.yaml
 docs/reference/                settings, metrics, custom resources and commands
@@ -90,7 +90,7 @@ def parts_of_chart() -> Mapping[Path, str]:
         schema: values_schema.with_configuration(schema.read_text()),
         CHART / "files" / "duration-bounds.yaml": values_schema.duration_bounds_yaml(),
         CHART / "files" / "clashes.yaml": values_schema.clashes_yaml(),
-        CHART / "files" / "job-orders.yaml": values_schema.job_orders_yaml(),
+        CHART / "files" / "job-policies.yaml": values_schema.job_policies_yaml(),
         CHART / "files" / "template-fields.yaml": values_schema.template_fields_yaml(),
     }
 

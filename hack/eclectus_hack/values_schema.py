@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from eclectus.policies.table import ORDER
+from eclectus.policies.table import ORDER, SPECULATE
 from eclectus_hack import clashes
 from eclectus_hack.config_schema import (
     Schema,
@@ -85,12 +85,14 @@ def clashes_yaml() -> str:
     )
 
 
-def job_orders_yaml() -> str:
-    """The file of the Orders that plan DAG jobs, which templates/_helpers.tpl reads for the permissions."""
-    header = "# Orders that plan DAG jobs. `make manifests` writes this file from the policies.\n"
-    return header + yaml.safe_dump(
-        sorted(name for name, order in ORDER.items() if "jobs" in order().traits.needs)
-    )
+def job_policies_yaml() -> str:
+    """The file of the policies that read DAG jobs, which templates/_helpers.tpl reads for the permissions."""
+    header = "# Policies that read DAG jobs, by role. `make manifests` writes this file from the policies.\n"
+    found = {
+        role: sorted(name for name, policy in policies.items() if "jobs" in policy().traits.needs)
+        for role, policies in (("order", ORDER), ("speculate", SPECULATE))
+    }
+    return header + yaml.safe_dump(found)
 
 
 def template_fields_yaml() -> str:

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from eclectus.policies.table import ORDER
+from eclectus.policies.table import ORDER, SPECULATE
 from eclectus_e2e.paths import CHART
 from eclectus_e2e.testbed.chart import NAMESPACE, render
 from eclectus_hack.permissions import Permission, forbidden, granted, requests, superfluous
@@ -106,6 +106,16 @@ def test_dag_jobs_may_be_read_where_an_order_plans_them(name):
     }
     found = {each for each in rights if each.resource.startswith("dagjobs")}
     assert found == (expected if "jobs" in ORDER[name]().traits.needs else set())
+
+
+@pytest.mark.parametrize("name", SPECULATE)
+def test_dag_jobs_may_be_read_where_copies_are_made_by_how_far_they_are(name):
+    rights = granted(
+        render({"config": {"profiles": [{"schedulerName": "eclectus", "speculate": {"policy": name}}]}})
+    )
+    expected = {Permission("eclectus.dev", "dagjobs", verb) for verb in ("list", "watch")}
+    found = {each for each in rights if each.resource.startswith("dagjobs")}
+    assert found == (expected if "jobs" in SPECULATE[name]().traits.needs else set())
 
 
 def test_without_leader_election_leases_are_not_permitted():

@@ -15,8 +15,9 @@ from eclectus.engine.engine import Engine
 from eclectus.engine.speculation import LOOKS_MOST, MARKS_MOST
 from eclectus.framework import Attempt, Speculate, SpeculateTraits, Straggler, View
 from eclectus.model.commands import Bind, Fault, MarkStraggling, Report
-from eclectus.model.events import NodeSeen, PoolSeen, ProgressSaid, Resumed, TaskGone, TaskSeen
-from eclectus.model.objects import Task
+from eclectus.model.events import JobSeen, NodeSeen, PoolSeen, ProgressSaid, Resumed, TaskGone, TaskSeen
+from eclectus.model.job import Job, JobStage
+from eclectus.model.objects import Spec, Task
 from eclectus.model.pool import Pool, PoolAmounts
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.place.fit import BestFit
@@ -423,6 +424,31 @@ def test_the_other_rules() -> None:
         policy.pool_share = policy.job_share = 1.0
         world.wait(100.0)
         assert set(world.late) - {"c", "d"} == expected, policy
+
+
+@pytest.mark.parametrize(("succeeded", "is_late"), [(14, False), (15, True)])
+def test_by_sparks_rule_so_many_of_the_tasks_of_a_dag_job_must_have_ended_as_the_job_says(
+    succeeded: int, is_late: bool
+) -> None:
+    """Five of its twenty tasks were seen to end; those before were, when another process led."""
+    world = Running(Spark(quantile=0.75))
+    of_stage = {"job": "j", "stage": "s"}
+    world.step(JobSeen(Job("j", "default", "j", (JobStage("s", 20, Spec(), succeeded=succeeded),))))
+    world.past(**of_stage)
+    world.start("a", **of_stage)
+    world.wait(100.0)
+    assert world.late == (["a"] if is_late else [])
+
+
+def test_sparks_rule_counts_more_ends_than_it_remembers_run_times_of() -> None:
+    """Of a thousand and more the last run times are known, and all are counted."""
+    attempts, task = Attempts(CopyCounters()), make_task("a", speculative=True, phase="Running", started=0.0)
+    attempts.see(replace(task, node="n0"), 1.0)
+    siblings = attempts.running[task.uid].siblings
+    for _ in range(2 * ENDED_MOST):
+        siblings.end(1.0)
+    assert (siblings.ended_count, len(siblings.ended)) == (2 * ENDED_MOST, ENDED_MOST)
+    assert siblings.ended_count >= 0.75 * siblings.tasks > len(siblings.ended)
 
 
 def of_job(index: int) -> dict[str, Any]:

@@ -65,9 +65,18 @@ app.kubernetes.io/part-of: eclectus
 
 {{- /* Not empty if the order of a profile plans DAG jobs. */ -}}
 {{- define "eclectus.plansJobs" -}}
-{{- $orders := .Files.Get "files/job-orders.yaml" | fromYamlArray }}
+{{- $policies := .Files.Get "files/job-policies.yaml" | fromYaml }}
 {{- range .Values.config.profiles }}
-{{- if has (dig "policy" "" (default dict .order)) $orders }}true{{ end }}
+{{- if has (dig "policy" "" (default dict .order)) $policies.order }}true{{ end }}
+{{- end }}
+{{- end }}
+
+{{- /* Not empty if a policy of a profile reads DAG jobs. */ -}}
+{{- define "eclectus.readsJobs" -}}
+{{- include "eclectus.plansJobs" . }}
+{{- $policies := .Files.Get "files/job-policies.yaml" | fromYaml }}
+{{- range .Values.config.profiles }}
+{{- if has (dig "policy" "" (default dict .speculate)) $policies.speculate }}true{{ end }}
 {{- end }}
 {{- end }}
 

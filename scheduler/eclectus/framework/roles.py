@@ -299,6 +299,10 @@ class Siblings(Protocol):
         """For how long each that has succeeded has run, seconds, ascending; of very many the last ones."""
 
     @property
+    def ended_count(self) -> int:
+        """How many have succeeded."""
+
+    @property
     def tasks(self) -> int:
         """How many there are, as far as is known: they wait, run or have succeeded."""
 

@@ -70,14 +70,12 @@ def is_behind(score: float, scores: Sequence[float], by: float = 0.2) -> bool:
     return score < _mean(scores) - by
 
 
-def overdue_after(ended: Sequence[float], tasks: int, share: float, times: float, least: float) -> float:
-    """After how many seconds a task of a stage is late, by Spark's rule; inf while too few have ended.
+def overdue_after(ended: Sequence[float], times: float, least: float) -> float:
+    """After how many seconds a task of a stage is late, by Spark's rule, once enough of them have ended.
 
-    `ended`: run times of tasks that have ended, ascending. `share` of all `tasks` must have; `times` the
-    median is late, but nothing is before `least` seconds.
+    `ended`: run times of tasks that have ended, ascending, at least one. `times` the median is late, but
+    nothing is before `least` seconds.
     """
-    if not ended or len(ended) < share * tasks:
-        return inf
     return max(times * percentile(ended, 0.5), least)
 
 

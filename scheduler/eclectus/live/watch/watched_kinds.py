@@ -35,7 +35,7 @@ _STORAGE = "/apis/storage.k8s.io/v1"
 _NOT_PLACED = "pods whose volumes need them are not placed"
 _NOT_COMPARED = "free storage is not compared"
 _NO_GROUPS = "pods that name such a PodGroup wait"
-_NO_JOBS = "jobs are not planned; install the chart's definition of DagJob (crds.install=true)"
+_NO_JOBS = "there are none to plan or to count; install the chart's definition of DagJob (crds.install=true)"
 _NO_POOLS = "there are none"
 
 
@@ -83,7 +83,7 @@ def pods_kind(pods: WatchedPods) -> WatchedKind:
 
 
 def jobs_kind(jobs: WatchedDagJobs) -> WatchedKind:
-    """DagJobs, where an Order plans them."""
+    """DagJobs, where a policy reads them."""
     path, key = f"/apis/{API_VERSION}/{DAG_JOBS}", partial(key_by_uid, DAG_JOB)
     return WatchedKind(DAG_JOBS, path, key, jobs.observe, jobs.gone, need="jobs", undefined=_NO_JOBS)
 

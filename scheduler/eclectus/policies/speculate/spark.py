@@ -1,13 +1,17 @@
 """Spark's rule: once most tasks of a stage have ended, one that runs for much longer than the median is late.
 
 Apache Spark, TaskSetManager.checkSpeculatableTasks. It needs no progress and no speeds, and knows nothing of
-what a copy would take. Departure: an attempt beyond the limit is expected to need as long again, which only
-ranks the stragglers.
+what a copy would take. How many tasks a stage has, and how many have ended, a DagJob says; of other pods
+those count that have been seen.
+
+Departure: an attempt beyond the limit is expected to need as long again, which only ranks the stragglers.
 """
 
 from dataclasses import dataclass
 
-from eclectus.framework import Attempt, Straggler, View, setting
+from msgspec.structs import replace
+
+from eclectus.framework import Attempt, SpeculateTraits, Straggler, View, setting
 from eclectus.maths.stragglers import overdue_after, percentile
 from eclectus.policies.speculate.shared import Copies
 
@@ -39,12 +43,21 @@ class Spark(Copies):
         least=0,
     )
 
+    @property
+    def traits(self) -> SpeculateTraits:
+        """It reads how far DagJobs are."""
+        return replace(super().traits, needs=frozenset({"jobs"}))
+
     def late(self, view: View, attempt: Attempt) -> Straggler | None:
         """By its age beside the median of those that have ended."""
-        siblings = attempt.siblings
-        limit = overdue_after(
-            siblings.ended, siblings.tasks, self.quantile, self.multiplier, self.least_runtime
-        )
+        siblings, of_job = attempt.siblings, view.jobs.of(attempt.task)
+        if of_job is None:
+            count, tasks = siblings.ended_count, siblings.tasks
+        else:
+            count, tasks = of_job[1].counts.succeeded, of_job[1].stage.tasks
+        if count < self.quantile * tasks or not siblings.ended:
+            return None
+        limit = overdue_after(siblings.ended, self.multiplier, self.least_runtime)
         if attempt.age <= limit:
             return None
         usual = percentile(siblings.ended, 0.5)
