@@ -56,7 +56,8 @@ class Stage:
 
     Either `image` with what its container runs, or a whole pod `template` with a `spec`. `seconds`: the
     expected run time of a task. `reads`: parents whose results it reads on their nodes. A container finds the
-    number of its task in TASK_INDEX. Raises SettingsError outside of a job's `with` block.
+    number of its task in TASK_INDEX. `max_parallel`: so many of its pods at most at a time. Raises
+    SettingsError outside of a job's `with` block.
     """
 
     name: str = field(kw_only=False)
@@ -68,6 +69,7 @@ class Stage:
     limits: Amounts = field(default_factory=dict)
     template: Mapping[str, Any] | None = None
     tasks: int | None = None
+    max_parallel: int | None = None
     retries: int | None = None
     seconds: float | None = None
     speculative: bool | None = None
@@ -106,6 +108,7 @@ class Stage:
         path = f"stage {self.name}"
         _check_name(f"{path}: name", self.name, STAGE_NAME_CHARACTERS)
         _check_number(f"{path}: tasks", self.tasks, 1, MAX_TASKS)
+        _check_number(f"{path}: max_parallel", self.max_parallel, 1, MAX_TASKS)
         _check_number(f"{path}: retries", self.retries, 0, MAX_RETRIES)
         if self.seconds is not None and not 0 < self.seconds < float("inf"):
             raise SettingsError(f"{path}: seconds", f"must be above 0, not {self.seconds}")
@@ -117,6 +120,7 @@ class Stage:
             dependsOn=[each.name for each in self.all_parents],
             inputs=[{"stage": each.name} for each in self.reads],
             tasks=self.tasks,
+            maxParallel=self.max_parallel,
             retries=self.retries,
             estimate=_given(seconds=self.seconds),
             speculative=self.speculative,
@@ -155,6 +159,7 @@ class DagJob:
     pool: str | None = None
     weight: float | None = None
     altruism: float | None = None
+    max_parallel: int | None = None
     deadline_seconds: int | None = None
     ttl_seconds_after_finished: int | None = None
     speculative: bool | None = None
@@ -178,6 +183,7 @@ class DagJob:
     def check(self) -> None:
         """Raises SettingsError for a name, a number or a dependency that no cluster would take."""
         _check_name("name", self.name, JOB_NAME_CHARACTERS - (GENERATED_CHARACTERS if self.generate else 0))
+        _check_number("max_parallel", self.max_parallel, 1, MAX_TASKS_OF_JOB)
         if not 1 <= len(self.stages) <= MAX_STAGES:
             raise SettingsError("stages", f"there must be 1 to {MAX_STAGES} of them, not {len(self.stages)}")
         for each in self.stages:
@@ -210,6 +216,7 @@ class DagJob:
             pool=self.pool,
             weight=self.weight,
             altruism=self.altruism,
+            maxParallel=self.max_parallel,
             deadlineSeconds=self.deadline_seconds,
             ttlSecondsAfterFinished=self.ttl_seconds_after_finished,
             speculative=self.speculative,

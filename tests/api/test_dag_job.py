@@ -41,6 +41,8 @@ def test_the_bounds_are_those_of_the_definition():
     stages = SCHEMA["spec"]["properties"]["stages"]
     assert stages["maxItems"] == STATUS["properties"]["stages"]["maxItems"] == api.MAX_STAGES
     assert STAGE["properties"]["tasks"]["maximum"] == api.MAX_TASKS
+    assert STAGE["properties"]["maxParallel"]["maximum"] == api.MAX_TASKS
+    assert SCHEMA["spec"]["properties"]["maxParallel"]["maximum"] == api.MAX_TASKS_OF_JOB
     assert STAGE["properties"]["retries"]["maximum"] == api.MAX_RETRIES
     assert STAGE["properties"]["name"]["maxLength"] == api.STAGE_NAME_CHARACTERS
     assert any(f"<= {api.MAX_TASKS_OF_JOB}" in each["rule"] for each in stages["x-kubernetes-validations"])

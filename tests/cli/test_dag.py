@@ -201,6 +201,20 @@ def test_what_has_gone_wrong_stands_below_the_table():
     assert last == "shop/etl: task read-3 failed 4 times"
 
 
+@pytest.mark.parametrize(
+    ("spec", "of_stage", "said"),
+    [
+        ({"maxParallel": 3}, {"maxParallel": 2}, "maxParallel of the stage is 2"),
+        ({"maxParallel": 3}, {}, "maxParallel of the job is 3"),
+        ({"maxParallel": 4}, {"maxParallel": 4}, "the operator creates a bounded number ahead"),
+    ],
+)
+def test_tasks_that_a_limit_holds_back_say_so(spec, of_stage, said):
+    status = running({"name": "read", "waiting": 2, "running": 2})
+    found = row(status, stages=[stage("read", tasks=4, **of_stage)], spec=spec)
+    assert why(found)["read"] == [f"2 tasks without a pod yet: {said}"]
+
+
 def test_the_table_of_stages():
     long = "0/30 nodes are available: " + "30 Insufficient cpu, " * 9
     status = running({"name": "read", "waiting": 3, "running": 1, "runSeconds": 9.0})

@@ -61,16 +61,18 @@ def test_every_field_that_is_given_arrives_and_the_operator_accepts_it():
         ttl_seconds_after_finished=0,
         speculative=False,
         suspend=True,
+        max_parallel=9,
     )
     with job:
         a = Stage("a", image=IMAGE, command=["run"], env={"K": "v"}, limits={"memory": "1Gi"}, retries=0)
-        Stage("b", template=template, seconds=2.5, speculative=True, reads=[a], tasks=3)
+        Stage("b", template=template, seconds=2.5, speculative=True, reads=[a], tasks=3, max_parallel=2)
     made = job.manifest()
     assert made["metadata"] == {"generateName": "j-", "namespace": "n", "labels": {"team": "t"}}
     spec = msgspec.convert(made["spec"], DagJobSpec, strict=True)
     assert (spec.pool, spec.weight, spec.altruism, spec.deadline_seconds) == ("p", 2, 0, 60)
     assert (spec.ttl_seconds_after_finished, spec.speculative, spec.suspend) == (0, False, True)
     first, second = spec.stages
+    assert (spec.max_parallel, first.max_parallel, second.max_parallel) == (9, None, 2)
     container = first.template["spec"]["containers"][0]
     assert (container["command"], container["env"]) == (["run"], [{"name": "K", "value": "v"}])
     assert (container["resources"], first.retries) == ({"limits": {"memory": "1Gi"}}, 0)
@@ -86,6 +88,7 @@ def test_every_field_that_is_given_arrives_and_the_operator_accepts_it():
         ({"name": "Extract"}, "stage Extract: name: 'Extract' must be"),
         ({"name": "a" * 41}, "must be 1 to 40 of a-z"),
         ({"tasks": 0}, "stage a: tasks: must be 1 to 10,000, not 0"),
+        ({"max_parallel": 0}, "stage a: max_parallel: must be 1 to 10,000, not 0"),
         ({"retries": 21}, "stage a: retries: must be 0 to 20, not 21"),
         ({"seconds": float("nan")}, "stage a: seconds: must be above 0"),
     ],

@@ -9,7 +9,7 @@ from msgspec import convert
 
 from eclectus.api.dag_job import DagJob
 from eclectus.cli.main import program
-from eclectus.config.jobs import PARALLELISM, dag_jobs_of
+from eclectus.config.jobs import PAUSED, dag_jobs_of
 from eclectus.model.errors import SettingsError
 from eclectus_e2e.paths import CHECKOUT
 
@@ -70,11 +70,11 @@ def test_what_is_made_can_be_read_as_a_dag_job():
 
 def test_the_command_prints_dag_jobs_and_notes(tmp_path):
     path = tmp_path / "jobs.yaml"
-    path.write_text(yaml.safe_dump(job(completions=4)))
+    path.write_text(yaml.safe_dump(job(completions=4, parallelism=0)))
     done = CliRunner().invoke(program, ["dag", "from-job", str(path), "--name", "night"])
     assert done.exit_code == 0, done.output
     assert yaml.safe_load(done.stdout)["metadata"]["name"] == "night"
-    assert done.stderr == f"no counterpart: {path}: Job load: parallelism 1: {PARALLELISM}\n"
+    assert done.stderr == f"no counterpart: {path}: Job load: parallelism 0: {PAUSED}\n"
     refused = CliRunner().invoke(program, ["dag", "from-job", str(tmp_path / "none.yaml")])
     assert "none.yaml: cannot be read" in str(refused.exception)
 
@@ -115,10 +115,16 @@ def test_a_task_is_retried_as_often_as_a_job_of_one_pod(spec, retries):
 IGNORED = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
 
 
+def test_no_more_pods_run_at_a_time_than_before():
+    assert stage_of(job(completions=9, parallelism=3))["maxParallel"] == 3
+    assert stage_of(job(completions=9))["maxParallel"] == 1, "as a Job has it by default"
+    assert "maxParallel" not in stage_of(job(completions=3, parallelism=9))
+
+
 @pytest.mark.parametrize(
     ("spec", "note"),
     [
-        ({"completions": 9, "parallelism": 3}, "parallelism 3: a DagJob starts what there"),
+        ({"completions": 9, "parallelism": 0}, "parallelism 0: starts nothing"),
         (
             {"parallelism": 3},
             "parallelism without completions: a Job without completions ends with the first",

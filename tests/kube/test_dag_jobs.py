@@ -37,6 +37,11 @@ def test_parents_come_before_their_children() -> None:
     assert [each.parents for each in found] == [(), (0,), (0,), (1, 2)]
 
 
+def test_limits_of_tasks_at_a_time_are_read_and_at_least_1() -> None:
+    found = job(stage("a", maxParallel=3), stage("b", maxParallel=-1), spec={"maxParallel": 9})
+    assert (found.max_parallel, [each.max_parallel for each in found.stages]) == (9, [3, 1])
+
+
 @given(st.data())
 def test_every_stage_is_listed_once_and_after_its_parents(data: st.DataObject) -> None:
     names = data.draw(st.permutations([f"s{number}" for number in range(8)]))

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
+from carbyne_cases import planner_of
 from dag_world import DagWorld, job, stage
 from eclectus.accounts.known_jobs import KnownJob
 from eclectus.framework import Place
@@ -283,3 +284,36 @@ def test_who_lends_is_asked_of_each_job_once_where_none_wants_more(monkeypatch: 
         return asked["all"]
 
     assert asked_beside(80) < 3 * asked_beside(40)
+
+
+@pytest.mark.parametrize("limits", [{"max_parallel": 1}, {}], ids=["of the stage", "of the job"])
+@IN_POOLS
+def test_a_job_does_not_lend_the_time_that_its_limit_takes(limits: dict[str, int], in_pools: bool) -> None:
+    """Ten tasks one after another take 100 s, so the first of them cannot wait for what b takes, 50 s."""
+    stages = stage("b", 1, 100, 50), stage("a", 10, 100, 10, **limits)
+    slow = job("J1", *stages, **({} if limits else {"max_parallel": 2}))
+    pools, jobs = one_pool_each([slow, job("J2", stage("s", 40, 250, 10))], in_pools=in_pools)
+    run = world(pools=pools)
+    run.submit(*jobs)
+    in_time = 100.0 if limits else 80.0
+    assert run.plans["J1"][0].finish_seconds == pytest.approx(in_time)
+    assert run.run().ends["J1"] <= in_time + 10.0, "one task of J2 may be in the way"
+
+
+def test_a_job_is_entitled_to_no_more_than_may_run_at_a_time() -> None:
+    run = world(4.0)
+    run.submit(job("J1", stage("a", 10, 500, 10, max_parallel=2)), job("J2", stage("s", 40, 500, 10)))
+    assert dict(run.plans["J1"][0].share) == {"cpu": 1000}
+    assert dict(run.plans["J2"][0].share) == {"cpu": 3000}
+    assert not run.plans["J1"][-1].lent
+
+
+def test_a_limit_that_is_lowered_moves_the_deadline() -> None:
+    """It is no delay by what was lent: without it all that is left would be due at once."""
+    run = world(1.0)
+    whole = job("J1", stage("a", 8, 500, 10))
+    run.submit(whole)
+    planned = planner_of(run).jobs["uid-J1"]
+    assert planned.deadline.at == pytest.approx(40.0)
+    run.step(JobSeen(replace(whole, max_parallel=1)))
+    assert (planned.deadline.at, planned.deadline.slips) == (pytest.approx(70.0), 1)

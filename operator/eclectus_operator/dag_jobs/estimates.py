@@ -15,7 +15,7 @@ from eclectus.api.dag_job import DagJob, DagJobMeta, DagJobSpec, EstimateSource,
 from eclectus.api.names import ESTIMATED_SECONDS, JOB_KEY_LABEL, JOB_WORK_SECONDS, OPERATOR_KEYS, PATH_SECONDS
 from eclectus.maths.longest_paths import longest_paths
 from eclectus_operator.convert import shape_problem
-from eclectus_operator.dag_jobs.tasks import Tasks
+from eclectus_operator.dag_jobs.tasks import Tasks, is_gang
 
 MOST_RUNS = 5  # the last ones: an older run says less about the next
 _NUMBERED = re.compile(r"(.+?)[-.]?[0-9]+")
@@ -114,7 +114,8 @@ def stage_graph(job: DagJob, history: History, *, is_valid: bool = False) -> Sta
 
 def problems(spec: DagJobSpec) -> list[str]:
     """What is wrong with a spec that passed its schema, each with its path; empty if it is valid."""
-    return [*_of_graph(spec), *(wrong for stage in spec.stages for wrong in _of_template(stage))]
+    of_templates = [wrong for stage in spec.stages for wrong in _of_template(stage)]
+    return [*_of_graph(spec), *(of_templates or _of_limits(spec))]
 
 
 def ordered(spec: DagJobSpec) -> list[Stage]:
@@ -135,6 +136,17 @@ def _of_graph(spec: DagJobSpec) -> Iterator[str]:
     except CycleError as error:
         circle = " -> ".join(reversed(error.args[1]))
         yield f"stages: {circle} depend on each other in a circle, so none of them could ever start"
+
+
+def _of_limits(spec: DagJobSpec) -> Iterator[str]:
+    for stage in spec.stages:
+        limits = {"maxParallel": spec.max_parallel, f"stages[{stage.name}].maxParallel": stage.max_parallel}
+        for path, most in limits.items():
+            if most is not None and most < stage.tasks and is_gang(stage):
+                yield (
+                    f"{path}: the {stage.tasks} pods of stage {stage.name} are a pod group, which starts "
+                    f"when all of them exist, so it could never start with {most} at a time"
+                )
 
 
 def _of_template(stage: Stage) -> Iterator[str]:

@@ -8,6 +8,7 @@ from eclectus.kubeclient.api_errors import ApiError
 from eclectus.kubeclient.client import Object
 from eclectus.maths.copies import Step
 from eclectus_operator import copied_pods
+from eclectus_operator.dag_jobs.parallel import Rooms
 from eclectus_operator.dag_jobs.task_pods import NewPod, TaskPod
 from eclectus_operator.dag_jobs.tasks import Tasks, parse_indexes
 from eclectus_operator.operator_context import NotLeadingError, Sync
@@ -47,8 +48,10 @@ class JobCopies(Sync):
         recorded = next((each for each in self.job.status.stages if each.name == tasks.stage.name), None)
         return recorded is not None and index in parse_indexes(recorded.completed_indexes, tasks.stage.tasks)
 
-    async def start(self, tasks: Mapping[str, Tasks], hints: Mapping[str, Mapping[str, str]]) -> None:
-        """Make the copies that are asked for. `hints`: annotations by stage."""
+    async def start(
+        self, tasks: Mapping[str, Tasks], hints: Mapping[str, Mapping[str, str]], rooms: Rooms
+    ) -> None:
+        """Make the copies that are asked for. `hints`: annotations by stage; `rooms`: what limits leave."""
         self.pauses.forget_but(pod.uid for each in tasks.values() for pod in each.active.values())
         starts = [
             (each.stage, index, race.original)
@@ -57,6 +60,7 @@ class JobCopies(Sync):
             if race.step is Step.CREATE and race.original is not None
         ]
         asked = [one for one in starts if not self.pauses.holds(one[2].uid, self.now)]
+        asked = [one for one in asked if rooms.take(one[0].name)]  # others when a pod has ended
         for stage, index, original in asked[:MOST_STARTS]:
             await self._start(stage, index, original, hints[stage.name])
         if len(asked) > MOST_STARTS:

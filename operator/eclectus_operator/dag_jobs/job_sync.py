@@ -35,6 +35,7 @@ from eclectus_operator.dag_jobs.job_pools import JobPools, asked_pools
 from eclectus_operator.dag_jobs.job_status import Observed, Problem, StatusUpdate, status_update
 from eclectus_operator.dag_jobs.late_pods import LatePods, SlowNodes, note_slow, overdue
 from eclectus_operator.dag_jobs.node_results import inputs_hint
+from eclectus_operator.dag_jobs.parallel import Rooms
 from eclectus_operator.dag_jobs.quotas import Quotas
 from eclectus_operator.dag_jobs.task_pods import NewPod, TaskPod, factors_text
 from eclectus_operator.dag_jobs.tasks import MOST_WRITES, Tasks, assess_job, next_steps, second_successes
@@ -205,7 +206,10 @@ class JobSync(Sync):
         hints = self._hints(graph, tasks, {new.stage.name for new in steps.create})
         if not self.job.spec.suspend:
             await self._create_pods(seen, steps.create, hints)
-        await self._race(tasks, hints)
+        rooms = Rooms.of(self.job, tasks)
+        for new in steps.create:
+            rooms.take(new.stage.name)
+        await self._race(tasks, hints, rooms)
         self._plan_next(update, tasks)
 
     def _hints(
@@ -219,18 +223,21 @@ class JobSync(Sync):
         return found
 
     async def _race(
-        self, tasks: Mapping[str, Tasks], hints: Mapping[str, Mapping[str, str]] | None = None
+        self,
+        tasks: Mapping[str, Tasks],
+        hints: Mapping[str, Mapping[str, str]] | None = None,
+        rooms: Rooms | None = None,
     ) -> None:
         """End the pods that have lost to their copies, or before them; make the copies that are asked for.
 
-        `hints`: annotations by stage; None: the job has ended, so no copy is made.
+        `hints`: annotations by stage, `rooms`: for how many; None: the job has ended, so no copy is made.
         """
         if not any(each.copies for each in tasks.values()):
             return
         copies = JobCopies(self.context, self.job, self.memory.pauses, may_copy=self._may_copy)
         await copies.settle(tasks)
-        if hints is not None:
-            await copies.start(tasks, hints)
+        if hints is not None and rooms is not None:
+            await copies.start(tasks, hints, rooms)
         self.wake_by(copies.wake_at)
 
     @property

@@ -25,7 +25,7 @@ Pods are created lazily: of stages whose parents have finished, and only as many
 waiting for a node. A pod that waits costs etcd, quota and every scheduler's attention, and a longer queue of
 them starts nothing earlier. The stages that are ready share that number, so that one whose pods find no
 node does not stop the others. The pods of a gang are all created: it starts when all of them exist.
-Where Pools limit what starts, fewer wait (quotas.py).
+Where Pools limit what starts, fewer wait (quotas.py), and `maxParallel` limits how many exist (parallel.py).
 
 Pods that have succeeded are kept for their logs, up to a number. Beyond it the oldest are deleted, once the
 status records that they have succeeded.
@@ -43,6 +43,7 @@ from eclectus.api.common import time_seconds
 from eclectus.api.dag_job import DagJob, FailedTasks, Stage, StageStatus
 from eclectus.kube.cluster_objects import COSCHEDULING_LABEL
 from eclectus.maths.copies import NO_POD, Attempt, Doing, Step, next_step
+from eclectus_operator.dag_jobs import parallel
 from eclectus_operator.dag_jobs.task_pods import QUOTA_REASON, NewPod, TaskPod
 from eclectus_operator.races import Race
 
@@ -77,6 +78,7 @@ class Tasks:
         default_factory=dict
     )  # of tasks that straggle, or whose copies exist
     run_seconds: float | None = None
+    unended: int = 0  # pods that have not ended, copies too; not those that a silent node should have ended
 
     @property
     def is_complete(self) -> bool:
@@ -197,9 +199,17 @@ def assess(
         found.add(index, own, failures.get(index, 0), rules, now, has_succeeded=index in succeeded)
     run = _median_run(by_task.values()) or recorded.run_seconds
     every = {index: tuple(own) for index, own in by_task.items()}
-    obsolete = tuple(found.obsolete)
     return Tasks(
-        stage, succeeded, failures, found.active, found.not_before, obsolete, every, found.copies, run
+        stage,
+        succeeded,
+        failures,
+        found.active,
+        found.not_before,
+        tuple(found.obsolete),
+        every,
+        found.copies,
+        run,
+        unended=sum(_may_run(pod, now) for own in every.values() for pod in own),
     )
 
 
@@ -350,13 +360,20 @@ def _next_pods(
     ]
     if not ready:
         return []
-    gangs = {each.stage.name for each in ready if _is_gang(each.stage)}
+    gangs = {each.stage.name for each in ready if is_gang(each.stage)}
     share = max(1, most_waiting // max(1, len(ready) - len(gangs)))
+    asked = []
+    for each in ready:
+        lacking = len(each.startable)
+        if each.stage.name in gangs:
+            asked.append(parallel.Asked(each.stage.name, each.unended, lacking, is_gang=True))
+        else:
+            pods = min(share - each.not_started, _quota(each, first_pods), lacking)
+            asked.append(parallel.Asked(each.stage.name, each.unended, max(0, pods)))
+    allowed = parallel.Rooms.of(job, tasks).allowed(asked)
     found: list[NewPod] = []
     for each in sorted(ready, key=lambda tasks: tasks.stage.name in gangs):
-        is_gang = each.stage.name in gangs
-        wanted = MOST_WRITES if is_gang else min(share - each.not_started, _quota(each, first_pods))
-        room = min(wanted, MOST_WRITES - len(found))
+        room = min(allowed[each.stage.name], MOST_WRITES - len(found))
         for index in each.startable[: max(0, room)]:
             failures, others = each.failures.get(index, 0), each.pods.get(index, ())
             found.append(NewPod(job, each.stage, index, failures, others))
@@ -373,7 +390,7 @@ def _quota(tasks: Tasks, first_pods: int | None) -> int:
     return max(first_pods, tasks.held) - waiting
 
 
-def _is_gang(stage: Stage) -> bool:
+def is_gang(stage: Stage) -> bool:
     """Whether its pods name a PodGroup, of Kubernetes or of coscheduling."""
     labels = (stage.template.get("metadata") or {}).get("labels") or {}
     return COSCHEDULING_LABEL in labels or bool(stage.template["spec"].get("schedulingGroup"))
@@ -424,6 +441,11 @@ def _counts(pod: TaskPod, own: Iterable[TaskPod]) -> bool:
         each.copy_of == pod.uid and each.deletion is None and (each.has_succeeded or not each.has_ended)
         for each in own
     )
+
+
+def _may_run(pod: TaskPod, now: float) -> bool:
+    """Whether it has not ended, as far as that is known; of one on a silent node that is given up."""
+    return not pod.has_ended and (pod.deletion is None or now < pod.deletion + OVERDUE_SECONDS)
 
 
 def _active(

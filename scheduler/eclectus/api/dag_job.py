@@ -53,7 +53,8 @@ class StageInput(Struct, frozen=True, rename="camel"):
 class Stage(Struct, frozen=True, rename="camel"):
     """Equal tasks. `template`: the pod template of each; `retries`: how often each may fail and run again.
 
-    `speculative`: whether tasks that straggle may get a copy; None: as the job says.
+    `speculative`: whether tasks that straggle may get a copy; None: as the job says. `max_parallel`: how many
+    pods there are at most at a time that have not ended; None: no limit.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Stage(Struct, frozen=True, rename="camel"):
     retries: int = 3
     inputs: tuple[StageInput, ...] = ()
     speculative: bool | None = None
+    max_parallel: int | None = None
 
 
 class PodDeadlines(Struct, frozen=True, rename="camel"):
@@ -83,6 +85,7 @@ class DagJobSpec(Struct, frozen=True, rename="camel"):
     """What to run, with which share of which pool.
 
     `retry`: how often the job as a whole may fail and run again, which its user asks for each time.
+    `max_parallel`: as that of a stage, over all stages.
     """
 
     stages: tuple[Stage, ...]
@@ -95,6 +98,7 @@ class DagJobSpec(Struct, frozen=True, rename="camel"):
     speculative: bool = False
     pod_deadlines: PodDeadlines = PodDeadlines()
     retry: int = 0
+    max_parallel: int | None = None
 
     @property
     def with_retry(self) -> DagJobSpec:

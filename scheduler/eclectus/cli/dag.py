@@ -264,7 +264,7 @@ def _row(job: DagJob, waits: Waits, now: datetime) -> Row:
         "message": message,
         "tasks": {
             "succeeded": sum(each.succeeded for each in status.stages),
-            "all": sum(each.tasks for each in job.spec.stages),
+            "all": _tasks_of(job),
         },
         "createdTime": meta.creation_timestamp,
         "startTime": status.start_time,
@@ -362,4 +362,18 @@ def _why(
         yield f"{count(number, 'pod')}: {' '.join(message.split())}"
     without = status.waiting - len(messages)
     if without > 0:
-        yield f"{count(without, 'task')} without a pod yet: the operator creates a bounded number ahead"
+        yield f"{count(without, 'task')} without a pod yet: {_most_pods(job, stage)}"
+
+
+def _most_pods(job: DagJob, stage: Stage) -> str:
+    """Why the operator does not create the pods of all tasks at once."""
+    of_job, of_stage, tasks = job.spec.max_parallel, stage.max_parallel, _tasks_of(job)
+    if of_stage is not None and of_stage < stage.tasks:
+        return f"maxParallel of the stage is {of_stage}"
+    if of_job is not None and of_job < tasks:
+        return f"maxParallel of the job is {of_job}"
+    return "the operator creates a bounded number ahead"
+
+
+def _tasks_of(job: DagJob) -> int:
+    return sum(each.tasks for each in job.spec.stages)

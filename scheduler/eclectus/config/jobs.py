@@ -28,7 +28,7 @@ IGNORE_DISRUPTION = {
     "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
 }
 
-PARALLELISM = "a DagJob starts what there is room for; a Pool with maxShare limits it (docs/pools.md)"
+PAUSED = "starts nothing, as `suspend: true` does; here as many pods at a time as there is room for"
 WORK_QUEUE = (
     "a Job without completions ends with the first pod that succeeds; each of the tasks must succeed here"
 )
@@ -170,14 +170,15 @@ def _stage(job: _Job, notes: list[str]) -> Object:
         raise SettingsError(where, f"would have {tasks} tasks; a stage has 1 to {MAX_TASKS:,}")
     if completions is None and tasks > 1:
         notes.append(f"{where}: parallelism without completions: {WORK_QUEUE}")
-    elif parallelism < tasks:
-        notes.append(f"{where}: parallelism {parallelism}: {PARALLELISM}")
+    elif not parallelism:
+        notes.append(f"{where}: parallelism 0: {PAUSED}")
     rules = _mapping(spec.get("podFailurePolicy"), f"{where}: podFailurePolicy").get("rules") or []
     if any(rule != IGNORE_DISRUPTION for rule in rules):
         notes.append(f"{where}: podFailurePolicy: DagJobs ignore disruptions, and count all other failures")
     return {
         "name": _stage_name(job),
         "tasks": tasks,
+        **({"maxParallel": parallelism} if 0 < parallelism < tasks else {}),
         "retries": _retries(job, tasks, notes),
         "template": _template(job, notes),
     }

@@ -87,6 +87,7 @@ def job_from(job: DagJob, shape: Shape) -> Job:
         slip_seconds=min(plan.slip_seconds, MOST),
         lent_seconds=_in_model_units(plan.lent_seconds),
         borrowed_seconds=_in_model_units(plan.borrowed_seconds),
+        max_parallel=_limit(spec.max_parallel),
     )
 
 
@@ -136,7 +137,12 @@ def _stage(
         seconds=stage.estimate.seconds,
         parents=tuple(sorted(place[parent] for parent in stage.depends_on)),
         asked_pool=labels.get(POOL_LABEL, ""),
+        max_parallel=_limit(stage.max_parallel),
     )
+
+
+def _limit(most: int | None) -> int | None:
+    return None if most is None else max(most, 1)
 
 
 def _field(at: int) -> str:

@@ -32,7 +32,7 @@ class StageLeft(Struct, frozen=True, gc=False):
     """What has not succeeded of a stage. A stage of which nothing is left keeps its place in the list.
 
     `parents`: indices into the list of stages, each smaller than the stage's own. `running`: (seconds until
-    they are expected to end, tasks).
+    they are expected to end, tasks). `most`: how many tasks may run at a time; None: no limit.
     """
 
     waiting: int  # tasks that have not started
@@ -40,12 +40,13 @@ class StageLeft(Struct, frozen=True, gc=False):
     seconds: float  # estimated run time of a task
     parents: tuple[int, ...] = ()
     running: tuple[tuple[float, int], ...] = ()
+    most: int | None = None
 
 
 class Remaining(Struct, frozen=True, gc=False):
     """The stages of a job that is planned in a share, `quota`; lists by stage."""
 
-    quota: list[int]  # by resource: the share, and at least one task
+    quota: list[int]  # by resource: the share, and at least one task; then the limits of tasks at a time
     waiting: list[int]
     ticks: list[int]  # of a task
     needs: list[Needs]
@@ -55,8 +56,11 @@ class Remaining(Struct, frozen=True, gc=False):
     tails: list[int]  # ticks from the start of a task to the end of the job: the bottom level
 
 
-def remaining(stages: Sequence[StageLeft], share: Sequence[float]) -> Remaining:
-    """The stages in ticks. ValueError for what cannot be planned, with the index of the stage."""
+def remaining(stages: Sequence[StageLeft], share: Sequence[float], most: int | None = None) -> Remaining:
+    """The stages in ticks; `most`: how many tasks of all stages may run at a time, None: no limit.
+
+    ValueError for what cannot be planned, with the index of the stage.
+    """
     _check(stages, share)
     needs = [tuple((r, amount) for r, amount in enumerate(stage.demand) if amount) for stage in stages]
     ticks = [max(round(stage.seconds * TICKS_A_SECOND), LEAST_TICKS) for stage in stages]
@@ -79,6 +83,7 @@ def remaining(stages: Sequence[StageLeft], share: Sequence[float]) -> Remaining:
         if children[at]:
             tails[at] += max(tails[child] for child in children[at])
     quota, waiting = _quota(stages, needs, share), [stage.waiting for stage in stages]
+    _add_limits(quota, needs, stages, most)
     return Remaining(quota, waiting, ticks, needs, running, parents, children, tails)
 
 
@@ -100,6 +105,20 @@ def _quota(stages: Sequence[StageLeft], needs: list[Needs], share: Sequence[floa
                 if amount > quota[resource]:
                     quota[resource] = amount
     return quota
+
+
+PLACE = 1_000_000  # of one task in a limit: units of several tasks need parts of it
+
+
+def _add_limits(quota: list[int], needs: list[Needs], stages: Sequence[StageLeft], most: int | None) -> None:
+    """A limit of tasks at a time is a resource more, of which each task needs one place."""
+    tasks = [stage.waiting + sum(count for _, count in stage.running) for stage in stages]
+    limits = [(most, range(len(stages))), *((stage.most, (at,)) for at, stage in enumerate(stages))]
+    for limit, members in limits:
+        if limit is not None and limit < sum(tasks[at] for at in members):
+            for at in members:
+                needs[at] = *needs[at], (len(quota), PLACE)
+            quota.append(limit * PLACE)
 
 
 def _check(stages: Sequence[StageLeft], share: Sequence[float]) -> None:
@@ -481,15 +500,17 @@ def planned(
     ranks: Sequence[float] | None = None,
     *,
     by_alignment: bool = False,
+    most: int | None = None,
 ) -> Plan:
     """Plan the remaining stages of a job in its share, amounts by resource.
 
     `ranks`: of each stage, least first; None: the longest path to the end of the job first. `by_alignment`:
     the stage that is aligned best with what is free of the share first, and of equal ones that of least rank.
+    `most`: how many tasks may run at a time.
     A share that holds no task of some stage is planned as if it held one. ValueError for numbers that are
     negative or not finite, and for parents that do not come before their children.
     """
-    work = remaining(stages, share)
+    work = remaining(stages, share, most)
     order = positions([-tail for tail in work.tails] if ranks is None else ranks)
     units, starts = _packed(work, order, by_alignment=by_alignment)
     length = max([0, *(each.end for each in starts), *(end for end, _, _ in units.running)])

@@ -16,6 +16,7 @@ class JobStage(Struct, frozen=True, gc=False):
     parents: tuple[int, ...] = ()
     succeeded: int = 0  # tasks that have succeeded, as the job's controller has counted them
     asked_pool: str = ""  # the Pool that its pods ask for by a label of their own; empty: the job's
+    max_parallel: int | None = None  # how many of its tasks may run at a time; None: no limit
 
 
 class Job(Struct, frozen=True, gc=False):
@@ -35,6 +36,7 @@ class Job(Struct, frozen=True, gc=False):
     slip_seconds: float = 0.0  # by how much in all
     lent_seconds: Amounts = ()  # what it has lent so far, as written before: amounts times seconds
     borrowed_seconds: Amounts = ()
+    max_parallel: int | None = None  # how many of its tasks may run at a time; None: no limit
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"

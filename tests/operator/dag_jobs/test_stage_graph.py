@@ -47,6 +47,17 @@ def test_what_is_wrong_is_named(stages, problem):
     assert problem in found
 
 
+@pytest.mark.parametrize("of_pods", [{"schedulingGroup": {"podGroupName": "g"}}, {}])
+def test_a_pod_group_that_is_larger_than_its_limit_could_never_start(of_pods):
+    labels = {} if of_pods else {"scheduling.x-k8s.io/pod-group": "g"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c"}], **of_pods}}
+    gang = stage("a", tasks=4, template=template, maxParallel=3)
+    (found,) = problems(spec(gang, stage("b", tasks=9, maxParallel=1)))
+    assert found.startswith("stages[a].maxParallel: the 4 pods of stage a are a pod group, which starts when")
+    (found,) = problems(stored(dag_job(stages=[{**gang, "maxParallel": 4}], maxParallel=2)).spec)
+    assert found.startswith("maxParallel: the 4 pods of stage a")
+
+
 @pytest.mark.parametrize(("kind", "key"), [("labels", INSTANCE_LABEL), ("annotations", ROOM_ANNOTATION)])
 def test_a_template_cannot_pass_for_a_probe(kind, key):
     """Admission lets the operator alone create such pods: a DagJob must be no way around that."""

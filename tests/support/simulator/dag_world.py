@@ -194,7 +194,7 @@ class DagWorld:
             parents = [owner.stages[at] for at in each.parents]
             if all(self.done.get((owner.name, parent.name), 0) == parent.tasks for parent in parents):
                 key = (owner.name, each.name)
-                while self.created.get(key, 0) < each.tasks:
+                while self.created.get(key, 0) < each.tasks and self._may_create(owner, each):
                     self.created[key] = self.created.get(key, 0) + 1
                     self._serial += 1
                     task = make_task(
@@ -205,6 +205,11 @@ class DagWorld:
                     task = self.tasks[task.uid] = replace(task, namespace=owner.namespace)
                     events.append(TaskSeen(task))
         return events
+
+    def _may_create(self, owner: Job, of: JobStage) -> bool:
+        pods = [task.stage for task in self.tasks.values() if task.job == owner.uid]
+        limits = (owner.max_parallel, len(pods)), (of.max_parallel, pods.count(of.name))
+        return all(most is None or there < most for most, there in limits)
 
     def _forget(self, task: Task) -> None:
         """A task has been lost: another one is created."""

@@ -248,6 +248,23 @@ def test_what_can_never_run_is_refused_or_fails_at_once(admin, operator):
         change(admin, "good", stages=[work("a", tasks=2)])
 
 
+def test_no_more_pods_exist_at_a_time_than_may(admin, operator):
+    gang = {"metadata": {"labels": {"scheduling.x-k8s.io/pod-group": "g"}}, "spec": PROBE["spec"]}
+    for fields, spec in (({"maxParallel": 2}, {}), ({}, {"maxParallel": 2})):
+        with pytest.raises(ApiError, match="maxParallel must be at least the tasks"):
+            submit(admin, "refused", work("a"), stage("g", tasks=3, template=gang, **fields), **spec)
+    long = {"tasks": 4, "seconds": 600}
+    submit(admin, "job", work("a", maxParallel=1, **long), work("b", **long), maxParallel=3)
+    wait("three run", lambda: len(running(admin)) == 3)
+    assert sorted(name[:6] for name in admin.pods()) == ["job-a-", "job-b-", "job-b-"]
+    change(admin, "job", maxParallel=4)
+    wait("one more runs", lambda: len(running(admin)) == 4)
+    (first,) = [name for name in running(admin) if name.startswith("job-a-0-")]
+    report(admin, first, "Succeeded", 0)
+    wait("the next one runs", lambda: any(name.startswith("job-a-1-") for name in running(admin)))
+    assert len(running(admin)) == 4
+
+
 def test_a_quota_is_reported_and_the_job_goes_on_when_it_is_raised(admin, operator):
     path = f"/api/v1/namespaces/{admin.namespace}/resourcequotas"
     admin.send("POST", path, {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "1"}}})

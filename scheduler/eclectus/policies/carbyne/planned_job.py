@@ -215,6 +215,7 @@ class PlannedJob:
         self.counts = self.count()
         # What `remaining` has found, after the counts and the seconds that it is for.
         self._remaining: tuple[object, object, tuple[Vector, Vector]] | None = None
+        self.planned_limit = job.max_parallel  # of tasks at a time, with which it was planned
         self._planned_at = 0.0  # seconds
         self.planned_share = self.share
         self._to_start = [0] * len(job.stages)  # at that time
@@ -224,6 +225,11 @@ class PlannedJob:
     def count(self) -> tuple[StageCounts, ...]:
         """By stage."""
         return tuple([each.counts for each in self.known.stages])
+
+    def takes_other_limit(self) -> bool:
+        """Whether another number of tasks may run at a time than when it was planned, as from now on."""
+        before, self.planned_limit = self.planned_limit, self.known.job.max_parallel
+        return before != self.planned_limit
 
     @property
     def wants_more(self) -> bool:
@@ -236,15 +242,37 @@ class PlannedJob:
         if known is not None and known[0] is self.counts and known[1] is self.seconds:
             return known[2]
         worth = [1.0 if None in self.seconds else seconds or 0.0 for seconds in self.seconds]
-        work, most = [0.0] * len(self.share), [0.0] * len(self.share)
+        work = [0.0] * len(self.share)
         for at, count in enumerate(self.counts):
             tasks = count.to_start + count.on_nodes
             for resource, amount in enumerate(self.demands[at]):
-                most[resource] += tasks * amount
                 work[resource] += tasks * amount * worth[at]
-        found = tuple(work), tuple(most)
+        found = tuple(work), self._useful()
         self._remaining = self.counts, self.seconds, found
         return found
+
+    def _useful(self) -> Vector:
+        """The resources of all its remaining tasks; of no more than may run at a time, the largest."""
+        tasks, of_job = list[int](), self.known.job.max_parallel
+        for stage, count in zip(self.known.job.stages, self.counts, strict=True):
+            left, most = count.to_start + count.on_nodes, stage.max_parallel
+            tasks.append(left if most is None else min(left, max(most, count.on_nodes)))
+        if of_job is not None:
+            of_job = max(of_job, sum(count.on_nodes for count in self.counts))
+        return self._most_of(tasks, of_job)
+
+    def _most_of(self, tasks: Sequence[int], most: int | None) -> Vector:
+        """Of each resource what so many tasks of each stage request, at most `most` of all: the largest."""
+        if most is None or sum(tasks) <= most:
+            return tuple(self._requests(tasks))
+        found = []
+        for amounts in self._by_resource:
+            left, total = most, 0.0
+            for amount, count in sorted(zip(amounts, tasks, strict=True), reverse=True):
+                taken = min(count, left)
+                left, total = left - taken, total + taken * amount
+            found.append(total)
+        return tuple(found)
 
     def work_left(self) -> float:
         """Work of its tasks that have not started: sizes times seconds; inf if an estimate is missing."""
@@ -287,7 +315,9 @@ class PlannedJob:
             self._ranks = self._stage_order.ranks(stages, self.share)
         by_alignment = self._stage_order.by_alignment
         self.plan = (
-            None if stages is None else planned(stages, self.share, self._ranks, by_alignment=by_alignment)
+            None
+            if stages is None
+            else planned(stages, self.share, self._ranks, by_alignment=by_alignment, most=self.planned_limit)
         )
         self._planned_at, self.planned_share = now, self.share
         self._dues_until = -inf
@@ -317,7 +347,8 @@ class PlannedJob:
                 seconds = 0.0
             running = Counter(time_left(seconds, now, since(uid)) for uid in stage.on_nodes)
             whole, ends = tuple(map(int, self.demands[at])), tuple(running.items())
-            stages.append(StageLeft(stage.counts.to_start, whole, seconds, stage.stage.parents, ends))
+            parents, most = stage.stage.parents, stage.stage.max_parallel
+            stages.append(StageLeft(stage.counts.to_start, whole, seconds, parents, ends, most))
         return stages
 
     def let_lend_gains(self, *, lends: bool) -> None:
@@ -495,9 +526,15 @@ class PlannedJob:
 
         Whether because the job lends or because others have the room, which they do not give back.
         """
-        stages, is_ready = zip(self.counts, self.known.stages, strict=True), self.known.is_ready
-        idle = self._requests([each[0] if each[0] and is_ready(stage) else 0 for each, stage in stages])
-        return tuple(map(min, idle, self.entitled()))
+        idle, most = list[int](), self.known.job.max_parallel
+        for count, stage in zip(self.counts, self.known.stages, strict=True):
+            left, limit = count.to_start, stage.stage.max_parallel
+            if left and limit is not None:
+                left = min(left, max(limit - count.on_nodes, 0))
+            idle.append(left if left and self.known.is_ready(stage) else 0)
+        if most is not None:
+            most = max(most - sum(count.on_nodes for count in self.counts), 0)
+        return tuple(map(min, self._most_of(idle, most), self.entitled()))
 
     def _requests(self, tasks: Sequence[int]) -> list[float]:
         """What so many tasks of each stage request together."""

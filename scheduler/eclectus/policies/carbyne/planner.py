@@ -278,6 +278,8 @@ class Planner:
             is_lost = is_again and new.lost > old.lost
             if is_again or new.succeeded != old.succeeded:
                 self._unplanned[uid] = is_lost or self._unplanned.get(uid, False)
+        if job.takes_other_limit():  # with a lower one it ends later, and not because it has lent
+            self._unplanned[uid] = self._is_stale = True
         signature = known.job.weight, [each.is_done for each in job.counts]
         claims = known.job, [count.to_start + count.on_nodes for count in job.counts]
         self._is_stale |= signature != job.signature
