@@ -25,11 +25,14 @@ import yaml
 
 from eclectus.api.dag_job import (
     JOB_NAME_CHARACTERS,
+    MAX_PARAMETER_CHARACTERS,
+    MAX_PARAMETERS,
     MAX_RETRIES,
     MAX_STAGES,
     MAX_TASKS,
     MAX_TASKS_OF_JOB,
     STAGE_NAME_CHARACTERS,
+    VALUE_CHARACTERS,
 )
 from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOBS
 from eclectus.kube.requests import FieldError
@@ -43,6 +46,7 @@ REQUEST_SECONDS = 30.0
 GENERATED_CHARACTERS = 5  # that the API server appends to a generateName
 CONTAINER = "main"
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_PARAMETER = re.compile(r"[A-Za-z0-9_]{1,63}")
 
 Object = dict[str, Any]
 Amounts = Mapping[str, str | int]
@@ -148,8 +152,9 @@ class Stage:
 class DagJob:
     """A job of stages. With `generate` the API server appends five characters to the name.
 
-    The other fields are those of docs/dag-jobs.md. Raises SettingsError at the end of its `with` block for
-    what could never run, such as stages that depend on each other in a cycle.
+    A container finds each of the `parameters` in PARAM_NAME. The other fields are those of docs/dag-jobs.md.
+    Raises SettingsError at the end of its `with` block for what could never run, such as stages that depend
+    on each other in a cycle.
     """
 
     name: str = field(kw_only=False)
@@ -164,6 +169,7 @@ class DagJob:
     ttl_seconds_after_finished: int | None = None
     speculative: bool | None = None
     suspend: bool | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
     stages: list[Stage] = field(default_factory=list, init=False)
     _entered: list[Token[DagJob | None]] = field(default_factory=list, init=False, repr=False)
 
@@ -184,6 +190,7 @@ class DagJob:
         """Raises SettingsError for a name, a number or a dependency that no cluster would take."""
         _check_name("name", self.name, JOB_NAME_CHARACTERS - (GENERATED_CHARACTERS if self.generate else 0))
         _check_number("max_parallel", self.max_parallel, 1, MAX_TASKS_OF_JOB)
+        _check_parameters(self.parameters)
         if not 1 <= len(self.stages) <= MAX_STAGES:
             raise SettingsError("stages", f"there must be 1 to {MAX_STAGES} of them, not {len(self.stages)}")
         for each in self.stages:
@@ -221,6 +228,7 @@ class DagJob:
             ttlSecondsAfterFinished=self.ttl_seconds_after_finished,
             speculative=self.speculative,
             suspend=self.suspend,
+            parameters=[{"name": name, "value": value} for name, value in self.parameters.items()],
             stages=[each.manifest() for each in self.stages],
         )
         return {"apiVersion": API_VERSION, "kind": DAG_JOB, "metadata": metadata, "spec": spec}
@@ -269,6 +277,22 @@ def _check_name(path: str, name: str, most: int) -> None:
     if not _NAME.fullmatch(name) or len(name) > most:
         raise SettingsError(
             path, f"{name!r} must be 1 to {most} of a-z, 0-9 and -, and neither begin nor end with -"
+        )
+
+
+def _check_parameters(given: Mapping[str, str]) -> None:
+    for name, value in given.items():
+        if not _PARAMETER.fullmatch(name):
+            raise SettingsError("parameters", f"the name {name!r} must be 1 to 63 of A-Z, a-z, 0-9 and _")
+        if not isinstance(value, str) or len(value) > VALUE_CHARACTERS:
+            raise SettingsError(
+                f"parameters[{name}]", f"must be text of at most {VALUE_CHARACTERS} characters"
+            )
+    total = sum(len(name) + len(value) for name, value in given.items())
+    if len(given) > MAX_PARAMETERS or total > MAX_PARAMETER_CHARACTERS:
+        most = f"{MAX_PARAMETERS} and {MAX_PARAMETER_CHARACTERS:,} characters in all"
+        raise SettingsError(
+            "parameters", f"are {len(given)} with {total:,} characters; a job has at most {most}"
         )
 
 

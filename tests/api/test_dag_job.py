@@ -18,6 +18,7 @@ STAGE_STATUS = STATUS["properties"]["stages"]["items"]
     ("type_", "schema"),
     [
         (api.DagJobSpec, SCHEMA["spec"]),
+        (api.Parameter, SCHEMA["spec"]["properties"]["parameters"]["items"]),
         (api.PodDeadlines, SCHEMA["spec"]["properties"]["podDeadlines"]),
         (api.Stage, STAGE),
         (api.Estimate, STAGE["properties"]["estimate"]),
@@ -41,6 +42,11 @@ def test_the_bounds_are_those_of_the_definition():
     stages = SCHEMA["spec"]["properties"]["stages"]
     assert stages["maxItems"] == STATUS["properties"]["stages"]["maxItems"] == api.MAX_STAGES
     assert STAGE["properties"]["tasks"]["maximum"] == api.MAX_TASKS
+    parameters = SCHEMA["spec"]["properties"]["parameters"]
+    assert parameters["maxItems"] == api.MAX_PARAMETERS
+    assert parameters["items"]["properties"]["value"]["maxLength"] == api.VALUE_CHARACTERS
+    (total,) = parameters["x-kubernetes-validations"]
+    assert total["rule"].endswith(f"<= {api.MAX_PARAMETER_CHARACTERS}")
     assert STAGE["properties"]["maxParallel"]["maximum"] == api.MAX_TASKS
     assert SCHEMA["spec"]["properties"]["maxParallel"]["maximum"] == api.MAX_TASKS_OF_JOB
     assert STAGE["properties"]["retries"]["maximum"] == api.MAX_RETRIES

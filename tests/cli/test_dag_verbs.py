@@ -217,6 +217,19 @@ def test_a_failed_job_is_retried_as_it_was_read(server, kubeconfig):
     assert server.asked[-1][2] == {"metadata": {"resourceVersion": "7"}, "spec": {"retry": 1}}
 
 
+def test_what_runs_again_may_have_other_parameters(server, kubeconfig):
+    given = failed_job()
+    given["spec"]["parameters"] = [{"name": "day", "value": "1"}, {"name": "mode", "value": "all"}]
+    server.jobs["etl"] = given
+    refused = run(kubeconfig, "retry", "etl", "-p", "dya=2")
+    assert refused.stderr == "error: DagJob etl: has no parameter 'dya'; did you mean 'day'?\n"
+    assert [method for method, *_ in server.asked] == ["GET"]
+    assert run(kubeconfig, "retry", "etl", "-p", "day=a=b").exit_code == 0
+    changed = [{"name": "day", "value": "a=b"}, {"name": "mode", "value": "all"}]
+    assert server.asked[-1][2]["spec"] == {"retry": 1, "parameters": changed}
+    assert "'day' is not NAME=VALUE" in run(kubeconfig, "retry", "etl", "-p", "day").output
+
+
 @pytest.mark.parametrize(
     ("job", "why"),
     [

@@ -62,6 +62,7 @@ def test_every_field_that_is_given_arrives_and_the_operator_accepts_it():
         speculative=False,
         suspend=True,
         max_parallel=9,
+        parameters={"day": "2026-11-29"},
     )
     with job:
         a = Stage("a", image=IMAGE, command=["run"], env={"K": "v"}, limits={"memory": "1Gi"}, retries=0)
@@ -72,6 +73,7 @@ def test_every_field_that_is_given_arrives_and_the_operator_accepts_it():
     assert (spec.pool, spec.weight, spec.altruism, spec.deadline_seconds) == ("p", 2, 0, 60)
     assert (spec.ttl_seconds_after_finished, spec.speculative, spec.suspend) == (0, False, True)
     first, second = spec.stages
+    assert [(each.name, each.value) for each in spec.parameters] == [("day", "2026-11-29")]
     assert (spec.max_parallel, first.max_parallel, second.max_parallel) == (9, None, 2)
     container = first.template["spec"]["containers"][0]
     assert (container["command"], container["env"]) == (["run"], [{"name": "K", "value": "v"}])
@@ -96,6 +98,21 @@ def test_every_field_that_is_given_arrives_and_the_operator_accepts_it():
 def test_what_no_cluster_would_take_is_said_at_the_end_of_the_block(fields, message):
     with pytest.raises(SettingsError, match=re.escape(message)), DagJob("j"):
         Stage(**{"name": "a", "image": IMAGE, **fields})
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"a-b": ""}, "parameters: the name 'a-b' must be 1 to 63 of A-Z, a-z, 0-9 and _"),
+        ({"a": "x" * 4097}, "parameters[a]: must be text of at most 4096 characters"),
+        ({"a": 3}, "parameters[a]: must be text"),
+        ({f"p{i}": "" for i in range(65)}, "parameters: are 65 with"),
+        ({"a": "x" * 4096, "b": "x" * 4096}, "a job has at most 64 and 8,192 characters in all"),
+    ],
+)
+def test_parameters_that_no_cluster_would_take_are_refused(parameters, message):
+    with pytest.raises(SettingsError, match=re.escape(message)), DagJob("j", parameters=parameters):
+        Stage("a", image=IMAGE)
 
 
 def test_a_cycle_a_name_twice_and_a_stage_of_another_job_are_refused():

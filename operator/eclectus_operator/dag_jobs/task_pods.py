@@ -12,8 +12,9 @@ pod. A pod belongs to a job if its controller is the job, by uid; which task it 
 The template is the user's, and the pod gets nothing more than it: it is created in the job's own namespace,
 where Pod Security, quotas and admission apply to it as to any other pod. Set are the name, the labels and
 annotations of Eclectus, the controller, `restartPolicy: Never`, the job's pool and a schedulerName where the
-template names none, and in each container the variable TASK_INDEX where it has none of that name. The copy of
-a pod has the labels of its original, and is made as copied_pods.py says.
+template names none, and in each container the variables TASK_INDEX and PARAM_NAME for each parameter of the
+job, where it has none of that name. They come first, so that its own variables may refer to them. The copy
+of a pod has the labels of its original, and is made as copied_pods.py says.
 """
 
 import hashlib
@@ -28,7 +29,7 @@ from msgspec import Struct
 
 from eclectus.api import names
 from eclectus.api.common import time_seconds
-from eclectus.api.dag_job import DagJob, Stage
+from eclectus.api.dag_job import PARAMETER_PREFIX, DagJob, Stage
 from eclectus.api.node_probe import Deadlines
 from eclectus.kube.requests import thousandths, units
 from eclectus.maths.copies import copy_name
@@ -369,9 +370,9 @@ def _why(pod: Pod, ends: Mapping[str, Ended]) -> str:
 
 
 def _spec(new: NewPod, spec: Object) -> Object:
-    factors = new.memory_factors
+    factors, variables = new.memory_factors, _variables(new)
     changed: Object = {
-        field: [_container(each, new.index, factors.get(each.get("name", ""), 1)) for each in spec[field]]
+        field: [_container(each, variables, factors.get(each.get("name", ""), 1)) for each in spec[field]]
         for field in ("initContainers", "containers")
         if spec.get(field)
     }
@@ -387,10 +388,20 @@ def _spec(new: NewPod, spec: Object) -> Object:
     return {"schedulerName": SCHEDULER_NAME, **spec, **changed, "restartPolicy": "Never"}
 
 
-def _container(one: Object, index: int, factor: int) -> Object:
+def _variables(new: NewPod) -> list[Object]:
+    """The environment variables of each container."""
+    # A kubelet takes $(NAME) in a value for a variable, and $$ for $: a parameter is to arrive as it is.
+    values = {
+        INDEX_VARIABLE: str(new.index),
+        **{PARAMETER_PREFIX + each.name: each.value.replace("$", "$$") for each in new.job.spec.parameters},
+    }
+    return [{"name": name, "value": value} for name, value in values.items()]
+
+
+def _container(one: Object, variables: Iterable[Object], factor: int) -> Object:
     env = one.get("env") or []
-    if not any(each.get("name") == INDEX_VARIABLE for each in env):
-        env = [*env, {"name": INDEX_VARIABLE, "value": str(index)}]
+    own = {each.get("name") for each in env}
+    env = [*(each for each in variables if each["name"] not in own), *env]
     changed: Object = {**one, "env": env}
     for part in ("requests", "limits") if factor > 1 else ():
         amounts = (one.get("resources") or {}).get(part) or {}

@@ -19,6 +19,9 @@ MAX_TASKS = 10_000  # of a stage
 MAX_TASKS_OF_JOB = 100_000  # at most that many numbers in a status, so that it fits into etcd's 1.5 MB
 MAX_RETRIES = 20
 MAX_RETRY = 20  # of a job
+MAX_PARAMETERS, MAX_PARAMETER_CHARACTERS = 64, 8192  # of a job; characters of all names and values
+VALUE_CHARACTERS = 4096
+PARAMETER_PREFIX = "PARAM_"  # of the environment variable, before the parameter's name
 JOB_NAME_CHARACTERS, STAGE_NAME_CHARACTERS = 63, 40  # both are label values and part of the pods' names
 
 EstimateSource = Literal["declared", "history", "unknown"]
@@ -81,6 +84,13 @@ class PodDeadlines(Struct, frozen=True, rename="camel"):
     deleting_seconds: float = 120
 
 
+class Parameter(Struct, frozen=True):
+    """A value that each container of the job has in a variable."""
+
+    name: str
+    value: str
+
+
 class DagJobSpec(Struct, frozen=True, rename="camel"):
     """What to run, with which share of which pool.
 
@@ -99,6 +109,7 @@ class DagJobSpec(Struct, frozen=True, rename="camel"):
     pod_deadlines: PodDeadlines = PodDeadlines()
     retry: int = 0
     max_parallel: int | None = None
+    parameters: tuple[Parameter, ...] = ()
 
     @property
     def with_retry(self) -> DagJobSpec:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,20 +72,46 @@ def resume(names: Sequence[str], namespace: str | None, kubeconfig: Path | None,
     )
 
 
+def _read_parameters(context: click.Context, option: click.Parameter, given: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not (name and sign):
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE")
+        found[name] = value
+    return found
+
+
 @click.command()
 @_of_jobs
-def retry(names: Sequence[str], namespace: str | None, kubeconfig: Path | None, context: str | None) -> None:
+@click.option(
+    "-p",
+    "--parameter",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_read_parameters,
+    help="Another value of a parameter of the jobs, for what runs again. May be given several times.",
+)
+def retry(
+    *,
+    names: Sequence[str],
+    parameters: Mapping[str, str],
+    namespace: str | None,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> None:
     """Run jobs that have failed again, from what has not succeeded.
 
-    Tasks that have succeeded do not run again. Each other one may fail as often as at first, at once and
-    without a back-off for its last failure, and deadlineSeconds begins anew. A job that has not failed is
-    refused.
+    Tasks that have succeeded do not run again, also where they ran with another value of a parameter. Each
+    other one may fail as often as at first, at once and without a back-off for its last failure, and
+    deadlineSeconds begins anew. A job that has not failed is refused.
 
     \b
     Permissions of the caller, in the namespace:
       get, patch dagjobs.eclectus.dev
     """
-    _change(names, namespace, kubeconfig, context, _retried)
+    _change(names, namespace, kubeconfig, context, lambda api, path: _retried(api, path, parameters))
 
 
 @click.command()
@@ -216,12 +242,14 @@ async def _set_suspended(api: ObjectApi, path: str, *, is_to_be: bool) -> str:
     return "suspended" if is_to_be else "resumed"
 
 
-async def _retried(api: ObjectApi, path: str) -> str:
+async def _retried(api: ObjectApi, path: str, parameters: Mapping[str, str]) -> str:
     """Ask for a retry, of the job as it was read: it must not have been asked for meanwhile."""
     found = await api.send("GET", path)
-    number = next_retry(found)
+    spec: Object = {"retry": next_retry(found)}
+    if parameters:
+        spec["parameters"] = with_values(found["spec"].get("parameters") or [], parameters)
     version = {"resourceVersion": found["metadata"]["resourceVersion"]}
-    await api.send("PATCH", path, {"metadata": version, "spec": {"retry": number}})
+    await api.send("PATCH", path, {"metadata": version, "spec": spec})
     done = found["status"].get("tasks")
     return f"runs again, with the {done} tasks that have succeeded" if done else "runs again"
 
@@ -241,6 +269,15 @@ def next_retry(job: Object) -> int:
     if taken_up >= MAX_RETRY:
         raise click.ClickException(f"was retried {taken_up} times, which is the most: make a new job")
     return taken_up + 1
+
+
+def with_values(known: Sequence[Object], values: Mapping[str, str]) -> list[Object]:
+    """The parameters of a job with other values. Raises click.ClickException for one that it has not."""
+    names = [each["name"] for each in known]
+    for name in values:
+        if name not in names:
+            raise click.ClickException(f"has no parameter {name!r}; {nearest(name, names)}")
+    return [{**each, "value": values.get(each["name"], each["value"])} for each in known]
 
 
 async def _cancelled(api: ObjectApi, path: str) -> str:

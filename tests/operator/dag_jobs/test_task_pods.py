@@ -43,6 +43,24 @@ def test_a_pod_belongs_to_its_job_and_says_which_task_it_is():
     assert (found.stage, found.index, found.attempt, found.phase) == ("a", 3, 1, "Running")
 
 
+def test_each_container_has_the_parameters_before_its_own_variables():
+    own = [{"name": "PARAM_mode", "value": "mine"}, {"name": "OUT", "value": "/data/$(PARAM_day)"}]
+    spec = {"initContainers": [{"name": "i"}], "containers": [{"name": "c", "env": own}]}
+    given = [{"name": "day", "value": "2026-11-29"}, {"name": "mode", "value": "all"}]
+    body = made(stored(dag_job(stages=[stage("a", template={"spec": spec})], parameters=given)), 0, 0)
+    day = {"name": "PARAM_day", "value": "2026-11-29"}
+    index = {"name": "TASK_INDEX", "value": "0"}
+    assert body["spec"]["containers"][0]["env"] == [index, day, *own]
+    assert body["spec"]["initContainers"][0]["env"] == [index, day, {"name": "PARAM_mode", "value": "all"}]
+
+
+def test_a_parameter_arrives_as_it_was_written():
+    """A kubelet would put the value of a variable for $(HOME), and $ for $$."""
+    given = [{"name": "text", "value": "$(HOME) costs 5 $$"}]
+    body = made(stored(dag_job(stages=[stage("a")], parameters=given)), 0, 0)
+    assert body["spec"]["containers"][0]["env"][-1]["value"] == "$$(HOME) costs 5 $$$$"
+
+
 def test_the_template_keeps_its_own_fields():
     spec = {
         "schedulerName": "other",

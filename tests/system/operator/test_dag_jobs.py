@@ -163,20 +163,27 @@ def test_suspended_resumed_and_cancelled_by_the_command(admin, plane, operator):
 
 
 def test_a_failed_job_is_retried_by_the_command_and_keeps_what_has_succeeded(admin, plane, operator):
-    def retry():
+    def retry(*options):
         place = ["-n", admin.namespace, "--kubeconfig", str(plane.kubeconfig)]
-        return CliRunner().invoke(program, ["dag", "retry", "job", *place]).output
+        return CliRunner().invoke(program, ["dag", "retry", "job", *options, *place]).output
 
     def of_b():
         return [name for name in running(admin) if name.startswith("job-b-")]
 
-    submit(admin, "job", work("a"), work("b", "a", seconds=600, retries=0))
+    parameters = [{"name": "day", "value": "1"}]
+    submit(admin, "job", work("a"), work("b", "a", seconds=600, retries=0), parameters=parameters)
     wait("b runs", of_b)
+    for other in ([], [{"name": "day", "value": "2"}]):
+        with pytest.raises(ApiError, match="only be changed together with a higher retry"):
+            change(admin, "job", parameters=other)
     assert retry() == "error: DagJob job: has not failed\n"
     report(admin, of_b()[0], "Failed", 1)
     wait("it has failed", lambda: condition(admin, "job", "Failed").get("status") == "True")
-    assert retry() == "dagjob job: runs again, with the 1/2 tasks that have succeeded\n"
+    again = "dagjob job: runs again, with the 1/2 tasks that have succeeded\n"
+    assert retry("-p", "day=2") == again
     wait("b runs again", of_b)
+    env = admin.pods()[of_b()[0]]["spec"]["containers"][0]["env"]
+    assert {"name": "PARAM_day", "value": "2"} in env
     assert condition(admin, "job", "Failed")["reason"] == "Retried"
     report(admin, of_b()[0], "Succeeded", 0)
     wait_succeeded(admin, "job")
