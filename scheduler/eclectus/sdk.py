@@ -59,9 +59,10 @@ class Stage:
     """Equal pods, the tasks of a stage; `a >> b` lets b start when all tasks of a have succeeded.
 
     Either `image` with what its container runs, or a whole pod `template` with a `spec`. `seconds`: the
-    expected run time of a task. `reads`: parents whose results it reads on their nodes. A container finds the
-    number of its task in TASK_INDEX. `max_parallel`: so many of its pods at most at a time. Raises
-    SettingsError outside of a job's `with` block.
+    expected run time of a task. `reads`: parents whose results it reads on their nodes; `outputs_of`: parents
+    whose outputs its containers find in OUTPUT_STAGE. A container finds the number of its task in TASK_INDEX.
+    `max_parallel`: so many of its pods at most at a time. Raises SettingsError outside of a job's `with`
+    block.
     """
 
     name: str = field(kw_only=False)
@@ -78,6 +79,7 @@ class Stage:
     seconds: float | None = None
     speculative: bool | None = None
     reads: Sequence[Stage] = ()
+    outputs_of: Sequence[Stage] = ()
     parents: list[Stage] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -122,7 +124,10 @@ class Stage:
         return _given(
             name=self.name,
             dependsOn=[each.name for each in self.all_parents],
-            inputs=[{"stage": each.name} for each in self.reads],
+            inputs=[
+                _given(stage=each.name, output=each in self.outputs_of or None)
+                for each in dict.fromkeys((*self.reads, *self.outputs_of))
+            ],
             tasks=self.tasks,
             maxParallel=self.max_parallel,
             retries=self.retries,
@@ -133,8 +138,8 @@ class Stage:
 
     @property
     def all_parents(self) -> list[Stage]:
-        """The stages that it depends on, and those whose results it reads."""
-        return list(dict.fromkeys((*self.parents, *self.reads)))
+        """The stages that it depends on, and those whose results or outputs it reads."""
+        return list(dict.fromkeys((*self.parents, *self.reads, *self.outputs_of)))
 
     def _template(self) -> Object:
         container = _given(

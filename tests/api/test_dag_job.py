@@ -25,6 +25,7 @@ STAGE_STATUS = STATUS["properties"]["stages"]["items"]
         (api.StageInput, STAGE["properties"]["inputs"]["items"]),
         (api.DagJobStatus, STATUS),
         (api.StageStatus, STAGE_STATUS),
+        (api.TaskOutput, STAGE_STATUS["properties"]["outputs"]["items"]),
         (api.FailedTasks, STAGE_STATUS["properties"]["failedTasks"]["items"]),
         (api.PlanStatus, STATUS["properties"]["plan"]),
     ],
@@ -42,6 +43,7 @@ def test_the_bounds_are_those_of_the_definition():
     stages = SCHEMA["spec"]["properties"]["stages"]
     assert stages["maxItems"] == STATUS["properties"]["stages"]["maxItems"] == api.MAX_STAGES
     assert STAGE["properties"]["tasks"]["maximum"] == api.MAX_TASKS
+    assert STAGE_STATUS["properties"]["outputs"]["maxItems"] == api.MAX_OUTPUTS
     parameters = SCHEMA["spec"]["properties"]["parameters"]
     assert parameters["maxItems"] == api.MAX_PARAMETERS
     assert parameters["items"]["properties"]["value"]["maxLength"] == api.VALUE_CHARACTERS

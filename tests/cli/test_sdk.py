@@ -67,12 +67,18 @@ def test_every_field_that_is_given_arrives_and_the_operator_accepts_it():
     with job:
         a = Stage("a", image=IMAGE, command=["run"], env={"K": "v"}, limits={"memory": "1Gi"}, retries=0)
         Stage("b", template=template, seconds=2.5, speculative=True, reads=[a], tasks=3, max_parallel=2)
+        Stage("c", image=IMAGE, outputs_of=[a])
     made = job.manifest()
     assert made["metadata"] == {"generateName": "j-", "namespace": "n", "labels": {"team": "t"}}
     spec = msgspec.convert(made["spec"], DagJobSpec, strict=True)
     assert (spec.pool, spec.weight, spec.altruism, spec.deadline_seconds) == ("p", 2, 0, 60)
     assert (spec.ttl_seconds_after_finished, spec.speculative, spec.suspend) == (0, False, True)
-    first, second = spec.stages
+    first, second, third = spec.stages
+    assert [(each.stage, each.output) for each in (*second.inputs, *third.inputs)] == [
+        ("a", False),
+        ("a", True),
+    ]
+    assert third.depends_on == ("a",)
     assert [(each.name, each.value) for each in spec.parameters] == [("day", "2026-11-29")]
     assert (spec.max_parallel, first.max_parallel, second.max_parallel) == (9, None, 2)
     container = first.template["spec"]["containers"][0]

@@ -15,6 +15,7 @@ from eclectus.api.dag_job import DagJob, DagJobMeta, DagJobSpec, EstimateSource,
 from eclectus.api.names import ESTIMATED_SECONDS, JOB_KEY_LABEL, JOB_WORK_SECONDS, OPERATOR_KEYS, PATH_SECONDS
 from eclectus.maths.longest_paths import longest_paths
 from eclectus_operator.convert import shape_problem
+from eclectus_operator.dag_jobs import outputs
 from eclectus_operator.dag_jobs.tasks import Tasks, is_gang
 
 MOST_RUNS = 5  # the last ones: an older run says less about the next
@@ -115,7 +116,7 @@ def stage_graph(job: DagJob, history: History, *, is_valid: bool = False) -> Sta
 def problems(spec: DagJobSpec) -> list[str]:
     """What is wrong with a spec that passed its schema, each with its path; empty if it is valid."""
     of_templates = [wrong for stage in spec.stages for wrong in _of_template(stage)]
-    return [*_of_graph(spec), *(of_templates or _of_limits(spec))]
+    return [*_of_graph(spec), *(of_templates or _of_limits(spec)), *outputs.problems(spec)]
 
 
 def ordered(spec: DagJobSpec) -> list[Stage]:

@@ -28,7 +28,7 @@ from eclectus.kubeclient.api_errors import ApiError, ConflictError, MissingError
 from eclectus.kubeclient.client import ObjectApi, list_pages
 from eclectus_operator import convert, room
 from eclectus_operator.convert import ShapeError
-from eclectus_operator.dag_jobs import job_status, task_pods
+from eclectus_operator.dag_jobs import job_status, outputs, task_pods
 from eclectus_operator.dag_jobs.estimates import History, StageGraph, stage_graph
 from eclectus_operator.dag_jobs.job_copies import JobCopies
 from eclectus_operator.dag_jobs.job_pools import JobPools, asked_pools
@@ -206,10 +206,7 @@ class JobSync(Sync):
         hints = self._hints(graph, tasks, {new.stage.name for new in steps.create})
         if not self.job.spec.suspend:
             await self._create_pods(seen, steps.create, hints)
-        rooms = Rooms.of(self.job, tasks)
-        for new in steps.create:
-            rooms.take(new.stage.name)
-        await self._race(tasks, hints, rooms)
+        await self._race(tasks, hints, steps.create)
         self._plan_next(update, tasks)
 
     def _hints(
@@ -219,24 +216,30 @@ class JobSync(Sync):
         found = graph.pod_hints(tasks.values())
         for name in found:
             if name in created or tasks[name].copies:  # else nobody reads where the results lie
-                found[name] |= inputs_hint(self.job, tasks[name].stage, tasks)
+                stage = tasks[name].stage
+                found[name] |= inputs_hint(self.job, stage, tasks)
+                if stage.reads_outputs_of:
+                    found[name] |= outputs.annotations(self.job, stage)
         return found
 
     async def _race(
         self,
         tasks: Mapping[str, Tasks],
         hints: Mapping[str, Mapping[str, str]] | None = None,
-        rooms: Rooms | None = None,
+        created: Iterable[NewPod] = (),
     ) -> None:
         """End the pods that have lost to their copies, or before them; make the copies that are asked for.
 
-        `hints`: annotations by stage, `rooms`: for how many; None: the job has ended, so no copy is made.
+        `hints`: annotations by stage; None: the job has ended, so no copy is made. `created`: in this sync.
         """
         if not any(each.copies for each in tasks.values()):
             return
         copies = JobCopies(self.context, self.job, self.memory.pauses, may_copy=self._may_copy)
         await copies.settle(tasks)
-        if hints is not None and rooms is not None:
+        if hints is not None:
+            rooms = Rooms.of(self.job, tasks)
+            for new in created:
+                rooms.take(new.stage.name)
             await copies.start(tasks, hints, rooms)
         self.wake_by(copies.wake_at)
 
@@ -258,7 +261,8 @@ class JobSync(Sync):
         """The pods of the job's tasks, read page by page."""
         query = {"labelSelector": f"{DAG_JOB_LABEL}={self.job.metadata.name}"}
         pages = list_pages(self.context.api, self.pods_path, query)
-        read = [task_pods.read(each, self.job) async for page in pages for each in page]
+        handed_on = self.job.spec.with_output
+        read = [task_pods.read(each, self.job, handed_on) async for page in pages for each in page]
         return [pod for pod in read if pod is not None]
 
     async def _find_defect(self, graph: StageGraph) -> Problem | None:
@@ -316,6 +320,9 @@ class JobSync(Sync):
         self.job = structs.replace(self.job, metadata=meta, status=update.status)
         self.memory.status, self.memory.written_at = None, self.now
         await self._report_conditions(old)
+        has_outputs = any(each.outputs for each in self.job.status.stages)
+        if has_outputs and (missing := outputs.new_problems(old, self.job.status)):
+            await self._record("OutputRefused", f"not handed on: {_listed(missing)}")
 
     async def _run_again(self) -> None:
         """Take up the retry of a job that has failed; what was remembered of its last run counts no more."""
@@ -431,8 +438,7 @@ class JobSync(Sync):
             ("TasksRefused", "tried again after their node has refused them: ", refused),
         ):
             if tasks:
-                more = f"; and {len(tasks) - _SHOWN} more" if len(tasks) > _SHOWN else ""
-                await self._record(reason, head + "; ".join(tasks[:_SHOWN]) + more)
+                await self._record(reason, head + _listed(tasks))
 
     async def _clean_up(self) -> None:
         """Delete what still runs of a job that has ended; delete the job when it has expired."""
@@ -459,6 +465,12 @@ class JobSync(Sync):
             self.wake_by(refused.until)
             if most is not None:
                 self.wake_by(refused.since + most)
+
+
+def _listed(tasks: list[str]) -> str:
+    """The first of them, for an event."""
+    more = f"; and {len(tasks) - _SHOWN} more" if len(tasks) > _SHOWN else ""
+    return "; ".join(tasks[:_SHOWN]) + more
 
 
 def key_of(job: DagJob) -> JobKey:

@@ -61,8 +61,8 @@ class Rooms:
             self.of_stages[stage] -= 1
         return True
 
-    def allowed(self, asked: Iterable[Asked]) -> dict[str, int]:
-        """How many pods of each stage may be created now."""
+    def share(self, asked: Iterable[Asked]) -> dict[str, int]:
+        """How many of the pods that stages ask for may be created now, by stage."""
         others, found, left, is_group_waiting = list[Asked](), dict[str, int](), self.of_job, False
         for each in asked:
             of_stage = self.of_stages.get(each.stage, inf)
@@ -73,6 +73,11 @@ class Rooms:
             else:
                 found[each.stage], is_group_waiting = 0, is_group_waiting or each.pods > left
         return found | _in_turn(others, 0 if is_group_waiting else left)
+
+
+def allowed(job: DagJob, tasks: Mapping[str, Tasks], asked: Iterable[Asked]) -> dict[str, int]:
+    """How many of the pods that stages ask for may be created now, by stage."""
+    return Rooms.of(job, tasks).share(asked)
 
 
 def _in_turn(asked: list[Asked], places: float) -> dict[str, int]:

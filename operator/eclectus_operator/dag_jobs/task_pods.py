@@ -12,14 +12,15 @@ pod. A pod belongs to a job if its controller is the job, by uid; which task it 
 The template is the user's, and the pod gets nothing more than it: it is created in the job's own namespace,
 where Pod Security, quotas and admission apply to it as to any other pod. Set are the name, the labels and
 annotations of Eclectus, the controller, `restartPolicy: Never`, the job's pool and a schedulerName where the
-template names none, and in each container the variables TASK_INDEX and PARAM_NAME for each parameter of the
-job, where it has none of that name. They come first, so that its own variables may refer to them. The copy
-of a pod has the labels of its original, and is made as copied_pods.py says.
+template names none, and in each container the variables TASK_INDEX, PARAM_NAME for each parameter of the job
+and OUTPUT_STAGE for each stage whose output it reads, where it has none of that name. They come first, so
+that its own variables may refer to them. The copy of a pod has the labels of its original, and is made as
+copied_pods.py says.
 """
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -35,6 +36,7 @@ from eclectus.kube.requests import thousandths, units
 from eclectus.maths.copies import copy_name
 from eclectus_operator import convert
 from eclectus_operator.copied_pods import DEADLINES, spec_of_copy
+from eclectus_operator.dag_jobs import outputs
 from eclectus_operator.observed import (
     DISRUPTION,
     PULL_REASONS,
@@ -100,6 +102,9 @@ class TaskPod(Struct, frozen=True, gc=False):
     finished: float | None = None
     stage_until: float | None = None  # until when it may be in its stage of the life of a pod
     late: str = ""  # what is said if it still is then
+    output: str = (
+        ""  # what its first container has said at its end, if it has succeeded and others ask for it
+    )
     has_claims: bool = False  # that no other node may use as long as its own may
 
     @property
@@ -212,8 +217,11 @@ class NewPod:
         return spec_of_copy(spec, self.original.node, has_no_requests=self.has_no_requests)
 
 
-def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
-    """A task's pod; None if the job is not its controller, or its labels name no task. Raises ShapeError."""
+def read(found: Mapping[str, Any], job: DagJob, with_output: Collection[str] = frozenset()) -> TaskPod | None:
+    """A task's pod; None if the job is not its controller, or its labels name no task. Raises ShapeError.
+
+    `with_output`: the stages whose outputs others ask for.
+    """
     pod = convert.read_authored(found, Pod)
     labels = pod.metadata.labels
     stage = job.spec.find_stage(labels.get(names.STAGE_LABEL, ""))
@@ -227,6 +235,7 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
     stage_until, late = life(pod, DEADLINES if copy_of else _deadlines(job))
     own, ends = _ends(status.container_statuses), _ends(pod.container_statuses)
     ended = _last_end(pod, ends.values())
+    has_said = status.phase == "Succeeded" and stage.name in with_output
     is_disrupted, straggling = _is_disrupted(pod, ended), _condition(pod, names.STRAGGLING)
     return TaskPod(
         meta.name,
@@ -256,8 +265,16 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
         finished=ended,
         stage_until=stage_until,
         late=late,
+        output=_output(stage, own) if has_said else "",
         has_claims=pod.has_claims,
     )
+
+
+def _output(stage: Stage, ends: Mapping[str, Ended]) -> str:
+    """The termination message of the first container: a pod's status has them in another order."""
+    containers = stage.template["spec"].get("containers") or [{}]
+    end = ends.get(containers[0].get("name", ""))
+    return "" if end is None else end.message
 
 
 def _deadlines(job: DagJob) -> Deadlines:
@@ -395,7 +412,8 @@ def _variables(new: NewPod) -> list[Object]:
         INDEX_VARIABLE: str(new.index),
         **{PARAMETER_PREFIX + each.name: each.value.replace("$", "$$") for each in new.job.spec.parameters},
     }
-    return [{"name": name, "value": value} for name, value in values.items()]
+    found: list[Object] = [{"name": name, "value": value} for name, value in values.items()]
+    return [*found, *outputs.variables(new.stage)] if new.stage.reads_outputs_of else found
 
 
 def _container(one: Object, variables: Iterable[Object], factor: int) -> Object:

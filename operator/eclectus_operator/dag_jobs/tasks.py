@@ -40,10 +40,10 @@ from itertools import groupby
 from statistics import median
 
 from eclectus.api.common import time_seconds
-from eclectus.api.dag_job import DagJob, FailedTasks, Stage, StageStatus
+from eclectus.api.dag_job import DagJob, FailedTasks, Stage, StageStatus, TaskOutput
 from eclectus.kube.cluster_objects import COSCHEDULING_LABEL
 from eclectus.maths.copies import NO_POD, Attempt, Doing, Step, next_step
-from eclectus_operator.dag_jobs import parallel
+from eclectus_operator.dag_jobs import outputs, parallel
 from eclectus_operator.dag_jobs.task_pods import QUOTA_REASON, NewPod, TaskPod
 from eclectus_operator.races import Race
 
@@ -78,6 +78,7 @@ class Tasks:
         default_factory=dict
     )  # of tasks that straggle, or whose copies exist
     run_seconds: float | None = None
+    outputs: tuple[TaskOutput, ...] = ()  # of those that have succeeded
     unended: int = 0  # pods that have not ended, copies too; not those that a silent node should have ended
 
     @property
@@ -136,6 +137,7 @@ class Tasks:
                 FailedTasks(times, indexes_text(found)) for times, found in sorted(by_failures.items())
             ),
             run_seconds=self.run_seconds,
+            outputs=self.outputs,
         )
 
 
@@ -209,6 +211,7 @@ def assess(
         every,
         found.copies,
         run,
+        _outputs(stage, recorded, succeeded, every),
         unended=sum(_may_run(pod, now) for own in every.values() for pod in own),
     )
 
@@ -370,7 +373,7 @@ def _next_pods(
         else:
             pods = min(share - each.not_started, _quota(each, first_pods), lacking)
             asked.append(parallel.Asked(each.stage.name, each.unended, max(0, pods)))
-    allowed = parallel.Rooms.of(job, tasks).allowed(asked)
+    allowed = parallel.allowed(job, tasks, asked)
     found: list[NewPod] = []
     for each in sorted(ready, key=lambda tasks: tasks.stage.name in gangs):
         room = min(allowed[each.stage.name], MOST_WRITES - len(found))
@@ -483,6 +486,15 @@ def winner(own: Iterable[TaskPod]) -> TaskPod | None:
     """The first of a task's pods that have succeeded."""
     ended = (pod for pod in own if pod.has_succeeded)
     return min(ended, key=lambda pod: (attempt_of(pod).finished_at, pod.name), default=None)
+
+
+def _outputs(
+    stage: Stage, recorded: StageStatus, succeeded: frozenset[int], pods: Mapping[int, Sequence[TaskPod]]
+) -> tuple[TaskOutput, ...]:
+    """What is handed on: recorded, or said by the pods by which tasks have succeeded."""
+    made = ((index, winner(own)) for index, own in pods.items())
+    said = {index: pod.output for index, pod in made if pod is not None and pod.output}
+    return outputs.outputs(stage, recorded, succeeded, said) if said or recorded.outputs else ()
 
 
 def second_successes(pods: Iterable[TaskPod]) -> list[TaskPod]:

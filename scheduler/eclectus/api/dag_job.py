@@ -21,6 +21,7 @@ MAX_RETRIES = 20
 MAX_RETRY = 20  # of a job
 MAX_PARAMETERS, MAX_PARAMETER_CHARACTERS = 64, 8192  # of a job; characters of all names and values
 VALUE_CHARACTERS = 4096
+MAX_OUTPUTS = 256  # tasks of a stage that hand on their outputs
 PARAMETER_PREFIX = "PARAM_"  # of the environment variable, before the parameter's name
 JOB_NAME_CHARACTERS, STAGE_NAME_CHARACTERS = 63, 40  # both are label values and part of the pods' names
 
@@ -47,10 +48,14 @@ class Estimate(Struct, frozen=True):
 
 
 class StageInput(Struct, frozen=True, rename="camel"):
-    """A parent whose results are read. `lost_with_node`: they are gone with their pod or its node."""
+    """A parent whose results are read. `lost_with_node`: they are gone with their pod or its node.
+
+    `output`: what its tasks have handed on is given to the containers.
+    """
 
     stage: str
     lost_with_node: bool = False
+    output: bool = False
 
 
 class Stage(Struct, frozen=True, rename="camel"):
@@ -69,6 +74,11 @@ class Stage(Struct, frozen=True, rename="camel"):
     inputs: tuple[StageInput, ...] = ()
     speculative: bool | None = None
     max_parallel: int | None = None
+
+    @property
+    def reads_outputs_of(self) -> tuple[str, ...]:
+        """The stages whose outputs its containers are given."""
+        return tuple(each.stage for each in self.inputs if each.output)
 
 
 class PodDeadlines(Struct, frozen=True, rename="camel"):
@@ -118,6 +128,11 @@ class DagJobSpec(Struct, frozen=True, rename="camel"):
         stages = (replace(each, retries=(each.retries + 1) * times - 1) for each in self.stages)
         return replace(self, stages=tuple(stages)) if self.retry else self
 
+    @property
+    def with_output(self) -> frozenset[str]:
+        """The stages whose outputs others read: of all others nothing is recorded."""
+        return frozenset(name for stage in self.stages for name in stage.reads_outputs_of)
+
     def is_speculative(self, stage: Stage) -> bool:
         """Whether tasks of the stage that straggle may get a copy."""
         return self.speculative if stage.speculative is None else stage.speculative
@@ -134,6 +149,14 @@ class FailedTasks(Struct, frozen=True):
     indexes: str
 
 
+class TaskOutput(Struct, frozen=True, omit_defaults=True):
+    """What a task that has succeeded hands on. `problem`: why that is nothing, where it has said some."""
+
+    task: int
+    text: str = ""
+    problem: str = ""
+
+
 class StageStatus(Struct, frozen=True, rename="camel"):
     """What has become of a stage."""
 
@@ -148,6 +171,7 @@ class StageStatus(Struct, frozen=True, rename="camel"):
     estimate_seconds: float | None = None
     estimate_source: EstimateSource = "unknown"
     run_seconds: float | None = None  # the median of its tasks that have succeeded
+    outputs: tuple[TaskOutput, ...] = ()  # by task
 
 
 class PlanStatus(Struct, frozen=True, rename="camel"):

@@ -47,6 +47,7 @@ DAG_JOB_LABEL = f"{GROUP}/dag-job"  # its name
 JOB_NAME_LABEL = "batch.kubernetes.io/job-name"  # on the pods of a Job: its name
 STAGE_LABEL = f"{GROUP}/stage"
 TASK_INDEX_LABEL = f"{GROUP}/task-index"  # number of the task within its stage, from 0
+OUTPUT = f"{GROUP}/output"  # annotation, with a dot and the name of a stage: what its tasks have handed on
 MEMORY_FACTORS = f"{GROUP}/memory-factors"  # annotation: by how much memory was raised, of which containers
 
 # On DagJobs.

@@ -75,11 +75,11 @@ class TestPodGroups:
 
     def test_a_smaller_one_that_fits_does_not_wait(self):
         asked = [Asked("large", 0, 5, is_gang=True), Asked("small", 0, 2, is_gang=True), Asked("plain", 0, 9)]
-        assert Rooms(3, {}).allowed(asked) == {"large": 0, "small": 2, "plain": 0}
+        assert Rooms(3, {}).share(asked) == {"large": 0, "small": 2, "plain": 0}
 
 
 def test_without_a_limit_all_get_what_they_ask_for():
-    assert Rooms(float("inf"), {"a": 2.0}).allowed([Asked("a", 0, 9), Asked("b", 5, 9)]) == {"a": 2, "b": 9}
+    assert Rooms(float("inf"), {"a": 2.0}).share([Asked("a", 0, 9), Asked("b", 5, 9)]) == {"a": 2, "b": 9}
 
 
 @pytest.mark.parametrize("crash_at", [None, 9, 14, 19])

@@ -85,12 +85,13 @@ def change(admin, name, **spec):
     admin.send("PATCH", f"{jobs(admin)}/{name}", {"spec": spec}, content_type=MERGE)
 
 
-def report(admin, name, phase, code):
-    """A pod's end, as its kubelet would report it."""
+def report(admin, name, phase, code, message=""):
+    """A pod's end, as its kubelet would report it; `message`: the termination message of its container."""
     now = time_text(1.0e9)
     ended = {
         "exitCode": code,
         "reason": "Error" if code else "Completed",
+        "message": message,
         "startedAt": now,
         "finishedAt": now,
     }
@@ -253,6 +254,28 @@ def test_what_can_never_run_is_refused_or_fails_at_once(admin, operator):
     assert {each["metadata"]["labels"][DAG_JOB_LABEL] for each in admin.pods().values()} == {"good"}
     with pytest.raises(ApiError, match="stages cannot be changed"):
         change(admin, "good", stages=[work("a", tasks=2)])
+
+
+def test_what_a_task_hands_on_outlives_its_pod(admin, operator):
+    asked = {"seconds": 600, "inputs": [{"stage": "a", "output": True}]}
+    submit(admin, "job", work("a", tasks=2, seconds=600), work("b", "a", **asked))
+    wait("a runs", lambda: len(running(admin)) == 2)
+    first, second = sorted(running(admin))
+    report(admin, first, "Succeeded", 0, "s3://x/0\n")
+    report(admin, second, "Succeeded", 0, "x" * 2000)
+    wait("b runs", lambda: running(admin))
+    (name,) = running(admin)
+    uid = admin.pods()[name]["metadata"]["uid"]
+    for each in (first, second, name):
+        admin.send("DELETE", f"/api/v1/namespaces/{admin.namespace}/pods/{each}")
+    wait("b runs again", lambda: any(admin.pods()[each]["metadata"]["uid"] != uid for each in running(admin)))
+    (again,) = admin.pods().values()
+    assert again["metadata"]["annotations"]["eclectus.dev/output.a"] == '["s3://x/0",null]'
+    assert again["spec"]["containers"][0]["env"][-1]["name"] == "OUTPUT_A"
+    problem = "it has 2,000 bytes as JSON, at most 1,024 are handed on"
+    expected = [{"task": 0, "text": "s3://x/0"}, {"task": 1, "problem": problem}]
+    assert status(admin, "job")["stages"][0]["outputs"] == expected
+    wait("an event says so", lambda: admin.events("OutputRefused"))
 
 
 def test_no_more_pods_exist_at_a_time_than_may(admin, operator):
