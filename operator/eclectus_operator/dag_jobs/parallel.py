@@ -18,12 +18,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
-from eclectus.api.dag_job import DagJob
+from eclectus.api.dag_job import DagJob, Stage
 
-if TYPE_CHECKING:
-    from eclectus_operator.dag_jobs.tasks import Tasks
+
+class StagePods(Protocol):
+    """The pods of a stage, as far as limits concern them."""
+
+    @property
+    def stage(self) -> Stage:
+        """The stage."""
+
+    @property
+    def unended(self) -> int:
+        """How many of them have not ended."""
 
 
 class Asked(NamedTuple):
@@ -43,7 +52,7 @@ class Rooms:
     of_stages: dict[str, float]
 
     @classmethod
-    def of(cls, job: DagJob, tasks: Mapping[str, Tasks]) -> Rooms:
+    def of(cls, job: DagJob, tasks: Mapping[str, StagePods]) -> Rooms:
         """What is left beside the pods that have not ended."""
         most = job.spec.max_parallel
         of_job = inf if most is None else most - sum(each.unended for each in tasks.values())
@@ -75,7 +84,7 @@ class Rooms:
         return found | _in_turn(others, 0 if is_group_waiting else left)
 
 
-def allowed(job: DagJob, tasks: Mapping[str, Tasks], asked: Iterable[Asked]) -> dict[str, int]:
+def allowed(job: DagJob, tasks: Mapping[str, StagePods], asked: Iterable[Asked]) -> dict[str, int]:
     """How many of the pods that stages ask for may be created now, by stage."""
     return Rooms.of(job, tasks).share(asked)
 
