@@ -110,7 +110,7 @@ CHOICES = {
     ),
     "dags": Choice(
         command="make demo DEMO=dags",
-        minutes="60 min",
+        minutes="50 min",
         shows="DAG jobs under Carbyne, other orders and kube-scheduler, in alternating pairs",
         options=frozenset({"seed", "pairs", "schedulers", "quick"}),
         makers=(_DAGS,),
