@@ -13,7 +13,7 @@ from builders import ExactSpeeds, make_engine, make_node
 from eclectus.framework import View
 from eclectus.maths.replanning import step_of, weight_of_waiting
 from eclectus.policies.rosella import Rosella
-from eclectus.policies.rosella.costs import Demand, WaitingWeight, _total_over_faster
+from eclectus.policies.rosella.costs import Demand, WaitingWeight, _faster
 from eclectus.policies.rosella.place import DEAD_RATE
 from queueing import simulate
 from worlds import World, numbered
@@ -94,7 +94,8 @@ def test_the_pace_of_faster_nodes_is_their_sum(rates: list[float], data: st.Data
     task_class = view.task_class(numbered(1)[0])
     factor = np.ones(view.cluster.capacity)
     factor[: len(rates)] = np.where(priced, 4.0, 1.0)
-    found = _total_over_faster(view, task_class, factor)
+    faster = _faster(view, task_class, factor)
+    found = faster.total_over(faster.behind)
     counted = [max(rate, DEAD_RATE) / of for rate, of in zip(rates, factor, strict=False)]
     pace = [0.0 if has else cpu * rate for has, cpu, rate in zip(priced, cores, counted, strict=True)]
     for row, own in enumerate(counted):

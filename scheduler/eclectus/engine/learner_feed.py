@@ -5,7 +5,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from eclectus.engine.state import State
-from eclectus.framework import Completion
+from eclectus.framework import Completion, Speeds
 from eclectus.model.learned import LearnedNode
 from eclectus.model.objects import Amounts, Task
 
@@ -63,16 +63,26 @@ class LearnerFeed:
                 requests, is_probe = _requests(task), task.spec.probe
                 bound_at = state.placed.bound_at(task.uid)
                 turnaround = None if bound_at is None or is_probe else state.now - bound_at - seconds
+                at_data = seconds
+                if task.inputs:
+                    at_data /= state.held.times(task, row)
+                    if not is_probe:
+                        state.held.ended(task, row, seconds, self._relative_speed(task, row))
                 done = Completion(
-                    row, task.workload, seconds, state.now, requests, is_probe, task.uid, turnaround
+                    row, task.workload, at_data, state.now, requests, is_probe, task.uid, turnaround
                 )
                 self._call(self._learn.observe, done)
                 if not is_probe:
                     state.service_times.observe(task.workload, seconds)
-                    if task.inputs:
-                        state.held.ended(task, row, seconds)
             if self._copies:
                 self._overtake(task)
+
+    def _relative_speed(self, task: Task, row: int) -> float:
+        """How fast the node is for such work, relative to the mean; 1 where nodes are not known to differ."""
+        speeds: Speeds | None = self._call(self._learn.known_speeds, task.workload)
+        if speeds is None or not speeds.differ or not (rate := speeds.rate.item(row)):
+            return 1.0
+        return float(rate / speeds.rate[speeds.rate > 0.0].mean())
 
     def _overtake(self, task: Task) -> None:
         """Another attempt of the work that is done now would have run on: for how long is not known."""
@@ -116,10 +126,11 @@ class LearnerFeed:
         if row is None or task.phase != "Running" or began is None or began >= state.now:
             return None
         attempt = None if state.attempts is None else state.attempts.running.get(task.uid)
+        times = state.held.times(task, row) if task.inputs else 1.0
         return Completion(
             row,
             task.workload,
-            state.now - began,
+            (state.now - began) / times,
             state.now,
             _requests(task),
             uid=task.uid,

@@ -121,6 +121,7 @@ class SchedulingCycle(PendingTasks):
     """
 
     _order: CycleOrder | None = None
+    _only: Found | None = None
     _has_failed = False
     _is_cut = False  # before a class that the allowance does not cover
     removed = 0  # tasks that have left their queues; other work counts as tasks
@@ -148,9 +149,9 @@ class SchedulingCycle(PendingTasks):
         is_single = len(classes) == 1 and len(first.queues) == 1 and first.gang is None
         traits = profile.order.traits
         is_single = is_single and not traits.withholds and "pools" not in traits.needs
-        self._holds = profile.hold.traits.waits
-        is_single = is_single and not self._holds
-        self._only = (first, next(iter(first.queues.values()))) if is_single else None
+        if is_single:
+            (queue,) = first.queues.values()
+            self._only = (first, queue) if queue.local is None else None
         self._given: dict[SortedClassQueue, PendingClass] = {}  # what `queues` has given
         self.offered: dict[str, Offered] = {}
 
@@ -265,12 +266,17 @@ class SchedulingCycle(PendingTasks):
     def skip(self, task: Task, most: int) -> int:
         """Do not offer the next tasks of this task's class in this cycle.
 
-        Where tasks may wait for data none is skipped: what is said of one need not hold for the next.
+        Where tasks are held for their data none is skipped: what is said of one need not hold for the next.
         """
-        if self._holds:
+        if self.profile.hold.traits.waits:
             return 0
         pending = self._queues.class_of(task)
         return pending.skip(most) if pending is not None else 0
+
+    def left(self, task: Task) -> int:
+        """How many tasks of this task's class are still to be offered in this cycle."""
+        pending = self._queues.class_of(task)
+        return 0 if pending is None else pending.to_offer
 
     # -- answers ---------------------------------------------------------------------------------
 

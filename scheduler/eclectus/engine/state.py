@@ -139,7 +139,11 @@ class State:
         self.placed = PlacedPods(self.cluster, self.accounts.of_placed)
         self.evictions = Evictions()
         classes = ClassCache(self.cluster)
-        holding = {each.scheduler_name for each in profiles if each.hold.traits.waits}
+        holding = {
+            each.scheduler_name
+            for each in profiles
+            if each.hold.traits.waits or each.place.traits.prices_data
+        }
         self.class_queues = ClassQueues(classes, profiles, holding, self._placeable_again)
         self.held = self._made_held_queues(classes)
         idle = TasksBesideRoom(classes, self.class_queues, self.deferrals, self.held.followed)

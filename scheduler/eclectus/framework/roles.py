@@ -73,6 +73,10 @@ class PendingTasks(Iterator[Task], ABC):
         Of the class in all groups, in the Order's order. Returns how many are skipped.
         """
 
+    @abstractmethod
+    def left(self, task: Task) -> int:
+        """How many tasks of this pending task's class are still to be offered in this scheduling cycle."""
+
 
 class Refused(Struct, frozen=True):
     """Tasks of one class for which no node has room: highest priority first, then in the Order's order.

@@ -96,6 +96,9 @@ class PlaceTraits(Traits, frozen=True, kw_only=True):
     deferred tasks are offered in every scheduling cycle."""
     asks_solver: bool = False
     """It may answer Ask. The live scheduler then runs a solver in a process of its own."""
+    prices_data: bool = False
+    """It weighs where the data of tasks are, by what `view.data_gains` has learned. Of each class queue the
+    engine then offers first the tasks that have their data on a node with room."""
     takes_all_pending: bool = False
     """It takes tasks of every class queue before its first answer, so no answer can change the order."""
 

@@ -73,6 +73,12 @@ class DataGain(Struct):
         return exp(copysign(max(abs(found) - DEVIATIONS * self._deviation, 0.0), found))
 
     @property
+    def times(self) -> float:
+        """The same as it is most likely, where times say that far tasks take longer; else 1."""
+        ratio = self.ratio
+        return 1.0 if ratio is None or ratio <= 1.0 else self.far.mean / self.near.mean
+
+    @property
     def saved_seconds(self) -> float | None:
         """How much sooner a task ends when near, cautiously, seconds; None while too little is known."""
         ratio = self.ratio

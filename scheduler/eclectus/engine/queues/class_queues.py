@@ -22,7 +22,7 @@ from eclectus.cluster.changelog import ChangeLog, Rows
 from eclectus.cluster.memo import unfile
 from eclectus.engine.queues.data_clocks import DataClock, QueueClock
 from eclectus.engine.queues.head_heap import HeadHeap, RankedHeads, Value
-from eclectus.engine.queues.local_tasks import Entry, LocalTasks
+from eclectus.engine.queues.local_tasks import NOWHERE, Entry, LocalTasks, Place
 from eclectus.engine.queues.unschedulable import UnschedulableClasses
 from eclectus.feasibility.task_class import ClassCache
 from eclectus.framework import Order, Profile, Reason, Wait
@@ -50,7 +50,7 @@ class SortedClassQueue:
         self.answered: set[int] = set()  # serials of tasks that were taken and wait here no more
         self.cursor = 0  # how many of them this scheduling cycle has taken or skipped
         self._skipped: tuple[tuple[int, int], ...] = ()  # where the cursor has skipped tasks: begin, end
-        # Of a profile that holds tasks back for nodes with their data; None where no task names any.
+        # Of a profile that asks where the data of tasks are; None where no task names any.
         self.local: LocalTasks | None = None
         self.taken: dict[int, Entry] = {}  # by serial: those that this cycle has taken by their data
         self.is_held = False  # none of its tasks is offered for now
@@ -106,12 +106,26 @@ class SortedClassQueue:
         while self.cursor < len(self.entries) and self.entries[self.cursor][1] in self.taken:
             self.cursor += 1
 
+    @property
+    def begin(self) -> Place:
+        """The place from which on tasks are left: before it all were taken or skipped."""
+        if not self._skipped or self.cursor >= len(self.entries):
+            return NOWHERE
+        return self.entries[self.cursor][:2]
+
     def skip(self, most: int) -> int:
-        """Move the cursor past up to so many tasks; returns past how many. O(1)."""
+        """Move the cursor past up to so many tasks; returns past how many. O(tasks taken by their data)."""
         begin = self.cursor
-        self.cursor = min(begin + most, len(self.entries))
+        end, taken = begin + most, 0
+        if self.taken:
+            places = (bisect_left(self.entries, entry[:2]) for entry in self.taken.values())
+            for at in sorted(place for place in places if place >= begin):
+                if at > end:
+                    break
+                end, taken = end + 1, taken + 1
+        self.cursor = min(end, len(self.entries))
         self._skipped = (*self._skipped, (begin, self.cursor))
-        return self.cursor - begin
+        return self.cursor - begin - taken
 
     def end_cycle(self) -> None:
         """Remove the tasks that were answered, and reset the cursor. Skipped tasks cost nothing."""
@@ -134,8 +148,10 @@ class SortedClassQueue:
                     self.local.add((key, serial, task))
                 continue
             at = bisect_left(self.entries, (key, serial))
-            if at >= self.cursor:
+            if at >= self.cursor or self._skipped:
                 del self.entries[at]
+        if self._skipped:  # then none is left to be removed by the cursor
+            self.answered.clear()
         self.taken = {}
 
     def _remove_answered(self, begin: int, end: int) -> None:
@@ -204,6 +220,11 @@ class PendingClass:
     def has_more(self) -> bool:
         """In a scheduling cycle: whether tasks of it are still to be offered."""
         return not self.is_closed and self.passed < self.count + self.answered
+
+    @property
+    def to_offer(self) -> int:
+        """In a scheduling cycle: how many tasks of it are."""
+        return 0 if self.is_closed else self.count + self.answered - self.passed
 
     def highest(self) -> Task:
         """A task of the highest priority; there must be one. O(tasks)."""
@@ -309,7 +330,7 @@ class PendingClass:
 
         In a cycle all tasks of a queue are taken in this way, or none.
         """
-        if not queue.taken:
+        if not queue.taken and not queue.cursor:
             self._moved.append(queue)
         queue.take(entry)
         self.passed += 1
@@ -339,7 +360,7 @@ class PendingClass:
 
     def skip_in(self, queue: SortedClassQueue) -> None:
         """Skip tasks of this queue, the next one in the Order's order, as far as tasks are to be skipped."""
-        if not queue.cursor:
+        if not queue.cursor and not queue.taken:
             self._moved.append(queue)
         self.to_skip -= queue.skip(self.to_skip)
 
@@ -381,7 +402,7 @@ class ClassQueues:
         holding: Container[str] = (),
         feasible_again: Callable[[PendingClass], None] = lambda pending: None,
     ) -> None:
-        """`holding`: the names of those profiles that hold tasks back for nodes with their data.
+        """`holding`: the names of those profiles that hold tasks back for nodes with their data, or price it.
 
         `feasible_again`: called with a class that was never feasible, before it is asked about again.
         """

@@ -70,6 +70,7 @@ class HeldQueues:
         """`guarded`: calls a plug-in, whose failure is its Fault."""
         self._class_queues = class_queues
         self._holds: Mapping[str, Hold] = {name: each.hold for name, each in profiles.items()}
+        self._prices = {name for name, each in profiles.items() if each.place.traits.prices_data}
         self._cluster = cluster
         self._guarded = guarded
         self._counters = counters
@@ -221,9 +222,12 @@ class HeldQueues:
         task_class, head = view.classes.current(*pending.class_key), queue.entries[queue.cursor]
         if not task_class.fits_now_count:
             return head, None
-        anywhere, near = queue.local.first_anywhere(), self._first_near(pending, queue, task_class, 0)
+        anywhere = queue.local.first_anywhere(queue.begin)
+        near = self._first_near(pending, queue, task_class, 0)
         if anywhere is not None and (near is None or anywhere[:2] < near[0][:2]):
             return anywhere, None
+        if pending.profile in self._prices:  # its Place weighs the others, which have their data elsewhere
+            return (head if near is None else near[0]), None
         return near or self._farther(view, pending, queue, task_class)
 
     def _farther(
@@ -277,14 +281,27 @@ class HeldQueues:
         saved = None if gain is None else gain.saved_seconds
         return saved is None or saved > 0.0
 
-    def ended(self, task: Task, row: int, seconds: float) -> None:
-        """A task has run on this row to its end, for so many seconds, above 0."""
-        hold = self._holds.get(task.profile) if task.inputs else None
-        if hold is None or not hold.traits.waits:
-            return
-        level = level_of(self._cluster, task, row, hold.traits.levels)
+    def ended(self, task: Task, row: int, seconds: float, speed: float) -> None:
+        """A task with data has run on this row to its end, for so many seconds, above 0.
+
+        `speed`: of the node for such work, relative to others, above 0. What is learned is how long it would
+        have run on a typical node: where speeds differ, far tasks are on other nodes than near ones.
+        """
+        level = self._level_of(task, row)
         if level is not None:
-            self.gains.end(task.namespace, task.workload, seconds, is_far=level > 0)
+            self.gains.end(task.namespace, task.workload, seconds * speed, is_far=level > 0)
+
+    def times(self, task: Task, row: int) -> float:
+        """How many times as long as at its data a task takes on this row, as far as is known."""
+        gain = self.gains.of(task.namespace, task.workload) if self._level_of(task, row) else None
+        return 1.0 if gain is None else gain.times
+
+    def _level_of(self, task: Task, row: int) -> int | None:
+        """How near a row is to the data of a task; None where these matter to no policy."""
+        hold = self._holds.get(task.profile)
+        if hold is None or not (hold.traits.waits or task.profile in self._prices):
+            return None
+        return level_of(self._cluster, task, row, hold.traits.levels)
 
     def why(self, profile: str, queue: SortedClassQueue, task: Task, now: float) -> Wait | None:
         """For what nodes a task of a held queue waits, and until when; None if the queue is not held."""
@@ -353,23 +370,24 @@ class HeldQueues:
             rows = np.flatnonzero(fits)
         if level:
             there = {domain_of(cluster, row, keys, level) for row in rows.tolist()}
-            first = queue.local.first_of(
+            names = (
                 name
                 for name in by_node
                 if any(each in there for each in domains_of(cluster, [name], keys, level))
             )
         elif len(rows) < len(by_node):
-            first = queue.local.first_of(cluster.names[row] for row in rows.tolist())
+            names = (cluster.names[row] for row in rows.tolist())
         else:
             known = ((name, cluster.rows.get(name)) for name in by_node)
-            first = queue.local.first_of(name for name, row in known if row is not None and fits[row])
+            names = (name for name, row in known if row is not None and fits[row])
+        first = queue.local.first_of(names, queue.begin)
         if first is None:
             return None
-        names = names_of(first[2].inputs)
+        where = names_of(first[2].inputs)
         if not level:
-            found = sorted({cluster.rows[name] for name in names if name in cluster.rows})
+            found = sorted({cluster.rows[name] for name in where if name in cluster.rows})
             return first, np.array([row for row in found if fits[row]], dtype=np.intp)
-        domains = set(domains_of(cluster, names, keys, level))
+        domains = set(domains_of(cluster, where, keys, level))
         near = [row for row in rows.tolist() if domain_of(cluster, row, keys, level) in domains]
         return first, np.array(near, dtype=np.intp)
 

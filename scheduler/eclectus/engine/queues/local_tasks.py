@@ -7,6 +7,8 @@ from eclectus.cluster.locality import names_of
 from eclectus.model.objects import Task
 
 Entry = tuple[tuple[float, ...], int, Task]  # key, serial (so that tasks are never compared), task
+Place = tuple[tuple[float, ...], int]  # of an entry in its queue: key, serial
+NOWHERE: Place = ((), -1)  # before all entries
 
 
 class LocalTasks:
@@ -40,23 +42,32 @@ class LocalTasks:
                 del self._by_node[name]
         _remove(self._anywhere, entry)
 
-    def first_anywhere(self) -> Entry | None:
-        """The first task without data on any node that exists."""
-        while self._anywhere:
-            entry = self._anywhere[0]
+    def first_anywhere(self, begin: Place = NOWHERE) -> Entry | None:
+        """The first task, from this place of the queue on, without data on any node that exists."""
+        at = bisect_left(self._anywhere, begin, key=_place)
+        while at < len(self._anywhere):
+            entry = self._anywhere[at]
             if not any(name in self._nodes for name in names_of(entry[2].inputs)):
                 return entry
-            del self._anywhere[0]
+            del self._anywhere[at]
         return None
 
-    def first_of(self, names: Iterable[str]) -> Entry | None:
-        """The first task with data on one of these nodes."""
-        found = (self._by_node[name][0] for name in names if name in self._by_node)
-        return min(found, key=_place, default=None)
+    def first_of(self, names: Iterable[str], begin: Place = NOWHERE) -> Entry | None:
+        """The first task, from this place of the queue on, with data on one of these nodes."""
+        if not begin[0]:
+            found = (self._by_node[name][0] for name in names if name in self._by_node)
+            return min(found, key=_place, default=None)
+        behind = (_first(self._by_node[name], begin) for name in names if name in self._by_node)
+        return min((entry for entry in behind if entry is not None), key=_place, default=None)
 
 
-def _place(entry: Entry) -> tuple[tuple[float, ...], int]:
+def _place(entry: Entry) -> Place:
     return entry[:2]
+
+
+def _first(entries: Sequence[Entry], begin: Place) -> Entry | None:
+    at = bisect_left(entries, begin, key=_place)
+    return entries[at] if at < len(entries) else None
 
 
 def _remove(entries: list[Entry], entry: Entry) -> None:

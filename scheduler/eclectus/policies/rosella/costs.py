@@ -8,7 +8,7 @@ itself, and `m` is numpy. Both give the same to the last bit, so that nodes with
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, log
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -20,6 +20,7 @@ from eclectus.framework import AnyRows, ClassKey, Floats, Rows, Speeds, TaskClas
 from eclectus.maths import numbers
 from eclectus.maths.numbers import Arithmetic, Value, sum_of_products
 from eclectus.maths.replanning import (
+    LOG_STEP,
     disadvantage,
     improved_worth,
     in_steps,
@@ -317,18 +318,49 @@ class WaitingWeight:
             return weight_of_waiting(0.0)
         cluster = view.cluster
         key = (speeds.epoch, cluster.shape.head, cluster.service_changes, demand.version)
-        found: tuple[object, Floats] | None = task_class.derived.get(self)
+        found: tuple[object, Floats, Faster] | None = task_class.derived.get(self)
         if found is None or found[0] != key:
-            ratio = _total_over_faster(view, task_class, demand.factor)
-            found = task_class.derived[self] = (key, ratio)
+            faster = _faster(view, task_class, demand.factor)
+            found = task_class.derived[self] = (key, faster.total_over(faster.behind), faster)
         return weight_of_waiting(demand.load * found[1].item(row))
 
+    def of_slots(self, task_class: TaskClass) -> float:
+        """What a second costs, with what it costs others, by which a task holds a slot for longer."""
+        return weight_of_waiting(self.demand.of(task_class).load) if self.fixed is None else self.fixed
 
-def _total_over_faster(view: View, task_class: TaskClass, factor: Floats | None) -> Floats:
-    """Of each row: the pace of all nodes of the class over that of the faster ones; inf of the fastest.
+    def of_slower(
+        self, view: View, task_class: TaskClass, row: int, speeds: Speeds, *, times: float
+    ) -> float:
+        """The same of a task that takes so many times as long there, as its data are elsewhere."""
+        theta = self.of(view, task_class, row, speeds)  # brings what is kept of the class up to date
+        load = self.demand.of(task_class).load
+        if self.fixed is not None or load <= 0.0:
+            return theta
+        faster: Faster = task_class.derived[self][2]
+        behind = faster.behind[row] + round(log(times) / LOG_STEP)
+        return weight_of_waiting(load * float(faster.total_over(behind)))
 
-    Shape [capacity]. Nodes that have a price for the class count as slower, and with no pace.
+
+class Faster(Struct, frozen=True, eq=False):
+    """What nodes of a class do that are faster than others. `behind`: by row, steps behind the fastest.
+
+    `up_to`: the pace of all nodes that are less than so many steps behind; the last is that of all.
     """
+
+    behind: NDArray[np.intp]
+    up_to: Floats
+
+    def total_over(self, behind: NDArray[np.intp]) -> Floats:
+        """The pace of all nodes over that of those that are less behind; inf of the fastest."""
+        faster = self.up_to[np.minimum(behind, len(self.up_to) - 1)]
+        ratio: Floats = np.divide(
+            self.up_to[-1], faster, out=np.full(np.shape(faster), np.inf), where=faster > 0.0
+        )
+        return ratio
+
+
+def _faster(view: View, task_class: TaskClass, factor: Floats | None) -> Faster:
+    """Nodes that have a price for the class count as slower, and with no pace."""
     rows = task_class.waitable_rows
     rate = np.clip(view.speeds(task_class).rate, DEAD_RATE, 1.0 / DEAD_RATE)
     pace = task_class.service_slots[rows] * rate[rows] * task_class.background_free[rows]
@@ -337,10 +369,7 @@ def _total_over_faster(view: View, task_class: TaskClass, factor: Floats | None)
         rate = rate / factor
     step = step_of(rate)
     behind = (step.max(initial=0.0) - step).astype(np.intp)  # steps behind the fastest: some hundreds at most
-    up_to = np.concatenate([[0.0], np.cumsum(np.bincount(behind[rows], pace, minlength=1))])
-    faster = up_to[np.minimum(behind, len(up_to) - 1)]
-    ratio: Floats = np.divide(up_to[-1], faster, out=np.full(len(rate), np.inf), where=faster > 0.0)
-    return ratio
+    return Faster(behind, np.concatenate([[0.0], np.cumsum(np.bincount(behind[rows], pace, minlength=1))]))
 
 
 SPREAD = 1e-3  # the most that free room changes a cost: it decides among equal costs only

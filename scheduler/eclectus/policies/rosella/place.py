@@ -34,6 +34,7 @@ from random import Random
 from typing import Literal
 
 import numpy as np
+from msgspec.structs import replace
 
 from eclectus.cluster.scalars import scalars
 from eclectus.framework import (
@@ -58,6 +59,7 @@ from eclectus.maths.numbers import Arithmetic, Value
 from eclectus.maths.sampling import draw_marked, draw_rows, draws_proportional
 from eclectus.model.settings import apply_implied
 from eclectus.policies.rosella.costs import DEAD_RATE, KEYS, At, Column, Nodes
+from eclectus.policies.rosella.locality import data_price
 from eclectus.policies.rosella.replan import Replan
 
 # Placement by sampling: draw a few nodes, compare them, join the node queue of the best.
@@ -69,7 +71,10 @@ from eclectus.policies.rosella.replan import Replan
 # that may run the task have it.
 
 # Re-planning weighs waiting by the work that arrives, and leaves scarce nodes to tasks that need them.
-REPLANNING = PlaceTraits(defers=True, defers_until_change=True, needs=frozenset({"arrivals", "prices"}))
+REPLANNING = PlaceTraits(
+    defers=True, defers_until_change=True, prices_data=True, needs=frozenset({"arrivals", "prices"})
+)
+BLIND = replace(REPLANNING, prices_data=False)  # for data
 TIE = 1e-9  # weight of the service time, just large enough to decide ties
 PAPER = {
     "paper": {
@@ -139,6 +144,21 @@ class Rosella(Place):
         least=0,
         most=100,
     )
+    price_data: bool = setting(
+        True,
+        "with re-planning, count as part of a pod's run time how much longer it takes away from its data "
+        "(docs/data.md)",
+        why="a pod that says where its data are gains by it, and no other pod has any",
+    )
+    data_bandwidth: float | None = setting(
+        None,
+        "with priceData, at how many MB in a second a pod reads data that its node lacks",
+        why="unset: how many times as long pods of a kind take elsewhere is learned; state it where those of "
+        "one kind read very different amounts",
+        unit="MB/s",
+        least=1e-3,
+        most=1e9,
+    )
 
     mode: Literal["eclectus", "paper"] = setting(
         "eclectus",
@@ -157,13 +177,18 @@ class Rosella(Place):
             advice = "leave out query, choices and distinct, or set view: sample"
             raise SettingsError("view", f"the full view draws no nodes; {advice}")
         self._replans = self.view == "full" and self.replan is not False
-        self._replan = Replan(self.theta, self.soft_weight)
+        prices_data = self._replans and self.price_data
+        if self.data_bandwidth is not None and not prices_data:
+            raise SettingsError("dataBandwidth", "needs priceData and re-planning, which price data by it")
+        self._traits = REPLANNING if prices_data else BLIND
+        price_of = partial(data_price, bandwidth=self.data_bandwidth) if prices_data else None
+        self._replan = Replan(self.theta, self.soft_weight, price_of)
         self._key = KEYS[self.compare]
 
     @property
     def traits(self) -> PlaceTraits:
         """Re-planning defers tasks; otherwise they join node queues."""
-        return REPLANNING if self._replans else PlaceTraits(joins_node_queues=True)
+        return self._traits if self._replans else PlaceTraits(joins_node_queues=True)
 
     @property
     def learner_settings(self) -> Mapping[str, object]:

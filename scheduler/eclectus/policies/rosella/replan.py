@@ -43,12 +43,15 @@ are not more precise (placement tolerates errors of a third at any load); among 
 most room wins, which spreads the tasks.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from itertools import islice
+from sys import maxsize
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from eclectus.cluster.scalars import read_only
@@ -66,6 +69,7 @@ from eclectus.framework import (
 )
 from eclectus.maths.replanning import worth_waiting
 from eclectus.policies.rosella.costs import DEAD_RATE, ClassCosts, Demand, WaitingWeight, scarcity_factor
+from eclectus.policies.rosella.locality import Choice, DataPrice
 
 # How fast the tasks on each node end, by what they are.
 #
@@ -169,6 +173,7 @@ def _mean_rate(view: View, row: int) -> float:
 
 
 DEFERRED_PER_CLASS = 4  # tasks of a class deferred one by one in a cycle; other classes see these
+DEFERRED_BY_DATA = 32  # likewise where data of their own let them wait; the others are asked about later
 
 
 class DeferredTasks(Struct):
@@ -178,12 +183,37 @@ class DeferredTasks(Struct):
     skipped: int = 0  # behind them, not compared: waiting is better for all of them
     ended_seconds: float = 0.0  # wait of the first task, if that was as long as allowed
 
+    def allowed_until(self, view: View, task: Task, run_seconds: float) -> float | None:
+        """Until when a task may be deferred beside a node on which it runs for so long; None for no more."""
+        since = view.deferred_since.get(task.uid, view.now)
+        until = since + run_seconds
+        if view.now >= until and not self.answered:
+            self.ended_seconds = max(self.ended_seconds, view.now - since)
+        return None if view.now >= until or run_seconds <= self.ended_seconds else until
+
+
+class Asked(NamedTuple):
+    """A task with data, and what it is compared by."""
+
+    view: View
+    task: Task
+    task_class: TaskClass
+    costs: ClassCosts
+    price: DataPrice
+
 
 class Replan:
     """Answers pending tasks; keeps no state about tasks from cycle to cycle."""
 
-    def __init__(self, theta: float | None, preference_weight: float) -> None:
+    def __init__(
+        self,
+        theta: float | None,
+        preference_weight: float,
+        price_of: Callable[[View, Task], DataPrice | None] | None = None,
+    ) -> None:
+        """`price_of`: what its data cost a task; None for nothing."""
         self._preference_weight = preference_weight
+        self._price_of = price_of or (lambda view, task: None)
         self.demand = Demand()
         self._release = ReleaseRates()
         self._weight = WaitingWeight(theta, self.demand)
@@ -199,6 +229,9 @@ class Replan:
         for task in pending:
             task_class = view.task_class(task)
             waiting = deferred.setdefault(task_class, DeferredTasks())
+            if task.inputs and (price := self._price_of(view, task)) is not None:
+                yield from self._place_by_data(view, task, price, waiting, pending)
+                continue
             action = self._answer(view, task, task_class, waiting)
             yield action
             if isinstance(action, Defer):
@@ -215,17 +248,14 @@ class Replan:
         if with_room is None:
             return Unschedulable(task)
         row, cost = with_room
-        busy = self._best_busy(view, task_class, costs, row)
+        theta = self._weight.of(view, task_class, row, costs.speeds)
+        busy = self._best_busy(view, task_class, costs, theta, self)
         if busy is None or busy[1] + _by_chance(costs, row, busy[0]) >= cost:
             return Bind(task, row)
         run_seconds = 1.0 / max(costs.speeds.rate.item(row), DEAD_RATE)
-        since = view.deferred_since.get(task.uid, view.now)
-        until = since + run_seconds
-        if view.now >= until and not waiting.answered:
-            waiting.ended_seconds = max(waiting.ended_seconds, view.now - since)
-        is_over = view.now >= until or run_seconds <= waiting.ended_seconds
+        until = waiting.allowed_until(view, task, run_seconds)
         # No array counts the skipped tasks: they may be all for which waiting is better.
-        if is_over or 0 < waiting.skipped >= self._worth_waiting(view, task_class):
+        if until is None or 0 < waiting.skipped >= self._worth_waiting(view, task_class):
             return Bind(task, row)
         return Defer(task, Wait(until=until, row=busy[0]))
 
@@ -237,14 +267,8 @@ class Replan:
         with_room = self._best_with_room(view, task_class, costs)
         if with_room is None:
             return 0
-        row, cost = with_room
-        theta = self._weight.of(view, task_class, row, costs.speeds)
-        rows = task_class.waitable_rows
-        rows = rows[~task_class.fit_beside_held(rows)]
-        service = costs.of_many.service(rows) + _by_chance(costs, row, rows)
-        return worth_waiting(
-            theta, task_class.overflow[rows], costs.of_many.release_pace(rows), service, cost
-        )
+        theta = self._weight.of(view, task_class, with_room[0], costs.speeds)
+        return _worth(task_class, costs, theta, with_room)
 
     def _best_with_room(
         self, view: View, task_class: TaskClass, costs: ClassCosts
@@ -266,16 +290,18 @@ class Replan:
         return view.ranking(task_class, cost, owner, epoch, speeds=costs.speeds, cost_of_few=few).best()
 
     def _best_busy(
-        self, view: View, task_class: TaskClass, costs: ClassCosts, row: int
+        self, view: View, task_class: TaskClass, costs: ClassCosts, theta: float, owner: object
     ) -> tuple[int, float] | None:
-        """Row and cost of the best node to wait for, instead of running on `row`; None if there is none."""
+        """Row and cost of the best node to wait for with this weight of waiting; None if there is none.
+
+        `owner`: of the ranking.
+        """
         if task_class.spec.long_running:
             return None
-        theta = self._weight.of(view, task_class, row, costs.speeds)
         return view.ranking(
             task_class,
             partial(costs.waiting, theta),
-            self,
+            owner,
             (theta, self._release.version, costs.version),
             speeds=costs.speeds,
             cost_of_few=partial(costs.each_waiting, theta),
@@ -299,6 +325,94 @@ class Replan:
             version=version,
         )
         return costs
+
+    # -- tasks with data: what reading these from elsewhere takes counts (locality.py) --------------
+
+    def _place_by_data(
+        self, view: View, task: Task, price: DataPrice, waiting: DeferredTasks, pending: PendingTasks
+    ) -> Iterator[Action]:
+        """Place a task or defer it, and skip others for which waiting is better wherever their data are."""
+        asked = self._asked(view, task, price)
+        room = self._room_by_data(asked)
+        if room is None:
+            yield Unschedulable(task)
+            return
+        busy = self._busy_by_data(asked, room)
+        until = None if busy is None else waiting.allowed_until(view, task, room.run_seconds)
+        if busy is None or until is None or self._is_taken(asked, room, busy, waiting, pending):
+            yield Bind(task, room.row)
+            return
+        yield Defer(task, Wait(until=until, row=busy.row))
+        waiting.answered += 1
+        if waiting.answered >= DEFERRED_BY_DATA:
+            pending.skip(task, maxsize)
+        elif waiting.answered >= DEFERRED_PER_CLASS and not room.has_data:
+            more = self._worth_elsewhere(self._asked(view, task, price), room) - waiting.skipped
+            waiting.skipped += pending.skip(task, more)
+
+    def _asked(self, view: View, task: Task, price: DataPrice) -> Asked:
+        task_class = view.task_class(task)
+        weighed = replace(price, weight=self._weight.of_slots(task_class))
+        return Asked(view, task, task_class, self._costs(view, task_class), weighed)
+
+    def _room_by_data(self, asked: Asked) -> Choice | None:
+        """The best node with room; None if there is none."""
+        view, _, task_class, costs, price = asked
+        if not task_class.feasible_count or not _has_room(task_class):
+            return None
+        elsewhere = self._best_with_room(view, task_class, costs)
+        return price.best(costs, elsewhere, costs.with_room(task_class, price.rows))
+
+    def _busy_by_data(self, asked: Asked, room: Choice) -> Choice | None:
+        """The node that is better waited for than this room; None if there is none."""
+        view, _, task_class, costs, price = asked
+        theta = self._weight_beside(asked, room)
+        elsewhere = self._best_busy(view, task_class, costs, theta / price.weighed_times, (self, "elsewhere"))
+        busy = price.best(costs, elsewhere, costs.waiting(theta, task_class, price.rows))
+        if busy is None or busy.cost + _by_chance(costs, room.row, busy.row) >= room.cost:
+            return None
+        return busy
+
+    def _is_taken(
+        self, asked: Asked, room: Choice, busy: Choice, waiting: DeferredTasks, pending: PendingTasks
+    ) -> bool:
+        """Whether this task takes the room, as others of its class are those for which waiting is better.
+
+        A room beside its data is best used by this one, if so many others are left.
+        """
+        if room.has_data:
+            return pending.left(asked.task) >= max(self._worth_elsewhere(asked, room), 1)
+        return not busy.has_data and 0 < waiting.skipped >= self._worth_elsewhere(asked, room)
+
+    def _worth_elsewhere(self, asked: Asked, room: Choice) -> int:
+        """For how many tasks waiting for a busy node is better than this room, wherever their data are."""
+        _, _, task_class, costs, price = asked
+        theta = self._weight_beside(asked, room)
+        return _worth(task_class, costs, theta, (room.row, room.cost), price.elsewhere)
+
+    def _weight_beside(self, asked: Asked, room: Choice) -> float:
+        """theta beside this room: as of a node that is so slow for the whole class."""
+        view, _, task_class, costs, _ = asked
+        times = room.run_seconds * max(costs.speeds.rate.item(room.row), DEAD_RATE)
+        return self._weight.of_slower(view, task_class, room.row, costs.speeds, times=times)
+
+
+def _worth(
+    task_class: TaskClass,
+    costs: ClassCosts,
+    theta: float,
+    with_room: tuple[int, float],
+    service_of: Callable[[Floats], Floats] = lambda service: service,
+) -> int:
+    """For how many tasks waiting for a busy node is better than this row with room, at this cost.
+
+    `service_of`: makes the service time of the tasks from that of the class.
+    """
+    row, cost = with_room
+    rows = task_class.waitable_rows
+    rows = rows[~task_class.fit_beside_held(rows)]
+    service = service_of(costs.of_many.service(rows)) + _by_chance(costs, row, rows)
+    return worth_waiting(theta, task_class.overflow[rows], costs.of_many.release_pace(rows), service, cost)
 
 
 def _by_chance(costs: ClassCosts, row: int, rows: int | NDArray[np.intp]) -> float | Floats:
