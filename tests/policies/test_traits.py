@@ -113,9 +113,12 @@ class Counting(PendingTasks):
     def skip(self, task: Task, most: int) -> int:
         return self._pending.skip(task, most)
 
+    def left(self, task: Task) -> int:
+        return self._pending.left(task)
+
 
 def what_it_does(policy: Place) -> PlaceTraits:
-    """The traits that its actions show: all but `defers_until_change`."""
+    """The traits that its actions show: all but `defers_until_change` and `prices_data`."""
     seen: set[type[Action]] = set()
     taken_before_answer: list[int] = []
     place = policy.place
@@ -141,7 +144,7 @@ def what_it_does(policy: Place) -> PlaceTraits:
 @pytest.mark.parametrize("choice", ALL["place"], ids=str)
 def test_a_place_policy_does_what_it_says(choice: Any) -> None:
     assert what_it_does(choice.policy) == replace(
-        choice.policy.traits, defers_until_change=False, needs=frozenset()
+        choice.policy.traits, defers_until_change=False, prices_data=False, needs=frozenset()
     )
 
 

@@ -146,8 +146,10 @@ def deferred(state: State, task: Task, with_room: int) -> str:
     if wait.reason.message:
         return wait.reason.message
     if wait.row is not None:
-        name = state.cluster.names[wait.row]
-        return f"waiting for node {name}: {sooner} {with_room} nodes with room"
+        place, name = state.profiles[task.profile].place, state.cluster.names[wait.row]
+        data = state.guarded(place, place.data_cost, state.view, task) if task.inputs else ""
+        why = f"; {data}" if data else ""
+        return f"waiting for node {name}: {sooner} {with_room} nodes with room{why}"
     if task.spec.preferences:
         return f"waiting for a node that meets its preferences: {sooner} {with_room} nodes with room"
     return f"waiting for a node other than the {with_room} with room, which others need"

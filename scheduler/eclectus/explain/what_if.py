@@ -291,6 +291,10 @@ class OneTask(framework.PendingTasks):
         taken, self.head = self.head, None
         return taken
 
+    def left(self, task: Task) -> int:
+        """The task, until it is taken."""
+        return int(self.head is not None)
+
     def skip(self, task: Task, most: int) -> int:
         """None: there is no other task."""
         return 0

@@ -229,6 +229,10 @@ class Place(Policy, ABC):
         """For people: by class and row, how many times longer a task counts as running; 1 where left out."""
         return {}
 
+    def data_cost(self, view: View, task: Task) -> str:
+        """For people: what it costs a task to run away from its data; empty where that is not priced."""
+        return ""
+
     def flow_part(self, uid: str, now: float) -> FlowPart | None:
         """For people: the part of its last flow problem that is about a pod. None if there is none."""
         return None

@@ -249,7 +249,7 @@ CLASHES = (
         hold=lambda hold: hold.traits.waits,
         problem="lets pods wait for nodes with their data, but this place chooses among pods itself, or lets "
         "them wait for other nodes; choose one that gives one pod after the other a node with room, such as "
-        "kube or best-fit",
+        "kube or best-fit, or leave it out: rosella weighs itself what data cost elsewhere",
     ),
 )
 

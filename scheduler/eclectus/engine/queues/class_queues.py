@@ -108,10 +108,8 @@ class SortedClassQueue:
 
     @property
     def begin(self) -> Place:
-        """The place from which on tasks are left: before it all were taken or skipped."""
-        if not self._skipped or self.cursor >= len(self.entries):
-            return NOWHERE
-        return self.entries[self.cursor][:2]
+        """The place of the head, if tasks before it were skipped: these are no more offered by their data."""
+        return self.entries[self.cursor][:2] if self._skipped else NOWHERE
 
     def skip(self, most: int) -> int:
         """Move the cursor past up to so many tasks; returns past how many. O(tasks taken by their data)."""

@@ -5,6 +5,9 @@ longer on other nodes:
 
     service elsewhere = times * service + seconds
 
+of which each second beyond `service` weighs as one of waiting does where all nodes are used: for so long the
+task keeps others off its slot.
+
 - `times`: how many times as long tasks of its kind take away from their data, as those show that have ended
   (maths/data_gain.py), where that is 1.05 or more; in steps, so that rankings can be kept. It needs no
   setting, and takes what is learned of tasks for true of each.
@@ -12,16 +15,16 @@ longer on other nodes:
   bandwidth has tasks that differ in what they read, which no ratio of a kind of work shows.
 - Where neither is known, nodes with the data come first among equals. So it is learned what they save.
 
-All of this is on the task, and a class keeps its rankings for all nodes: elsewhere means the same for all of
-its tasks but for a number, and the few nodes with a task's data are compared one by one. With
+All of this is on the task, and a class keeps its rankings of all nodes: they are right for those without the
+data but for two numbers, and the few nodes with data of a task are compared one by one. With
 
-    theta * wait + times * service = times * (theta / times * wait + service)
+    theta * wait + times * service + seconds = times * (theta / times * wait + service) + seconds
 
-the best of the other nodes is that of the class with another weight of waiting.
+the best of the other nodes to wait for is that of the class with another weight of waiting.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import exp, inf, log
 from typing import TypeVar
 
@@ -37,6 +40,7 @@ LEAST_TIMES = 1.05  # less is not worth a slower node, or a wait
 STEPS = 10  # of `times` for each factor of e: 10 %, as learned ratios are not more precise
 TIE = 1.0 + SPREAD  # by so much nodes of equal speed differ at most
 BYTES = 1e6  # a MB
+NAMES_MOST = 5  # of nodes, in a message
 Seconds = TypeVar("Seconds", float, Floats)
 
 
@@ -52,8 +56,8 @@ class Choice(Struct, frozen=True):
 class DataPrice(Struct, frozen=True, eq=False):
     """Of one task. `rows`: the nodes with data of it, and `seconds_at` what it takes to read the rest there.
 
-    On all other nodes it takes `times` times as long, and `seconds` more. `weight`: of a second of these, as it
-    delays others too.
+    On all other nodes it takes `times` times as long, and `seconds` more. `weight`: of a second of these, as
+    it delays others too.
     """
 
     times: float
@@ -106,6 +110,23 @@ def data_price(view: View, task: Task, bandwidth: float | None) -> DataPrice | N
         return None
     times = learned_times(view.data_gains.of(task.namespace, task.workload))
     return DataPrice(max(times, TIE), 0.0, rows, np.zeros(len(rows)))
+
+
+def no_price(view: View, task: Task) -> DataPrice | None:
+    """Wherever a task runs, its data cost nothing."""
+    return None
+
+
+def in_words(price: DataPrice, names: Sequence[str]) -> str:
+    """By how much longer the task counts elsewhere. `names`: of nodes, by row."""
+    near = [names[row] for row in price.rows[:NAMES_MOST].tolist()]
+    near += ["..."] * (len(price.rows) > NAMES_MOST)
+    more = f"{price.times:.3g} times as long"
+    if price.seconds:
+        more = f"{price.seconds:.3g} s longer"
+    elif price.times <= TIE:
+        more = "no longer, as far as is known"
+    return f"its data are on {', '.join(near)}, and elsewhere it takes {more}"
 
 
 def learned_times(gain: DataGain | None) -> float:

@@ -23,6 +23,7 @@ modes, chosen by `view`:
 - ties, which the paper does not specify, go to the faster node. Also with `mode: paper`;
 - preferences of pods, which the paper does not have, make a node count as slower. Also with `mode: paper`;
 - so does, with re-planning, that a node is needed by tasks that can run on few (costs.py); from Phoenix;
+- and that a node lacks the data of a task (locality.py);
 - a rate belongs to a node and a workload, not to a node. Further departures of the learner:
   rosella/learn.py.
 """
@@ -59,7 +60,7 @@ from eclectus.maths.numbers import Arithmetic, Value
 from eclectus.maths.sampling import draw_marked, draw_rows, draws_proportional
 from eclectus.model.settings import apply_implied
 from eclectus.policies.rosella.costs import DEAD_RATE, KEYS, At, Column, Nodes
-from eclectus.policies.rosella.locality import data_price
+from eclectus.policies.rosella.locality import data_price, in_words, no_price
 from eclectus.policies.rosella.replan import Replan
 
 # Placement by sampling: draw a few nodes, compare them, join the node queue of the best.
@@ -181,8 +182,8 @@ class Rosella(Place):
         if self.data_bandwidth is not None and not prices_data:
             raise SettingsError("dataBandwidth", "needs priceData and re-planning, which price data by it")
         self._traits = REPLANNING if prices_data else BLIND
-        price_of = partial(data_price, bandwidth=self.data_bandwidth) if prices_data else None
-        self._replan = Replan(self.theta, self.soft_weight, price_of)
+        self._price_of = partial(data_price, bandwidth=self.data_bandwidth) if prices_data else no_price
+        self._replan = Replan(self.theta, self.soft_weight, self._price_of)
         self._key = KEYS[self.compare]
 
     @property
@@ -202,6 +203,11 @@ class Rosella(Place):
     def class_prices(self) -> Mapping[ClassKey, Floats]:
         """Those of re-planning."""
         return self._replan.demand.factors()
+
+    def data_cost(self, view: View, task: Task) -> str:
+        """By how much longer the task counts elsewhere."""
+        price = self._price_of(view, task)
+        return "" if price is None else in_words(price, view.cluster.names)
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         """One action for each task; re-planning skips some, which then wait."""

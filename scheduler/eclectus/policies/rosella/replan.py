@@ -37,6 +37,12 @@ class, the number of its tasks for which waiting is better is computed in closed
 that many are skipped, whatever jobs they belong to, and the task behind them takes the node with room. With
 one class this decides as if each task were compared; other classes see only the few deferred tasks.
 
+What a task reads from elsewhere is part of its service time (locality.py). Data are of a task and not of its
+class, so what is said of one need not hold for the next. Tasks with data on a node with room are offered
+first. One of these takes the room where as many others of its class are left as would better wait. Beside
+room away from its data each task is compared by itself, up to `DEFERRED_BY_DATA` deferrals of a class; only
+those are skipped for which waiting is better wherever their data are.
+
 Long-running pods (services) do not end, so they neither wait nor are waited for: they are shared among the
 nodes with room in proportion to speed. Rates within a factor of 1.25 count as equal, because the estimates
 are not more precise (placement tolerates errors of a third at any load); among equals the node with the
@@ -69,7 +75,7 @@ from eclectus.framework import (
 )
 from eclectus.maths.replanning import worth_waiting
 from eclectus.policies.rosella.costs import DEAD_RATE, ClassCosts, Demand, WaitingWeight, scarcity_factor
-from eclectus.policies.rosella.locality import Choice, DataPrice
+from eclectus.policies.rosella.locality import Choice, DataPrice, no_price
 
 # How fast the tasks on each node end, by what they are.
 #
@@ -209,11 +215,11 @@ class Replan:
         self,
         theta: float | None,
         preference_weight: float,
-        price_of: Callable[[View, Task], DataPrice | None] | None = None,
+        price_of: Callable[[View, Task], DataPrice | None] = no_price,
     ) -> None:
         """`price_of`: what its data cost a task; None for nothing."""
         self._preference_weight = preference_weight
-        self._price_of = price_of or (lambda view, task: None)
+        self._price_of = price_of
         self.demand = Demand()
         self._release = ReleaseRates()
         self._weight = WaitingWeight(theta, self.demand)
