@@ -180,7 +180,7 @@ def test_a_node_is_not_slow_because_its_tasks_have_their_data_elsewhere() -> Non
     assert rate[0] == pytest.approx(rate[1], rel=0.1)
     found = made.engine._state.held.gains.of("default", make_task().workload)
     assert found is not None
-    assert found.times == pytest.approx(2.0, rel=0.1)
+    assert found.times == pytest.approx(2.0, rel=0.15)  # the first samples were taken for slow nodes
 
 
 def test_data_do_not_save_what_a_faster_node_does() -> None:
@@ -200,7 +200,7 @@ def test_a_blind_one_learns_nothing_of_data() -> None:
     assert made.engine._state.held.gains.of("default", make_task().workload) is None
 
 
-def test_the_learner_is_told_how_long_a_far_task_would_have_run_at_its_data() -> None:
+def test_the_learner_sees_how_long_a_far_task_would_have_run_at_its_data() -> None:
     made = world(4.0, n0=1.0, n1=1.0)
     run(made, "far", "n0", "n1", 40.0)
     run(made, "near", "n1", "n1", 10.0)
@@ -264,7 +264,7 @@ def test_a_task_with_room_at_its_data_takes_it_if_enough_others_wait_for_better_
 
 
 def test_a_cycle_defers_a_bounded_number_and_none_is_forgotten() -> None:
-    made = world(9.0, near=0.1, far=0.1)
+    made = world(9.0, near=0.1, far=0.1, large=0.1)
     made.put_node(make_node("large", cpu=100))
     made.add(*others("near"))
     made.add(*(reads(f"t{at}", "near", created=float(at)) for at in range(100)))
