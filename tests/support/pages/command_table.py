@@ -29,7 +29,8 @@ SLOW = {
     "eclectus simulate ablations": 10,
     "eclectus simulate alike": 3,
     "eclectus simulate data": 6,
-    "eclectus simulate data --set measure.tasks=3000 --profile five-seconds --profile blind --profile priced": 3,
+    "eclectus simulate data --set measure.tasks=3000 --profile five-seconds --profile blind"
+    " --profile priced": 3,
     "eclectus simulate data-speeds": 4,
     "eclectus simulate hotspot": 2,
     "eclectus simulate hotspot --set data.copies=8 --profile none --profile reckoned": 1,
