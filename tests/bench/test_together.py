@@ -46,7 +46,7 @@ def test_what_a_feature_brings_beside_others_is_over_what_it_brings_alone_with_t
     assert last == [
         ["1.20 ±2.54", "1.20 ±2.54", brings, f"{brings} |"],
         [over, over, brings, f"{brings} |"],
-        ["", same, "", f"{same} |"],
+        [same, same, same, f"{same} |"],
         [over, "", brings, " |"],
         [over, "", brings, " |"],
     ]
