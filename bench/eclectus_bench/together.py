@@ -26,12 +26,12 @@ gangs of eight, and single pods of a tenant with a minimum, each in a pool. Thre
 each task has data on three nodes and takes twice as long elsewhere, and one attempt in twenty takes five
 times as long.
 
-`full` is the chart's preset, in which data are priced; `all` places by room instead of by learned speed, and
-pods wait for their data. Each feature has a profile of its own, in which the others are off. `over alone` is a figure
-beside the others over the figure alone; the aim is within a tenth, at most 1.1, of data at least .9. `brings`
-is what a feature brings beside the others over what it brings alone: the time that it saves of that of
-`none`, or the starts at the data that it adds. 1 is no loss. Both are ratios of means over runs with the same
-seeds, all figures means ± half of Student's 95 % interval."""
+`full` is the chart's preset, in which data are priced; `all` places by room instead of by learned speed,
+and pods wait for their data. Each feature has a profile of its own, in which the others are off. `over
+alone` is a figure beside the others over the figure alone; the aim is within a tenth, at most 1.1, of data
+at least .9. `brings` is what a feature brings beside the others over what it brings alone: the time that it
+saves of that of `none`, or the starts at the data that it adds. 1 is no loss. Both are ratios of means over
+runs with the same seeds, all figures means ± half of Student's 95 % interval."""
 REMARK = """
 Of a wait of a fifth of a second a tenth is nothing: there `brings` tells. One slot of ten is slow, so what
 learned speeds alone save gangs is little, and part of it noise: there `over alone` tells. `full` starts some
