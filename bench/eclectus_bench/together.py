@@ -143,8 +143,8 @@ def page(facts: Facts, runs: Runs) -> str:
 def _rows(runs: Runs) -> Iterator[str]:
     for feature in FEATURES:
         cells = [_figure(feature, runs[name]) for name in (NONE, feature.alone)]
-        for told in (_figure_beside, _over_alone, _brings):
-            cells += [told(feature, runs, name) if name in feature.beside else "" for name in BESIDE]
+        for shown in (_figure_beside, _over_alone, _brings):
+            cells += [shown(feature, runs, name) if name in feature.beside else "" for name in BESIDE]
         yield f"| {feature.name} | {feature.figure} | {' | '.join(cells)} |"
     cells = [cell([run.jobs.mean for run in runs[name]], 1) for name in (NONE, *BESIDE)]
     yield f"| | response of all jobs, mean, s | {cells[0]} | | {cells[1]} | {cells[2]} | | | | |"

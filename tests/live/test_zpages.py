@@ -70,7 +70,7 @@ def test_who_may_only_get_the_path_may_not_change_it(token, status):
     assert logs.verbosity() == 1
 
 
-def test_where_nobody_is_told_apart_nobody_may_change_it():
+def test_where_nobody_is_authenticated_nobody_may_change_it():
     assert put("2", None)[0] == 403
     assert logs.verbosity() == 1
 

@@ -139,8 +139,8 @@ def test_a_wait_is_the_work_that_only_these_nodes_may_do_over_their_slots() -> N
     """There are five tasks for the two nodes with an SSD, of two slots each, two of them for one alone."""
     world, classes = contended_world(), ContendedClasses(heartbeat_seconds=5.0)
     ssd, both = (make_spec(cpu=1, **SSD), ""), (make_spec(cpu=1, **BOTH), "")
-    classes.tell(ssd, 12.0, 3)
-    classes.tell(both, 40.0, 2)
+    classes.note(ssd, 12.0, 3)
+    classes.note(both, 40.0, 2)
     classes.refresh(view_at(world, 0.0))
     assert classes.waits == {ssd: (3 * 4.0 + 2 * 20.0) / 4, both: 2 * 20.0 / 2}
 
@@ -148,7 +148,7 @@ def test_a_wait_is_the_work_that_only_these_nodes_may_do_over_their_slots() -> N
 def test_what_a_task_takes_is_remembered_as_long_as_some_are_queued_and_else_the_usual() -> None:
     world, classes = contended_world(), ContendedClasses(heartbeat_seconds=5.0)
     ssd, both = (make_spec(cpu=1, **SSD), ""), (make_spec(cpu=1, **BOTH), "")
-    classes.tell(ssd, 30.0, 3)
+    classes.note(ssd, 30.0, 3)
     for now in (0.0, 5.0):
         classes.refresh(view_at(world, now))
         assert classes.waits == {ssd: 5 * 10.0 / 4, both: 2 * 10.0 / 2}

@@ -54,12 +54,12 @@ class ContendedClasses:
         self.highest = 0.0  # of the ratios
         self.utilisation = 0.0  # of the resource of which most is in use, 0..1
         self._task_seconds: Mapping[ClassKey, float] = {}  # of queued classes, what a task takes in the mean
-        self._told: dict[ClassKey, tuple[float, int]] = {}  # since the epoch: seconds, of how many tasks
+        self._noted: dict[ClassKey, tuple[float, int]] = {}  # since the epoch: seconds, of how many tasks
 
-    def tell(self, key: ClassKey, seconds: float, tasks: int) -> None:
+    def note(self, key: ClassKey, seconds: float, tasks: int) -> None:
         """So many queued tasks of a class are expected to take so many seconds in all."""
-        before, count = self._told.get(key, (0.0, 0))
-        self._told[key] = before + seconds, count + tasks
+        before, count = self._noted.get(key, (0.0, 0))
+        self._noted[key] = before + seconds, count + tasks
 
     def refresh(self, view: View) -> None:
         """Measure again if the next heartbeat is due; the view of an earlier time changes nothing.
@@ -69,11 +69,11 @@ class ContendedClasses:
         if view.now < self.epoch + self._heartbeat:
             return
         kept = 0.5 ** ((view.now - self.epoch) / self._heartbeat)
-        told = {key: seconds / count for key, (seconds, count) in self._told.items()}
+        means = {key: seconds / count for key, (seconds, count) in self._noted.items()}
         queued = {key: count for key, count in view.queued_tasks.items() if is_constrained(key[0])}
-        known = {**self._task_seconds, **told}
+        known = {**self._task_seconds, **means}
         self._task_seconds = {key: known[key] for key in queued if key in known}
-        self._told = {}
+        self._noted = {}
         ratios, waits = _measured(view, queued, self._task_seconds)
         self.ratios, self.waits = _moved(self.ratios, ratios, kept), _moved(self.waits, waits, kept)
         self.highest, self.utilisation = max(self.ratios.values(), default=0.0), _utilisation(view)
@@ -103,7 +103,7 @@ def _measured(
     """The ratios now, and the estimated waits in seconds.
 
     Pods that name no node have none: everything else may run only inside their nodes, so that they would
-    rank with the most contended. A class of which nothing has been told takes what others do in the mean.
+    rank with the most contended. A class of which nothing is known takes what others do in the mean.
     """
     keys = nlargest(CLASSES_MOST, queued, key=lambda key: queued[key])
     classes, present = (
@@ -173,7 +173,7 @@ class ContendedFirst(OvertakingLine):
         classes = self._classes
         classes.refresh(view)
         if self.by == "wait":
-            classes.tell(reservation.class_key, remaining_seconds, len(reservation.tasks))
+            classes.note(reservation.class_key, remaining_seconds, len(reservation.tasks))
         if classes.utilisation <= self.busy or classes.highest <= self.contended:
             return (0.0, remaining_seconds)
         first = classes.ratios if self.by == "ratio" else classes.waits
