@@ -18,7 +18,7 @@ from eclectus_hack.config_schema import (
     duration_bounds,
     policy_definitions,
 )
-from eclectus_operator.node_probes import probe_templates
+from eclectus_operator.node_probes import probe_templates, recent_pods
 
 _WIDTH = 118
 _OBJECT_NAME = {"pattern": "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", "maxLength": 253}
@@ -105,6 +105,7 @@ def template_fields_yaml() -> str:
         "containerSecurity": list(probe_templates.CONTAINER_SECURITY_FIELDS),
         "volume": list(probe_templates.VOLUME_FIELDS),
         "envSources": list(probe_templates.ENV_SOURCES),
+        "copiedVolume": list(recent_pods.COPIED_VOLUMES),
         "reservedKey": probe_templates.RESERVED_KEY,
     }
     return header + yaml.safe_dump(lists, sort_keys=False, default_flow_style=None, width=_WIDTH)

@@ -6,6 +6,7 @@ used without a request, as probes do.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Literal
 
 from eclectus.api.names import (
     COPY_OF_LABEL,
@@ -32,7 +33,8 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 READ_ONLY_MANY = "ReadOnlyMany"
 _KEPT = (ESTIMATED_SECONDS, PATH_SECONDS, JOB_WORK_SECONDS, PHASE_WEIGHTS, IDEMPOTENT)  # annotations
 # What the API server sets on a pod, and what only its node or a debugger adds.
-_NOT_COPIED = ("nodeName", "priority", "ephemeralContainers")
+NOT_COPIED = ("nodeName", "priority", "ephemeralContainers")
+NOT_IDEMPOTENT = f'it lacks the annotation {IDEMPOTENT}: "true", which says that its work may be done twice'
 
 
 # -- which pods may have a copy ---------------------------------------------------------------------
@@ -95,15 +97,18 @@ async def claim_problem(context: OperatorContext, namespace: str, spec: Object) 
 
 def spec_of_copy(spec: Object, node: str, *, has_no_requests: bool) -> Object:
     """The spec of a pod's copy, which may run on any node but this one."""
-    found = {field: value for field, value in spec.items() if field not in _NOT_COPIED}
-    affinity = found.get("affinity") or {}
-    of_nodes = affinity.get("nodeAffinity") or {}
-    terms = (of_nodes.get(REQUIRED) or {}).get("nodeSelectorTerms") or [{}]
-    elsewhere = {"key": "metadata.name", "operator": "NotIn", "values": [node]}
-    terms = [{**term, "matchFields": [*(term.get("matchFields") or []), elsewhere]} for term in terms]
-    required = {REQUIRED: {"nodeSelectorTerms": terms}}
-    found["affinity"] = {**affinity, "nodeAffinity": {**of_nodes, **required}}
+    found = {field: value for field, value in spec.items() if field not in NOT_COPIED}
+    found["affinity"] = {**(found.get("affinity") or {}), "nodeAffinity": node_affinity(spec, "NotIn", node)}
     return with_zero_requests(found) if has_no_requests else found
+
+
+def node_affinity(spec: Object, operator: Literal["In", "NotIn"], node: str) -> Object:
+    """The node affinity of a spec, limited to this node or to all others."""
+    given = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    terms = (given.get(REQUIRED) or {}).get("nodeSelectorTerms") or [{}]
+    by_name = {"key": "metadata.name", "operator": operator, "values": [node]}
+    terms = [{**term, "matchFields": [*(term.get("matchFields") or []), by_name]} for term in terms]
+    return {**given, REQUIRED: {"nodeSelectorTerms": terms}}
 
 
 def copy_of(original: Object, *, has_no_requests: bool) -> Object:

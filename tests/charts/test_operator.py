@@ -8,13 +8,14 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from eclectus.api.names import COPY_OF_LABEL, MACHINE_LABELS, OPERATOR_KEYS, POOLS
+from eclectus.api.names import COPY_OF_LABEL, MACHINE_LABELS, OPERATOR_KEYS, ORIGINAL, POOLS
 from eclectus_e2e.paths import CHART
 from eclectus_e2e.testbed.chart import NAMESPACE, deployment, render
 from eclectus_hack.manifests import operator_yaml
 from eclectus_hack.permissions import Permission, granted
 from eclectus_operator.__main__ import PARTS, _of, main
 from eclectus_operator.node_labels import parse
+from eclectus_operator.node_probes.recent_pods import COPIED_VOLUMES
 from eclectus_operator.program import PROBES
 from eclectus_operator.settings import LeaseSettings, Settings
 
@@ -265,6 +266,17 @@ def test_the_chart_accepts_the_labels_that_the_operator_sets_and_no_others():
     pattern = schema["properties"]["operator"]["properties"]["nodeLabels"]["propertyNames"]["pattern"]
     assert all(re.search(pattern, label) for label in MACHINE_LABELS)
     assert not re.search(pattern, "eclectus.dev/no-probes")
+
+
+def test_only_copies_of_recent_pods_mount_more_than_an_empty_dir():
+    policies = named(of_operator(), "ValidatingAdmissionPolicy")
+    (policy,) = (each["spec"] for name, each in policies.items() if name.endswith("-pods"))
+    variables = {each["name"]: each["expression"] for each in policy["variables"]}
+    assert f"'{ORIGINAL}' in object.metadata.annotations" in variables["isCopy"]
+    of_volumes = policy["validations"][1]["expression"]
+    before, after = of_volumes.split("variables.isCopy && (")
+    assert re.findall(r"has\(v[.](\w+)\)", before) == ["emptyDir"]
+    assert re.findall(r"has\(v[.](\w+)\)", after) == list(COPIED_VOLUMES)
 
 
 def test_two_releases_have_different_instances():

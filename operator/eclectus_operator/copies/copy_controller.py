@@ -302,7 +302,7 @@ class CopyController:
         if pod.controller:
             return f"it is controlled by {pod.controller}, which would replace it or delete its copy"
         if pod.metadata.annotations.get(IDEMPOTENT) != "true":
-            return f'it lacks the annotation {IDEMPOTENT}: "true", which says that its work may be done twice'
+            return copied_pods.NOT_IDEMPOTENT
         spec = pod.body["spec"]
         try:
             found = copied_pods.why_not(spec, pod.metadata.labels)

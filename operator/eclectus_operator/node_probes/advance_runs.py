@@ -21,7 +21,8 @@ from eclectus.kubeclient.api_errors import ApiError, MissingError, RejectedError
 from eclectus.kubeclient.client import list_objects
 from eclectus_operator import convert
 from eclectus_operator.metrics import YIELDED
-from eclectus_operator.node_probes import probe_pods, probe_status, run_steps
+from eclectus_operator.node_probes import probe_pods, probe_status, recent_pods, run_steps
+from eclectus_operator.node_probes.recent_pods import OriginalError
 from eclectus_operator.node_probes.run_steps import Delete, Step, Wait
 from eclectus_operator.node_probes.snapshot import Snapshot
 from eclectus_operator.observed import Node, Pod, PodEvent
@@ -71,10 +72,11 @@ async def create_pod(snapshot: Snapshot, probe: NodeProbe, run: Run) -> None:
     context, work = snapshot.context, probe.find_class(run.class_name)
     if work is None:
         raise ValueError(f"NodeProbe {probe.metadata.name} has no class {run.class_name}")
-    body = probe_pods.pod(probe, run, work, context.settings)
     try:
+        original = None if work.recent is None else await recent_pods.read_original(context, probe, run)
+        body = probe_pods.pod(probe, run, work, context.settings, original)
         created = await context.api.send("POST", context.pods_path, body)
-    except RejectedError as error:
+    except (RejectedError, OriginalError) as error:
         end = run_steps.refused(str(error), snapshot.now)
         await snapshot.write_status(probe, _recorded(probe.status, (run, end)))
         await _report_failure(snapshot, probe, run, end.outcome)

@@ -18,6 +18,7 @@ from eclectus.api.node_probe import Load, NodeProbe, ProbeClass
 from eclectus.api.node_profile import NodeProfile
 from eclectus.maths.load import draw_cell, gap_seconds, probe_rate
 from eclectus.model.objects import kind_of
+from eclectus_operator.node_probes.probe_pods import Original
 
 LOAD_SECONDS = 600.0  # an older `status.load` is ignored
 HOUR = 3600.0
@@ -33,10 +34,11 @@ class Blocked:
 
 @dataclass(frozen=True)
 class Target:
-    """What to measure: a node, by name, and a class of work."""
+    """What to measure: a node, by name, and a class of work; by a copy of `original`, if there is one."""
 
     node: str
     work: ProbeClass
+    original: Original | None = None
 
 
 @dataclass(frozen=True)

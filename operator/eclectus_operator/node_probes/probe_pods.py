@@ -8,19 +8,22 @@ requests a core 1024. What the probe would have requested are its notional reque
 probe starts only where so much is left, and its run time counts only while it is. What cannot be used
 without a request, such as devices and huge pages, a probe requests like any other pod.
 
-The pod meets the `restricted` Pod Security standard, has no ServiceAccount token, and is
-owned by its NodeProbe, so that Kubernetes deletes it together with that.
+The pod meets the `restricted` Pod Security standard, and is owned by its NodeProbe, so that Kubernetes
+deletes it together with that. It has no ServiceAccount token, unless it is the copy of a pod
+(recent_pods.py): then it has the account and the users of its original.
 """
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from eclectus.api import names
 from eclectus.api.node_probe import Deadlines, NodeProbe, ProbeClass, ProbeId, Run, SingleContainer, Unit
-from eclectus.kube.requests import room_annotation
+from eclectus.kube.requests import annotated_room, room_annotation
 from eclectus.model.objects import Amounts
 from eclectus_operator import convert
+from eclectus_operator.copied_pods import node_affinity
 from eclectus_operator.observed import Pod, controlled_by
 from eclectus_operator.pod_requests import CONTAINERS, shareable_requests, with_zero_requests
 from eclectus_operator.settings import Settings
@@ -45,6 +48,14 @@ UNPRIVILEGED: Object = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
 }
+
+
+@dataclass(frozen=True)
+class Original:
+    """A pod of which a run is a copy: its name, and what the copy has of its spec."""
+
+    name: str
+    spec: Object
 
 
 def run_id(probe_uid: str) -> str:
@@ -75,11 +86,15 @@ def of_probe(pods: Iterable[Pod], probe: NodeProbe) -> list[Pod]:
     ]
 
 
-def pod(probe: NodeProbe, run: Run, work: ProbeClass, settings: Settings) -> Object:
-    """The pod of a run, ready to be created."""
-    template = template_of(work, settings, is_idle=not probe.spec.reserve_room)
+def pod(
+    probe: NodeProbe, run: Run, work: ProbeClass, settings: Settings, original: Original | None = None
+) -> Object:
+    """The pod of a run, ready to be created; `original`: of which it is a copy."""
+    template = template_of(work, settings, original, is_idle=not probe.spec.reserve_room)
     metadata, spec = template.get("metadata", {}), template["spec"]
     annotations = {**metadata.get("annotations", {}), names.NODE_ANNOTATION: run.node}
+    if original is not None:
+        annotations[names.ORIGINAL] = original.name
     if not probe.spec.reserve_room:
         annotations[names.ROOM_ANNOTATION] = room_annotation(shareable_requests(spec))
         spec = with_zero_requests(spec)
@@ -95,38 +110,51 @@ def pod(probe: NodeProbe, run: Run, work: ProbeClass, settings: Settings) -> Obj
             "annotations": annotations,
             "ownerReferences": [controlled_by(names.NODE_PROBE, probe.metadata.name, probe.metadata.uid)],
         },
-        "spec": _spec(spec, probe, run.node, settings),
+        "spec": _spec(spec, probe, run.node, settings, is_copy=original is not None),
     }
 
 
-def _spec(spec: Object, probe: NodeProbe, node: str, settings: Settings) -> Object:
+def _spec(spec: Object, probe: NodeProbe, node: str, settings: Settings, *, is_copy: bool) -> Object:
     """The template's spec with everything that the operator sets."""
-    by_name = {"key": "metadata.name", "operator": "In", "values": [node]}
-    term = {"nodeSelectorTerms": [{"matchFields": [by_name]}]}
     tolerations = [*spec.get("tolerations", []), *map(convert.written, probe.spec.tolerations)]
     body: Object = {
         **spec,
         "schedulerName": probe.spec.scheduler_name,
-        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": term}},
+        "affinity": {"nodeAffinity": node_affinity(spec, "In", node)},
         "tolerations": tolerations,
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "activeDeadlineSeconds": active_deadline_seconds(probe.spec.deadlines),
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "securityContext": {**NOBODY, **spec.get("securityContext", {}), **NON_ROOT},
+        "securityContext": {**({} if is_copy else NOBODY), **spec.get("securityContext", {}), **NON_ROOT},
         **{kind: [_restricted(each) for each in spec[kind]] for kind in CONTAINERS if kind in spec},
     }
     if settings.priority_class:
         body["priorityClassName"] = settings.priority_class
+    return body if is_copy else {**body, **_of_namespace(settings)}
+
+
+def _of_namespace(settings: Settings) -> Object:
+    """What a benchmark without an original has of its namespace: the operator's pull secrets alone."""
+    found: Object = {"automountServiceAccountToken": False, "enableServiceLinks": False}
     if settings.pull_secrets:
-        body["imagePullSecrets"] = [{"name": name} for name in settings.pull_secrets.split(",")]
-    return body
+        found["imagePullSecrets"] = [{"name": name} for name in settings.pull_secrets.split(",")]
+    return found
 
 
-def notional_requests(probe: NodeProbe, work: ProbeClass, settings: Settings) -> Amounts:
+def notional_requests(
+    probe: NodeProbe, work: ProbeClass, settings: Settings, original: Original | None = None
+) -> Amounts:
     """What must be left on a node for a probe with zero requests; empty for one that reserves its room."""
-    return () if probe.spec.reserve_room else shareable_requests(template_of(work, settings)["spec"])
+    if probe.spec.reserve_room:
+        return ()
+    return shareable_requests(template_of(work, settings, original)["spec"])
+
+
+def room_of(probe: NodeProbe, run: Run, work: ProbeClass, settings: Settings) -> Amounts:
+    """The notional requests of a run, whose pod may be gone. Raises FieldError."""
+    if work.recent is None:
+        return notional_requests(probe, work, settings)
+    return annotated_room({names.ROOM_ANNOTATION: run.room} if run.room else {})
 
 
 def active_deadline_seconds(deadlines: Deadlines) -> int:
@@ -134,11 +162,15 @@ def active_deadline_seconds(deadlines: Deadlines) -> int:
     return int(deadlines.pulling_seconds + deadlines.starting_seconds + deadlines.running_seconds)
 
 
-def template_of(work: ProbeClass, settings: Settings, *, is_idle: bool = False) -> Object:
+def template_of(
+    work: ProbeClass, settings: Settings, original: Original | None = None, *, is_idle: bool = False
+) -> Object:
     """The pod template of a class; `is_idle`: the built-in benchmark leaves the processor to all others.
 
     The programs of other images are run as given: what is in an image to change their class is not known.
     """
+    if original is not None:
+        return {"spec": original.spec}
     if work.unit is not None:
         return {"spec": _unit(work.unit, settings.unit_image, is_idle=is_idle)}
     if work.run is not None:

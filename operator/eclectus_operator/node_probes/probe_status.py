@@ -8,15 +8,21 @@ from msgspec.structs import replace
 from eclectus.api import common
 from eclectus.api.common import MESSAGE_CHARACTERS, Condition, ObjectMeta, time_text
 from eclectus.api.node_probe import NodeProbe, NodeProbeStatus, Run
+from eclectus.kube.requests import room_annotation
+from eclectus.model.objects import Amounts
 from eclectus_operator import convert
-from eclectus_operator.node_probes.dispatch import Blocked
+from eclectus_operator.node_probes.dispatch import Blocked, Target
 
 READY, PROBING = "Ready", "Probing"
 
 
-def begun(status: NodeProbeStatus, node: str, class_name: str, now: float) -> tuple[NodeProbeStatus, Run]:
-    """A new run has begun, under the next number."""
-    run = Run(status.next_number, node, class_name, time_text(now))
+def begun(
+    status: NodeProbeStatus, target: Target, room: Amounts, now: float
+) -> tuple[NodeProbeStatus, Run]:
+    """A new run has begun, under the next number; `room`: its notional requests, recorded of a copy."""
+    run = Run(status.next_number, target.node, target.work.name, time_text(now))
+    if target.original is not None:
+        run = replace(run, original=target.original.name, room=room_annotation(room))
     after = replace(
         status,
         next_number=run.number + 1,

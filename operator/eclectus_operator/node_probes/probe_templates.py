@@ -10,6 +10,7 @@ checked again here, because a cluster may run without the policy, and some of it
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from eclectus.api.names import GROUP
@@ -17,7 +18,7 @@ from eclectus.api.node_probe import NodeProbeSpec, ProbeClass
 from eclectus.kube.requests import FieldError
 from eclectus_operator.convert import ShapeError, shape_problem
 from eclectus_operator.node_probes.probe_pods import template_of
-from eclectus_operator.pod_requests import shareable_requests
+from eclectus_operator.pod_requests import CONTAINERS, shareable_requests
 from eclectus_operator.settings import Settings
 
 Object = dict[str, Any]
@@ -62,6 +63,19 @@ VOLUME_FIELDS = ("emptyDir", "name")
 RUNTIME_DEFAULT = {"type": "RuntimeDefault"}
 ENV_SOURCES = ("fieldRef", "resourceFieldRef")  # a probe reads no Secret and no ConfigMap
 
+
+@dataclass(frozen=True)
+class Allowed:
+    """The fields that the spec of a probe's pod may have."""
+
+    pod: tuple[str, ...]
+    container: tuple[str, ...]
+    volume: tuple[str, ...]
+    env: tuple[str, ...]
+
+
+TEMPLATE = Allowed(POD_FIELDS, CONTAINER_FIELDS, VOLUME_FIELDS, ENV_SOURCES)
+
 # Labels and annotations that mean something to Kubernetes, its tools or Eclectus: selectors of Deployments
 # and Services choose pods by them, and annotations of a container runtime change what a container may do.
 RESERVED_KEY = (
@@ -103,8 +117,8 @@ def problems(spec: NodeProbeSpec, settings: Settings) -> list[str]:
 
 
 def _of_work(work: ProbeClass, settings: Settings) -> Iterator[str]:
-    if sum(each is not None for each in (work.unit, work.run, work.template)) != 1:
-        yield "give exactly one of unit, run and template"
+    if sum(each is not None for each in (work.unit, work.run, work.template, work.recent)) != 1:
+        yield "give exactly one of unit, run, template and recent"
         return
     if work.unit is not None and not settings.unit_image:
         yield "this operator was given no image of the built-in benchmark (--unit-image); use run or template"
@@ -132,20 +146,26 @@ def template_problems(template: Object) -> Iterator[str]:
     for kind in ("labels", "annotations"):
         for key in filter(_RESERVED.match, template.get("metadata", {}).get(kind, {})):
             yield f"template.metadata.{kind}[{key}]: a probe may have no keys of Kubernetes and of Eclectus"
-    spec = template["spec"]
-    for field in _beyond(spec, POD_FIELDS):
+    yield from spec_problems("template.spec", template["spec"], TEMPLATE)
+
+
+def spec_problems(path: str, spec: Object, allowed: Allowed) -> Iterator[str]:
+    """What a spec of a pod's shape has beyond what is allowed, each with its path."""
+    for field in _beyond(spec, allowed.pod):
         is_set = field in SET_BY_OPERATOR
         why = "is set by the operator; leave it out" if is_set else "is not among the fields a probe may have"
-        yield f"template.spec.{field}: {why}"
+        yield f"{path}.{field}: {why}"
+    sources = [each for each in allowed.volume if each != "name"]
     for volume in spec.get("volumes", []):
-        if "emptyDir" not in volume or _beyond(volume, VOLUME_FIELDS):
-            yield f"template.spec.volumes[{volume.get('name')}]: a probe may mount nothing but emptyDir"
-    yield from _of_security("template.spec", spec, POD_SECURITY_FIELDS)
+        if not volume.keys() & set(sources) or _beyond(volume, allowed.volume):
+            names = ", ".join(sources)
+            yield f"{path}.volumes[{volume.get('name')}]: a probe may mount nothing but {names}"
+    yield from _of_security(path, spec, POD_SECURITY_FIELDS)
     if not spec.get("containers"):
-        yield "template.spec.containers: give at least one"
-    for kind in ("containers", "initContainers"):
+        yield f"{path}.containers: give at least one"
+    for kind in CONTAINERS:
         for one in spec.get(kind, []):
-            yield from _of_container(f"template.spec.{kind}[{one.get('name')}]", one)
+            yield from _of_container(f"{path}.{kind}[{one.get('name')}]", one, allowed)
 
 
 def image_problem(reference: str) -> str:
@@ -188,15 +208,15 @@ def _is_digest(text: str) -> bool:
     return match is not None and len(match[2]) == HEX_DIGITS.get(match[1], len(match[2]))
 
 
-def _of_container(path: str, one: Object) -> Iterator[str]:
+def _of_container(path: str, one: Object, allowed: Allowed) -> Iterator[str]:
     if wrong := image_problem(one.get("image", "")):
         yield f"{path}.image: {wrong}"
-    for field in _beyond(one, CONTAINER_FIELDS):
+    for field in _beyond(one, allowed.container):
         yield f"{path}.{field}: is not among the fields a container of a probe may have"
     if any(port.keys() & {"hostPort", "hostIP"} for port in one.get("ports", [])):
         yield f"{path}.ports: a probe may use no port of its node"
-    if any(_beyond(each.get("valueFrom", {}), ENV_SOURCES) for each in one.get("env", [])):
-        yield f"{path}.env: give values; a probe may read no Secret and no ConfigMap"
+    if any(_beyond(each.get("valueFrom", {}), allowed.env) for each in one.get("env", [])):
+        yield f"{path}.env: beside values a probe may have nothing but {', '.join(allowed.env)}"
     yield from _of_security(path, one, CONTAINER_SECURITY_FIELDS)
 
 

@@ -1,9 +1,10 @@
 """Starting a new run: only where the limits allow it, the node may be probed and no real pod waits for room.
 
-In this order: is any real pod waiting, draw a node, read it, write the run into the status, create its pod. A
-node that may not be probed is excluded and another is drawn, so the draw is uniform over those that may;
-while real pods wait, over those believed dead. If the drawn node may be probed but lacks room now, no other
-is drawn: the run is dropped.
+In this order: is any real pod waiting, draw a node, and the pod to copy if the class is measured by copies,
+read the node, write the run into the status, create its pod. A node that may not be probed is excluded and
+another is drawn, so the draw is uniform over those that may; while real pods wait, over those believed dead.
+If the drawn node may be probed but lacks room now, or there is no pod to copy, no other is drawn: the run is
+dropped.
 """
 
 from eclectus.api.node_probe import NodeProbe
@@ -11,9 +12,10 @@ from eclectus.api.node_profile import DEAD
 from eclectus.kube import objects as kube
 from eclectus.kube.requests import FieldError
 from eclectus.kubeclient.api_errors import MissingError
+from eclectus.model.objects import Amounts
 from eclectus_operator import convert, room
 from eclectus_operator.cluster_nodes import read_node, read_profile, unbound_pods
-from eclectus_operator.node_probes import dispatch, probe_status
+from eclectus_operator.node_probes import dispatch, probe_status, recent_pods
 from eclectus_operator.node_probes.advance_runs import create_pod
 from eclectus_operator.node_probes.dispatch import Blocked, Target
 from eclectus_operator.node_probes.probe_pods import notional_requests
@@ -28,13 +30,15 @@ async def start_run(snapshot: Snapshot, probe: NodeProbe) -> None:
     """Start the run that is due, or let the Probing condition say why not. Raises ApiError."""
     context, now = snapshot.context, snapshot.now
     chosen = _find_limit(snapshot, probe) or await _draw(snapshot, probe, await _find_waiting(context))
+    if isinstance(chosen, Target) and (recent := chosen.work.recent) is not None:
+        chosen = await recent_pods.with_original(context, probe, chosen, recent)
     if isinstance(chosen, Target):
         chosen = await _find_shortage(context, probe, chosen) or chosen
     if isinstance(chosen, Blocked):
         await snapshot.write_status(probe, probe_status.probing(probe, chosen, now))
         return
     status = probe_status.probing(probe, None, now)
-    status, run = probe_status.begun(status, chosen.node, chosen.work.name, now)
+    status, run = probe_status.begun(status, chosen, _wanted(context, probe, chosen), now)
     await create_pod(snapshot, await snapshot.write_status(probe, status), run)
 
 
@@ -96,13 +100,17 @@ async def _find_waiting(context: OperatorContext) -> Blocked | None:
     return None
 
 
+def _wanted(context: OperatorContext, probe: NodeProbe, target: Target) -> Amounts:
+    return notional_requests(probe, target.work, context.settings, target.original)
+
+
 async def _find_shortage(context: OperatorContext, probe: NodeProbe, target: Target) -> Blocked | None:
     """What on the drawn node forbids the probe. No other is drawn: that would favour idle nodes."""
     name = target.node
     try:
         there = await read_node(context.api, name)
-        wanted = notional_requests(probe, target.work, context.settings)
-        lacking = room.lacking(dict(wanted), room.left(there.node, there.pods))
+        wanted = dict(_wanted(context, probe, target))
+        lacking = room.lacking(wanted, room.left(there.node, there.pods))
     except MissingError:
         return Blocked("NoNodeNow", f"the node that was drawn, {name}, is gone")
     except FieldError as error:

@@ -113,7 +113,7 @@ async def _find_displaced(snapshot: Snapshot) -> set[str]:
             if work is None or not is_deleted or not run.pod_uid or run.outcome is not None:
                 continue
             # The pod may be gone, so what it requested is read from its NodeProbe.
-            wanted = partial(probe_pods.notional_requests, probe, work, context.settings)
+            wanted = partial(probe_pods.room_of, probe, run, work, context.settings)
             there = await _read_node(context, run.node)
             if there is not None and _is_taken(there, wanted):
                 found.add(name)

@@ -37,9 +37,10 @@ LEADER_SINCE = f"{GROUP}/leader-since"  # written with the bind: the acquireTime
 # On pods that may be copied where they straggle, and on their copies.
 SPECULATIVE_LABEL = f"{GROUP}/speculative"  # "true": a second pod may do the same work beside it
 IDEMPOTENT = f"{GROUP}/idempotent"  # annotation, "true": nothing is wrong if its work is done twice
+BENCHMARK_LABEL = f"{GROUP}/benchmark"  # "true": once it has succeeded, probes may do its work again
 RESTARTABLE = f"{GROUP}/restartable"  # annotation, "true": its Job may do its work anew in another pod
 COPY_OF_LABEL = f"{GROUP}/copy-of"  # the uid of the original: only the operator makes pods with it
-ORIGINAL = f"{GROUP}/original"  # annotation of a copy: the name of its original
+ORIGINAL = f"{GROUP}/original"  # annotation of a copy, or of a probe that is one: the name of its original
 STRAGGLING = f"{GROUP}/Straggling"  # condition, by the scheduler: a copy is expected to end earlier
 
 # On the pods of a DagJob.

@@ -50,13 +50,20 @@ class SingleContainer(Struct, frozen=True):
     requests: dict[str, str | int] = {}
 
 
+class Recent(Struct, frozen=True, rename="camel"):
+    """A copy of a pod of the class that has succeeded in the namespace of the probes, not too long ago."""
+
+    within_seconds: float = 86_400
+
+
 class ProbeClass(Struct, frozen=True):
-    """A class of work and the pod that measures it: exactly one of `unit`, `run` and `template`."""
+    """A class of work and the pod that measures it: exactly one of the four."""
 
     name: str
     unit: Unit | None = None
     run: SingleContainer | None = None
     template: dict[str, Any] | None = None
+    recent: Recent | None = None
 
 
 class Limits(Struct, frozen=True, rename="camel"):
@@ -118,7 +125,11 @@ class Outcome(Struct, frozen=True, rename="camel"):
 class Run(
     Struct, frozen=True, rename={"class_name": "class", "begun_time": "begunTime", "pod_uid": "podUID"}
 ):
-    """A benchmark run as recorded: begun, then (with `pod_uid`) its pod observed, then ended."""
+    """A benchmark run as recorded: begun, then (with `pod_uid`) its pod observed, then ended.
+
+    `original`: of a copy, the pod's name; `room`: its notional requests, as in the annotation, since neither
+    the copy nor its original need exist when it is asked whether real pods use that room.
+    """
 
     number: int
     node: str
@@ -126,6 +137,8 @@ class Run(
     begun_time: str
     pod_uid: str = ""
     outcome: Outcome | None = None
+    original: str | None = None
+    room: str | None = None
 
 
 class ClassShare(Struct, frozen=True):

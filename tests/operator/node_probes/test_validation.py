@@ -74,8 +74,11 @@ def test_a_template_must_not_have(case):
 @pytest.mark.parametrize(
     ("work", "message"),
     [
-        ({}, "give exactly one of unit, run and template"),
-        ({"unit": {"kind": "cpu"}, "run": {"image": "a"}}, "give exactly one of unit, run and template"),
+        ({}, "give exactly one of unit, run, template and recent"),
+        (
+            {"unit": {"kind": "cpu"}, "run": {"image": "a"}},
+            "give exactly one of unit, run, template and recent",
+        ),
         ({"run": {"image": "a", "command": ["a", "b"], "shell": True}}, "shell takes one command"),
         ({"run": {"image": "a", "command": ["a"], "args": ["b"], "shell": True}}, "shell takes one command"),
         ({"run": {"image": "a", "shell": True}}, "shell takes one command"),

@@ -5,7 +5,15 @@ from collections import Counter
 
 import pytest
 
-from eclectus.api.names import INSTANCE_LABEL, NODE_PROBES_PATH, NODE_PROFILES_PATH, POOLS_PATH
+from eclectus.api.names import (
+    BENCHMARK_LABEL,
+    CLASS_LABEL,
+    IDEMPOTENT,
+    INSTANCE_LABEL,
+    NODE_PROBES_PATH,
+    NODE_PROFILES_PATH,
+    POOLS_PATH,
+)
 from eclectus.kubeclient.api_errors import ApiError
 from eclectus.model.objects import kind_of
 from eclectus_e2e.testbed import chart
@@ -88,6 +96,37 @@ def learned(admin):
     profiles = [each["status"] for each in admin.get(PROFILES)["items"]]
     kinds = [[kind_of(work["name"]) for work in each.get("classes", [])] for each in profiles]
     return all("bench" in each for each in kinds)
+
+
+def recent_pod():
+    """A pod that asks to be copied. The API server gives it a volume with the token of its account."""
+    security = {
+        "runAsNonRoot": True,
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    # The fake kubelet knows by the arguments how long it takes: a copy has no annotations of its original.
+    container = {"name": "c", "image": "none", "args": ["--units", "5"], "securityContext": security}
+    body = pod("recent", containers=[container])
+    labels = {CLASS_LABEL: "bench", BENCHMARK_LABEL: "true"}
+    body["metadata"] = {"name": "recent", "labels": labels, "annotations": {IDEMPOTENT: "true"}}
+    return body
+
+
+def test_a_recent_pod_is_copied_for_as_long_as_it_is_there(admin, operator, kubelets):
+    operator().wait_leading()
+    admin.send("POST", PODS, recent_pod())
+    recent = [{"name": "bench", "recent": {}}]
+    admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}, classes=recent))
+    wait("it was copied", lambda: status(admin).get("succeeded", 0) >= 3)
+    admin.send("DELETE", f"{PODS}/recent")
+    wait("its condition says so", lambda: "NothingRecent" in str(status(admin).get("conditions")))
+    found = suspended(admin)
+    copies = [entry for entry in kubelets.pod_times() if entry.name != "recent"]
+    assert len(copies) == found["succeeded"]
+    assert {(entry.klass, entry.outcome) for entry in copies} == {("bench", "succeeded")}
+    assert found["failed"] <= 1, "one at most was begun when the pod was deleted"
 
 
 @pytest.mark.slow
@@ -187,7 +226,7 @@ def test_an_invalid_node_probe_is_refused_or_gets_a_condition(admin, operator, i
         body = node_probe(f"refused-{number}", {}, classes=[{"name": "w", "template": case.template}])
         assert "probe pod" in refusal(PROBES, body), case.name
     two = node_probe("two", {}, classes=[{"name": "w", "unit": {"kind": "cpu"}, "run": {"image": "i"}}])
-    assert "give exactly one of unit, run and template" in refusal(PROBES, two)
+    assert "give exactly one of unit, run, template and recent" in refusal(PROBES, two)
     (instance,) = [each[11:] for each in installed.operator_arguments if each.startswith("--instance=")]
     fake = {
         "metadata": {"name": "p", "labels": {INSTANCE_LABEL: instance}},
