@@ -16,9 +16,7 @@ from eclectus_operator.node_probes.dispatch import Blocked, Target
 READY, PROBING = "Ready", "Probing"
 
 
-def begun(
-    status: NodeProbeStatus, target: Target, room: Amounts, now: float
-) -> tuple[NodeProbeStatus, Run]:
+def begun(status: NodeProbeStatus, target: Target, room: Amounts, now: float) -> tuple[NodeProbeStatus, Run]:
     """A new run has begun, under the next number; `room`: its notional requests, recorded of a copy."""
     run = Run(status.next_number, target.node, target.work.name, time_text(now))
     if target.original is not None:

@@ -1,4 +1,4 @@
-"""Benchmarks that are copies of recent pods: which are copied, what of them, and what is said where none is."""
+"""Benchmarks that are copies of recent pods: which are copied, what of them, and what is said of others."""
 
 from copy import deepcopy
 
