@@ -130,7 +130,7 @@ PARTS = (
         "The same, once: Eagle-C, and the paper's form of Phoenix, which orders queues as Eagle does until\n"
         "four fifths of the slots are in use.",
         (OWN, "eagle-c"),
-        Size(tasks=700_000, seeds=1, workers=15_000),
+        Size(tasks=300_000, seeds=1, workers=15_000),
         "One run has no interval. So short a stream fills fewer than four fifths of the slots, so that the\n"
         "two policies are one, and nearly all short tasks start at once.",
     ),
