@@ -153,9 +153,11 @@ def _first_of_each(every: Iterable[Choice], key: Callable[[Choice], Hashable]) -
 
 
 def _settings(choice: Choice) -> Hashable:
-    """What a policy is after `mode` has set other settings."""
-    values = (getattr(choice.policy, each.name) for each in fields(choice.policy) if each.init)
-    return choice.name, *map(str, values)
+    """What a policy is after `mode` has set other settings; data are not priced where none may be."""
+    given = {each.name: getattr(choice.policy, each.name) for each in fields(choice.policy) if each.init}
+    if "price_data" in given:
+        given["price_data"] = choice.policy.traits.prices_data
+    return choice.name, *map(str, given.values())
 
 
 def _kind(choice: Choice) -> Hashable:
