@@ -20,7 +20,7 @@ def readyz(unanswered: str, *, is_synced: bool = True) -> tuple[int, str]:
     if is_synced:
         synced.set()
     parts = SimpleNamespace(
-        leadership=SimpleNamespace(trouble=lambda: "", unanswered=lambda: unanswered),
+        leadership=SimpleNamespace(trouble=lambda: "", unanswered=lambda: unanswered, why_standby=lambda: ""),
         watchdog=Watchdog(),
         clock=SimpleNamespace(now=lambda: 0.0),
         loop=SimpleNamespace(trouble=lambda: ""),

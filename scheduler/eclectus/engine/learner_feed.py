@@ -67,7 +67,7 @@ class LearnerFeed:
                 if task.inputs:
                     at_data /= state.held.times(task, row)
                     if not is_probe:
-                        state.held.ended(task, row, seconds, self._relative_speed(task, row))
+                        state.held.ended(task, row, seconds, partial(self._relative_speed, task, row))
                 done = Completion(
                     row, task.workload, at_data, state.now, requests, is_probe, task.uid, turnaround
                 )
@@ -80,9 +80,9 @@ class LearnerFeed:
     def _relative_speed(self, task: Task, row: int) -> float:
         """How fast the node is for such work, relative to the mean; 1 where nodes are not known to differ."""
         speeds: Speeds | None = self._call(self._learn.known_speeds, task.workload)
-        if speeds is None or not speeds.differ or not (rate := speeds.rate.item(row)):
+        if speeds is None or not speeds.differ or row >= len(speeds.rate) or not speeds.rate[row]:
             return 1.0
-        return float(rate / speeds.rate[speeds.rate > 0.0].mean())
+        return float(speeds.rate[row] / speeds.rate[speeds.rate > 0.0].mean())
 
     def _overtake(self, task: Task) -> None:
         """Another attempt of the work that is done now would have run on: for how long is not known."""

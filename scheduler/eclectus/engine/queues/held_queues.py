@@ -281,15 +281,16 @@ class HeldQueues:
         saved = None if gain is None else gain.saved_seconds
         return saved is None or saved > 0.0
 
-    def ended(self, task: Task, row: int, seconds: float, speed: float) -> None:
+    def ended(self, task: Task, row: int, seconds: float, speed: Callable[[], float]) -> None:
         """A task with data has run on this row to its end, for so many seconds, above 0.
 
-        `speed`: of the node for such work, relative to others, above 0. What is learned is how long it would
-        have run on a typical node: where speeds differ, far tasks are on other nodes than near ones.
+        `speed`: of the node for such work, relative to others, above 0; asked for where data matter. What is
+        learned is how long it would have run on a typical node: where speeds differ, far tasks are on other
+        nodes than near ones.
         """
         level = self._level_of(task, row)
         if level is not None:
-            self.gains.end(task.namespace, task.workload, seconds * speed, is_far=level > 0)
+            self.gains.end(task.namespace, task.workload, seconds * speed(), is_far=level > 0)
 
     def times(self, task: Task, row: int) -> float:
         """How many times as long as at its data a task takes on this row, as far as is known."""

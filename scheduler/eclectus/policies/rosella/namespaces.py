@@ -174,10 +174,13 @@ class EffectiveRates:
         return len(self._rate[0])
 
     def speeds(self, index: int | None) -> Speeds:
-        """Rates of the workload with this index in the matrix; for None, of all workloads together."""
+        """Rates of the workload with this index in the matrix; for None, of all workloads together.
+
+        So they are of one that has come since the rates were computed.
+        """
         found = self._speeds.get(index)
         if found is None:
-            rate = self._rate[0 if index is None else index + 1]
+            rate = self._rate[0 if index is None or index + 1 >= len(self._rate) else index + 1]
             is_sure = self._nodes_differ or index in self._pairs_differ
             rates, share = read_only(rate), read_only(self._share)
             found = self._speeds[index] = Speeds(rates, self._most, self._epoch, is_sure, share)
