@@ -83,7 +83,7 @@ def test_cases_are_worked_on_in_processes_and_keep_their_order() -> None:
         in_processes(abs, [1, "a"], 2, said.append)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_short_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert report.main(["--quick"]) == 0
     printed = capsys.readouterr().out

@@ -107,7 +107,7 @@ def test_a_climb_finds_the_attack_that_a_bound_stands_against(attack, climbed):
     assert not mended.is_over
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_climb_finds_that_names_of_resources_times_nodes_are_kept(climbed):
     found = climbed(("nodes", "nodes"), "kept", 81, ALL_NAMES, generations=0)
     assert found.is_finding
