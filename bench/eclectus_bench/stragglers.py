@@ -265,7 +265,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser.add_argument("--tasks", type=int, default=1000, help="tasks of a run (default: %(default)s)")
     options = parser.parse_args(arguments)
     seeds, tasks = (2, 200) if options.quick else (options.seeds, options.tasks)
-    with Progress("stragglers", expected="a minute" if options.quick else "15 minutes") as progress:
+    with Progress("stragglers", expected="a minute" if options.quick else "30 minutes") as progress:
         parts = parts_of(seeds, tasks, options.loads)
         found = measure(SCENARIO, parts, options.jobs, progress.update)
     at = len(LOADS)
