@@ -34,8 +34,8 @@ saves of that of `none`, or the starts at the data that it adds. 1 is no loss. B
 runs with the same seeds, all figures means ± half of Student's 95 % interval."""
 REMARK = """
 Of a wait of a fifth of a second a tenth is nothing: there `brings` tells. One slot of ten is slow, so what
-learned speeds alone save gangs is little, and part of it noise: there `over alone` tells. `full` starts some
-pods away from their data, on nodes that make up for it."""
+learned speeds alone save gangs is little; in `full` they have their data, too. It starts some pods away from
+their data, on nodes that make up for it."""
 RULED = """
 Gangs and constraints are no policies: every profile has them, and `none` has nothing else, so it is what they
 take alone."""

@@ -71,7 +71,7 @@ MEANS = {
     "hawk-c": "`place: hawk`, `line: stealing`",
     "eagle-c": "`place: eagle`, `line: srpt`",
     "eagle-c-crv": "`place: eagle`, `line: phoenix`: Eagle's node queues, ordered by the CRV",
-    "eagle-c-wait": "the same with `by: wait`: ordered by the estimated wait",
+    "eagle-c-wait": "`place: eagle`, `line: {policy: phoenix, by: wait}`: ordered by the estimated wait",
     "clwl-c": "`place: clwl`: least estimated wait, exactly known",
     "dlwl-c": "`place: dlwl`, `line: srpt`: the same with waits of up to 16 s ago",
 }
