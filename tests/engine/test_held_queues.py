@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
+from calls import calls_of
 from eclectus.engine.queues import held_queues
 from eclectus.explain.pod import waiting
 from eclectus.framework import (
@@ -384,22 +384,6 @@ def test_ds9_what_a_rule_requires_no_wait_relaxes() -> None:
     world.add(local("a", "n1", node_selector=(("disk", "b"),)))
     world.sleep(200)
     assert not world.binds
-
-
-def calls_of(function: Any) -> int:
-    """How many functions a call calls."""
-    count = 0
-
-    def note(_frame: object, event: str, _of: object) -> None:
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(note)
-    try:
-        function()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def far_behind(tasks: int) -> tuple[int, int]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
+from calls import calls_of
 from eclectus.explain.pod import explain_pod
 from eclectus.maths.data_gain import LEAST_SAMPLES, DataGain
 from eclectus.model.errors import SettingsError
@@ -216,22 +216,6 @@ def test_a_node_that_gets_room_gets_the_task_that_has_its_data_there() -> None:
     made.add(*(reads(f"t{at}", "n0", created=float(at)) for at in range(5)), reads("last", "n2", created=9.0))
     made.delete("on-n2")
     assert made.placed() | {"last": "n2"} == made.placed()
-
-
-def calls_of(function: Any) -> int:
-    """How many functions a call calls."""
-    count = 0
-
-    def note(_frame: object, event: str, _of: object) -> None:
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(note)
-    try:
-        function()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def cost_of_a_step(tasks: int) -> int:
