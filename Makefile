@@ -46,7 +46,7 @@ test-slow: venv ## the long tests and oracles, 55 minutes; then every long comma
 oracles: venv ## the simulator against closed forms and laws, with a table: 20 minutes on two idle cores
 	@$(BIN)/python -m pytest tests/oracles -n auto --dist worksteal $(PYTEST)
 
-held-out: venv ## README's ratios with their intervals, and where nodes differ little or change, on ten held-out streams: 12 minutes on two idle cores (HELD_OUT=--quick: 2; HELD_OUT=--preferences: what softWeight does)
+held-out: venv ## README's ratios with their intervals, and where nodes differ little or change, on ten held-out streams: 12 minutes on two idle cores (HELD_OUT=--quick: 2; HELD_OUT=--preferences: what softWeight does; HELD_OUT=--grid: by sizes, load and speeds)
 	@$(BIN)/python -m eclectus_bench.held_out $(HELD_OUT)
 
 rivals: venv ## print and write docs/results/rivals.md, Eclectus beside kube-scheduler with nodes labelled by speed, or packing: 8 minutes on two idle cores (RIVALS=--quick: 2)
