@@ -100,7 +100,7 @@ Figures = dict[ClassKey, float]
 def _measured(
     view: View, queued: Mapping[ClassKey, int], task_seconds: Mapping[ClassKey, float]
 ) -> tuple[Figures, Figures]:
-    """The ratios now, and the estimated waits in seconds.
+    """The ratios now, and the estimated waits in seconds, of which there are none until run times are known.
 
     Pods that name no node have none: everything else may run only inside their nodes, so that they would
     rank with the most contended. A class of which nothing is known takes what others do in the mean.
@@ -117,11 +117,13 @@ def _measured(
     tasks = np.array([float(queued[key]) for key in chosen])
     # Tasks of the class that fit now, on all nodes, and that fit beside services alone.
     free = np.array([np.floor(1.0 - each.overflow[each.fits_now]).sum() for each in chosen.values()])
+    ratios = dict(zip(chosen, contention(nodes, tasks, free).tolist(), strict=True))
+    if not task_seconds:
+        return ratios, {}
     slots = np.array([each.service_slots[each.feasible].sum() for each in chosen.values()])
-    usual = fmean(task_seconds.values()) if task_seconds else 1.0
+    usual = fmean(task_seconds.values())
     work = tasks * np.array([task_seconds.get(key, usual) for key in chosen])
-    ratios, waits = contention(nodes, tasks, free), estimated_waits(nodes, work, slots)
-    return dict(zip(chosen, ratios.tolist(), strict=True)), dict(zip(chosen, waits.tolist(), strict=True))
+    return ratios, dict(zip(chosen, estimated_waits(nodes, work, slots).tolist(), strict=True))
 
 
 def _utilisation(view: View) -> float:
